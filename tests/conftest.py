@@ -1,0 +1,50 @@
+"""What all tests share: the shared data folder, the slow tests' switch, hypothesis's profiles."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+TOP = Path(__file__).resolve().parent.parent
+SHARED = (TOP / os.environ.get("MAGIC_SHARED", "../shared")).resolve()
+NO_SHARED = "no shared data"
+
+# A time limit for one example would make a slow machine's run red. CI tries the same examples every
+# time; elsewhere each run tries new ones and keeps those that failed.
+settings.register_profile(
+    "fast", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "ci", settings.get_profile("fast"), max_examples=100, derandomize=True, print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of shared data: $MAGIC_SHARED, or `../shared` beside the checkout."""
+    if not SHARED.is_dir():
+        pytest.skip(f"{NO_SHARED}: {SHARED} is not a folder; name it in $MAGIC_SHARED")
+    return SHARED
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--slow") or "slow" in config.getoption("-m"):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    n_skipped = sum(NO_SHARED in str(report.longrepr) for report in skipped)
+    if n_skipped:
+        terminalreporter.section("shared data", yellow=True)
+        terminalreporter.line(f"Skipped for want of the shared data folder {SHARED}: {n_skipped}")
+        terminalreporter.line("To run these tests too: make test MAGIC_SHARED=/path/to/shared")

@@ -1,0 +1,106 @@
+"""The project's own files agree with each other: metadata, locks, licence, README."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+import pipeline
+
+TOP = Path(__file__).resolve().parent.parent
+PYPROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+RUNTIME = PROJECT["dependencies"]
+EVERYTHING = [
+    *RUNTIME,
+    *PYPROJECT["dependency-groups"]["build"],
+    *(line for extra in PROJECT["optional-dependencies"].values() for line in extra),
+]
+
+Bounds = dict[str, SpecifierSet]
+Pins = dict[str, set[str]]
+
+
+def declared(lines: list[str]) -> Bounds:
+    """The versions that pyproject.toml allows of each package, this one left out."""
+    requirements = [Requirement(line) for line in lines]
+    return {
+        canonicalize_name(requirement.name): requirement.specifier
+        for requirement in requirements
+        if requirement.name != PROJECT["name"]
+    }
+
+
+def locked(lock: str) -> Pins:
+    """The versions that a lock pins of each package: several where the Python decides."""
+    pins: Pins = {}
+    for line in (TOP / "requirements" / f"{lock}.txt").read_text().splitlines():
+        if found := re.match(r"([^\s=]+)==([^\s;]+)", line):
+            pins.setdefault(canonicalize_name(found[1]), set()).add(found[2])
+    return pins
+
+
+def lower_bound(specifiers: SpecifierSet) -> str | None:
+    return next((one.version for one in specifiers if one.operator == ">="), None)
+
+
+def test_every_dependency_has_a_lower_bound() -> None:
+    without = [name for name, bounds in declared(EVERYTHING).items() if not lower_bound(bounds)]
+    assert without == []
+
+
+def test_lowest_lock_pins_exactly_the_lower_bounds() -> None:
+    lowest = locked("lowest")
+    expected = {name: {lower_bound(bounds)} for name, bounds in declared(EVERYTHING).items()}
+    assert {name: lowest.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(("lock", "lines"), [("run", RUNTIME), ("dev", EVERYTHING)])
+def test_lock_satisfies_what_is_declared(lock: str, lines: list[str]) -> None:
+    pins = locked(lock)
+    wrong = {
+        name: pins.get(name)
+        for name, bounds in declared(lines).items()
+        if not pins.get(name) or not all(bounds.contains(version) for version in pins[name])
+    }
+    assert wrong == {}, "requirements/ is out of date: run `make lock`"
+
+
+def test_dev_lock_contains_the_run_lock() -> None:
+    dev = locked("dev")
+    assert {name: dev.get(name) for name in locked("run")} == locked("run")
+
+
+def test_every_pin_has_a_hash() -> None:
+    for path in (TOP / "requirements").glob("*.txt"):
+        pins = re.findall(r"^\S+==.*(?:\n .*)*", path.read_text(), re.MULTILINE)
+        assert pins
+        assert [pin for pin in pins if "--hash=sha256:" not in pin] == [], path.name
+
+
+def test_requirements_name_no_place() -> None:
+    for path in (TOP / "requirements").iterdir():
+        if path.is_file():
+            assert "http" not in path.read_text(), path.name
+            assert "://" not in path.read_text(), path.name
+
+
+def test_licence_is_there_and_named() -> None:
+    assert PROJECT["license"] == "MIT"
+    assert all((TOP / name).is_file() for name in PROJECT["license-files"])
+    assert (TOP / "LICENSE").read_text().startswith("MIT License")
+
+
+def test_readme_opens_with_the_two_commands() -> None:
+    opening = (TOP / "README.md").read_text().splitlines()[:30]
+    for command in ("make demo", "make test"):
+        assert any(command in line for line in opening), f"{command} is not in the first 30 lines"
+
+
+def test_version_is_a_release_number() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", pipeline.__version__)
+    assert PROJECT["dynamic"] == ["version"]
