@@ -1,0 +1,120 @@
+"""The words that the event tables use, each written down once.
+
+They are plain strings on disk; the enums exist so that code and contracts name them in one place.
+"""
+
+from enum import StrEnum
+
+
+class GameType(StrEnum):
+    CHAMELEON = "chameleon"
+    UNDERCOVER = "undercover"
+    COST_SHARING = "cost_sharing"
+    PRISONERS_DILEMMA = "prisoners_dilemma"
+    PUBLIC_GOOD = "public_good"
+
+
+class Role(StrEnum):
+    CHAMELEON = "chameleon"
+    NON_CHAMELEON = "non_chameleon"
+    UNDERCOVER = "undercover"
+    CIVILIAN = "civilian"
+    PLAYER = "player"
+
+
+class Side(StrEnum):
+    HIDDEN = "hidden"
+    CIVILIAN = "civilian"
+    NONE = "none"
+
+
+class ParseStatus(StrEnum):
+    """How surely something could be read from prose."""
+
+    OK = "ok"
+    AMBIGUOUS = "ambiguous"
+    UNREADABLE = "unreadable"
+    OUTAGE = "outage"
+
+
+class Choice(StrEnum):
+    COOPERATE = "cooperate"
+    DEFECT = "defect"
+
+
+class AnalysisKind(StrEnum):
+    """What an analysis of roles is compared with: the true roles, or what the others think."""
+
+    GOLD = "gold"
+    INTER = "inter"
+
+
+class Phase(StrEnum):
+    """What a message is in its game."""
+
+    MODERATION = "moderation"
+    CLUE = "clue"
+    IDENTIFICATION = "identification"
+    ANALYSIS = "analysis"
+    REFLECTION = "reflection"
+    VOTE = "vote"
+    GUESS = "guess"
+    PROPOSAL = "proposal"
+    PROPOSAL_VOTE = "proposal_vote"
+    DECISION = "decision"
+    CONTRIBUTION = "contribution"
+    OTHER = "other"
+
+
+class Outcome(StrEnum):
+    """How a game ended, from the game's point of view; null where it did not."""
+
+    GUESSED_WRONG = "guessed_wrong"
+    GUESSED_RIGHT = "guessed_right"
+    CAUGHT = "caught"
+    VOTED_WRONG = "voted_wrong"
+    TIE = "tie"
+    AGREED = "agreed"
+    NOT_AGREED = "not_agreed"
+    COMPLETED = "completed"
+
+
+class DocumentStatus(StrEnum):
+    """What became of a document that an ingest saw."""
+
+    INGESTED = "ingested"
+    REPLACING = "replacing"
+    UNCHANGED = "unchanged"
+    DUPLICATE = "duplicate"
+    QUARANTINED = "quarantined"
+    IGNORED = "ignored"
+
+
+SIDE_OF_ROLE = {
+    Role.CHAMELEON: Side.HIDDEN,
+    Role.UNDERCOVER: Side.HIDDEN,
+    Role.NON_CHAMELEON: Side.CIVILIAN,
+    Role.CIVILIAN: Side.CIVILIAN,
+    Role.PLAYER: Side.NONE,
+}
+
+HIDDEN_ROLE_GAMES = (GameType.CHAMELEON, GameType.UNDERCOVER)
+
+
+def competition(game_type: GameType, role: Role) -> str:
+    """The unit of Win Rate: the game type, with the tested role where a game has roles."""
+    return str(game_type) if role is Role.PLAYER else f"{game_type}_as_{role}"
+
+
+COMPETITIONS = tuple(
+    competition(game_type, role)
+    for game_type, role in (
+        (GameType.CHAMELEON, Role.CHAMELEON),
+        (GameType.CHAMELEON, Role.NON_CHAMELEON),
+        (GameType.UNDERCOVER, Role.UNDERCOVER),
+        (GameType.UNDERCOVER, Role.CIVILIAN),
+        (GameType.COST_SHARING, Role.PLAYER),
+        (GameType.PRISONERS_DILEMMA, Role.PLAYER),
+        (GameType.PUBLIC_GOOD, Role.PLAYER),
+    )
+)
