@@ -1,0 +1,139 @@
+"""What sources lead to on disk: every file once, in the same order on every machine."""
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.archives.failures import why
+from pipeline.archives.names import is_hidden_folder, printable
+from pipeline.errors import SourceError
+
+
+class Found(NamedTuple):
+    """One thing on disk; `file` is what to open, null where only `reason` is to be told."""
+
+    source: str
+    path: str
+    file: Path | None
+    reason: str | None = None
+    is_broken: bool = False
+    is_given: bool = False  # a source itself, not found in a folder
+
+
+def resolved(sources: str | Path | Sequence[str | Path]) -> list[Path]:
+    """Return the absolute paths to read, none of them inside another.
+
+    Raises `SourceError` for all sources together that do not exist or hold no file.
+    """
+    given = [sources] if isinstance(sources, (str, Path)) else sources
+    matches = {str(source): _matches(str(source)) for source in given}
+    faults = [_why_unmatched(source) for source, paths in matches.items() if not paths]
+    roots = _without_overlap(_absolute(Path(path)) for paths in matches.values() for path in paths)
+    faults += [fault for root in roots if (fault := _why_empty(root))]
+    if faults:
+        raise SourceError("; ".join(faults))
+    return roots
+
+
+def found_in(root: Path) -> Iterator[Found]:
+    """Yield what is under a folder, hidden and linked folders unentered; or the file itself."""
+    if root.is_dir():
+        return _walk(_label(root), str(root), "")
+    return iter([Found(_label(root.parent), printable(root.name), root, is_given=True)])
+
+
+def _matches(source: str) -> list[str]:
+    """Return the paths that a source stands for: itself if it exists, else as a pattern."""
+    if os.path.exists(source):  # noqa: PTH110 - of a long pattern `Path.exists` raises
+        return [source]
+    if _is_pattern(source):
+        return sorted(glob.glob(source, recursive=True))  # noqa: PTH207 - a whole path as pattern
+    return []
+
+
+def _is_pattern(source: str) -> bool:
+    return any(sign in source for sign in "*?[")
+
+
+def _why_unmatched(source: str) -> str:
+    """Say that nothing is there, and what to look at."""
+    if _is_pattern(source):
+        return f"{printable(source)!r}: no path matches this pattern (try a part of it)"
+    return f"{printable(source)!r}: no such path (check the spelling and the current folder)"
+
+
+def _absolute(path: Path) -> Path:
+    """Return the absolute path with links resolved, but for a file's own name.
+
+    A linked file keeps its name: it is listed by that in its folder, and often only that ends in
+    `.json`, where the link's target is a hash.
+    """
+    return path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+
+
+def _without_overlap(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths without repetition, and without those that another one's walk reaches."""
+    given = dict.fromkeys(paths)
+    return [path for path in given if not _is_reached(path, given)]
+
+
+def _is_reached(path: Path, given: dict[Path, None]) -> bool:
+    """Say whether another given folder leads to this path; hidden folders are not entered."""
+    for hop in [path, *path.parents] if path.is_dir() else path.parents:
+        if hop != path and hop in given:
+            return True
+        if is_hidden_folder(hop.name):
+            return False
+    return False
+
+
+def _why_empty(root: Path) -> str | None:
+    """Say why a source that exists leads to nothing; null if it leads to a file."""
+    for found in found_in(root):
+        if found.path == "." and found.is_broken:
+            return f"{found.source!r}: the folder cannot be listed ({found.reason})"
+        if found.file is not None or found.is_broken:
+            return None
+    return f"{_label(root)!r}: no file in this folder (give one that holds logs or archives)"
+
+
+def _walk(source: str, folder: str, prefix: str) -> Iterator[Found]:
+    """Yield what is under a folder, by POSIX path; `prefix` is the folder's path with a slash."""
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=_rank)
+    except OSError as error:
+        yield Found(source, printable(prefix) or ".", None, why(error), is_broken=True)
+        return
+    for entry in entries:
+        path = prefix + entry.name
+        if not _is_folder(entry):
+            yield Found(source, printable(path), Path(entry.path))
+        elif reason := _why_not_entered(entry):
+            yield Found(source, printable(path) + "/", None, reason)
+        else:
+            yield from _walk(source, entry.path, path + "/")
+
+
+def _rank(entry: os.DirEntry[str]) -> str:
+    """Return a key that puts whole paths in order: `a.json` before `a/0.json`, as text has it."""
+    return entry.name + "/" if _is_folder(entry) else entry.name
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Say whether it is a folder or a link to one; a link in a circle is none, and no error."""
+    if entry.is_symlink():
+        return os.path.isdir(entry.path)  # noqa: PTH112 - `is_dir` can raise
+    return entry.is_dir()
+
+
+def _why_not_entered(entry: os.DirEntry[str]) -> str | None:
+    if is_hidden_folder(entry.name):
+        return "hidden folder"
+    return "a linked folder is not followed" if entry.is_symlink() else None
+
+
+def _label(path: Path) -> str:
+    return printable(path.as_posix())

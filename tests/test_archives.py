@@ -1,0 +1,655 @@
+"""Where bytes come from: the same documents whatever holds them, and no loss without a word."""
+
+import gzip
+import io
+import lzma
+import os
+import random
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from pipeline.archives import Document, compression, documents, measure
+from pipeline.errors import SourceError
+
+# In the order of whole paths as text: "-" and "." come before "/".
+TREE = {
+    "a-b/0.json": b'{"n": 1}',
+    "a.json": b"{}",
+    "a/0.json": b"[0]",
+    "a/b/0.JSON": b"",
+    "a/b/caf\u00e9 'x'.json": '"\u00e9"'.encode(),
+    "a/c.jsonl": b'{"n": 2}\r\n\n  \n{"n": 3}',
+    "a/notes.txt": b"not a log",
+    "z.json": b"[9]",
+}
+EXPECTED = [
+    ("a-b/0.json", b'{"n": 1}', None),
+    ("a.json", b"{}", None),
+    ("a/0.json", b"[0]", None),
+    ("a/b/0.JSON", b"", None),
+    ("a/b/caf\u00e9 'x'.json", '"\u00e9"'.encode(), None),
+    ("a/c.jsonl#1", b'{"n": 2}', None),
+    ("a/c.jsonl#4", b'{"n": 3}', None),
+    ("a/notes.txt", None, "not a log: the name ends in .txt"),
+    ("z.json", b"[9]", None),
+]
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".zst": zstandard.compress,
+    ".xz": lambda data: lzma.compress(data, preset=0),
+}
+N_MEMBERS = 40
+
+
+def folder(root: Path, tree: dict[str, bytes]) -> Path:
+    for path, data in tree.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(data)
+    return root
+
+
+def tar(tree: dict[str, bytes], *special: tarfile.TarInfo) -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        for entry in special:
+            archive.addfile(entry)
+        for path, data in tree.items():
+            entry = tarfile.TarInfo(path)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return target.getvalue()
+
+
+def zipped(tree: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", method) as archive:
+        for path, data in tree.items():
+            archive.writestr(path, data)
+    return target.getvalue()
+
+
+def many() -> dict[str, bytes]:
+    """Return members that hardly compress, so that a cut anywhere in the archive cuts members."""
+    dice = random.Random(7)
+    return {f"{i:02}.json": dice.randbytes(dice.randrange(9000)) for i in range(N_MEMBERS)}
+
+
+PACK: dict[str, Callable[[dict[str, bytes]], bytes]] = {".tar": tar, ".zip": zipped}
+ARCHIVES = [pack + packed for pack in PACK for packed in COMPRESS]
+
+
+def archive(file: Path, tree: dict[str, bytes]) -> Path:
+    """Write an archive of the kind that the ending of its name, such as `.tar.gz`, says."""
+    _, kind, *packed = file.name.split(".")
+    file.write_bytes(COMPRESS["".join(f".{codec}" for codec in packed)](PACK[f".{kind}"](tree)))
+    return file
+
+
+def contents(*sources: str | Path) -> list[tuple[str, bytes | None, str | None]]:
+    return [(document.path, document.data, document.reason) for document in documents(sources)]
+
+
+def only(*sources: str | Path) -> Document:
+    (document,) = documents(sources)
+    return document
+
+
+def locations(*sources: str | Path) -> list[str]:
+    return [f"{document.source}/{document.path}" for document in documents(sources)]
+
+
+# The same documents, whatever holds them
+
+
+def test_folder(tmp_path: Path) -> None:
+    root = folder(tmp_path / "logs", TREE)
+    assert contents(root) == EXPECTED
+    assert {document.source for document in documents(root)} == {root.as_posix()}
+
+
+@pytest.mark.parametrize("ending", ARCHIVES)
+def test_archive_holds_what_the_folder_does(tmp_path: Path, ending: str) -> None:
+    file = archive(tmp_path / f"logs{ending}", TREE)
+    assert contents(file) == EXPECTED
+    assert {document.source for document in documents(file)} == {file.as_posix()}
+
+
+@pytest.mark.parametrize("ending", ARCHIVES)
+def test_archive_in_a_folder(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "sub").mkdir()
+    archive(tmp_path / "sub" / f"logs{ending}", TREE)
+    inside = f"sub/logs{ending}/"
+    assert contents(tmp_path) == [(inside + path, *rest) for path, *rest in EXPECTED]
+    assert {document.source for document in documents(tmp_path)} == {tmp_path.as_posix()}
+
+
+@pytest.mark.parametrize(("short", "packed"), [("tgz", ".gz"), ("tzst", ".zst"), ("txz", ".xz")])
+def test_short_names(tmp_path: Path, short: str, packed: str) -> None:
+    file = tmp_path / f"logs.{short.upper()}"
+    file.write_bytes(COMPRESS[packed](tar(TREE)))
+    assert contents(file) == EXPECTED
+
+
+@pytest.mark.parametrize("packed", COMPRESS)
+@pytest.mark.parametrize("pack", [None, *PACK])
+def test_compressed_logs_alone_and_as_members(
+    tmp_path: Path, packed: str, pack: str | None
+) -> None:
+    tree = {
+        f"0.json{packed}": COMPRESS[packed](b"{}"),
+        f"1.jsonl{packed}": COMPRESS[packed](b"{}\n[]\n"),
+        f"2.ndjson{packed}": COMPRESS[packed](b"\n1"),
+    }
+    expected = [
+        f"0.json{packed}",
+        f"1.jsonl{packed}#1",
+        f"1.jsonl{packed}#2",
+        f"2.ndjson{packed}#2",
+    ]
+    root = archive(tmp_path / f"logs{pack}", tree) if pack else folder(tmp_path / "logs", tree)
+    assert contents(root) == [
+        (path, data, None) for path, data in zip(expected, [b"{}", b"{}", b"[]", b"1"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz"])
+def test_compressed_data_in_several_pieces_is_one(tmp_path: Path, packed: str) -> None:
+    file = tmp_path / f"0.json{packed}"
+    file.write_bytes(COMPRESS[packed](b"[1,") + COMPRESS[packed](b"2]") + bytes(8))
+    assert only(file).data == b"[1,2]"
+
+
+def test_zst_with_a_frame_to_skip(tmp_path: Path) -> None:
+    to_skip = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"what"
+    file = tmp_path / "0.json.zst"
+    file.write_bytes(to_skip + zstandard.compress(b"{}") + to_skip)
+    assert only(file).data == b"{}"
+
+
+def test_stored_zip(tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(zipped(TREE, zipfile.ZIP_STORED))
+    assert contents(tmp_path / "x.zip") == EXPECTED
+
+
+def test_long_lines(tmp_path: Path) -> None:
+    lines = [b"1" * n_bytes for n_bytes in (1, 65_535, 65_536, 65_537, 300_000)]
+    (tmp_path / "x.jsonl.zst").write_bytes(zstandard.compress(b"\n".join(lines)))
+    assert [document.data for document in documents(tmp_path)] == lines
+
+
+# Names and identity
+
+
+@pytest.mark.parametrize("ending", ARCHIVES)
+def test_location_is_the_same_however_reached(tmp_path: Path, ending: str) -> None:
+    root = folder(tmp_path / "a", TREE)
+    file = archive(root / f"x{ending}", TREE)
+    everything = locations(root)
+    assert everything == [str(root.resolve() / path) for path in _paths_with(ending)]
+    assert set(locations(root / "a")) < set(everything)
+    assert set(locations(file)) == {place for place in everything if f"x{ending}/" in place}
+    assert locations(root / "a" / "c.jsonl") == [
+        place for place in everything if "/a/a/c.jsonl#" in place
+    ]
+
+
+def _paths_with(ending: str) -> list[str]:
+    paths = [path for path, *_ in EXPECTED]
+    return [*paths[:-1], *(f"x{ending}/{path}" for path in paths), paths[-1]]
+
+
+def test_source_of_a_file_is_its_folder(tmp_path: Path) -> None:
+    root = folder(tmp_path / "a", TREE)
+    assert only(root / "a" / "0.json") == Document((root / "a").as_posix(), "0.json", b"[0]")
+    paths = [(document.source, document.path) for document in documents(root / "a" / "c.jsonl")]
+    assert paths == [((root / "a").as_posix(), f"c.jsonl#{line}") for line in (1, 4)]
+
+
+def test_relative_and_linked_sources_are_resolved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = folder(tmp_path / "a", TREE)
+    (tmp_path / "link").symlink_to(root)
+    monkeypatch.chdir(root / "a")
+    everything = locations(root)
+    assert locations("..") == everything
+    assert locations(tmp_path / "link") == everything
+    assert locations(tmp_path / "link" / "a.json") == locations("../a.json") == everything[1:2]
+
+
+def test_linked_file_keeps_its_name(tmp_path: Path) -> None:
+    """A cache of downloads keeps contents under hashes and links names to them."""
+    folder(tmp_path, {"blobs/3f2a": b"{}"})
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "0.json").symlink_to(tmp_path / "blobs" / "3f2a")
+    assert only(tmp_path / "logs" / "0.json") == only(tmp_path / "logs")
+    assert only(tmp_path / "logs").data == b"{}"
+
+
+def test_member_names_are_only_labels(tmp_path: Path) -> None:
+    names = ["./0.json", "/etc/1.json", "../../2.json", "a/../3.json"]
+    (tmp_path / "x.tar").write_bytes(tar(dict.fromkeys(names, b"{}")))
+    expected = ["0.json", *names[1:]]
+    assert [document.path for document in documents(tmp_path / "x.tar")] == expected
+    assert locations(tmp_path) == locations(tmp_path / "x.tar")
+    assert list(tmp_path.iterdir()) == [tmp_path / "x.tar"]
+
+
+def test_member_names_that_name_nothing(tmp_path: Path) -> None:
+    names = ["", ".", "..", "a/..", "0.json/.", ".json", "x.", "z.json"]
+    (tmp_path / "x.tar").write_bytes(tar(dict.fromkeys(names, b"{}")))
+    found = list(documents(tmp_path / "x.tar"))
+    assert [document.path for document in found] == names
+    assert [document.path for document in found if document.data] == ["z.json"]
+    assert not any(document.is_broken for document in found)
+
+
+def test_backslashes_in_a_zip_part_folders(tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(zipped({"a\\": b"", "a\\0.json": b"{}"}))
+    assert contents(tmp_path / "x.zip") == [("a/0.json", b"{}", None)]
+
+
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+    names = [os.fsdecode(b"\xe8.json"), os.fsdecode(b"\xe9.json"), os.fsdecode(b"\xe9")]
+    try:
+        folder(tmp_path / "a", dict.fromkeys([names[0], names[1], f"{names[2]}/0.json"], b"{}"))
+    except OSError:
+        pytest.skip("this file system has only names of UTF-8")
+    archive(tmp_path / "a" / "x.tar", dict.fromkeys(names[:2], b"{}"))
+    found = [document for document in documents(tmp_path / "a") if document.data == b"{}"]
+    assert len({f"{document.path}".encode() for document in found}) == len(found) == 5
+    in_folder = only(tmp_path / "a" / names[2])
+    assert f"{in_folder.source}/{in_folder.path}" in locations(tmp_path / "a")
+
+
+# What is passed over
+
+
+def test_passed_over_by_name(tmp_path: Path) -> None:
+    tree = {
+        ".DS_Store": "hidden file",
+        "._x.json": "hidden file",
+        "LICENSE": "not a log: the name has no ending",
+        "x.json.bz2": "not a log: the name ends in .bz2",
+        "x.PNG": "not a log: the name ends in .PNG",
+        "x.csv.gz": "not a log: the name ends in .csv.gz",
+        "x.gz": "not a log: the name ends in .gz",
+    }
+    root = folder(tmp_path / "a", dict.fromkeys(tree, b"?"))
+    expected = [(path, None, reason) for path, reason in sorted(tree.items())]
+    assert contents(root) == expected
+    assert contents(archive(tmp_path / "x.tar", dict.fromkeys(sorted(tree), b"?"))) == expected
+    assert contents(root / "LICENSE") == [("LICENSE", None, tree["LICENSE"])]
+    assert not any(document.is_broken for document in documents(root))
+
+
+def test_hidden_folders_are_told_of_once(tmp_path: Path) -> None:
+    tree = {".git/a.json": b"", ".git/b.json": b"", "__MACOSX/c.json": b"", "d.json": b"{}"}
+    expected = [(".git/", None, "hidden folder"), ("__MACOSX/", None, "hidden folder")]
+    assert contents(folder(tmp_path / "a", tree)) == [*expected, ("d.json", b"{}", None)]
+    assert contents(tmp_path / "a" / ".git") == [("a.json", b"", None), ("b.json", b"", None)]
+
+
+def test_members_of_hidden_folders(tmp_path: Path) -> None:
+    members = ["__MACOSX/0.json", "a/.git/0.json", "./__MACOSX/a/._0.json"]
+    file = archive(tmp_path / "x.zip", dict.fromkeys(members, b"{}"))
+    assert [reason for _, _, reason in contents(file)] == ["hidden folder"] * 3
+
+
+def test_linked_folder_is_not_followed(tmp_path: Path) -> None:
+    root = folder(tmp_path / "a", {"b/0.json": b"{}"})
+    (root / "b" / "up").symlink_to(root)
+    expected = ("b/up/", None, "a linked folder is not followed")
+    assert contents(root) == [("b/0.json", b"{}", None), expected]
+
+
+@pytest.mark.parametrize("ending", ARCHIVES)
+@pytest.mark.parametrize("inner", ["i.zip", "i.tar", "i.tar.zst", "i.tgz", "i.zip.gz"])
+def test_archive_inside_an_archive_is_not_opened(tmp_path: Path, ending: str, inner: str) -> None:
+    file = archive(tmp_path / f"x{ending}", {inner: tar(TREE), "z.json": b"{}"})
+    expected = (inner, None, "an archive inside an archive is not opened")
+    assert contents(file) == [expected, ("z.json", b"{}", None)]
+
+
+def test_special_members(tmp_path: Path) -> None:
+    kinds = {"l.json": tarfile.SYMTYPE, "h.json": tarfile.LNKTYPE, "p.json": tarfile.FIFOTYPE}
+    special = [tarfile.TarInfo(name) for name in ("d.json", *kinds)]
+    for entry in special:
+        entry.type = kinds.get(entry.name, tarfile.DIRTYPE)
+        entry.linkname = "z.json"
+    (tmp_path / "x.tar").write_bytes(tar({"z.json": b"{}"}, *special))
+    expected = [(name, None, "not a regular file") for name in kinds]
+    assert contents(tmp_path / "x.tar") == [*expected, ("z.json", b"{}", None)]
+
+
+def test_folder_and_link_in_a_zip(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("l.json")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as target:
+        target.mkdir("d")
+        target.writestr(link, "z.json")
+    assert contents(tmp_path / "x.zip") == [("l.json", None, "not a regular file")]
+
+
+def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "0.json")
+    assert contents(tmp_path) == [("0.json", None, "not a regular file")]
+
+
+def test_archive_of_nothing(tmp_path: Path) -> None:
+    for ending in ARCHIVES:
+        archive(tmp_path / f"x{ending}", {})
+    assert contents(tmp_path) == []
+
+
+# Several sources
+
+
+def test_sources_come_in_the_order_given(tmp_path: Path) -> None:
+    folder(tmp_path, {"b/0.json": b"{}", "a/0.json": b"{}", "c.json": b"{}"})
+    expected = [str(tmp_path / path) for path in ("c.json", "b/0.json", "a/0.json")]
+    assert locations(tmp_path / "c.json", tmp_path / "b", str(tmp_path / "a")) == expected
+
+
+@pytest.mark.parametrize("n_turns", range(5))
+def test_overlapping_sources_yield_each_file_once(tmp_path: Path, n_turns: int) -> None:
+    root = folder(tmp_path / "a", TREE)
+    given: list[str | Path] = [
+        root,
+        root / "a" / "0.json",
+        archive(root / "x.tar", TREE),
+        root / "a",
+        f"{root}/",
+    ]
+    given = given[n_turns:] + given[:n_turns]
+    assert sorted(locations(*given)) == sorted(locations(root))
+    assert measure(given) == measure(root)
+
+
+def test_hidden_folder_given_beside_its_parent_is_read(tmp_path: Path) -> None:
+    root = folder(tmp_path / "a", {"0.json": b"{}", ".b/1.json": b"{}", ".b/c/2.json": b"{}"})
+    for inside in (root / ".b", root / ".b" / "c"):
+        expected = {*locations(root), *locations(inside)}
+        assert sorted(locations(root, inside)) == sorted(expected)
+
+
+def test_globs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder(tmp_path, {"run2/0.json": b"", "run1/a/0.json": b"", "run1/1.json": b"", "x.png": b""})
+    monkeypatch.chdir(tmp_path)
+
+    def matched(pattern: str) -> list[str]:
+        return [os.path.relpath(place, tmp_path) for place in locations(pattern)]
+
+    assert matched("run*") == ["run1/1.json", "run1/a/0.json", "run2/0.json"]
+    assert matched("**/0.json") == ["run1/a/0.json", "run2/0.json"]
+    assert matched("run[2-9]/?.json") == ["run2/0.json"]
+    assert matched("**") == ["run1/1.json", "run1/a/0.json", "run2/0.json", "x.png"]
+
+
+def test_existing_name_is_no_pattern(tmp_path: Path) -> None:
+    folder(tmp_path, {"run[1]/0.json": b"{}", "run1/1.json": b"{}"})
+    assert contents(tmp_path / "run[1]") == [("0.json", b"{}", None)]
+
+
+def test_one_source_needs_no_list(tmp_path: Path) -> None:
+    """A string is a sequence of strings too, and the first of `/a/b` would be the whole disk."""
+    root = folder(tmp_path / "a", TREE)
+    assert list(documents(str(root))) == list(documents(root)) == list(documents([root]))
+
+
+# Errors of the user
+
+
+def test_all_bad_sources_are_named_before_anything_is_read(tmp_path: Path) -> None:
+    good = folder(tmp_path / "good", TREE)
+    (tmp_path / "empty" / "er").mkdir(parents=True)
+    bad = ["nope.json", "*.zip", "empty", ""]
+    with pytest.raises(SourceError) as caught:
+        documents([good, *(tmp_path / name for name in bad[:3]), ""])
+    assert all(name in str(caught.value) for name in bad)
+    assert str(good) not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(SourceError):
+        measure(tmp_path / "nope.json")
+
+
+def test_folder_with_only_a_hidden_one_is_empty(tmp_path: Path) -> None:
+    folder(tmp_path, {".git/0.json": b"{}"})
+    with pytest.raises(SourceError, match="no file"):
+        documents(tmp_path)
+
+
+def _refuse(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let folders of this name not be listed, as for a user without the right."""
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:
+        if Path(path).name == name:
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+
+
+def test_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = folder(tmp_path / "a", {"locked/0.json": b"{}", "z.json": b"{}"})
+    _refuse("locked", monkeypatch)
+    locked, readable = documents(root)
+    assert locked == Document(root.as_posix(), "locked/", None, "Permission denied", True)
+    assert readable.data == b"{}"
+    with pytest.raises(SourceError, match="Permission denied"):
+        documents(root / "locked")
+
+
+def test_file_that_vanishes_or_never_was(tmp_path: Path) -> None:
+    root = folder(tmp_path / "a", {"0.json": b"{}", "2.tar": tar(TREE)})
+    (root / "1.json").symlink_to("nowhere")
+    (root / "3.json").symlink_to("3.json")
+    reading = documents(root)
+    next(reading)
+    (root / "2.tar").unlink()
+    broken = list(reading)
+    assert [document.path for document in broken] == ["1.json", "2.tar", "3.json"]
+    assert all(document.is_broken and document.reason for document in broken)
+
+
+# Damage
+
+
+def check_loss(file: Path, whole: list[Document]) -> int:
+    """Hold that a prefix came, then one broken document for the file; return how many came."""
+    *before, last = documents(file)
+    assert before == whole[: len(before)]
+    assert (last.source, last.path, last.data) == (file.parent.as_posix(), file.name, None)
+    assert last.is_broken
+    assert last.reason
+    assert not before or before[-1].path.removeprefix(file.name) in last.reason
+    return len(before)
+
+
+@pytest.mark.parametrize("ending", ARCHIVES)
+def test_cut_archive_yields_what_precedes_the_cut(tmp_path: Path, ending: str) -> None:
+    file = archive(tmp_path / f"x{ending}", many())
+    whole, data = list(documents(file)), file.read_bytes()
+    counts = []
+    n_padding = 10_240  # a tar ends in zeros that nobody misses
+    for length in sorted({*range(0, len(data) - n_padding, len(data) // 50), 100, 512, 700}):
+        file.write_bytes(data[:length])
+        counts.append(check_loss(file, whole))
+    assert counts == sorted(counts)
+    assert "zip" in ending or counts[-1] > N_MEMBERS // 2
+
+
+@pytest.mark.parametrize("n_bytes", [1, 4, 8, 12])
+@pytest.mark.parametrize("ending", [".tar.gz", ".tar.zst", ".tar.xz"])
+def test_cut_in_the_last_bytes_is_noticed(tmp_path: Path, ending: str, n_bytes: int) -> None:
+    file = archive(tmp_path / f"x{ending}", TREE)
+    whole = list(documents(file))
+    file.write_bytes(file.read_bytes()[:-n_bytes])
+    check_loss(file, whole)
+
+
+def test_tar_cut_between_members_is_noticed(tmp_path: Path) -> None:
+    """Python's reader takes the missing header for the end, and says nothing."""
+    file = tmp_path / "x.tar"
+    data = tar({f"{i}.json": bytes(512) for i in range(9)})
+    file.write_bytes(data)
+    whole = list(documents(file))
+    for n_members in range(10):
+        file.write_bytes(data[: n_members * 1024])
+        assert check_loss(file, whole) == n_members
+        file.write_bytes(data[: n_members * 1024 + 100])
+        assert check_loss(file, whole) == n_members
+
+
+def test_damaged_header_of_a_tar_is_noticed(tmp_path: Path) -> None:
+    data = bytearray(tar({f"{i}.json": bytes(512) for i in range(9)}))
+    (tmp_path / "x.tar").write_bytes(data)
+    whole = list(documents(tmp_path / "x.tar"))
+    data[5 * 1024 + 3] ^= 1
+    (tmp_path / "x.tar").write_bytes(data)
+    assert check_loss(tmp_path / "x.tar", whole) == 5
+
+
+def test_tar_behind_a_tar_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "x.tar").write_bytes(tar(TREE) + tar(TREE))
+    *before, last = documents(tmp_path / "x.tar")
+    assert [document.path for document in before] == [path for path, *_ in EXPECTED]
+    assert last.is_broken
+
+
+@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz"])
+def test_cut_or_wrong_file(tmp_path: Path, packed: str) -> None:
+    data = COMPRESS[packed](b"{}" * 1000)
+    for damaged in (b"", data[:-1], data[: len(data) // 2], b"{}", data + b"more"):
+        (tmp_path / f"0.json{packed}").write_bytes(damaged)
+        document = only(tmp_path)
+        assert (document.path, document.data) == (f"0.json{packed}", None)
+        assert document.is_broken
+
+
+@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz"])
+def test_cut_lines(tmp_path: Path, packed: str) -> None:
+    dice = random.Random(7)
+    lines = [dice.randbytes(700).hex().encode() for _ in range(500)]
+    file = tmp_path / f"x.jsonl{packed}"
+    data = COMPRESS[packed](b"\n".join(lines))
+    file.write_bytes(data)
+    whole = list(documents(file))
+    assert [document.data for document in whole] == lines
+    counts = []
+    for twentieth in range(20):
+        file.write_bytes(data[: len(data) * twentieth // 20])
+        counts.append(check_loss(file, whole))
+    assert counts == sorted(counts)
+    assert counts[-1] > 200
+
+
+@pytest.mark.parametrize("ending", ARCHIVES)
+@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz"])
+def test_member_with_damage_of_its_own(tmp_path: Path, ending: str, packed: str) -> None:
+    cut = COMPRESS[packed](b"{}\n{}")[:-1]
+    tree = {f"0.json{packed}": cut, f"1.jsonl{packed}": b"?", "2.json": b"{}"}
+    found = list(documents(archive(tmp_path / f"x{ending}", tree)))
+    assert [(document.path, document.is_broken) for document in found] == [
+        (f"0.json{packed}", True),
+        (f"1.jsonl{packed}", True),
+        ("2.json", False),
+    ]
+
+
+def test_lines_in_a_cut_tar_are_lost_with_the_tar(tmp_path: Path) -> None:
+    lines = b"\n".join(random.Random(7).randbytes(700).hex().encode() for _ in range(500))
+    file = archive(tmp_path / "x.tar.gz", {"0.json": b"{}", "1.jsonl": lines, "2.json": b"{}"})
+    whole = list(documents(file))
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    assert 100 < check_loss(file, whole) < 300
+
+
+def test_damaged_member_of_a_zip(tmp_path: Path) -> None:
+    data = bytearray(zipped({"0.json": b"first", "1.json": b"next"}, zipfile.ZIP_STORED))
+    data[data.index(b"first")] ^= 1
+    (tmp_path / "x.zip").write_bytes(data)
+    damaged, fine = documents(tmp_path / "x.zip")
+    assert (damaged.path, damaged.data, damaged.is_broken) == ("0.json", None, True)
+    assert (fine.path, fine.data, fine.is_broken) == ("1.json", b"next", False)
+
+
+def test_encrypted_member_of_a_zip(tmp_path: Path) -> None:
+    data = bytearray(zipped({"0.json": b"{}", "1.png": b"", "2.json": b"{}"}))
+    data[6] |= 1  # the flags in the member's own header
+    data[data.index(b"PK\1\2") + 8] |= 1  # and in the directory
+    (tmp_path / "x.zip").write_bytes(data)
+    locked, _, fine = documents(tmp_path / "x.zip")
+    assert locked[1:] == ("0.json", None, "encrypted", True)
+    assert fine.data == b"{}"
+
+
+@pytest.mark.parametrize("ending", ARCHIVES)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_damage_raises(tmp_path: Path, ending: str, seed: int) -> None:
+    dice = random.Random(seed)
+    data = archive(tmp_path / f"x{ending}", TREE).read_bytes()
+    for _ in range(40):
+        damaged = bytearray(data)
+        for _ in range(dice.randrange(1, 4)):
+            damaged[dice.randrange(len(damaged))] = dice.choice(
+                [0, 0x80, 0xFF, dice.randrange(256)]
+            )
+        (tmp_path / f"x{ending}").write_bytes(damaged)
+        for document in documents(tmp_path):
+            assert (document.data is None) == (document.reason is not None)
+
+
+@pytest.mark.parametrize("name", ["0.json.zst", "0.jsonl", "0.jsonl.xz"])
+def test_what_would_fill_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(compression, "_LIMIT_BYTES", 1000)
+    packed = COMPRESS[Path(name).suffix if name.count(".") > 1 else ""]
+    for n_bytes, is_broken in ((1000, False), (1001, True)):
+        (tmp_path / name).write_bytes(packed(b"1" * n_bytes))
+        assert only(tmp_path).is_broken is is_broken
+
+
+# Progress
+
+
+@pytest.mark.parametrize("damage", [0, 1000])
+def test_bytes_reported_add_up_to_those_on_disk(tmp_path: Path, damage: int) -> None:
+    root = folder(tmp_path / "a", TREE)
+    (root / "gone.json").symlink_to("nowhere")
+    for ending in ARCHIVES:
+        file = archive(root / f"x{ending}", many())
+        file.write_bytes(file.read_bytes()[damage:])
+    on_disk = [path.stat().st_size for path in root.rglob("*") if path.is_file()]
+    reported: list[int] = []
+    for _ in documents(root, reported.append):
+        pass
+    assert sum(reported) == sum(on_disk)
+    assert min(reported) > 0
+    assert measure(root) == (len(on_disk) + 1, sum(on_disk))
+
+
+@pytest.mark.parametrize("ending", [".tar", ".tar.zst", ".tar.gz", ".tar.xz", ".zip"])
+def test_bytes_are_reported_while_an_archive_is_read(tmp_path: Path, ending: str) -> None:
+    file = archive(tmp_path / f"x{ending}", {f"{i}.json": os.urandom(20_000) for i in range(50)})
+    reported: list[int] = []
+    at_documents = [sum(reported) for _ in documents(file, reported.append)]
+    assert at_documents[0] < file.stat().st_size / 4
+    assert file.stat().st_size / 3 < at_documents[25] < file.stat().st_size * 3 / 4
+    assert at_documents == sorted(at_documents)
+
+
+def test_an_iterator_left_halfway_leaves_nothing_open(tmp_path: Path) -> None:
+    for ending in ARCHIVES:
+        archive(tmp_path / f"x{ending}", TREE)
+    for document in documents(tmp_path):
+        assert document.data is not None
+        break
