@@ -1,0 +1,101 @@
+"""ChatArena transcripts: a bare JSON list of message rows, of the game Chameleon.
+
+Roles, word, votes, guess and outcome are all in the rows; the model is not, so whoever ingests
+them has to name it. Every seat is tested.
+"""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from pipeline.formats import hidden_roles
+from pipeline.formats.broken import broken, decode
+from pipeline.formats.prose import player_number
+from pipeline.formats.rows import Row, messages
+from pipeline.game import Game
+from pipeline.vocabulary import GameType, Phase
+
+NAME = "chatarena"
+SYSTEM = "chatarena"
+VERSION = "1"
+NAMES_MODELS = False
+
+_TOPIC = re.compile(r"The topic is: (.*)")
+_WORD = re.compile(r"You are not (?:the )?chameleon\. The word is: (.*)")
+_IS_CHAMELEON = "You are the chameleon!"
+_ENDINGS = {
+    "guessed the code wrong": 0,
+    "guessed the code correctly": 1,
+    "The accusation is incorrect": 2,
+    "There are even votes": 3,
+}
+_ROWS = msgspec.json.Decoder(list[Row])
+
+
+def read(data: bytes, model: str | None) -> Game | None:
+    """The game, or None where the document is no list of message rows."""
+    if data.lstrip()[:1] != b"[" or b'"agent_name"' not in data:
+        return None
+    history = decode(_ROWS, data)
+    hidden, word, topic = _roles(history)
+    spoken = {row.agent_name for row in history if not row.is_moderator}
+    players = sorted(spoken | {hidden}, key=lambda name: (player_number(name) or 0, name))
+    seats = hidden_roles.seats(
+        hidden_roles.CHAMELEON, hidden, dict.fromkeys(players, model), set(players)
+    )
+    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    flag = _win_flag(history)
+    ending = hidden_roles.CHAMELEON.endings[flag] if flag is not None else None
+    game = Game(
+        game_type=GameType.CHAMELEON,
+        system=SYSTEM,
+        format=NAME,
+        format_version=VERSION,
+        setting={"topic": topic, "code": word, "hidden": hidden},
+        is_finished=ending is not None,
+        outcome=ending.outcome if ending else None,
+        outcome_code=flag,
+        n_rounds=1,
+        seats=seats,
+        messages=messages(history, numbers, hidden_roles.Places(hidden_roles.CHAMELEON)),
+    )
+    game.n_rounds = max((m.round or 0 for m in game.messages if m.phase is Phase.CLUE), default=0)
+    game.votes = [
+        hidden_roles.vote_as_stated(game, index)
+        for index, message in enumerate(game.messages)
+        if message.phase is Phase.VOTE and message.seat is not None
+    ]
+    game.guesses = hidden_roles.guesses(game, word)
+    game.results = hidden_roles.results(game, hidden_roles.CHAMELEON)
+    return game
+
+
+def _roles(history: Sequence[Row]) -> tuple[str, str, str | None]:
+    """Who the chameleon is, the secret word, and the topic, as the moderator told them."""
+    hidden = word = topic = None
+    for row in history:
+        if not row.is_moderator:
+            continue
+        if row.content == _IS_CHAMELEON and isinstance(row.visible_to, str):
+            hidden = row.visible_to
+        if found := _WORD.match(row.content):
+            word = found[1].strip()
+        if found := _TOPIC.search(row.content):
+            topic = found[1].strip()
+    if hidden is None or word is None:
+        raise broken(
+            "$",
+            "the moderator tells one player that it is the chameleon, and the others the word",
+            f"no such rows among {len(history)}",
+        )
+    return hidden, word, topic
+
+
+def _win_flag(history: Sequence[Row]) -> int | None:
+    for row in reversed(history):
+        if row.is_moderator:
+            for words, flag in _ENDINGS.items():
+                if words in row.content:
+                    return flag
+    return None

@@ -1,0 +1,34 @@
+"""Chameleon: one of three does not know the secret word; when caught, it may guess it."""
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from pipeline.formats import hidden_roles
+from pipeline.formats.magic import hidden_role
+from pipeline.formats.magic.log import Log, required
+from pipeline.game import Game
+
+
+class Setting(Struct):
+    topic: str
+    code: str
+    chameleon_name: str
+
+
+_SETTING = msgspec.json.Decoder(Setting)
+
+
+def claims(log: Log) -> bool:
+    return log.chameleon is not UNSET
+
+
+def game(log: Log) -> Game:
+    """The game; its one guess, where there was one, is added to the votes and questions."""
+    setting = required(log.game_setting, _SETTING, "game_setting")
+    words = {"topic": setting.topic, "code": setting.code}
+    built = hidden_role.game(
+        log, hidden_roles.CHAMELEON, setting.chameleon_name, dict(words), "player_votes"
+    )
+    built.guesses = hidden_roles.guesses(built, setting.code)
+    built.results = hidden_roles.results(built, hidden_roles.CHAMELEON)
+    return built

@@ -1,0 +1,86 @@
+"""The top level of a MAgIC log: all games' keys; what is nested is read by its game."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from pipeline.formats.broken import broken, decode
+from pipeline.formats.rows import Int64, Row
+from pipeline.game import BrokenDocument, Fault
+
+SYSTEM = "magic"
+FORMAT = "magic"
+PLAIN, PGM = "plain", "pgm"
+PGM_SUFFIX = "-pgm"
+FIXED_SUFFIX = "-fix"
+
+Part = Raw | UnsetType
+T = TypeVar("T")
+
+_KEYS = msgspec.json.Decoder(dict[str, Raw])
+
+
+class Log(Struct, gc=False):
+    """Every key that any of the games writes; nested parts stay raw until they are asked for."""
+
+    history: list[Row] | UnsetType = UNSET
+    chameleon: str | UnsetType = UNSET
+    undercover: str | UnsetType = UNSET
+    game_setting: Part = UNSET
+    player_backends: Part = UNSET
+    test_player_name: str | UnsetType = UNSET
+    topic: str | None = None
+    nego_turn: Int64 | None = None
+    result: str | None = None
+    win_flag: Int64 | None = None
+    player_votes: Part = UNSET
+    player_vote: Part = UNSET
+    proposal: Part = UNSET
+    vote: Part = UNSET
+    scores: list[float] | None = None
+    consistency_metric: Part = UNSET
+    pgm_metric: Part = UNSET
+
+    @property
+    def rows(self) -> list[Row]:
+        assert self.history is not UNSET
+        return self.history
+
+
+def keys(part: Part) -> frozenset[str]:
+    """The keys of a nested object, none where it is missing or no object."""
+    if isinstance(part, UnsetType):
+        return frozenset()
+    try:
+        return frozenset(_KEYS.decode(part))
+    except msgspec.DecodeError:
+        return frozenset()
+
+
+def required(part: Part, decoder: msgspec.json.Decoder[T], key: str) -> T:
+    """A nested part without which there is no game; raises BrokenDocument."""
+    if isinstance(part, UnsetType):
+        raise broken("$", f"`{key}` is present", "it is missing")
+    return decode(decoder, part, f"$.{key}")
+
+
+def optional(
+    part: Part, decoder: msgspec.json.Decoder[T], key: str, faults: list[Fault]
+) -> T | None:
+    """A nested part that a game can do without; what is wrong with it is added to the faults."""
+    try:
+        return required(part, decoder, key)
+    except BrokenDocument as error:
+        fault = error.fault
+        path = f"$.{key}" if fault.json_path == "$" else fault.json_path
+        faults.append(Fault(path, fault.rule, fault.message))
+        return None
+
+
+def result(log: Log, allowed: Sequence[str]) -> str | None:
+    """The log's result, None where the game was cut off; raises BrokenDocument for another word."""
+    if log.result is not None and log.result not in allowed:
+        raise broken("$.result", f"a result is one of {', '.join(allowed)}", repr(log.result))
+    return log.result

@@ -1,0 +1,128 @@
+"""What MAgIC's Prisoner's Dilemma and Public Good logs share: seats, decisions by round, scores."""
+
+from msgspec import UNSET, Struct, UnsetType
+
+from pipeline.formats.broken import broken
+from pipeline.formats.hidden_roles import opponents
+from pipeline.formats.magic.log import FORMAT, PGM, PGM_SUFFIX, PLAIN, SYSTEM, Log, result
+from pipeline.formats.prose import player_number
+from pipeline.formats.rows import Place, Row, messages
+from pipeline.game import Game, JsonValue, Result, Seat
+from pipeline.vocabulary import GameType, Outcome, Phase, Role
+
+WIN, LOSE = "win", "lose"
+
+
+class Backend(Struct):
+    model: str
+
+
+class Opponents(Struct, kw_only=True):
+    """What both games' settings say of the players."""
+
+    test_player: Backend
+    other_player: Backend | UnsetType = UNSET
+    test_player_name: str | UnsetType = UNSET
+
+
+class Places:
+    """Tells each row's phase and round: what a player tells the moderator alone is its decision.
+
+    The log does not number decisions. A round ends where the moderator speaks, or where a player
+    decides a second time; so one decision missing does not shift those after it.
+    """
+
+    def __init__(self, phase: Phase) -> None:
+        self._phase = phase
+        self._round = 1
+        self._decided: set[str] = set()
+
+    def __call__(self, row: Row) -> Place:
+        if row.is_moderator:
+            self._end_round()
+            return Phase.MODERATION, None
+        if not row.is_to_moderator:
+            return Phase.REFLECTION, self._round
+        if row.agent_name in self._decided:
+            self._end_round()
+        self._decided.add(row.agent_name)
+        return self._phase, self._round
+
+    def _end_round(self) -> None:
+        if self._decided:
+            self._round += 1
+            self._decided.clear()
+
+
+def game(
+    log: Log,
+    game_type: GameType,
+    phase: Phase,
+    players: Opponents,
+    *,
+    setting: dict[str, JsonValue],
+    n_rounds: int | None,
+) -> Game:
+    """The game without its decisions. `n_rounds` is None where the setting does not fix it."""
+    tested = log.test_player_name
+    if tested is UNSET:
+        tested = players.test_player_name
+    if tested is UNSET:
+        raise broken(
+            "$.test_player_name",
+            "the log or its game_setting names the tested player",
+            "neither does",
+        )
+    ended = result(log, (WIN, LOSE))
+    names = _names(log, tested)
+    scores = log.scores or []
+    other = None if players.other_player is UNSET else players.other_player.model
+    seats = [
+        Seat(
+            player=name,
+            model=players.test_player.model if name == tested else other,
+            role=Role.PLAYER,
+            is_tested=name == tested,
+            final_score=scores[place] if place < len(scores) else None,
+        )
+        for place, name in enumerate(names)
+    ]
+    numbers = {name: number for number, name in enumerate(names, start=1)}
+    spoken = messages(log.rows, numbers, Places(phase))
+    played = max((m.round or 0 for m in spoken if m.phase is phase), default=0)
+    built = Game(
+        game_type=game_type,
+        system=SYSTEM,
+        format=FORMAT,
+        format_version=PGM if players.test_player.model.endswith(PGM_SUFFIX) else PLAIN,
+        setting={**setting, "tested": tested},
+        is_finished=ended is not None,
+        outcome=Outcome.COMPLETED if ended is not None else None,
+        n_rounds=played if n_rounds is None else n_rounds,
+        seats=seats,
+        messages=spoken,
+    )
+    is_win = None if ended is None else ended == WIN
+    built.results = [
+        Result(
+            model=players.test_player.model,
+            role=Role.PLAYER,
+            seat=numbers[tested],
+            message_index=len(spoken) - 1 if spoken else None,
+            opponent=opponents(built),
+            is_win=is_win,
+            win_credit=None if is_win is None else float(is_win),
+        )
+    ]
+    return built
+
+
+def _names(log: Log, tested: str) -> list[str]:
+    """The players by seat. Seats are known by number, so a silent player keeps its seat."""
+    named = {row.agent_name for row in log.rows if row.is_to_moderator} | {tested}
+    numbers = [number for name in named if (number := player_number(name))]
+    n_seats = max([len(log.scores or []), *numbers])
+    if n_seats > len(log.scores or []) + len(log.rows) + len(named):
+        raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
+    strangers = sorted(name for name in named if player_number(name) is None)
+    return [f"Player {number}" for number in range(1, n_seats + 1)] + strangers

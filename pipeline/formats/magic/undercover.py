@@ -1,0 +1,40 @@
+"""Undercover: one of three holds another word than the others, and none is told which.
+
+The moderator's last line may call the undercover the winner even when it was caught: the outcome
+is `win_flag`, never the text.
+"""
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from pipeline.formats import hidden_roles
+from pipeline.formats.magic import hidden_role
+from pipeline.formats.magic.log import Log, required
+from pipeline.game import Game
+
+
+class Setting(Struct):
+    undercover_code: str
+    non_undercover_code: str
+    undercover_name: str
+
+
+_SETTING = msgspec.json.Decoder(Setting)
+
+
+def claims(log: Log) -> bool:
+    return log.undercover is not UNSET
+
+
+def game(log: Log) -> Game:
+    """The game, with its votes and the benchmark's questions."""
+    setting = required(log.game_setting, _SETTING, "game_setting")
+    words = {
+        "undercover_code": setting.undercover_code,
+        "civilian_code": setting.non_undercover_code,
+    }
+    built = hidden_role.game(
+        log, hidden_roles.UNDERCOVER, setting.undercover_name, dict(words), "player_vote"
+    )
+    built.results = hidden_roles.results(built, hidden_roles.UNDERCOVER)
+    return built
