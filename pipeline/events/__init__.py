@@ -1,0 +1,1 @@
+"""The event tables: their contracts, and games made into their rows."""

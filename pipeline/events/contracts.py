@@ -1,0 +1,356 @@
+"""The contracts of the tables: what a row is, and each column's type, unit, range and keys.
+
+A docstring's first line says what one row is; with the columns' descriptions it becomes the SQL
+comments, `magic schema` and the data dictionary. `VERSION` changes with any change in here that a
+reader of a lake could notice; it is stored in every table.
+"""
+
+from collections.abc import Iterable
+
+import dataframely as dy
+import polars as pl
+
+from pipeline.vocabulary import (
+    COMPETITIONS,
+    AnalysisKind,
+    Choice,
+    DocumentStatus,
+    GameType,
+    Outcome,
+    ParseStatus,
+    Phase,
+    Role,
+    Side,
+)
+
+VERSION = 1
+ID_LENGTH = 32
+
+
+def _word(
+    words: Iterable[str], description: str, *, nullable: bool = False, primary_key: bool = False
+) -> dy.String:
+    """A column that holds one of the vocabulary's words."""
+    known = [str(word) for word in words]
+    return dy.String(
+        nullable=nullable,
+        primary_key=primary_key,
+        check=lambda column: column.is_in(known),
+        metadata={"words": known},
+        description=description,
+    )
+
+
+def _text(description: str, *, nullable: bool = False, primary_key: bool = False) -> dy.String:
+    return dy.String(nullable=nullable, primary_key=primary_key, description=description)
+
+
+def _flag(description: str, *, nullable: bool = False, alias: str | None = None) -> dy.Bool:
+    return dy.Bool(nullable=nullable, alias=alias, description=description)
+
+
+def _number(
+    description: str, *, nullable: bool = True, low: float | None = None, high: float | None = None
+) -> dy.Float64:
+    return dy.Float64(nullable=nullable, min=low, max=high, description=description)
+
+
+def _count(
+    description: str, *, nullable: bool = False, primary_key: bool = False, low: int = 0
+) -> dy.Int64:
+    return dy.Int64(nullable=nullable, primary_key=primary_key, min=low, description=description)
+
+
+def _small(
+    description: str, *, nullable: bool = False, primary_key: bool = False, low: int | None = 1
+) -> dy.Int32:
+    return dy.Int32(nullable=nullable, primary_key=primary_key, min=low, description=description)
+
+
+def _id(description: str, *, nullable: bool = False, primary_key: bool = False) -> dy.String:
+    return dy.String(
+        nullable=nullable,
+        primary_key=primary_key,
+        regex=f"^[0-9a-f]{{{ID_LENGTH}}}$",
+        description=description,
+    )
+
+
+def _instant(description: str, *, nullable: bool = False) -> dy.Datetime:
+    return dy.Datetime(nullable=nullable, time_unit="us", time_zone="UTC", description=description)
+
+
+class Table(dy.Schema):
+    """Base of every table."""
+
+
+class OfGame(Table):
+    """Base of every table whose rows belong to a game."""
+
+    game_id = _id("the game: a hash of its document's bytes and its index", primary_key=True)
+    game_type = _word(GameType, "which game was played")
+    system = _text("the harness that ran the game")
+    setting_id = _id("the setting: a hash of what was fixed before play; equal for equal settings")
+    game_index = _count("the game's number in its competition, null where unknown", nullable=True)
+    is_finished = _flag("whether the game came to an end; metrics of the paper count only these")
+
+
+class OfPlayer(OfGame):
+    """Base of every table whose rows belong to a player."""
+
+    player = _text("the acting player's name in the log", nullable=True)
+    model = _text("the acting player's model, null where the log does not say", nullable=True)
+    role = _word(Role, "the acting player's role", nullable=True)
+    side = _word(Side, "the side that the role is on", nullable=True)
+    is_tested = _flag("whether the acting player's model is under test")
+    competition = _word(
+        COMPETITIONS, "game type and tested role, null for players not tested", nullable=True
+    )
+
+
+class OfSeat(OfPlayer):
+    """Base of every table whose rows are something that a seat did."""
+
+    seat = _small("the acting player's seat, from 1", primary_key=True)
+    round = _small("the round, from 1", primary_key=True)
+    message_index = _small("the message it was read from, from 0", nullable=True, low=0)
+    parse_status = _word(ParseStatus, "how surely it could be read from the text")
+
+
+class Games(OfGame):
+    """One game."""
+
+    sha256 = dy.String(regex="^[0-9a-f]{64}$", description="hash of its document's bytes")
+    assigned_model = _text("the model given by whoever ingested it", nullable=True)
+    format = _text("the log format that it was read from")
+    format_version = _text("the variant of the format")
+    source = _text("where its document was found first: a folder or an archive")
+    path = _text("its document's path within the source")
+    n_players = _small("seats at the table")
+    n_rounds = _small("rounds played, or fixed by the setting", low=0)
+    n_messages = _small("messages in its log", low=0)
+    outcome = _word(Outcome, "how it ended, null where it did not", nullable=True)
+    outcome_code = dy.Int64(nullable=True, description="the log's own code of the outcome")
+    started_at = _instant("when it began, null where the log cannot say", nullable=True)
+
+
+class Players(OfPlayer):
+    """One seat of one game."""
+
+    seat = _small("the seat, from 1", primary_key=True)
+    final_score = _number("the points at the end, in the game's own unit", nullable=True)
+    score_rank = _small("1 for the most points; ties share the better rank", nullable=True)
+
+
+class Results(OfPlayer):
+    """What a game came to for one tested side: a tested model's role, or a tested seat."""
+
+    # Not unique: hidden roles have a row for each model and role, see the rule below.
+    game_id = _id("the game: a hash of its document's bytes and its index")
+
+    seat = _small("the tested seat, null where the row stands for several", nullable=True)
+    round = _small("null: a result is of the whole game", nullable=True)
+    message_index = _small("the closing message, from 0", nullable=True, low=0)
+    parse_status = _word(ParseStatus, "how surely it could be read from the text")
+    opponent = _text(
+        "models of the seats not tested, joined by ', '; null if all are", nullable=True
+    )
+    is_win = _flag("whether the side won; null if unfinished", nullable=True)
+    win_credit = _number("what the outcome is worth to the side, 0 to 1", low=0, high=1)
+    guess_is_correct = _flag(
+        "whether the secret was guessed; null if nobody guessed", nullable=True
+    )
+    agreed = _flag("cost sharing: whether all agreed", nullable=True)
+    proposed_agreement = _flag(
+        "cost sharing: whether the side made the agreed proposal; null if unknown", nullable=True
+    )
+    first_choice_seat = _small(
+        "cost sharing: the seat that the published script takes for the agreed proposal's author",
+        nullable=True,
+    )
+    outcome_code = dy.Int64(nullable=True, description="the log's own code of the outcome")
+
+    @dy.rule()
+    def one_row_for_a_side(cls) -> pl.Expr:
+        return ~pl.struct("game_id", "seat", "model", "role").is_duplicated()
+
+
+class Messages(OfPlayer):
+    """One message, in the log's order."""
+
+    message_index = _small("the message's place in the log, from 0", primary_key=True, low=0)
+    seat = _small("the speaker's seat, null for the moderator", nullable=True)
+    round = _small("the round it belongs to, null outside of rounds", nullable=True, low=0)
+    parse_status = _word(ParseStatus, "`outage` where an API's failure stands for an answer")
+    turn = dy.Int64(nullable=True, description="the log's own turn number, not unique")
+    phase = _word(Phase, "what the message is in its game")
+    visible_to = dy.List(
+        dy.String(), description="who was shown it: players' names, `all`, or nobody"
+    )
+    content = _text("the text, as logged")
+    msg_type = _text("the log's own message type", nullable=True)
+
+
+class Votes(OfSeat):
+    """One accusation cast."""
+
+    target_seat = _small("the accused player's seat, null if it names no player", nullable=True)
+    target = _text("the accused player, null if the vote names nobody", nullable=True)
+    is_correct = _flag("whether the accused is on the hidden side")
+    # Under its own name it would hide the schema's method.
+    names_another = _flag("whether it names a living other player", alias="is_valid")
+    stated_target = _text("the player that the text itself names", nullable=True)
+
+
+class Guesses(OfSeat):
+    """One guess of the secret word."""
+
+    guess = _text("the word guessed, null if none can be read", nullable=True)
+    secret = _text("the secret word")
+    is_correct = _flag("whether the game took the guess as right", nullable=True)
+
+
+class RoleIdentifications(OfSeat):
+    """One answer to 'who are you and what is your role'."""
+
+    is_correct = _flag("whether the game took the answer as right")
+
+
+class RoleAnalyses(OfSeat):
+    """One analysis of the roles by one player in one round, of one kind."""
+
+    kind = _word(
+        AnalysisKind,
+        "`gold`: against the true roles; `inter`: of what others think",
+        primary_key=True,
+    )
+    is_correct = _flag("whether the game took the analysis as right")
+
+
+class Decisions(OfSeat):
+    """One choice in the Prisoner's Dilemma."""
+
+    choice = _word(Choice, "the choice as the game registered it")
+    text = _text("what the player said")
+    payoff = _number("points in this round, null in an incomplete one")
+
+
+class Contributions(OfSeat):
+    """One contribution to the Public Good."""
+
+    amount = _number("points put into the pool, as the game registered them", low=0)
+    stated_amount = _number("points that the text itself states", low=0)
+    text = _text("what the player said")
+    is_least = _flag("whether nobody put in less; null in an incomplete round", nullable=True)
+    round_total = _number("points put in by all in the round, null in an incomplete one", low=0)
+
+
+class Proposals(OfSeat):
+    """One party's share in one player's proposal of one round."""
+
+    party = _text("who is to pay the share")
+    position = _small("the share's place in the proposal, from 1", primary_key=True)
+    share = _number("fraction of the whole, 0 to 1, null if it cannot be read", low=0, high=1)
+    share_text = _text("the share as written", nullable=True)
+    is_last = _flag("whether this is the player's last proposal")
+
+
+class ProposalVotes(OfSeat):
+    """One vote for a proposal."""
+
+    candidate_seat = _small("the seat voted for, null if it names no player", nullable=True)
+    candidate = _text("the player voted for, null if the vote names nobody", nullable=True)
+    is_final_round = _flag("whether it was cast in the last round that voted")
+
+
+class Documents(Table):
+    """One raw document seen by an ingest, whatever became of it."""
+
+    ingest_id = _count("the ingest that saw it", primary_key=True, low=1)
+    source = _text("the folder or archive that it is in", primary_key=True)
+    path = _text("its path within the source", primary_key=True)
+    n_bytes = _count("its size in bytes, null if it was not read", nullable=True)
+    sha256 = dy.String(
+        nullable=True, regex="^[0-9a-f]{64}$", description="hash of its bytes, null if not read"
+    )
+    format = _text("the log format, null if it is no log", nullable=True)
+    status = _word(DocumentStatus, "what became of it")
+    reason = _text("why it was not ingested", nullable=True)
+    game_id = _id("the game that it holds", nullable=True)
+    game_index = _count("the game's number, from the file's name", nullable=True)
+    assigned_model = _text("the model given by whoever ingested it", nullable=True)
+
+
+class Quarantine(Table):
+    """One document, or part of one, that could not be used."""
+
+    ingest_id = _count("the ingest that saw it first", low=1)
+    source = _text("the folder or archive that it is in", primary_key=True)
+    path = _text("its path within the source", primary_key=True)
+    sha256 = dy.String(
+        nullable=True, regex="^[0-9a-f]{64}$", description="hash of its bytes, null if not read"
+    )
+    game_id = _id(
+        "the game of which this part is missing, null for a whole document", nullable=True
+    )
+    json_path = _text("where in the document the fault is")
+    rule = _text("the rule that is broken")
+    message = _text("what was found instead")
+    n_bytes = _count("the document's full length in bytes", nullable=True)
+    raw = dy.Binary(nullable=True, description="the document's bytes, the first 64 KiB of them")
+
+
+class Ingests(Table):
+    """One committed ingest."""
+
+    ingest_id = _count("the ingest's number in this lake, from 1", primary_key=True, low=1)
+    started_at = _instant("when it began")
+    finished_at = _instant("when it was committed")
+    sources = dy.List(dy.String(), description="the sources as resolved")
+    n_documents = _count("documents seen")
+    n_ingested = _count("of these, new games")
+    n_replacing = _count("of these, games that took another's place at their path")
+    n_unchanged = _count("of these, known already at their path")
+    n_duplicate = _count("of these, known already from another path")
+    n_quarantined = _count("of these, unusable")
+    n_ignored = _count("of these, no logs")
+    n_superseded = _count("games that were taken out, since no path holds them any more")
+    tool_version = _text("the version of magic-pipeline")
+    contract_version = _small("the version of these contracts")
+    versions = dy.List(
+        dy.Struct({"table": dy.String(), "version": dy.Int64()}),
+        description="the version of every table that this ingest completes",
+    )
+
+
+# The event tables have the names of the fields of `pipeline.game.Game` that they are made of.
+TABLES: dict[str, type[Table]] = {
+    "documents": Documents,
+    "quarantine": Quarantine,
+    "games": Games,
+    "players": Players,
+    "results": Results,
+    "messages": Messages,
+    "votes": Votes,
+    "guesses": Guesses,
+    "role_identifications": RoleIdentifications,
+    "role_analyses": RoleAnalyses,
+    "decisions": Decisions,
+    "contributions": Contributions,
+    "proposals": Proposals,
+    "proposal_votes": ProposalVotes,
+    "ingests": Ingests,
+}
+GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
+
+
+def row_meaning(table: str) -> str:
+    """What one row of the table is, in a sentence."""
+    return (TABLES[table].__doc__ or "").splitlines()[0]
+
+
+def polars_schema(table: str) -> dict[str, pl.DataType]:
+    """The table's columns and their polars types, in order; a game's id comes first."""
+    columns = {name: column.dtype for name, column in TABLES[table].columns().items()}
+    first = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
+    return first | columns

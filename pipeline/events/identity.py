@@ -1,0 +1,47 @@
+"""The identities of documents, games and settings: hashes that are the same on every machine."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from pipeline.events.contracts import ID_LENGTH
+from pipeline.game import JsonValue
+
+_INDEX = re.compile(r"[0-9]{1,9}")
+
+
+def sha256(data: bytes) -> str:
+    """The hash of a document's bytes, 64 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def game_index(path: str) -> int | None:
+    """The game's number in its competition, which a log has in its file's stem, if anywhere."""
+    stem = PurePosixPath(path).name.partition(".")[0]
+    return int(stem) if _INDEX.fullmatch(stem) else None
+
+
+def game_id(document_sha256: str, index: int | None, assigned_model: str | None) -> str:
+    """The game's id: of its bytes and index, and of the model where the bytes name none.
+
+    Neither folder nor archive enters, so a file is the same game wherever it is found.
+    """
+    return _digest([document_sha256, index, assigned_model])
+
+
+def setting_id(game_type: str, setting: Mapping[str, JsonValue]) -> str:
+    """The id of what was fixed before play; equal numbers are equal however they are written."""
+    return _digest([game_type, {key: _canonical(value) for key, value in setting.items()}])
+
+
+def _canonical(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _canonical(inner) for key, inner in value.items()}
+    return float(value) if isinstance(value, int) else value
+
+
+def _digest(value: JsonValue) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
