@@ -1,0 +1,119 @@
+"""A lake opened at one state of all its tables.
+
+Every committed ingest leaves a row in `ingests` with the version of each table that it completes.
+A reader takes the last such row and reads every table at that version, so it sees an ingest in all
+tables or in none, whatever is committed meanwhile.
+"""
+
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from pipeline.errors import LakeError, UsageError
+from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
+from pipeline.lake.schema import arrow_schema
+
+VERSION_KEY = "magic.contractVersion"
+COMMITS = "ingests"
+
+
+class Lake:
+    """One state of a lake. Open it anew to see what was committed since."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._opened: dict[str, DeltaTable] = {}
+
+    @cached_property
+    def last_ingest(self) -> dict[str, object] | None:
+        """The last row of `ingests`, None where nothing was ingested yet."""
+        rows = self.table(COMMITS).sort("ingest_id").tail(1).collect()
+        return rows.row(0, named=True) if rows.height else None
+
+    @property
+    def ingest_id(self) -> int:
+        """The number of the last ingest, 0 before the first."""
+        last = self.last_ingest
+        return int(str(last["ingest_id"])) if last else 0
+
+    @cached_property
+    def versions(self) -> dict[str, int]:
+        """The version of every table but `ingests` at this state."""
+        last = self.last_ingest
+        if last is None:
+            return {table: 0 for table in TABLES if table != COMMITS}
+        versions = last["versions"]
+        assert isinstance(versions, list)
+        return {entry["table"]: entry["version"] for entry in versions}
+
+    def delta(self, table: str) -> DeltaTable:
+        """The Delta table at this state's version; raises UsageError for a name unknown."""
+        if table not in TABLES:
+            raise UsageError(f"no table `{table}`: there are {', '.join(TABLES)}")
+        if table not in self._opened:
+            version = None if table == COMMITS else self.versions[table]
+            self._opened[table] = DeltaTable(self.folder(table), version=version)
+        return self._opened[table]
+
+    def folder(self, table: str) -> Path:
+        """Where the table's files are."""
+        return self.path / table
+
+    def files(self, table: str) -> list[str]:
+        """The Parquet files that make up the table, absolute paths."""
+        return sorted(self.delta(table).file_uris())
+
+    def table(self, table: str) -> pl.LazyFrame:
+        """The table, with the columns and types of its contract."""
+        files = self.files(table)
+        schema = polars_schema(table)
+        if not files:
+            return pl.LazyFrame(schema=schema)
+        return pl.scan_parquet(files, schema=schema, glob=False)
+
+
+def is_lake(path: str | Path) -> bool:
+    """Whether a lake is at the path, of whatever version."""
+    return DeltaTable.is_deltatable(str(Path(path) / COMMITS))
+
+
+def open_lake(path: str | Path) -> Lake:
+    """The lake at the path, at its last committed state; raises LakeError where there is none."""
+    folder = Path(path).expanduser().resolve()
+    if not folder.is_dir():
+        raise LakeError(f"{path}: no such lake; `magic ingest SOURCE --lake {path}` makes one")
+    try:
+        found = DeltaTable(folder / COMMITS).metadata().configuration.get(VERSION_KEY)
+    except (TableNotFoundError, OSError):
+        raise LakeError(
+            f"{path}: not a lake, since it has no table `{COMMITS}`; "
+            "give --lake a folder that `magic ingest` made"
+        ) from None
+    if found != str(VERSION):
+        raise LakeError(
+            f"{path}: the lake has contract version {found}, this tool reads {VERSION}; "
+            "ingest the logs anew into another folder, or use the tool's version that wrote it"
+        )
+    return Lake(folder)
+
+
+def create_lake(path: str | Path) -> Lake:
+    """A new lake with every table empty; raises LakeError where the folder holds something else."""
+    folder = Path(path).expanduser().resolve()
+    strangers = {entry.name for entry in folder.iterdir()} - set(TABLES) if folder.is_dir() else ()
+    if strangers or (folder.exists() and not folder.is_dir()):
+        raise LakeError(f"{path}: not a lake, and not an empty folder that could become one")
+    for table in sorted(TABLES, key=lambda name: name == COMMITS):  # the table of commits last
+        DeltaTable.create(
+            folder / table,
+            schema=arrow_schema(table),
+            mode="ignore",
+            name=table,
+            description=row_meaning(table),
+            configuration={VERSION_KEY: str(VERSION)},
+            raise_if_key_not_exists=False,
+        )
+    return Lake(folder)

@@ -1,0 +1,114 @@
+"""One commit to a lake, visible in all tables or in none.
+
+Commits are serialised by a lock. Under it every table is first put back to the state that the last
+row of `ingests` names, since an ingest that was killed may have got half way; then each table is
+committed, and last the row that makes them visible.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+from deltalake import CommitProperties
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+from filelock import FileLock, Timeout
+
+from pipeline.errors import LakeError
+from pipeline.events.contracts import VERSION, polars_schema
+from pipeline.lake.files import DataFile, TableWriter, files_with, remove_action, rewrite_without
+from pipeline.lake.lake import COMMITS, Lake, open_lake
+from pipeline.lake.schema import arrow_schema
+
+LOCK = ".lock"
+LOCK_SECONDS = 600
+
+
+@contextmanager
+def transaction(path: Path) -> Iterator["Transaction"]:
+    """A transaction on the lake's newest state, alone; raises LakeError where it cannot be had."""
+    try:
+        with FileLock(path / LOCK, timeout=LOCK_SECONDS):
+            yield Transaction(open_lake(path))
+    except Timeout:
+        raise LakeError(f"{path}: another ingest has been committing for long; try again") from None
+    except (OSError, DeltaError) as error:
+        raise LakeError(f"{path}: the lake could not be written: {error}") from error
+
+
+class Transaction:
+    """What is to change in each table; nothing is visible before `commit`."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self.ingest_id = lake.ingest_id + 1
+        self._added: dict[str, list[DataFile]] = {}
+        self._removed: dict[str, list[str]] = {}
+        for table, version in lake.versions.items():
+            _restore(lake, table, version)
+
+    def add(self, table: str, files: Sequence[DataFile]) -> None:
+        """Adds files that stand in the table's folder already."""
+        self._added.setdefault(table, []).extend(files)
+
+    def write(self, table: str, rows: pl.DataFrame) -> None:
+        """Adds the rows."""
+        writer = TableWriter(self.lake.folder(table), table)
+        writer.write(rows)
+        writer.close()
+        self.add(table, writer.files)
+
+    def remove(self, table: str, keys: pl.DataFrame) -> None:
+        """Takes the rows of the given keys out of what was committed before."""
+        files = files_with(self.lake.files(table), keys)
+        self.add(table, rewrite_without(self.lake.folder(table), table, files, keys))
+        self._removed.setdefault(table, []).extend(Path(file).name for file in files)
+
+    def discard(self, table: str, keys: pl.DataFrame) -> None:
+        """Takes the rows of the given keys out of what was added."""
+        folder = self.lake.folder(table)
+        added = {str(folder / file.name): file for file in self._added.get(table, ())}
+        files = files_with(list(added), keys)
+        kept = [file for name, file in added.items() if name not in files]
+        self._added[table] = kept + rewrite_without(folder, table, files, keys)
+        for file in files:
+            Path(file).unlink()
+
+    def commit(self, row: dict[str, object]) -> None:
+        """Makes it all visible; `row` is the row of `ingests` but for what a transaction knows."""
+        versions = dict(self.lake.versions)
+        for table in versions:
+            versions[table] = self._commit(table)
+        row |= {
+            "ingest_id": self.ingest_id,
+            "finished_at": datetime.now(UTC),
+            "contract_version": VERSION,
+            "versions": [{"table": t, "version": v} for t, v in sorted(versions.items())],
+        }
+        self.write(COMMITS, pl.DataFrame([row], schema=polars_schema(COMMITS)))
+        self._commit(COMMITS)
+
+    def _commit(self, table: str) -> int:
+        delta = self.lake.delta(table)
+        added = [file.add_action() for file in self._added.get(table, ())]
+        removed = [remove_action(name) for name in self._removed.get(table, ())]
+        actions: list[AddAction | RemoveAction] = [*added, *removed]
+        if actions:
+            delta.create_write_transaction(
+                actions,
+                mode="append",
+                schema=arrow_schema(table),
+                commit_properties=CommitProperties(max_commit_retries=0),
+            )
+            delta.update_incremental()
+        return delta.version()
+
+
+def _restore(lake: Lake, table: str, version: int) -> None:
+    delta = lake.delta(table)
+    delta.update_incremental()
+    if delta.version() != version:
+        delta.restore(version)
+        delta.update_incremental()
