@@ -1,0 +1,164 @@
+"""A batch of documents decoded: games, and what was found instead of a game."""
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+from msgspec import Struct, field
+
+from pipeline.archives import Document
+from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
+from pipeline.events.frames import Placed, frames
+from pipeline.events.identity import game_id, game_index, sha256
+from pipeline.formats import read
+from pipeline.game import BrokenDocument, Fault
+
+RAW_LIMIT = 64 * 2**10
+NO_LOG = "no log: neither a `history` nor a list of message rows"
+
+# What a document was found to be, before anything is known of the others.
+GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
+
+SEEN_SCHEMA: dict[str, pl.DataType] = {
+    "source": pl.String(),
+    "path": pl.String(),
+    "n_bytes": pl.Int64(),
+    "sha256": pl.String(),
+    "game_index": pl.Int64(),
+    "assigned_model": pl.String(),
+    "found": pl.String(),
+    "format": pl.String(),
+    "reason": pl.String(),
+    "game_id": pl.String(),
+}
+
+
+class Seen(Struct):
+    """One document as an ingest saw it: a row of `documents` in the making."""
+
+    source: str
+    path: str
+    n_bytes: int | None = None
+    sha256: str | None = None
+    game_index: int | None = None
+    assigned_model: str | None = None
+    found: str = IGNORED
+    format: str | None = None
+    reason: str | None = None
+    game_id: str | None = None
+
+
+class Batch(Struct):
+    """What came of a batch of documents. `faults` are rows of `quarantine` without the ingest."""
+
+    seen: list[Seen] = field(default_factory=list)
+    faults: list[dict[str, object]] = field(default_factory=list)
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+
+
+def look(document: Document) -> Seen:
+    """The document with its hash and index, not decoded yet."""
+    seen = Seen(source=document.source, path=document.path, reason=document.reason)
+    if document.data is None:
+        seen.found = QUARANTINED if document.is_broken else IGNORED
+        return seen
+    seen.n_bytes = len(document.data)
+    seen.sha256 = sha256(document.data)
+    seen.game_index = game_index(document.path)
+    return seen
+
+
+def decode(
+    documents: Sequence[Document], seen: Sequence[Seen], model: str | None, decoded: set[str]
+) -> Batch:
+    """The batch decoded, but for documents found to be `known`; updates what was seen of each.
+
+    `decoded` holds the ids of games that were decoded before, of which no second copy is made.
+    """
+    batch = Batch(seen=list(seen))
+    games: dict[str, Placed] = {}
+    for document, one in zip(documents, seen, strict=True):
+        if one.found == KNOWN:
+            continue
+        if document.data is None:
+            if document.is_broken:
+                fault = Fault("$", "the document can be read", document.reason or "it cannot")
+                batch.faults.append(_fault_row(one, None, fault))
+            continue
+        placed = _place(document.data, one, model, batch)
+        if placed and placed.game_id not in decoded:
+            games.setdefault(placed.game_id, placed)
+    batch.tables = frames(list(games.values()))
+    _refuse_broken_contracts(batch)
+    decoded.update(batch.tables["games"]["game_id"])
+    return batch
+
+
+def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | None:
+    assert one.sha256 is not None
+    try:
+        game = read(data, model)
+    except BrokenDocument as error:
+        one.found, one.reason = QUARANTINED, error.fault.message
+        batch.faults.append(_fault_row(one, data, error.fault))
+        return None
+    if game is None:
+        one.found, one.reason = IGNORED, NO_LOG
+        return None
+    one.found, one.format = GAME, game.format
+    one.assigned_model = game.assigned_model
+    one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)
+    for fault in game.faults:
+        batch.faults.append(_fault_row(one, data, fault))
+    return Placed(
+        game,
+        game_id=one.game_id,
+        game_index=one.game_index,
+        sha256=one.sha256,
+        source=one.source,
+        path=one.path,
+    )
+
+
+def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> dict[str, object]:
+    return {
+        "source": one.source,
+        "path": one.path,
+        "sha256": one.sha256,
+        "game_id": one.game_id,
+        **msgspec.structs.asdict(fault),
+        "n_bytes": one.n_bytes,
+        "raw": None if data is None else data[:RAW_LIMIT],
+    }
+
+
+def _refuse_broken_contracts(batch: Batch) -> None:
+    """Quarantines the games that have a row which breaks its table's contract."""
+    broken: dict[str, str] = {}
+    for table in GAME_TABLES:
+        failure = TABLES[table].filter(batch.tables[table]).failure
+        rules = ", ".join(failure.counts())
+        broken |= dict.fromkeys(failure.invalid()["game_id"], f"the contract of {table}: {rules}")
+    if not broken:
+        return
+    for one in batch.seen:
+        if one.game_id in broken:
+            rule = broken[one.game_id]
+            one.found, one.reason, one.game_id = QUARANTINED, f"a row breaks {rule}", None
+            batch.faults.append(_fault_row(one, None, Fault("$", rule, "a row breaks it")))
+    for table, rows in batch.tables.items():
+        batch.tables[table] = rows.filter(~pl.col("game_id").is_in(list(broken)))
+    batch.faults = [fault for fault in batch.faults if fault["game_id"] not in broken]
+
+
+def seen_frame(seen: Sequence[Seen]) -> pl.DataFrame:
+    """What was seen as a frame, a row a document."""
+    rows = [msgspec.structs.astuple(one) for one in seen]
+    order = list(Seen.__struct_fields__)
+    return pl.DataFrame(rows, schema={name: SEEN_SCHEMA[name] for name in order}, orient="row")
+
+
+def fault_frame(faults: Sequence[dict[str, object]], ingest_id: int) -> pl.DataFrame:
+    """The faults as rows of `quarantine`."""
+    rows = [{"ingest_id": ingest_id, **fault} for fault in faults]
+    return pl.DataFrame(rows, schema=polars_schema("quarantine"))

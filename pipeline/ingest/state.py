@@ -1,0 +1,172 @@
+"""What a lake holds already, and what each document seen is in its light.
+
+Whether a document is new, known, a copy or a replacement depends on all the others, so it is
+decided for all at once, by joins.
+"""
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline.events.contracts import polars_schema
+from pipeline.ingest.decode import GAME, KNOWN
+from pipeline.lake import Lake
+from pipeline.vocabulary import DocumentStatus
+
+_GAME_COLUMNS = ("game_id", "sha256", "game_index", "assigned_model")
+
+
+class State(Struct):
+    """What a lake holds: `games`, a row each, and `held`, the game that each place held last.
+
+    Columns of games: game_id, sha256, game_index, assigned_model. Columns of held: location (source
+    and path joined, so that it does not matter from which folder a file was reached), source, path,
+    game_id.
+    """
+
+    games: pl.DataFrame
+    held: pl.DataFrame
+
+
+def state(lake: Lake | None) -> State:
+    """The lake's state, nothing for None."""
+    documents = (
+        pl.LazyFrame(schema=polars_schema("documents")) if lake is None else lake.table("documents")
+    )
+    games = pl.LazyFrame(schema=polars_schema("games")) if lake is None else lake.table("games")
+    held = (
+        documents.filter(pl.col("game_id").is_not_null())
+        .sort("ingest_id", maintain_order=True)
+        .group_by(_location().alias("location"))
+        .agg(pl.last("source"), pl.last("path"), pl.last("game_id"))
+    )
+    return State(games.select(_GAME_COLUMNS).collect(), held.collect())
+
+
+def _location() -> pl.Expr:
+    return pl.concat_str("source", pl.lit("/"), "path")
+
+
+def known(seen: pl.DataFrame, held: State, model: str | None) -> pl.DataFrame:
+    """For each document, `game_id` and `assigned_model` of its game if the lake has it, else nulls.
+
+    Only a decoder can tell whether a log names its models, so both answers are tried.
+    """
+    as_told = _same_game(seen.with_columns(assigned_model=pl.lit(None, pl.String)), held.games)
+    as_given = _same_game(seen.with_columns(assigned_model=pl.lit(model, pl.String)), held.games)
+    return pl.DataFrame(
+        {
+            "game_id": as_told["in_lake"].fill_null(as_given["in_lake"]),
+            "assigned_model": as_told.select(
+                pl.when(pl.col("in_lake").is_null() & as_given["in_lake"].is_not_null()).then(
+                    pl.lit(model, pl.String)
+                )
+            ).to_series(),
+        }
+    )
+
+
+def _same_game(seen: pl.DataFrame, games: pl.DataFrame) -> pl.DataFrame:
+    """The seen rows, in order, with `in_lake`: the game of the lake that each is.
+
+    The same bytes are the same game, unless both have an index and these differ. The same index is
+    the better match, then the lowest.
+    """
+    key = ["sha256", "assigned_model"]
+    candidates = (
+        seen.select(*key, "game_index")
+        .with_row_index("row")
+        .filter(pl.col("sha256").is_not_null())
+        .join(games, on=key, how="inner", nulls_equal=True, suffix="_lake")
+        .filter(
+            pl.col("game_index").is_null()
+            | pl.col("game_index_lake").is_null()
+            | (pl.col("game_index") == pl.col("game_index_lake"))
+        )
+        .sort("row", "game_index_lake", nulls_last=True)
+        .unique("row", keep="first", maintain_order=True)
+        .select("row", in_lake="game_id")
+    )
+    return (
+        seen.with_row_index("row")
+        .join(candidates, on="row", how="left", maintain_order="left")
+        .drop("row")
+    )
+
+
+class Resolution(Struct):
+    """What an ingest does.
+
+    `documents` are the documents seen, with their status; `superseded` the lake's games that no
+    place holds any more; `surplus` the games decoded that turn out to be another one's copy.
+    """
+
+    documents: pl.DataFrame
+    superseded: pl.DataFrame
+    surplus: pl.DataFrame
+
+
+def resolve(seen: pl.DataFrame, held: State) -> Resolution:
+    """The status of every document seen, given what the lake holds."""
+    seen = _with_own_paths(seen)
+    in_lake = _same_game(seen, held.games)["in_lake"]
+    is_new = (pl.col("found") == GAME) & in_lake.is_null()
+    new_games = seen.filter(is_new).select(_GAME_COLUMNS).unique()
+    same = in_lake.fill_null(_same_game(seen, new_games)["in_lake"])
+    is_game = pl.col("found").is_in([GAME, KNOWN])
+    documents = (
+        seen.rename({"game_id": "own"})
+        .with_columns(_location().alias("location"), is_new=in_lake.is_null(), game_id=same)
+        .with_columns(pl.when(is_game).then("game_id").alias("game_id"))
+        .join(
+            held.held.select("location", was="game_id"),
+            on="location",
+            how="left",
+            maintain_order="left",
+        )
+        .with_columns(is_bearer=_is_bearer())
+        .with_columns(status=_status(is_game))
+    )
+    surplus = documents.filter((pl.col("found") == GAME) & (pl.col("own") != pl.col("game_id")))
+    raced = documents.filter((pl.col("found") == GAME) & ~pl.col("is_new"))
+    return Resolution(
+        documents=documents,
+        superseded=_superseded(documents, held),
+        surplus=pl.concat([surplus, raced]).select(game_id="own").unique(),
+    )
+
+
+def _with_own_paths(seen: pl.DataFrame) -> pl.DataFrame:
+    """The rows with a number behind a path that an archive has more than once."""
+    nth = pl.int_range(1, pl.len() + 1).over("source", "path")
+    return seen.with_columns(
+        path=pl.when(nth == 1).then("path").otherwise(pl.format("{} ({})", "path", nth))
+    )
+
+
+def _is_bearer() -> pl.Expr:
+    """Whether the document is the one that a new game is read from: the first of its copies."""
+    is_own = (pl.col("found") == GAME) & pl.col("is_new") & (pl.col("own") == pl.col("game_id"))
+    return is_own & (is_own.cast(pl.Int64).cum_sum().over("game_id") == 1)
+
+
+def _status(is_game: pl.Expr) -> pl.Expr:
+    status = DocumentStatus
+    return (
+        pl.when(~is_game)
+        .then("found")
+        .when(pl.col("was") == pl.col("game_id"))
+        .then(pl.lit(str(status.UNCHANGED)))
+        .when(~pl.col("is_bearer"))
+        .then(pl.lit(str(status.DUPLICATE)))
+        .when(pl.col("was").is_not_null())
+        .then(pl.lit(str(status.REPLACING)))
+        .otherwise(pl.lit(str(status.INGESTED)))
+    )
+
+
+def _superseded(documents: pl.DataFrame, held: State) -> pl.DataFrame:
+    """The lake's games that no place holds once these documents are in their places."""
+    now = documents.filter(pl.col("game_id").is_not_null())
+    moved = held.held.join(now, on="location", how="anti")
+    still = pl.concat([moved["game_id"], now["game_id"]])
+    return held.games.filter(~pl.col("game_id").is_in(still.implode())).select("game_id")
