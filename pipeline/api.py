@@ -1,0 +1,72 @@
+"""The Python face of a lake: its tables, its metrics, and SQL over both."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from pipeline import metrics as metrics_
+from pipeline import warehouse
+from pipeline.lake import Lake, open_lake
+from pipeline.metrics import sql as metrics_sql
+
+
+class OpenLake:
+    """A lake at one state; what is committed later is seen by opening it anew."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """An event table with its contract's columns; raises UsageError for a name unknown."""
+        return self.lake.table(name)
+
+    def metrics(
+        self,
+        *,
+        by: Sequence[str] = metrics_.DEFAULT_BY,
+        edition: str = "paper",
+        engine: str = "polars",
+        names: Sequence[str] | None = None,
+        models: Sequence[str] | None = None,
+        game_types: Sequence[str] | None = None,
+        num_of_game: int = metrics_.DEFAULT_GAMES,
+    ) -> pl.DataFrame:
+        """The metrics by any grouping: see `pipeline.metrics.metrics`."""
+        return metrics_.metrics(
+            self.lake,
+            by=by,
+            edition=edition,
+            engine=engine,
+            names=names,
+            models=models,
+            game_types=game_types,
+            num_of_game=num_of_game,
+        )
+
+    def leaderboard(self, *, edition: str = "paper", engine: str = "polars") -> pl.DataFrame:
+        """A row for each model, ranked: see `pipeline.metrics.leaderboard`."""
+        return metrics_.leaderboard(self.lake, edition=edition, engine=engine)
+
+    def sql(self, query: str) -> pl.DataFrame:
+        """The result of one reading statement over the tables and the metrics' views.
+
+        Raises QueryError for a statement that is wrong, or that would do more than read.
+        """
+        with warehouse.connect(self.lake, self._views, query) as connection:
+            return warehouse.query(connection, query)
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with every table and view, for many queries on the one state."""
+        return warehouse.connect(self.lake, self._views)
+
+    @cached_property
+    def _views(self) -> dict[str, str]:
+        return metrics_sql.views(metrics_.NAMES)
+
+
+def open_lake_at(path: str | Path) -> OpenLake:
+    """The lake at the path; raises LakeError where there is none that can be read."""
+    return OpenLake(open_lake(path))

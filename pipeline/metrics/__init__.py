@@ -1,0 +1,193 @@
+"""The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
+
+A metric is a module of its own name that declares `PAPER` and `RELEASE`, and a SQL file of the same
+name in each edition's folder; there is no list of them to keep.
+"""
+
+import importlib
+import json
+from collections.abc import Sequence
+from functools import cache
+
+import polars as pl
+
+from pipeline import sqlfiles
+from pipeline.errors import UsageError
+from pipeline.lake import Lake
+from pipeline.metrics import sql
+from pipeline.metrics.compute import VALUE_COLUMNS, values
+from pipeline.metrics.declaration import Metric
+from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
+from pipeline.warehouse import connect, query
+
+__all__ = [
+    "ALL",
+    "DEFAULT_BY",
+    "DEFAULT_GAMES",
+    "ENGINES",
+    "NAMES",
+    "PAPER",
+    "TITLES",
+    "leaderboard",
+    "magic_json",
+    "metric",
+    "metrics",
+]
+
+ENGINES = ("polars", "duckdb")
+
+NAMES: tuple[str, ...] = tuple(
+    sorted(
+        sqlfiles.names("metrics"),
+        key=lambda name: int(sqlfiles.header(f"metrics/{name}")["place"][0]),
+    )
+)
+TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES}
+
+
+@cache
+def metric(name: str, edition: str) -> Metric:
+    """The metric as its module declares it; raises UsageError for a name unknown."""
+    if name not in NAMES:
+        raise UsageError(f"no metric `{name}`: there are {', '.join(NAMES)}")
+    declared: Metric = getattr(importlib.import_module(f"{__name__}.{name}"), edition.upper())
+    return declared
+
+
+def metrics(
+    lake: Lake,
+    *,
+    edition: str = PAPER,
+    engine: str = "polars",
+    by: Sequence[str] = DEFAULT_BY,
+    num_of_game: int = DEFAULT_GAMES,
+    models: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    game_types: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """The metrics' values, a row for each metric and group, with what each was made of.
+
+    Columns: edition, metric, those of `by`, value, hits and counted (null where a value has several
+    terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could
+    not be read for sure), and reason where the value is null. With `game_type` among `by` there are
+    also rows over all of them, called `all`. `num_of_game` is the release edition's: games numbered
+    below it count. Raises UsageError for a name that does not exist.
+    """
+    request = Request(
+        edition=edition,
+        by=tuple(by),
+        num_of_game=num_of_game,
+        models=None if models is None else tuple(models),
+        game_types=None if game_types is None else tuple(game_types),
+    )
+    wanted = NAMES if names is None else tuple(names)
+    for name in wanted:
+        metric(name, PAPER)
+    check(request, {name: _columns(lake, name) for name in wanted})
+    if engine not in ENGINES:
+        raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
+    compute = _by_polars if engine == "polars" else _by_duckdb
+    return _sorted(compute(lake, wanted, request), wanted, request)
+
+
+def _columns(lake: Lake, name: str) -> list[str]:
+    """The columns that all of the metric's rows have."""
+    tables = [one.table for one in metric(name, PAPER).rows]
+    schemas = [
+        lake.table(table).collect_schema().names() for table in tables if isinstance(table, str)
+    ]
+    return [column for column in schemas[0] if all(column in schema for schema in schemas)]
+
+
+def _by_polars(lake: Lake, names: Sequence[str], request: Request) -> pl.DataFrame:
+    tables = cache(lake.table)
+    lazy = [values(name, metric(name, request.edition), tables, request) for name in names]
+    return pl.concat(pl.collect_all(lazy, engine="streaming"))
+
+
+def _by_duckdb(lake: Lake, names: Sequence[str], request: Request) -> pl.DataFrame:
+    declared = [sql.sql_metric(name, request.edition) for name in names]
+    own = {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
+    selects = [(sql.values(one, request), sql.by_term(one, request)) for one in declared]
+    wanted = "\n".join(text for pair in selects for text in pair)
+    with connect(lake, sql.views(NAMES) | own, wanted) as connection:
+        frames = [
+            _with_terms(query(connection, valued), query(connection, termed), one.combine, request)
+            for one, (valued, termed) in zip(declared, selects, strict=True)
+        ]
+    return pl.concat(frames)
+
+
+def _with_terms(
+    valued: pl.DataFrame, by_term: pl.DataFrame, combine: str, request: Request
+) -> pl.DataFrame:
+    """The values with their terms nested in, which SQL gives as rows of their own."""
+    by = list(request.by)
+    ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
+    told = by_term.sort("place").with_columns(value=ratio)
+    if combine == "mean":
+        n_ratios = pl.col("value").count()
+        weight = 1 / (n_ratios.over(by) if by else n_ratios)
+        told = told.with_columns(weight=pl.when(pl.col("value").is_not_null()).then(weight))
+    fields = pl.struct("term", "weight", "hits", "counted", "value").alias("terms")
+    if by:
+        nested = told.group_by(by, maintain_order=True).agg(fields)
+        joined = valued.join(nested, on=by, how="left", nulls_equal=True)
+    else:
+        joined = valued.join(told.select(fields.implode()), how="cross")
+    return joined.select("edition", "metric", *by, *VALUE_COLUMNS).cast(VALUE_COLUMNS)
+
+
+def _sorted(rows: pl.DataFrame, names: Sequence[str], request: Request) -> pl.DataFrame:
+    """The rows in the metrics' order, then the groups'; `all` after the game types."""
+    by = [
+        (pl.col(column) == ALL) if column == "game_type" else pl.col(column)
+        for column in request.by
+    ]
+    rank = pl.col("metric").replace_strict({name: i for i, name in enumerate(names)})
+    return rows.sort(rank, *by, *request.by, nulls_last=True)
+
+
+def magic_json(rows: pl.DataFrame) -> str:
+    """One model's release metrics over all as the benchmark's script prints them."""
+    over_all = rows.filter(pl.col("game_type") == ALL)
+    found = dict(over_all.select("metric", "value").iter_rows())
+    # The script rounds with Python's round, half to even.
+    told = {
+        TITLES[name]: None if found.get(name) is None else round(found[name], 3) for name in NAMES
+    }
+    return json.dumps([{"train_split": {**told, "Total": 1000}}])
+
+
+def leaderboard(
+    lake: Lake,
+    *,
+    edition: str = PAPER,
+    engine: str = "polars",
+    num_of_game: int = DEFAULT_GAMES,
+    models: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """A row for each model: rank by win_rate, n_games finished, the eight metrics, `reasons`.
+
+    Ties share the better rank; a model without a win rate has none and comes last.
+    """
+    rows = metrics(
+        lake,
+        edition=edition,
+        engine=engine,
+        by=DEFAULT_BY,
+        num_of_game=num_of_game,
+        models=models,
+        game_types=[ALL],
+    )
+    wide = rows.pivot("metric", index="model", values="value", maintain_order=True)
+    games = rows.group_by("model").agg(
+        n_games=pl.col("n_games").filter(pl.col("metric") == "win_rate").first(),
+        reasons=pl.format("{}: {}", "metric", "reason").drop_nulls(),
+    )
+    return (
+        wide.join(games, on="model", nulls_equal=True)
+        .with_columns(rank=pl.col("win_rate").rank("min", descending=True).cast(pl.Int64))
+        .sort("rank", "model", nulls_last=True)
+        .select("rank", "model", "n_games", *NAMES, "reasons")
+    )

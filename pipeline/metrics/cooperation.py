@@ -1,0 +1,27 @@
+"""Cooperation: negotiations that ended in agreement, over all."""
+
+import polars as pl
+
+from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
+from pipeline.vocabulary import GameType
+
+_TERMS = (Term("agreements", (GameType.COST_SHARING,)),)
+_IS_NEGOTIATION = pl.col("game_type") == GameType.COST_SHARING
+_AGREED = pl.col("agreed")
+
+PAPER = Metric(
+    terms=_TERMS,
+    rows=(Rows("results", term=one("agreements"), where=_IS_NEGOTIATION, hit=as_hit(_AGREED)),),
+)
+RELEASE = Metric(
+    terms=_TERMS,
+    rows=(
+        Rows(
+            "results",
+            term=one("agreements"),
+            where=_IS_NEGOTIATION,
+            # A negotiation that was cut off is one that failed, to the script.
+            hit=as_hit(_AGREED.fill_null(value=False)),
+        ),
+    ),
+)

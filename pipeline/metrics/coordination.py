@@ -1,0 +1,55 @@
+"""Coordination: of the negotiations that ended in agreement, those on one's own proposal."""
+
+import polars as pl
+
+from pipeline.metrics.declaration import Metric, Rows, Tables, Term, as_hit, one
+from pipeline.vocabulary import GameType
+
+_TERMS = (Term("own_proposals", (GameType.COST_SHARING,)),)
+_IS_AGREEMENT = (pl.col("game_type") == GameType.COST_SHARING) & pl.col("agreed")
+
+
+def _with_last_shares(tables: Tables) -> pl.LazyFrame:
+    """The results with two last proposals as written: `chosen`, the first voter's, and `own`."""
+    shares = (
+        tables("proposals")
+        .filter("is_last")
+        .sort("position")
+        .group_by("game_id", "seat")
+        .agg("share_text")
+    )
+    chosen = shares.select("game_id", first_choice_seat="seat", chosen="share_text")
+    own = shares.select("game_id", "seat", own="share_text")
+    return (
+        tables("results")
+        .join(chosen, on=["game_id", "first_choice_seat"], how="left")
+        .join(own, on=["game_id", "seat"], how="left")
+    )
+
+
+PAPER = Metric(
+    terms=_TERMS,
+    rows=(
+        Rows(
+            "results",
+            term=one("own_proposals"),
+            where=_IS_AGREEMENT,
+            hit=as_hit(pl.col("proposed_agreement")),
+        ),
+    ),
+)
+RELEASE = Metric(
+    terms=_TERMS,
+    rows=(
+        Rows(
+            _with_last_shares,
+            term=one("own_proposals"),
+            where=_IS_AGREEMENT,
+            hit=pl.when(pl.col("chosen").is_not_null()).then(
+                as_hit(pl.col("chosen").eq_missing(pl.col("own")))
+            ),
+            # The script fails as a whole where one game's choice cannot be told.
+            counted=pl.lit(value=True),
+        ),
+    ),
+)

@@ -1,0 +1,84 @@
+"""How a metric is declared: the rows that it counts, what a hit is, and how its terms combine."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline.vocabulary import GameType, ParseStatus
+
+Tables = Callable[[str], pl.LazyFrame]
+IS_READABLE = pl.col("parse_status") != ParseStatus.OUTAGE
+
+
+class Combine(StrEnum):
+    """How the terms become a value. A ratio with nothing counted is null."""
+
+    SUM = "sum"  # of weight × ratio; null if any term is
+    MEAN = "mean"  # of the ratios that there are; null if there is none
+    POOLED = "pooled"  # all hits over all that was counted
+    POOLED_OVER_ALL = "pooled over all"  # the same, null if any term counts nothing
+
+
+class Term(Struct, frozen=True):
+    """One ratio of hits to counted rows. It exists only in games of its types.
+
+    `fixed_count` gives the denominator where it is not the number of rows; its argument is the
+    release edition's number of games.
+    """
+
+    name: str
+    game_types: tuple[GameType, ...]
+    weight: float = 1.0
+    fixed_count: Callable[[int], int] | None = None
+
+
+class Rows(Struct, frozen=True):
+    """Rows of an event table that a metric counts.
+
+    `where` selects the rows that are about the metric at all, `term` names the term that each is
+    for, `hit` is its share of success in 0..1, and `counted` whether it is counted: by default
+    where a hit can be told. `table` is a name, or a function of the tables for what needs more
+    than one.
+    """
+
+    table: str | Callable[[Tables], pl.LazyFrame]
+    term: pl.Expr
+    hit: pl.Expr
+    where: pl.Expr = pl.lit(value=True)
+    counted: pl.Expr | None = None
+
+
+class Metric(Struct, frozen=True):
+    """One metric in one edition. `low` and `high` are its range."""
+
+    terms: tuple[Term, ...]
+    rows: tuple[Rows, ...]
+    combine: Combine = Combine.SUM
+    high: float = 1.0
+    low: float = 0.0
+
+    @property
+    def game_types(self) -> tuple[GameType, ...]:
+        """The game types that the metric is defined for."""
+        found = {game_type for term in self.terms for game_type in term.game_types}
+        return tuple(game_type for game_type in GameType if game_type in found)
+
+    @property
+    def is_one_ratio(self) -> bool:
+        """Whether the value is simply hits over counted."""
+        return len(self.terms) == 1 or self.combine in (Combine.POOLED, Combine.POOLED_OVER_ALL)
+
+
+def one(name: str) -> pl.Expr:
+    """The term of rows that are all for the same one."""
+    return pl.lit(name)
+
+
+def as_hit(flag: pl.Expr) -> pl.Expr:
+    """A yes or no as a hit: 1, 0, or null."""
+    return flag.cast(pl.Float64)
+
+
+Editions = Mapping[str, Metric]

@@ -1,0 +1,23 @@
+"""Judgement: votes for the hidden player over all votes, playing on the civilian side."""
+
+import polars as pl
+
+from pipeline.metrics.declaration import Combine, Metric, Rows, Term, as_hit, one
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
+
+_IS_CIVILIAN = pl.col("side") == Side.CIVILIAN
+_IS_CORRECT = as_hit(pl.col("is_correct"))
+
+PAPER = Metric(
+    terms=(Term("votes", HIDDEN_ROLE_GAMES),),
+    rows=(Rows("votes", term=one("votes"), where=_IS_CIVILIAN, hit=_IS_CORRECT),),
+)
+RELEASE = Metric(
+    terms=(
+        Term("chameleon_as_non_chameleon", (GameType.CHAMELEON,)),
+        Term("undercover_as_civilian", (GameType.UNDERCOVER,)),
+    ),
+    rows=(Rows("votes", term=pl.col("competition"), where=_IS_CIVILIAN, hit=_IS_CORRECT),),
+    # The script fails where either competition has no vote.
+    combine=Combine.POOLED_OVER_ALL,
+)

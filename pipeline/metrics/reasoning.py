@@ -1,0 +1,12 @@
+"""Reasoning: right analyses of the roles, and of what others think of them, over all."""
+
+import polars as pl
+
+from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES
+
+PAPER = Metric(
+    terms=(Term("analyses", HIDDEN_ROLE_GAMES),),
+    rows=(Rows("role_analyses", term=one("analyses"), hit=as_hit(pl.col("is_correct"))),),
+)
+RELEASE = PAPER

@@ -1,0 +1,85 @@
+"""What is asked of the metrics: which, in what edition, grouped how."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from pipeline.errors import UsageError
+from pipeline.events.contracts import polars_schema
+from pipeline.metrics.declaration import Metric
+from pipeline.vocabulary import GameType
+
+PAPER, RELEASE = "paper", "release"
+EDITIONS = (PAPER, RELEASE)
+DEFAULT_BY = ("model", "game_type")
+ALL = "all"
+DEFAULT_GAMES = 21
+
+
+class Request(Struct, frozen=True):
+    """A grouping of an edition's rows. `num_of_game` is the release edition's alone."""
+
+    edition: str = PAPER
+    by: tuple[str, ...] = DEFAULT_BY
+    num_of_game: int = DEFAULT_GAMES
+    models: tuple[str, ...] | None = None
+    game_types: tuple[str, ...] | None = None
+
+    @property
+    def is_rolled_up(self) -> bool:
+        """Whether there are also rows over all game types."""
+        return "game_type" in self.by
+
+    @property
+    def is_of_results(self) -> bool:
+        """Whether `results` tells the groups, so that one without any counted row is shown."""
+        return set(self.by) <= set(polars_schema("results"))
+
+    @property
+    def has_every_group(self) -> bool:
+        """Whether a group is shown though it has no game of the metric's types."""
+        return set(self.by) <= set(DEFAULT_BY)
+
+    def shown_types(self, metric: Metric) -> tuple[str, ...]:
+        """The values of `game_type` that rows of the metric have."""
+        own = tuple(str(game_type) for game_type in metric.game_types)
+        if self.edition == RELEASE and len(own) > 1:
+            own = ()
+        shown = (*own, ALL)
+        return shown if self.game_types is None else tuple(t for t in shown if t in self.game_types)
+
+
+def check(request: Request, tables: dict[str, list[str]]) -> None:
+    """Raises UsageError for a request that cannot be met.
+
+    `tables` names the columns that each metric asked for can be grouped by.
+    """
+    if request.edition not in EDITIONS:
+        raise UsageError(f"no edition `{request.edition}`: there are {', '.join(EDITIONS)}")
+    if request.num_of_game < 1:
+        raise UsageError("the number of games is at least 1")
+    if request.edition == RELEASE and not set(request.by) <= set(DEFAULT_BY):
+        raise UsageError("the release edition is defined for a model: group by model and game_type")
+    if request.edition == RELEASE and "model" not in request.by:
+        raise UsageError("the release edition is defined for a model: group by model at least")
+    known = {*GameType, ALL}
+    if strangers := [t for t in request.game_types or () if t not in known]:
+        raise UsageError(f"no game type {', '.join(strangers)}: there are {', '.join(known)}")
+    if len(set(request.by)) < len(request.by):
+        raise UsageError(f"a column to group by is named twice: {', '.join(request.by)}")
+    for column in request.by:
+        lacking = [metric for metric, columns in tables.items() if column not in columns]
+        if lacking:
+            raise UsageError(_cannot_group(column, lacking, tables))
+
+
+def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[str]]) -> str:
+    having = [metric for metric in tables if metric not in lacking]
+    if having:
+        return (
+            f"cannot group {', '.join(lacking)} by `{column}`: their rows have no such column; "
+            f"{', '.join(having)} can be"
+        )
+    common = set.intersection(*(set(columns) for columns in tables.values()))
+    order = [name for name in polars_schema("results") if name in common]
+    return f"no column `{column}` to group by: there are {', '.join(order)}"

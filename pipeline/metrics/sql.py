@@ -1,0 +1,208 @@
+"""The metrics in SQL: the views that `sql/` holds, filled in for a grouping.
+
+A file of `sql/metrics/` gives a metric's rows and declares its terms in its header; the files above
+it sum the terms and combine them, the same for every metric.
+"""
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from pipeline import sqlfiles
+from pipeline.metrics.request import ALL, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
+from pipeline.sqlfiles import filled, identifier, literal
+
+_FOLDERS = {PAPER: "metrics", RELEASE: "metrics/release"}
+ONE_RATIO = ("pooled", "pooled over all")
+
+
+class SqlMetric(Struct, frozen=True):
+    """A metric as its file's header declares it; a term is (name, weight, game types, count)."""
+
+    name: str
+    edition: str
+    combine: str
+    terms: tuple[tuple[str, str, tuple[str, ...], str], ...]
+
+    @property
+    def game_types(self) -> set[str]:
+        return {game_type for _, _, game_types, _ in self.terms for game_type in game_types}
+
+    @property
+    def is_one_ratio(self) -> bool:
+        return len(self.terms) == 1 or self.combine in ONE_RATIO
+
+    @property
+    def view(self) -> str:
+        """The name of the view of values; those of rows and terms begin with it."""
+        return self.name if self.edition == PAPER else f"{self.name}_{self.edition}"
+
+
+def sql_metric(name: str, edition: str) -> SqlMetric:
+    """The metric that the file of this name declares."""
+    header = sqlfiles.header(f"{_FOLDERS[edition]}/{name}")
+    return SqlMetric(
+        name=name,
+        edition=edition,
+        combine=header["combine"][0],
+        terms=tuple(_term(line) for line in header["term"]),
+    )
+
+
+def _term(line: str) -> tuple[str, str, tuple[str, ...], str]:
+    name, weight, game_types, *count = (part.strip() for part in line.split("|"))
+    return name, weight, tuple(game_types.split(", ")), count[0] if count else "NULL"
+
+
+def views(names: Iterable[str]) -> dict[str, str]:
+    """The SELECT of every view of the metrics, in an order in which they can be made."""
+    found = {"release_parameters": f"SELECT {DEFAULT_GAMES} AS num_of_game"}
+    for edition in EDITIONS:
+        for name in names:
+            metric = sql_metric(name, edition)
+            default = Request(edition=edition)
+            found[f"{metric.view}_rows"] = sqlfiles.text(f"{_FOLDERS[edition]}/{name}")
+            found[f"{metric.view}_evidence"] = f"SELECT * FROM {metric.view}_rows WHERE is_counted"
+            found[f"{metric.view}_by_term"] = by_term(metric, default)
+            found[metric.view] = values(metric, default)
+        found["metrics" if edition == PAPER else f"metrics_{edition}"] = "\nUNION ALL\n".join(
+            f"SELECT * FROM {sql_metric(name, edition).view}" for name in names
+        )
+    return found
+
+
+def values(metric: SqlMetric, request: Request) -> str:
+    """The SELECT of the metric's values by the request's grouping."""
+    return filled(
+        "value",
+        metric=metric.name,
+        edition=metric.edition,
+        combine=metric.combine,
+        by_term=by_term(metric, request),
+        rows=_rows(metric, request),
+        groups=_groups(metric, request),
+        select=_select(request),
+        columns=_columns(request, "groups"),
+        columns_of_by_term=_columns(request, "by_term"),
+        sets=_sets(request),
+        group_by=", ".join(map(identifier, request.by)) or "()",
+        is_one_ratio="TRUE" if metric.is_one_ratio else "FALSE",
+        join_combined=_join(request, "combined"),
+        join_sizes=_join(request, "sizes"),
+    )
+
+
+def by_term(metric: SqlMetric, request: Request) -> str:
+    """The SELECT of the metric's terms by the request's grouping, a row for each."""
+    at = (
+        "terms.game_type = groups.game_type"
+        if request.is_rolled_up
+        else f"terms.game_type = '{ALL}'"
+    )
+    return filled(
+        "by_term",
+        rows=_rows(metric, request),
+        groups=_groups(metric, request),
+        terms=_terms(metric),
+        select=_select(request),
+        columns=_columns(request, "groups"),
+        sets=_sets(request, "term"),
+        is_of_group=at,
+        join_sums=_join(request, "sums"),
+    )
+
+
+def _groups(metric: SqlMetric, request: Request) -> str:
+    if not request.is_of_results:
+        return filled(
+            "groups_of_rows",
+            rows=_rows(metric, request),
+            select=_select(request),
+            sets=_sets(request),
+        )
+    mine = f"game_type IN ({_literals(metric.game_types)})"
+    in_scope = mine if request.edition == PAPER else f"{mine} AND game_index < num_of_game"
+    wanted = [_wanted(request)] + ([] if request.has_every_group else [mine])
+    return filled(
+        "groups",
+        select=_select(request),
+        sets=_sets(request),
+        is_in_scope=in_scope,
+        is_wanted=" AND ".join(wanted),
+        is_shown=_shown(metric, request),
+    )
+
+
+def _shown(metric: SqlMetric, request: Request) -> str:
+    """Which groups of the grouping sets are shown."""
+    if not request.is_rolled_up:
+        return "count(*) > 0"
+    own = metric.game_types if request.edition == PAPER or len(metric.game_types) == 1 else set()
+    is_rolled_up = "grouping(game_type) = 1"
+    if request.game_types is not None:
+        own = own & set(request.game_types)
+        if ALL not in request.game_types:
+            is_rolled_up = "FALSE"
+    is_own = f"grouping(game_type) = 0 AND game_type IN ({_literals(own)})" if own else "FALSE"
+    return f"count(*) > 0 AND ({is_rolled_up} OR ({is_own}))"
+
+
+def _rows(metric: SqlMetric, request: Request) -> str:
+    return f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)})"
+
+
+def _wanted(request: Request) -> str:
+    wanted = []
+    if request.models is not None:
+        wanted.append(f"model IN ({_literals(request.models)})")
+    if request.game_types is not None and not request.is_rolled_up:
+        wanted.append(f"game_type IN ({_literals(request.game_types)})")
+    return " AND ".join(wanted) or "TRUE"
+
+
+def _literals(values: Iterable[str]) -> str:
+    return ", ".join(map(literal, sorted(values))) or "NULL"
+
+
+def _terms(metric: SqlMetric) -> str:
+    """The declared terms, a row for each game type that they exist in, and one for all of them."""
+    rows = [
+        f"SELECT {literal(name)} AS term, {place} AS place, CAST({weight} AS DOUBLE) AS weight, "
+        f"CAST({count} AS BIGINT) AS fixed_count, {literal(game_type)} AS game_type "
+        "FROM release_parameters"
+        for place, (name, weight, game_types, count) in enumerate(metric.terms)
+        for game_type in (*game_types, ALL)
+    ]
+    return "\nUNION ALL\n".join(rows)
+
+
+def _each(request: Request, write: Callable[[str], str], end: str) -> str:
+    return "".join(f"{write(column)}{end}" for column in request.by)
+
+
+def _select(request: Request) -> str:
+    def write(column: str) -> str:
+        if column != "game_type":
+            return identifier(column)
+        return f"CASE WHEN grouping(game_type) = 1 THEN '{ALL}' ELSE game_type END AS game_type"
+
+    return _each(request, write, ", ")
+
+
+def _columns(request: Request, table: str) -> str:
+    return _each(request, lambda column: f"{table}.{identifier(column)}", ", ")
+
+
+def _join(request: Request, right: str) -> str:
+    pairs = [
+        f"groups.{identifier(c)} IS NOT DISTINCT FROM {right}.{identifier(c)}" for c in request.by
+    ]
+    return " AND ".join(pairs) or "TRUE"
+
+
+def _sets(request: Request, *also: str) -> str:
+    fine = [*map(identifier, request.by), *also]
+    sets = [fine]
+    if request.is_rolled_up:
+        sets.append([column for column in fine if column != identifier("game_type")])
+    return ", ".join(f"({', '.join(columns)})" for columns in sets)

@@ -1,0 +1,41 @@
+"""Win Rate: how much of what could be won was won, the mean over competitions."""
+
+import polars as pl
+
+from pipeline.metrics.declaration import Combine, Metric, Rows, Term
+from pipeline.vocabulary import COMPETITIONS, HIDDEN_ROLE_GAMES, GameType
+
+MOST_GAMES = 20
+
+
+def _game_type(competition: str) -> GameType:
+    return GameType(competition.partition("_as_")[0])
+
+
+def _release_term(competition: str) -> Term:
+    game_type = _game_type(competition)
+    has_roles = game_type in HIDDEN_ROLE_GAMES
+    return Term(
+        competition,
+        (game_type,),
+        weight=1 / len(COMPETITIONS),
+        fixed_count=_games_expected if has_roles else None,
+    )
+
+
+def _games_expected(num_of_game: int) -> int:
+    # The script divides by 20 however many games there are, so absent ones score 0.
+    return min(num_of_game, MOST_GAMES)
+
+
+PAPER = Metric(
+    terms=tuple(Term(name, (_game_type(name),)) for name in COMPETITIONS),
+    rows=(Rows("results", term=pl.col("competition"), hit=pl.col("win_credit")),),
+    combine=Combine.MEAN,
+)
+RELEASE = Metric(
+    terms=tuple(map(_release_term, COMPETITIONS)),
+    rows=(Rows("results", term=pl.col("competition"), hit=pl.col("win_credit").fill_null(0.0)),),
+    # 21 games all won are 42 points of 40 in each of four competitions of seven.
+    high=(4 * 21 / 20 + 3) / 7,
+)

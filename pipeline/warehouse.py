@@ -1,0 +1,115 @@
+"""DuckDB over a lake: a view for each table, and nothing else within reach.
+
+The only module that opens DuckDB.
+"""
+
+import re
+from collections.abc import Mapping
+
+import duckdb
+import polars as pl
+
+from pipeline.errors import QueryError
+from pipeline.events.contracts import TABLES, row_meaning
+from pipeline.lake import Lake
+from pipeline.lake.schema import arrow_schema
+from pipeline.sqlfiles import identifier, literal
+
+_WORD = re.compile(r"\w+")
+# Words by which a query asks what there is.
+_CATALOGUE = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
+_READING = {
+    duckdb.StatementType.SELECT,
+    duckdb.StatementType.EXPLAIN,
+}
+
+
+def connect(
+    lake: Lake, views: Mapping[str, str], wanted: str | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A connection that sees the lake's tables at its one state, and the views given.
+
+    Only what the query `wanted` can name is made, since making all takes a second; None makes all.
+    The connection can read the lake's folder and nothing else, and its settings are locked.
+    """
+    connection = duckdb.connect(
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "python_enable_replacements": False,
+        }
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    named = set(TABLES) | set(views) if wanted is None else _named(wanted, views)
+    for table in TABLES:
+        if table in named:
+            _create_table_view(connection, lake, table, with_comments=wanted is None)
+    for name, select in views.items():
+        if name in named:
+            connection.execute(f"CREATE VIEW {identifier(name)} AS {select}")
+    connection.execute(f"SET allowed_directories = [{literal(str(lake.path))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _named(query: str, views: Mapping[str, str]) -> set[str]:
+    """The tables and views that a query can name, and those that these are made of."""
+    existing = set(TABLES) | set(views)
+    if _CATALOGUE & _words(query):
+        return existing
+    found: set[str] = set()
+    unread = existing & _words(query)
+    while unread:
+        found |= unread
+        unread = {word for name in unread for word in _words(views.get(name, ""))}
+        unread = (unread & existing) - found
+    return found
+
+
+def _words(query: str) -> set[str]:
+    return set(_WORD.findall(query.lower()))
+
+
+def _create_table_view(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, *, with_comments: bool
+) -> None:
+    files = lake.files(table)
+    if files:
+        names = ", ".join(map(literal, files))
+        columns = ", ".join(map(identifier, arrow_schema(table).names))
+        select = f"SELECT {columns} FROM read_parquet([{names}])"
+    else:
+        connection.register(f"empty_{table}", arrow_schema(table).empty_table())
+        select = f"SELECT * FROM {identifier(f'empty_{table}')}"
+    connection.execute(f"CREATE VIEW {identifier(table)} AS {select}")
+    if not with_comments:
+        return
+    connection.execute(f"COMMENT ON VIEW {identifier(table)} IS {literal(row_meaning(table))}")
+    for field in arrow_schema(table):
+        comment = (field.metadata or {}).get(b"comment", b"").decode()
+        connection.execute(
+            f"COMMENT ON COLUMN {identifier(table)}.{identifier(field.name)} IS {literal(comment)}"
+        )
+
+
+def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
+    """The result of one reading statement; raises QueryError for any other, or a wrong one."""
+    try:
+        statements = connection.extract_statements(sql)
+        if len(statements) != 1:
+            raise QueryError(f"give one statement at a time, not {len(statements)}")
+        if statements[0].type not in _READING:
+            kind = statements[0].type.name
+            raise QueryError(f"only reading is possible here, and this is {kind}: use SELECT")
+        return pl.DataFrame(connection.sql(statements[0].query).to_arrow_table())
+    except duckdb.Error as error:
+        raise QueryError(_one_line(error)) from None
+
+
+def _one_line(error: duckdb.Error) -> str:
+    """DuckDB's message without its drawing of the query."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
+    return " ".join(told)

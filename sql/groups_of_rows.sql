@@ -1,0 +1,6 @@
+-- The groups that have a row where a grouping column is none of a result's: those with rows.
+SELECT
+    ${select}
+    CAST(NULL AS BIGINT) AS n_unfinished
+FROM ${rows}
+GROUP BY GROUPING SETS (${sets})

@@ -1,0 +1,57 @@
+-- metric: coordination
+-- title: Coordination
+-- place: 7
+-- edition: release
+-- row: one negotiation of a tested player that ended in agreement
+-- combine: sum
+-- term: own_proposals | 1 | cost_sharing
+-- range: 0..1
+-- source: metrics_release.py: whether the first voter's choice has the same shares, as written, as
+--   the tested player's own last proposal
+WITH last_shares AS (
+    SELECT game_id, seat, position, share_text
+    FROM proposals
+    WHERE is_last
+),
+lengths AS (
+    SELECT game_id, seat, count(*) AS n_shares
+    FROM last_shares
+    GROUP BY game_id, seat
+),
+equal_shares AS (
+    SELECT results.game_id, count(*) AS n_equal
+    FROM results
+    JOIN last_shares AS chosen
+        ON chosen.game_id = results.game_id AND chosen.seat = results.first_choice_seat
+    JOIN last_shares AS own
+        ON own.game_id = results.game_id AND own.seat = results.seat
+        AND own.position = chosen.position
+        AND own.share_text IS NOT DISTINCT FROM chosen.share_text
+    WHERE results.is_tested
+        AND results.agreed
+    GROUP BY results.game_id
+)
+SELECT
+    results.*,
+    'own_proposals' AS term,
+    CAST(
+        CASE
+            WHEN chosen.n_shares IS NULL THEN NULL
+            ELSE coalesce(
+                chosen.n_shares = own.n_shares AND chosen.n_shares = equal_shares.n_equal, FALSE
+            )
+        END AS DOUBLE
+    ) AS hit,
+    TRUE AS is_counted
+FROM results
+CROSS JOIN release_parameters
+LEFT JOIN lengths AS chosen
+    ON chosen.game_id = results.game_id AND chosen.seat = results.first_choice_seat
+LEFT JOIN lengths AS own
+    ON own.game_id = results.game_id AND own.seat = results.seat
+LEFT JOIN equal_shares
+    ON equal_shares.game_id = results.game_id
+WHERE results.is_tested
+    AND results.game_index < num_of_game
+    AND results.game_type = 'cost_sharing'
+    AND results.agreed

@@ -1,0 +1,79 @@
+-- metric: rationality
+-- title: Rationality
+-- place: 8
+-- edition: release
+-- row: one choice in the Prisoner's Dilemma, or one round of the Public Good, of a tested player
+-- combine: pooled
+-- term: betrayals | 1 | prisoners_dilemma
+-- term: least_contributions | 1 | public_good
+-- range: 0..1
+-- source: metrics_release.py: one ratio over both games; amounts as its own pattern reads them,
+--   rounds as contributions three by three, the player's own as the one at its seat's place
+WITH amounts AS (
+    SELECT
+        contributions.*,
+        CAST(
+            coalesce(nullif(regexp_extract(text, 'contribute (\d+)', 1), ''), '0') AS DOUBLE
+        ) AS release_amount,
+        row_number() OVER (PARTITION BY game_id ORDER BY message_index) - 1 AS place
+    FROM contributions
+),
+threes AS (
+    SELECT
+        *,
+        min(release_amount) OVER (PARTITION BY game_id, floor(place / 3)) AS least_amount,
+        count(*) OVER (PARTITION BY game_id, floor(place / 3)) AS n_amounts
+    FROM amounts
+)
+SELECT
+    game_id,
+    game_type,
+    system,
+    setting_id,
+    game_index,
+    is_finished,
+    player,
+    model,
+    role,
+    side,
+    is_tested,
+    competition,
+    seat,
+    round,
+    message_index,
+    parse_status,
+    'betrayals' AS term,
+    CAST(choice = 'defect' AS DOUBLE) AS hit,
+    TRUE AS is_counted
+FROM decisions
+CROSS JOIN release_parameters
+WHERE is_tested
+    AND game_index < num_of_game
+UNION ALL
+SELECT
+    results.game_id,
+    results.game_type,
+    results.system,
+    results.setting_id,
+    results.game_index,
+    results.is_finished,
+    results.player,
+    results.model,
+    results.role,
+    results.side,
+    results.is_tested,
+    results.competition,
+    results.seat,
+    threes.round,
+    threes.message_index,
+    threes.parse_status,
+    'least_contributions' AS term,
+    CAST(release_amount = least_amount AS DOUBLE) AS hit,
+    TRUE AS is_counted
+FROM threes
+JOIN results
+    ON results.game_id = threes.game_id AND results.seat = threes.place % 3 + 1
+CROSS JOIN release_parameters
+WHERE results.is_tested
+    AND results.game_index < num_of_game
+    AND n_amounts = 3

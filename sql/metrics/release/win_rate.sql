@@ -1,0 +1,24 @@
+-- metric: win_rate
+-- title: Win Rate
+-- place: 1
+-- edition: release
+-- row: what one game came to for one tested side
+-- combine: sum
+-- term: chameleon_as_chameleon | 1.0 / 7 | chameleon | least(num_of_game, 20)
+-- term: chameleon_as_non_chameleon | 1.0 / 7 | chameleon | least(num_of_game, 20)
+-- term: undercover_as_undercover | 1.0 / 7 | undercover | least(num_of_game, 20)
+-- term: undercover_as_civilian | 1.0 / 7 | undercover | least(num_of_game, 20)
+-- term: cost_sharing | 1.0 / 7 | cost_sharing
+-- term: prisoners_dilemma | 1.0 / 7 | prisoners_dilemma
+-- term: public_good | 1.0 / 7 | public_good
+-- range: 0..1.03
+-- source: metrics_release.py: seven scores, the first four over 20 games however many there are
+SELECT
+    results.*,
+    competition AS term,
+    coalesce(win_credit, CAST(0 AS DOUBLE)) AS hit,
+    TRUE AS is_counted
+FROM results
+CROSS JOIN release_parameters
+WHERE is_tested
+    AND game_index < num_of_game

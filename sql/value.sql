@@ -1,0 +1,53 @@
+-- One metric's value for each group, from its terms (by_term.sql).
+WITH by_term AS (
+    ${by_term}
+),
+sizes AS (
+    SELECT
+        ${select}
+        count(DISTINCT game_id) FILTER (WHERE is_counted) AS n_games,
+        count(*) FILTER (WHERE parse_status <> 'ok') AS n_unreadable
+    FROM ${rows}
+    GROUP BY GROUPING SETS (${sets})
+),
+combined AS (
+    SELECT
+        ${columns_of_by_term}
+        CASE
+            WHEN sum(n_unknown) > 0 THEN NULL
+            WHEN '${combine}' = 'sum' AND min(counted) > 0
+                THEN sum(weight * hits / nullif(counted, 0))
+            WHEN '${combine}' = 'mean'
+                THEN avg(hits / nullif(counted, 0))
+            WHEN '${combine}' = 'pooled'
+                THEN sum(hits) / nullif(sum(counted), 0)
+            WHEN '${combine}' = 'pooled over all' AND min(counted) > 0
+                THEN sum(hits) / nullif(sum(counted), 0)
+        END AS value,
+        sum(hits) AS hits,
+        CAST(sum(counted) AS BIGINT) AS counted,
+        CAST(sum(n_unknown) AS BIGINT) AS n_unknown,
+        string_agg(CASE WHEN counted = 0 THEN term END, ', ' ORDER BY place) AS missing
+    FROM by_term
+    GROUP BY ${group_by}
+)
+SELECT
+    '${edition}' AS edition,
+    '${metric}' AS metric,
+    ${columns}
+    combined.value,
+    CASE WHEN ${is_one_ratio} THEN combined.hits END AS hits,
+    CASE WHEN ${is_one_ratio} THEN combined.counted END AS counted,
+    coalesce(sizes.n_games, 0) AS n_games,
+    groups.n_unfinished,
+    coalesce(sizes.n_unreadable, 0) AS n_unreadable,
+    CASE
+        WHEN combined.value IS NOT NULL THEN NULL
+        WHEN combined.n_unknown > 0 THEN 'cannot be told in ' || combined.n_unknown || ' games'
+        ELSE 'nothing to count: ' || combined.missing
+    END AS reason
+FROM (${groups}) AS groups
+JOIN combined
+    ON ${join_combined}
+LEFT JOIN sizes
+    ON ${join_sizes}
