@@ -285,8 +285,8 @@ class Quarantine(Table):
     """One document, or part of one, that could not be used."""
 
     ingest_id = _count("the ingest that saw it first", low=1)
-    source = _text("the folder or archive that it is in", primary_key=True)
-    path = _text("its path within the source", primary_key=True)
+    source = _text("the folder or archive that it is in")
+    path = _text("its path within the source")
     sha256 = dy.String(
         nullable=True, regex="^[0-9a-f]{64}$", description="hash of its bytes, null if not read"
     )

@@ -18,6 +18,7 @@ from pipeline.errors import LakeError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.decode import (
     KNOWN,
+    QUARANTINED,
     Batch,
     Seen,
     decode,
@@ -76,11 +77,12 @@ def ingest(
     try:
         _decode_all(found, state(opened), model, stage)
         with transaction(opened.path) as change:
-            report = _commit(change, stage, names, started_at)
-    except BaseException:
+            return _commit(change, stage, names, started_at)
+    except OSError as error:
+        # What goes wrong in reading a source is part of its documents; this is the lake's.
+        raise LakeError(f"{lake}: the lake could not be written: {error}") from error
+    finally:
         stage.discard()
-        raise
-    return report
 
 
 def _documents(
@@ -121,8 +123,12 @@ class _Stage:
         for writer in self.writers.values():
             writer.close()
 
+    def release(self) -> None:
+        """Leaves the files to a commit; from here on they are not deleted."""
+        self.writers = {}
+
     def discard(self) -> None:
-        """Deletes the files; to be called only where nothing was committed."""
+        """Deletes the files that were not released."""
         for table, writer in self.writers.items():
             writer.close()
             assert self._lake is not None
@@ -181,6 +187,7 @@ def _commit(change: Transaction, stage: _Stage, sources: list[str], started_at: 
     change.write("documents", documents)
     _replace_faults(change, resolution, stage.faults)
     report = _report(resolution, stage, change.ingest_id)
+    stage.release()
     change.commit(
         {
             "started_at": started_at,
@@ -207,22 +214,30 @@ def _refuse_lost_race(resolution: Resolution) -> None:
 def _replace_faults(
     change: Transaction, resolution: Resolution, faults: Sequence[dict[str, object]]
 ) -> None:
-    """Brings the quarantine up to what the documents seen are now."""
-    place = ["source", "path"]
+    """Brings the quarantine up to what the documents seen are now.
+
+    A row stays while its document is as it was, or its game is still in the lake.
+    """
+    place, version = ["source", "path"], ["source", "path", "sha256"]
     now = fault_frame(faults, change.ingest_id)
     before = change.lake.table("quarantine").collect()
-    mine = resolution.documents.select(*place, "sha256")
-    kept_games = resolution.documents.filter(pl.col("status") == DocumentStatus.UNCHANGED)
-    same = before.join(mine, on=[*place, "sha256"], how="semi", nulls_equal=True)
-    same_part = same.join(kept_games, on=place, how="semi")
-    same_fault = same.join(now, on=[*place, "json_path", "rule"], how="semi")
-    stays = pl.concat([same_part, same_fault]).unique(place)
-    gone = before.join(mine, on=place, how="semi").join(stays, on=place, how="anti")
-    change.remove("quarantine", gone.select(place).unique())
-    new = now.join(stays, on=place, how="anti")
-    # A copy of a game has its parts' faults once, with the game.
-    taken = resolution.documents.filter(pl.col("is_bearer") | (pl.col("found") == "quarantined"))
-    change.write("quarantine", new.join(taken, on=place, how="semi"))
+    seen = resolution.documents
+    unchanged = seen.filter(pl.col("status") == DocumentStatus.UNCHANGED)
+    is_as_it_was = pl.concat([unchanged.select(version), now.select(version)]).unique()
+    is_taken_out = pl.col("game_id").is_in(resolution.superseded["game_id"].implode())
+    orphaned = before.filter(is_taken_out)
+    outdated = (
+        before.filter(pl.col("game_id").is_null())
+        .join(seen, on=place, how="semi")
+        .join(is_as_it_was, on=version, how="anti", nulls_equal=True)
+    )
+    gone = pl.concat([orphaned, outdated]).select(version).unique()
+    change.remove("quarantine", gone)
+    stays = before.join(gone, on=version, how="anti", nulls_equal=True)
+    # A copy of a game does not repeat the faults of its parts.
+    own = seen.filter(pl.col("is_bearer") | (pl.col("found") == QUARANTINED))
+    new = now.join(stays, on=version, how="anti", nulls_equal=True).join(own, on=place, how="semi")
+    change.write("quarantine", new)
 
 
 def _report(resolution: Resolution, stage: _Stage, ingest_id: int | None) -> Report:

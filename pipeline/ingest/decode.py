@@ -89,7 +89,7 @@ def decode(
         if placed and placed.game_id not in decoded:
             games.setdefault(placed.game_id, placed)
     batch.tables = frames(list(games.values()))
-    _refuse_broken_contracts(batch)
+    _refuse_broken_contracts(batch, documents)
     decoded.update(batch.tables["games"]["game_id"])
     return batch
 
@@ -132,7 +132,7 @@ def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> dict[str, object]
     }
 
 
-def _refuse_broken_contracts(batch: Batch) -> None:
+def _refuse_broken_contracts(batch: Batch, documents: Sequence[Document]) -> None:
     """Quarantines the games that have a row which breaks its table's contract."""
     broken: dict[str, str] = {}
     for table in GAME_TABLES:
@@ -141,14 +141,15 @@ def _refuse_broken_contracts(batch: Batch) -> None:
         broken |= dict.fromkeys(failure.invalid()["game_id"], f"the contract of {table}: {rules}")
     if not broken:
         return
-    for one in batch.seen:
-        if one.game_id in broken:
-            rule = broken[one.game_id]
-            one.found, one.reason, one.game_id = QUARANTINED, f"a row breaks {rule}", None
-            batch.faults.append(_fault_row(one, None, Fault("$", rule, "a row breaks it")))
+    batch.faults = [fault for fault in batch.faults if fault["game_id"] not in broken]
     for table, rows in batch.tables.items():
         batch.tables[table] = rows.filter(~pl.col("game_id").is_in(list(broken)))
-    batch.faults = [fault for fault in batch.faults if fault["game_id"] not in broken]
+    for document, one in zip(documents, batch.seen, strict=True):
+        if one.found == GAME and one.game_id in broken:
+            rule = broken[one.game_id]
+            one.found, one.reason, one.game_id = QUARANTINED, f"a row breaks {rule}", None
+            fault = Fault("$", rule, "a row breaks it")
+            batch.faults.append(_fault_row(one, document.data, fault))
 
 
 def seen_frame(seen: Sequence[Seen]) -> pl.DataFrame:

@@ -13,14 +13,15 @@ from pipeline.lake import Lake
 from pipeline.vocabulary import DocumentStatus
 
 _GAME_COLUMNS = ("game_id", "sha256", "game_index", "assigned_model")
+_GAME_FACTS = (*_GAME_COLUMNS, "format", "source", "path")
 
 
 class State(Struct):
     """What a lake holds: `games`, a row each, and `held`, the game that each place held last.
 
-    Columns of games: game_id, sha256, game_index, assigned_model. Columns of held: location (source
-    and path joined, so that it does not matter from which folder a file was reached), source, path,
-    game_id.
+    Columns of games: game_id, sha256, game_index, assigned_model, format, source, path. Columns of
+    held: location (source and path joined, so that it does not matter from which folder a file was
+    reached), source, path, game_id.
     """
 
     games: pl.DataFrame
@@ -39,7 +40,7 @@ def state(lake: Lake | None) -> State:
         .group_by(_location().alias("location"))
         .agg(pl.last("source"), pl.last("path"), pl.last("game_id"))
     )
-    return State(games.select(_GAME_COLUMNS).collect(), held.collect())
+    return State(games.select(_GAME_FACTS).collect(), held.collect())
 
 
 def _location() -> pl.Expr:
@@ -76,7 +77,7 @@ def _same_game(seen: pl.DataFrame, games: pl.DataFrame) -> pl.DataFrame:
         seen.select(*key, "game_index")
         .with_row_index("row")
         .filter(pl.col("sha256").is_not_null())
-        .join(games, on=key, how="inner", nulls_equal=True, suffix="_lake")
+        .join(games.select(_GAME_COLUMNS), on=key, how="inner", nulls_equal=True, suffix="_lake")
         .filter(
             pl.col("game_index").is_null()
             | pl.col("game_index_lake").is_null()
@@ -126,6 +127,7 @@ def resolve(seen: pl.DataFrame, held: State) -> Resolution:
         .with_columns(is_bearer=_is_bearer())
         .with_columns(status=_status(is_game))
     )
+    documents = _described(documents, held)
     surplus = documents.filter((pl.col("found") == GAME) & (pl.col("own") != pl.col("game_id")))
     raced = documents.filter((pl.col("found") == GAME) & ~pl.col("is_new"))
     return Resolution(
@@ -147,6 +149,19 @@ def _is_bearer() -> pl.Expr:
     """Whether the document is the one that a new game is read from: the first of its copies."""
     is_own = (pl.col("found") == GAME) & pl.col("is_new") & (pl.col("own") == pl.col("game_id"))
     return is_own & (is_own.cast(pl.Int64).cum_sum().over("game_id") == 1)
+
+
+def _described(documents: pl.DataFrame, held: State) -> pl.DataFrame:
+    """The documents with the format of their game, and a copy's reason: where the game is."""
+    bearers = documents.filter("is_bearer").select("game_id", "format", "source", "path")
+    places = pl.concat([held.games.select(bearers.columns), bearers]).select(
+        "game_id", game_format="format", place=_location()
+    )
+    is_copy = pl.col("status") == DocumentStatus.DUPLICATE
+    return documents.join(places, on="game_id", how="left", maintain_order="left").with_columns(
+        pl.coalesce("format", "game_format").alias("format"),
+        reason=pl.when(is_copy).then(pl.format("the same game as {}", "place")).otherwise("reason"),
+    )
 
 
 def _status(is_game: pl.Expr) -> pl.Expr:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import polars as pl
 from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
+from deltalake.exceptions import DeltaError
+from filelock import FileLock
 
 from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
@@ -18,6 +19,7 @@ from pipeline.lake.schema import arrow_schema
 
 VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
+LOCK = ".lock"
 
 
 class Lake:
@@ -55,7 +57,7 @@ class Lake:
             raise UsageError(f"no table `{table}`: there are {', '.join(TABLES)}")
         if table not in self._opened:
             version = None if table == COMMITS else self.versions[table]
-            self._opened[table] = DeltaTable(self.folder(table), version=version)
+            self._opened[table] = _opened(self.folder(table), version)
         return self._opened[table]
 
     def folder(self, table: str) -> Path:
@@ -75,6 +77,15 @@ class Lake:
         return pl.scan_parquet(files, schema=schema, glob=False)
 
 
+def _opened(folder: Path, version: int | None = None) -> DeltaTable:
+    try:
+        return DeltaTable(folder, version=version)
+    except (DeltaError, OSError) as error:
+        raise LakeError(
+            f"{folder}: the lake is damaged, the table cannot be opened: {error}"
+        ) from None
+
+
 def is_lake(path: str | Path) -> bool:
     """Whether a lake is at the path, of whatever version."""
     return DeltaTable.is_deltatable(str(Path(path) / COMMITS))
@@ -85,13 +96,12 @@ def open_lake(path: str | Path) -> Lake:
     folder = Path(path).expanduser().resolve()
     if not folder.is_dir():
         raise LakeError(f"{path}: no such lake; `magic ingest SOURCE --lake {path}` makes one")
-    try:
-        found = DeltaTable(folder / COMMITS).metadata().configuration.get(VERSION_KEY)
-    except (TableNotFoundError, OSError):
+    if not is_lake(folder):
         raise LakeError(
             f"{path}: not a lake, since it has no table `{COMMITS}`; "
             "give --lake a folder that `magic ingest` made"
-        ) from None
+        )
+    found = _opened(folder / COMMITS).metadata().configuration.get(VERSION_KEY)
     if found != str(VERSION):
         raise LakeError(
             f"{path}: the lake has contract version {found}, this tool reads {VERSION}; "
@@ -103,9 +113,19 @@ def open_lake(path: str | Path) -> Lake:
 def create_lake(path: str | Path) -> Lake:
     """A new lake with every table empty; raises LakeError where the folder holds something else."""
     folder = Path(path).expanduser().resolve()
-    strangers = {entry.name for entry in folder.iterdir()} - set(TABLES) if folder.is_dir() else ()
-    if strangers or (folder.exists() and not folder.is_dir()):
-        raise LakeError(f"{path}: not a lake, and not an empty folder that could become one")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strangers = {entry.name for entry in folder.iterdir()} - {*TABLES, LOCK}
+        if strangers:
+            raise LakeError(f"{path}: not a lake, and not an empty folder that could become one")
+        with FileLock(folder / LOCK):
+            _create_tables(folder)
+    except (OSError, DeltaError) as error:
+        raise LakeError(f"{path}: no lake can be made here: {error}") from None
+    return Lake(folder)
+
+
+def _create_tables(folder: Path) -> None:
     for table in sorted(TABLES, key=lambda name: name == COMMITS):  # the table of commits last
         DeltaTable.create(
             folder / table,
@@ -116,4 +136,3 @@ def create_lake(path: str | Path) -> Lake:
             configuration={VERSION_KEY: str(VERSION)},
             raise_if_key_not_exists=False,
         )
-    return Lake(folder)

@@ -19,10 +19,9 @@ from filelock import FileLock, Timeout
 from pipeline.errors import LakeError
 from pipeline.events.contracts import VERSION, polars_schema
 from pipeline.lake.files import DataFile, TableWriter, files_with, remove_action, rewrite_without
-from pipeline.lake.lake import COMMITS, Lake, open_lake
+from pipeline.lake.lake import COMMITS, LOCK, Lake, open_lake
 from pipeline.lake.schema import arrow_schema
 
-LOCK = ".lock"
 LOCK_SECONDS = 600
 
 
