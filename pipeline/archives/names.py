@@ -8,6 +8,9 @@ _CODECS = {".gz": "gz", ".zst": "zst", ".xz": "xz"}
 _KINDS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar", ".zip": "zip"}
 
 
+_HIDDEN = {"__MACOSX", "_delta_log"}
+
+
 class Form(NamedTuple):
     """How a file holds its documents, and what it is compressed with; null where by nothing."""
 
@@ -41,8 +44,8 @@ def why_passed_over(path: str) -> str | None:
 
 
 def is_hidden_folder(name: str) -> bool:
-    """Say whether a folder holds what people do not look at: `.git`, a Mac's `__MACOSX`."""
-    return name == "__MACOSX" or (name.startswith(".") and name not in (".", ".."))
+    """Say whether a folder holds what people do not look at: `.git`, a lake's own log."""
+    return name in _HIDDEN or (name.startswith(".") and name not in (".", ".."))
 
 
 def printable(name: str) -> str:

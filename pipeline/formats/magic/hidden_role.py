@@ -129,8 +129,12 @@ def _add_analyses(built: Game, part: Part, places: Places) -> None:
         if round_ is None:
             continue
         for kind in AnalysisKind:
-            for seat, is_correct in enumerate(getattr(analyses, kind), start=1):
-                if seat > len(built.seats) or is_correct not in (0, 1):
+            by_seat = getattr(analyses, kind)
+            if len(by_seat) > len(built.seats):
+                rule = "there are no more answers than seats"
+                built.faults.append(Fault(f"{at}.{kind}", rule, f"{len(by_seat)} answers"))
+            for seat, is_correct in enumerate(by_seat[: len(built.seats)], start=1):
+                if is_correct not in (0, 1):
                     built.faults.append(_no_truth(f"{at}.{kind}[{seat - 1}]", is_correct))
                     continue
                 index = places.get((seat, Phase.ANALYSIS, round_))
