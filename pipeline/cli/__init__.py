@@ -1,0 +1,5 @@
+"""The command line, `magic`: it asks the layers below and shows their answers."""
+
+from pipeline.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,117 @@
+"""The command line as a whole: its commands, and what becomes of errors."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from pipeline import __version__
+from pipeline.cli import commands, terminal
+from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
+from pipeline.errors import PipelineError, UsageError
+
+
+class _Group(TyperGroup):
+    """The commands, ended quietly where the reader of our output or the user has had enough."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # the public name of the same
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            terminal.silence()
+            raise typer.Exit(0) from None
+        except KeyboardInterrupt:
+            terminal.complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        return result
+
+
+app = typer.Typer(
+    name="magic",
+    cls=_Group,
+    rich_markup_mode=None,  # plain help starts twice as fast
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        terminal.out(f"magic {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def magic(
+    ctx: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Raw logs of multi-agent games in, tables and metrics out.
+
+    \b
+    Examples:
+      magic ingest results/        read logs into the lake `lake/`
+      magic leaderboard            models by metrics
+      magic sql "SELECT model, count(*) FROM votes GROUP BY model"
+      magic COMMAND --help         more on a command, with examples
+
+    Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 failed, 2 wrong
+    usage, 3 done but some input was quarantined (--strict).
+    """
+    if ctx.invoked_subcommand is None:
+        terminal.out(ctx.get_help() + "\n")
+
+
+for _module in iter_modules(commands.__path__):
+    _name = _module.name
+    app.command(_name)(getattr(import_module(f"{commands.__name__}.{_name}"), _name))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code; a user's mistake is one line on stderr."""
+    terminal.prepare()
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(arguments, prog_name="magic", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        terminal.silence()
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        terminal.complain("interrupted")
+        return INTERRUPTED
+    except PipelineError as error:
+        terminal.complain(str(error))
+        return WRONG_USAGE if isinstance(error, UsageError) else FAILED
+    except OSError as error:
+        terminal.complain(_told(error))
+        return FAILED
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # typer's own class has no public name
+            raise
+        terminal.complain(_usage(error))
+        return WRONG_USAGE
+    return code if isinstance(code, int) else 0
+
+
+def _told(error: OSError) -> str:
+    """The operating system's complaint, the file first."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return reason if error.filename is None else f"{error.filename}: {reason}"
+
+
+def _usage(error: Any) -> str:
+    """Typer's complaint in our form: a fact, then a hint."""
+    text = error.format_message().replace("Value error, ", "").strip().rstrip(".")
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "magic"
+    return f"{text[:1].lower()}{text[1:]}; see `{command} --help`"

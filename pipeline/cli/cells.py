@@ -1,0 +1,67 @@
+"""Values as the text of a cell."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+NULL = "–"
+DECIMALS = 4
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def as_json(value: object) -> str:
+    """A value as JSON; bytes as the text that they spell, NaN and infinities as null."""
+    return _ENCODER.encode(_without_bytes(value)).decode()
+
+
+def spelt(data: bytes) -> str:
+    """Bytes as text: UTF-8, and what is none as `\\xff`."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _without_bytes(value: object) -> object:
+    if isinstance(value, bytes):
+        return spelt(value)
+    if isinstance(value, dict):
+        return {name: _without_bytes(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_without_bytes(one) for one in value]
+    return value
+
+
+def texts(values: Iterable[object], decimals: int | None = None) -> list[str]:
+    """The cells of a column. Floats have `decimals`: by default four, none if all are whole."""
+    held = list(values)
+    if decimals is None:
+        floats = [value for value in held if isinstance(value, float)]
+        decimals = 0 if all(value.is_integer() for value in floats) else DECIMALS
+    return [_text(value, decimals) for value in held]
+
+
+def _text(value: object, decimals: int) -> str:
+    match value:
+        case None:
+            return NULL
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _number(value, decimals)
+        case bytes():
+            return spelt(value)
+        case datetime():
+            return value.isoformat(" ", "seconds").replace("+00:00", " UTC")
+        case list() | dict():
+            return as_json(value)
+        case _:
+            return str(value)
+
+
+def _number(value: float, decimals: int) -> str:
+    """A float, with an exponent where decimals would say too little or be too many."""
+    if value != 0 and not 10**-decimals <= abs(value) < 10**15:
+        return f"{value:.{DECIMALS}g}"
+    return f"{value:.{decimals}f}"

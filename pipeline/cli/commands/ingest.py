@@ -1,0 +1,104 @@
+"""`magic ingest`: logs into a lake."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli import progress, terminal
+from pipeline.cli.exits import INTERRUPTED, QUARANTINED
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pipeline.ingest import Report
+
+
+def ingest(
+    *,
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE",
+            help="What to read: folders, logs, archives (.zip, .tar; .gz, .zst, .xz), patterns.",
+            show_default=False,
+        ),
+    ],
+    lake: LakeOption = DEFAULT_LAKE,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME", help="Who played, where a log does not say."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read and judge everything, write nothing.")
+    ] = False,
+    form: FormOption = "table",
+) -> None:
+    """Read logs into a lake, all of them or none.
+
+    What the lake has already is left alone, and a changed file takes its old game's place, so the
+    same command can be given again at any time.
+
+    \b
+    Examples:
+      magic ingest results/ --lake lake/
+      magic ingest "runs/*.tar.zst" more.zip --strict
+      magic ingest chat-logs/ --model gpt-3.5-turbo --dry-run
+    """
+    try:
+        from pipeline.archives import measure
+        from pipeline.cli.output import show
+        from pipeline.ingest import ingest as ingest_into
+
+        with progress.of_documents(lambda: measure(source)) as on_progress:
+            report = ingest_into(
+                source, lake, model=model, dry_run=dry_run, on_progress=on_progress
+            )
+    except KeyboardInterrupt:
+        terminal.complain("interrupted: the lake is whole; run the same command again")
+        raise typer.Exit(INTERRUPTED) from None
+    counts = _counts(report)
+    show(counts, form, brief=counts.filter(counts["n"] > 0), headings={"n": "number"})
+    n_quarantined, n_parts = report.statuses["quarantined"], _parts(report).height
+    if n_quarantined or n_parts:
+        terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
+    if dry_run:
+        terminal.note("dry run: nothing was written")
+    if strict and (n_quarantined or n_parts):
+        raise typer.Exit(QUARANTINED)
+
+
+def _counts(report: "Report") -> "pl.DataFrame":
+    """The report as one table: what was counted, of which kind, how many."""
+    import polars as pl
+
+    rows = [
+        *(("documents", status, n) for status, n in report.statuses.items()),
+        *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
+        ("superseded games", None, report.n_superseded),
+        ("faulty parts", None, _parts(report).height),
+    ]
+    return pl.DataFrame(
+        rows, schema={"counted": pl.String, "kind": pl.String, "n": pl.Int64}, orient="row"
+    )
+
+
+def _parts(report: "Report") -> "pl.DataFrame":
+    """The faults of parts; those of whole documents have no game."""
+    return report.faults.filter(report.faults["game_id"].is_not_null())
+
+
+def _refused(n_documents: int, n_parts: int) -> str:
+    told = [(n_documents, "document", "documents"), (n_parts, "part", "parts")]
+    counts = [f"{n:,} {one if n == 1 else many}" for n, one, many in told if n]
+    return " and ".join(counts)
+
+
+def _where(lake: object, report: "Report") -> str:
+    if report.ingest_id is not None:
+        return f"`magic quarantine --lake {lake}` says why"
+    first = report.faults.row(0, named=True)
+    return f"such as {first['path']} at {first['json_path']}: {first['message']}"

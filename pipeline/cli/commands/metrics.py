@@ -1,0 +1,105 @@
+"""`magic metrics`: the values, and what each was made of."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    EditionOption,
+    EngineOption,
+    GamesOption,
+    LakeOption,
+    ModelsOption,
+    form_option,
+    number_of_games,
+)
+from pipeline.errors import UsageError
+
+BY = "model,game_type"
+HEADINGS = {"n_games": "games", "n_unfinished": "unfin-\nished", "n_unreadable": "unread-\nable"}
+
+
+def metrics(
+    *,
+    lake: LakeOption = DEFAULT_LAKE,
+    edition: EditionOption = "paper",
+    games: GamesOption = None,
+    engine: EngineOption = "polars",
+    by: Annotated[
+        str,
+        typer.Option("--by", metavar="COLUMNS", help="What to group by, with commas; '' for none."),
+    ] = BY,
+    model: ModelsOption = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="METRIC", help="Only this metric; may be repeated."),
+    ] = None,
+    game_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--game-type",
+            metavar="TYPE",
+            help="Only this game type, `all` for over all; may be repeated.",
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["table", "json", "csv", "markdown", "parquet", "magic-json"],
+        form_option("parquet, or magic-json"),
+    ] = "table",
+) -> None:
+    """The eight metrics, and what each was made of.
+
+    A value that cannot be computed is null, and the row says why. `--format magic-json` writes what
+    the benchmark's script does, for one model of the release edition.
+
+    \b
+    Examples:
+      magic metrics --model gpt-4 --format csv
+      magic metrics --metric judgement --by model,role
+      magic metrics --edition release --games 20 --engine duckdb
+      magic metrics --edition release --model gpt-4 --format magic-json
+    """
+    if form == "magic-json":
+        _check_magic_json(edition, by, model, metric, game_type)
+    num_of_game = number_of_games(edition, games)
+
+    from pipeline.cli.output import show
+    from pipeline.lake import open_lake
+    from pipeline.metrics import magic_json
+    from pipeline.metrics import metrics as values
+
+    rows = values(
+        open_lake(lake),
+        edition=edition,
+        engine=engine,
+        by=[column.strip() for column in by.split(",") if column.strip()],
+        models=model or None,
+        names=metric or None,
+        game_types=game_type or None,
+        num_of_game=num_of_game,
+    )
+    if form == "magic-json":
+        if rows.is_empty():
+            raise UsageError(
+                f"no game of the model {(model or [''])[0]}: `magic leaderboard` lists the models"
+            )
+        terminal.out(magic_json(rows) + "\n")
+        return
+    all_there = ["reason"] if rows["reason"].is_null().all() else []
+    brief = rows.drop("edition", "terms", *all_there)
+    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    if rows.is_empty():
+        terminal.note("no game of the lake is about this: `magic leaderboard` lists the models")
+
+
+def _check_magic_json(edition: str, by: str, model: list[str] | None, *others: object) -> None:
+    """Raises unless what is asked for is all of one model's release metrics."""
+    is_whole = by == BY and not any(others)
+    if edition != "release" or len(model or ()) != 1 or not is_whole:
+        raise typer.BadParameter(
+            "magic-json is for --edition release and one --model, with no --by, --metric "
+            "or --game-type",
+            param_hint="--format",
+        )

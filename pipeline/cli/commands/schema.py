@@ -1,0 +1,130 @@
+"""`magic schema`: the contracts of the tables."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from polars.datatypes import DataTypeClass
+
+
+def schema(
+    *,
+    table: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TABLE", help="The tables; all if none is given."),
+    ] = None,
+    lake: LakeOption = DEFAULT_LAKE,
+    form: FormOption = "table",
+) -> None:
+    """The contract of a table: its columns and their meaning.
+
+    It is the same for every lake, so no lake needs to be there.
+
+    \b
+    Examples:
+      magic schema votes
+      magic schema --format markdown > tables.md
+    """
+    import polars as pl
+
+    from pipeline.cli.output import show
+    from pipeline.events.contracts import TABLES, VERSION, row_meaning
+
+    wanted = list(dict.fromkeys(table or TABLES))
+    if strangers := [name for name in wanted if name not in TABLES]:
+        raise UsageError(f"no table {', '.join(strangers)}: there are {', '.join(TABLES)}")
+    contracts = pl.concat([contract(name) for name in wanted])
+    if form not in ("table", "markdown"):
+        show(contracts, form)
+        return
+    for name in wanted:
+        rows = contracts.filter(pl.col("table") == name)
+        mark = "### " if form == "markdown" else ""
+        terminal.out(f"{mark}{name}: {row_meaning(name)}", is_bold=not mark)
+        terminal.out("\n\n")
+        show(rows, form, brief=_brief(rows))
+        terminal.out("\n")
+    terminal.note(f"contract version {VERSION}; * is a key, ? may be null")
+
+
+def contract(table: str) -> "pl.DataFrame":
+    """A row for each column of the table."""
+    import polars as pl
+
+    from pipeline.events.contracts import TABLES, polars_schema
+
+    columns = TABLES[table].columns()
+    rows = [
+        {
+            "table": table,
+            "column": name,
+            "type": type_name(dtype),
+            "is_nullable": columns[name].nullable,
+            "is_key": columns[name].primary_key,
+            "low": getattr(columns[name], "min", None),
+            "high": getattr(columns[name], "max", None),
+            "words": (columns[name].metadata or {}).get("words"),
+            "pattern": getattr(columns[name], "regex", None),
+            "description": columns[name].description,
+        }
+        for name, dtype in polars_schema(table).items()
+    ]
+    return pl.DataFrame(
+        rows,
+        schema={
+            "table": pl.String,
+            "column": pl.String,
+            "type": pl.String,
+            "is_nullable": pl.Boolean,
+            "is_key": pl.Boolean,
+            "low": pl.Float64,
+            "high": pl.Float64,
+            "words": pl.List(pl.String),
+            "pattern": pl.String,
+            "description": pl.String,
+        },
+    )
+
+
+def type_name(dtype: "pl.DataType | DataTypeClass") -> str:
+    """A type in a word or two."""
+    import polars as pl
+
+    if isinstance(dtype, pl.List):
+        return f"list of {type_name(dtype.inner)}"
+    if isinstance(dtype, pl.Struct):
+        return f"struct of {', '.join(f'{f.name} {type_name(f.dtype)}' for f in dtype.fields)}"
+    if isinstance(dtype, pl.Datetime):
+        return f"timestamp, {dtype.time_zone}"
+    return str(dtype).lower()
+
+
+def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """The contract for reading: marks at the names, and one column for what values there are."""
+    import polars as pl
+
+    mark = pl.when("is_key").then(pl.lit("*")).when("is_nullable").then(pl.lit("?"))
+    values = [_values(row) for row in rows.iter_rows(named=True)]
+    return rows.select(
+        pl.concat_str("column", mark.otherwise(pl.lit(""))),
+        "type",
+        pl.Series("values", values, pl.String),
+        "description",
+    )
+
+
+def _values(row: dict[str, Any]) -> str:
+    """The words, the pattern or the range that a column's values are held to."""
+    if row["words"]:
+        return ", ".join(row["words"])
+    if row["pattern"]:
+        return str(row["pattern"])
+    if row["low"] is not None and row["high"] is not None:
+        return f"{row['low']:g} to {row['high']:g}"
+    return "" if row["low"] is None else f"≥ {row['low']:g}"

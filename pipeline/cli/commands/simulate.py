@@ -1,0 +1,77 @@
+"""`magic simulate`: logs of games that were never played."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.cli import progress, terminal
+from pipeline.cli.exits import INTERRUPTED
+from pipeline.cli.options import FormOption
+
+
+def simulate(
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="A new or empty folder to write to.")
+    ],
+    models: Annotated[
+        int, typer.Option("--models", min=1, metavar="N", help="Models, each of its own skill.")
+    ] = 4,
+    games: Annotated[
+        int,
+        typer.Option(
+            "--games", min=1, metavar="M", help="Games of each model in each of the competitions."
+        ),
+    ] = 20,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="S", help="The same seed gives the same bytes.")
+    ] = 0,
+    archive: Annotated[
+        str | None,
+        typer.Option(
+            "--archive",
+            metavar="KIND",
+            help="Write one archive, such as tar.zst, and not a folder of logs.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, metavar="N", help="Processes; by default one a core."),
+    ] = None,
+    form: FormOption = "table",
+) -> None:
+    """Write logs of simulated games, models of known skill.
+
+    They are in the benchmark's format, with its sizes and its quirks.
+
+    \b
+    Examples:
+      magic simulate --models 4 --games 20 --seed 1 --out simulated/
+      magic simulate --models 8 --games 100 --seed 1 --out big/ --archive tar.zst
+    """
+    import polars as pl
+
+    from pipeline.cli.output import show
+    from pipeline.simulate import simulate as write
+    from pipeline.simulate.competitions import COMPETITIONS
+
+    try:
+        with progress.of_games(models * games * len(COMPETITIONS)) as on_game:
+            summary = write(
+                out,
+                models=models,
+                games=games,
+                seed=seed,
+                archive=archive,
+                jobs=jobs,
+                on_game=on_game,
+            )
+    except KeyboardInterrupt:
+        terminal.complain(f"interrupted: {out} is incomplete; delete it and run the command again")
+        raise typer.Exit(INTERRUPTED) from None
+    told = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
+    rows = pl.DataFrame([told | {"models": list(summary.models)}])
+    brief = rows.with_columns(pl.col("models").list.join(", "))
+    show(rows, form, brief=brief, as_records=True)
+    terminal.note(f"`magic ingest {summary.results}` reads them")

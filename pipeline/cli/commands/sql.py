@@ -1,0 +1,63 @@
+"""`magic sql`: questions of one's own."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.errors import UsageError
+
+
+def sql(
+    *,
+    query: Annotated[
+        str | None,
+        typer.Argument(metavar="QUERY", help="One SELECT; without it, a prompt or stdin."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("-f", "--file", metavar="FILE", help="A file with the query; - is stdin."),
+    ] = None,
+    lake: LakeOption = DEFAULT_LAKE,
+    form: FormOption = "table",
+) -> None:
+    """Ask the lake in SQL.
+
+    It is DuckDB's SQL, and only reading is possible.
+    There is a view for each table and metric: `magic tables` and `magic schema TABLE` tell of them.
+    Without a query there is a prompt, which takes lines until a semicolon.
+
+    \b
+    Examples:
+      magic sql "SELECT model, avg(is_correct::INT) FROM votes WHERE is_tested GROUP BY ALL"
+      magic sql -f query.sql --format csv > answer.csv
+      magic sql
+    """
+    if query is not None and file is not None:
+        raise UsageError("give a query or --file, not both")
+    if query is None and file is None and terminal.is_in_terminal():
+        from pipeline.cli.prompt import converse
+
+        converse(lake, form)
+        return
+
+    from pipeline import open_lake
+    from pipeline.cli.output import show
+
+    asked = query if query is not None else _read(file)
+    if not asked.strip():
+        raise UsageError('there is no query; give one, as in `magic sql "FROM games"`')
+    show(open_lake(lake).sql(asked), form)
+
+
+def _read(file: Path | None) -> str:
+    """The query in a file, or on stdin."""
+    try:
+        if file is None or str(file) == "-":
+            return sys.stdin.read() if sys.stdin else ""
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{file or 'stdin'}: not a text in UTF-8") from None

@@ -1,0 +1,62 @@
+"""`magic tables`: what is in a lake."""
+
+from typing import TYPE_CHECKING
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pipeline.lake import Lake
+
+HEADINGS = {"row": "one row is", "n_rows": "rows", "n_bytes": "size", "n_files": "files"}
+
+
+def tables(*, lake: LakeOption = DEFAULT_LAKE, form: FormOption = "table") -> None:
+    """The lake's tables: what a row is, rows, bytes, files.
+
+    \b
+    Examples:
+      magic tables
+      magic tables --lake lake/ --format json
+    """
+    import polars as pl
+
+    from pipeline.cli.output import show
+    from pipeline.lake import open_lake
+
+    opened = open_lake(lake)
+    sizes = _sizes(opened)
+    brief = sizes.with_columns(
+        n_bytes=pl.Series([_size(n_bytes) for n_bytes in sizes["n_bytes"]], dtype=pl.String)
+    )
+    show(sizes, form, brief=brief, headings=HEADINGS)
+    terminal.note(f"{opened.path} after ingest {opened.ingest_id}: {_size(sum(sizes['n_bytes']))}")
+
+
+def _sizes(lake: "Lake") -> "pl.DataFrame":
+    """A row for each table, as its Delta log tells."""
+    import polars as pl
+
+    from pipeline.events.contracts import TABLES, row_meaning
+
+    rows = []
+    for table in TABLES:
+        files = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
+        rows.append(
+            {
+                "table": table,
+                "row": row_meaning(table).rstrip("."),
+                "n_rows": int(files["num_records"].sum()),
+                "n_bytes": int(files["size_bytes"].sum()),
+                "n_files": files.height,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def _size(n_bytes: int) -> str:
+    from rich.filesize import decimal
+
+    return decimal(n_bytes)

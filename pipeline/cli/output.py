@@ -1,0 +1,139 @@
+"""Writes a frame to stdout in the form asked for."""
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+import polars as pl
+
+from pipeline.cli import cells, layout, terminal
+
+SLICE = 2000
+
+
+def show(
+    frame: pl.DataFrame,
+    form: str,
+    *,
+    brief: pl.DataFrame | None = None,
+    headings: Mapping[str, str] | None = None,
+    decimals: int | None = None,
+    as_records: bool = False,
+) -> None:
+    """Writes the frame; for eyes (table and markdown) `brief` stands for it, under its headings."""
+    seen = frame if brief is None else brief
+    if form == "table":
+        _table(seen, headings or {}, decimals, as_records)
+    elif form == "markdown":
+        for line in _markdown(seen, headings or {}, decimals):
+            terminal.out_bytes(line.encode())
+    else:
+        for chunk in _WRITERS[form](frame):
+            terminal.out_bytes(chunk)
+
+
+def _table(
+    frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None, as_records: bool
+) -> None:
+    names = [terminal.printable(headings.get(name, name)) for name in frame.columns]
+    rows = _rows(frame, decimals)
+    width = terminal.width()
+    if as_records:
+        lines = layout.records([name.replace("\n", " ") for name in names], rows, width)
+    else:
+        lines = layout.table(names, rows, _is_right(frame), width)
+    is_heading = not as_records
+    for line in lines:
+        is_heading = is_heading and not line.startswith("─")
+        terminal.out(line, is_bold=is_heading)
+        terminal.out("\n")
+
+
+def _rows(frame: pl.DataFrame, decimals: int | None) -> list[tuple[str, ...]]:
+    """The frame's rows as printable cells."""
+    columns = (
+        [terminal.printable(text) for text in cells.texts(column.to_list(), decimals)]
+        for column in frame.iter_columns()
+    )
+    return list(zip(*columns, strict=True))
+
+
+def _is_right(frame: pl.DataFrame) -> list[bool]:
+    return [dtype.is_numeric() for dtype in frame.dtypes]
+
+
+# An underscore within a word marks nothing.
+_MARKDOWN = re.compile(r"[\\`*\[\]<>&|~]|(?<![^\W_])_|_(?![^\W_])")
+
+
+def _markdown(
+    frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None
+) -> Iterator[str]:
+    names = [headings.get(name, name).replace("\n", " ") for name in frame.columns]
+    yield _markdown_row(map(terminal.printable, names))
+    yield _markdown_rule(_is_right(frame))
+    for row in _rows(frame, decimals):
+        yield _markdown_row(row)
+
+
+def _markdown_row(row: "Iterator[str] | tuple[str, ...]") -> str:
+    escaped = (_MARKDOWN.sub(r"\\\g<0>", cell).replace("\n", "<br>") for cell in row)
+    return f"| {' | '.join(escaped)} |\n"
+
+
+def _markdown_rule(is_right: list[bool]) -> str:
+    return f"| {' | '.join('--:' if right else '---' for right in is_right)} |\n"
+
+
+def _json(frame: pl.DataFrame) -> Iterator[bytes]:
+    """A list of records, one a line."""
+    opening = "[\n"
+    for rows in frame.iter_slices(SLICE):
+        lines = ",\n".join(map(cells.as_json, rows.to_dicts()))
+        yield (opening + _safe_json(lines)).encode()
+        opening = ",\n"
+    yield b"\n]\n" if frame.height else b"[]\n"
+
+
+def _safe_json(text: str) -> str:
+    """The same JSON with what a terminal might obey written as `\\u009b`."""
+    return terminal.UNSAFE.sub(_json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+
+
+def _csv(frame: pl.DataFrame) -> Iterator[bytes]:
+    """Comma-separated, nested values as JSON; to a terminal only what is printable."""
+    flat = frame.with_columns(_flat(column) for column in frame.iter_columns())
+    slices = list(flat.iter_slices(SLICE)) or [flat]
+    for number, rows in enumerate(slices):
+        text = rows.write_csv(include_header=number == 0, datetime_format="%+", time_format="%T%.f")
+        yield (terminal.printable(text) if terminal.is_out_terminal() else text).encode()
+
+
+def _flat(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.Binary:
+        values = [None if value is None else cells.spelt(value) for value in column]
+    elif column.dtype.is_nested():
+        values = [None if value is None else cells.as_json(value) for value in column.to_list()]
+    elif column.dtype == pl.Duration:
+        return column.dt.to_string()
+    else:
+        return column
+    return pl.Series(column.name, values, pl.String)
+
+
+def _parquet(frame: pl.DataFrame) -> Iterator[bytes]:
+    held = io.BytesIO()
+    frame.write_parquet(held)
+    yield held.getvalue()
+
+
+_WRITERS: dict[str, Callable[[pl.DataFrame], Iterator[bytes]]] = {
+    "json": _json,
+    "csv": _csv,
+    "parquet": _parquet,
+}

@@ -1,0 +1,84 @@
+"""Progress on stderr, where that is a terminal; else nothing is drawn."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pipeline.cli import terminal
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+SECONDS_BETWEEN = 0.05
+
+
+@contextmanager
+def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[int, int], None]]:
+    """What to tell of documents and of bytes as they are read; `measure` foretells files, bytes."""
+    if not terminal.is_note_terminal():
+        yield lambda n_documents, n_bytes: None
+        return
+    from rich import progress
+
+    n_bytes = measure()[1]
+    columns = [
+        progress.TextColumn("{task.fields[n_documents]:,} documents"),
+        progress.DownloadColumn(),
+        progress.TransferSpeedColumn(),
+    ]
+    with _bar(columns) as bar:
+        yield _Documents(bar, n_bytes).tell
+
+
+@contextmanager
+def of_games(n_games: int) -> Iterator[Callable[[int], None]]:
+    """What to tell of games written so far."""
+    if not terminal.is_note_terminal():
+        yield lambda n_written: None
+        return
+    from rich import progress
+
+    with _bar([progress.TextColumn("{task.completed:,.0f} games")]) as bar:
+        task = bar.add_task("writing", total=n_games)
+        yield lambda n_written: bar.update(task, completed=n_written)
+
+
+def _bar(columns: "list[ProgressColumn]") -> "Progress":
+    from rich import console, progress
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=None),
+        *columns,
+        progress.TimeRemainingColumn(),
+        console=console.Console(stderr=True),
+        expand=True,
+        transient=True,
+    )
+
+
+class _Documents:
+    """Sums up what it is told and passes it on a few times a second."""
+
+    def __init__(self, bar: "Progress", total_bytes: int) -> None:
+        self._bar = bar
+        self._total_bytes = total_bytes
+        self._task = bar.add_task("reading", total=total_bytes, n_documents=0)
+        self._n_documents = self._n_bytes = 0
+        self._told_at = 0.0
+
+    def tell(self, n_documents: int, n_bytes: int) -> None:
+        self._n_documents += n_documents
+        self._n_bytes += n_bytes
+        is_read = self._n_bytes >= self._total_bytes
+        now = time.monotonic()
+        if not is_read and now - self._told_at < SECONDS_BETWEEN:
+            return
+        self._told_at = now
+        self._bar.update(
+            self._task,
+            completed=self._n_bytes,
+            n_documents=self._n_documents,
+            description="writing" if is_read else "reading",
+        )

@@ -1,0 +1,135 @@
+"""The prompt of `magic sql`: SQL until a semicolon, and a few commands that begin with a dot."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.cli import terminal
+from pipeline.cli.options import Form
+from pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import History
+    from prompt_toolkit.key_binding import KeyBindings
+
+HELP = """\
+  SELECT ...;       ask; the query ends with a semicolon
+  .tables           the tables
+  .schema TABLE     a table's columns
+  .help             this
+  .quit             leave, as do Ctrl-D and `exit`"""
+
+
+def converse(lake: Path, form: Form) -> None:
+    """Asks for queries and answers them until the user leaves; a wrong one is a line on stderr."""
+    from pipeline.lake import open_lake
+
+    open_lake(lake)  # what is no lake is told before the prompt
+    session = _session()
+    terminal.note("Queries end with a semicolon; .help tells more, .quit leaves.")
+    while True:
+        try:
+            said = session.prompt("magic> ").strip()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+        if said.rstrip(";").strip().lower() in (".quit", ".exit", "quit", "exit"):
+            return
+        try:
+            answer(said, lake, form)
+        except PipelineError as error:
+            terminal.complain(str(error))
+        except KeyboardInterrupt:
+            terminal.complain("interrupted")
+
+
+def answer(said: str, lake: Path, form: Form) -> None:
+    """Shows the answer to one query or dot command; the lake is opened anew, to be of now."""
+    if said.startswith("."):
+        _obey(said.rstrip(";").split(), lake, form)
+        return
+    if not said.strip("; \n"):
+        return
+    from pipeline import open_lake
+    from pipeline.cli.output import show
+
+    rows = open_lake(lake).sql(said)
+    show(rows, form)
+    terminal.note(f"{rows.height:,} row{'' if rows.height == 1 else 's'}")
+
+
+def _obey(words: list[str], lake: Path, form: Form) -> None:
+    from pipeline.cli.commands.schema import schema
+    from pipeline.cli.commands.tables import tables
+
+    match words:
+        case [".tables"]:
+            tables(lake=lake, form=form)
+        case [".schema", *names]:
+            schema(table=names, lake=lake, form=form)
+        case [".help"]:
+            terminal.note(HELP)
+        case _:
+            terminal.complain(f"no command {words[0]}: there are .tables, .schema, .help, .quit")
+
+
+def _session() -> "PromptSession[str]":
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+
+    from pipeline.events.contracts import TABLES, polars_schema
+
+    columns = {column for table in TABLES for column in polars_schema(table)}
+    words = [".tables", ".schema", ".help", ".quit", *TABLES, *sorted(columns)]
+    return PromptSession(
+        history=_history(),
+        completer=WordCompleter(words, WORD=True),
+        complete_while_typing=False,
+        multiline=True,
+        prompt_continuation="   ...> ",
+        key_bindings=_enter(),
+    )
+
+
+def _enter() -> "KeyBindings":
+    """Enter ends what is complete, and else begins another line."""
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    bindings = KeyBindings()
+
+    @bindings.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        if is_complete(event.current_buffer.text):
+            event.current_buffer.validate_and_handle()
+        else:
+            event.current_buffer.insert_text("\n")
+
+    return bindings
+
+
+def is_complete(text: str) -> bool:
+    """Whether the text can be answered: a statement with its semicolon, a command, or nothing."""
+    said = text.strip()
+    is_command = said.startswith(".") or said.lower() in ("quit", "exit")
+    return not said or said.endswith(";") or is_command
+
+
+def _history() -> "History":
+    """The queries of earlier sessions; of this one only where no file can be kept."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    file = history_file()
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(file))
+
+
+def history_file() -> Path:
+    """Where the queries are kept: in the user's folder for state."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "magic-pipeline" / "sql_history"

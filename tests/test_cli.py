@@ -1,0 +1,759 @@
+"""The command line: every command and form, a user's mistakes, hostile text, exit codes."""
+
+import io
+import json
+import os
+import pty
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from rich.cells import cell_len
+
+import pipeline
+from pipeline.archives import measure
+from pipeline.cli import main, prompt, terminal
+from pipeline.ingest import ingest
+from pipeline.simulate import simulate
+
+TOP = Path(__file__).resolve().parent.parent
+PROGRAM = [sys.executable, "-m", "pipeline.cli"]
+MODEL = "gpt-4"
+EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
+COMMANDS = (
+    "ingest",
+    "leaderboard",
+    "metrics",
+    "quarantine",
+    "schema",
+    "simulate",
+    "sql",
+    "tables",
+)
+HEAVY = ("polars", "pyarrow", "duckdb", "deltalake", "dataframely", "msgspec", "rich", "numpy")
+# Both what a terminal obeys and what hides or turns text.
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode()
+
+    @property
+    def records(self) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = json.loads(self.out)
+        return found
+
+
+Magic = Callable[..., Outcome]
+
+
+@pytest.fixture
+def magic(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Magic:
+    """Runs a command in this process, in an empty folder."""
+    monkeypatch.delenv("MAGIC_LAKE", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> Outcome:
+        code = main([str(argument) for argument in arguments])
+        out, err = capsysbinary.readouterr()
+        return Outcome(code, out, err.decode())
+
+    return run
+
+
+def rewritten(log: Path, name: str, change: Callable[[dict[str, object]], None]) -> None:
+    """A copy of a log under another name, changed."""
+    document = json.loads(log.read_text())
+    change(document)
+    (log.parent.parent / "own").mkdir(exist_ok=True)
+    (log.parent.parent / "own" / name).write_text(json.dumps(document))
+
+
+def made_evil(document: dict[str, object]) -> None:
+    backends = document["player_backends"]
+    assert isinstance(backends, dict)
+    for player, backend in backends.items():
+        backends[player] = backend if backend["model"].endswith("-fix") else {"model": EVIL}
+
+
+@pytest.fixture(scope="session")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of two models, one more that names itself with control sequences."""
+    folder = tmp_path_factory.mktemp("cli") / "logs"
+    summary = simulate(folder, models=2, games=2, seed=1)
+    first = summary.models[0]
+    for log in summary.results.rglob("*.json"):
+        log.write_text(log.read_text().replace(first, MODEL))
+    chameleon = next(summary.results.glob("chameleon/*_as_chameleon_*/0.json"))
+    rewritten(chameleon, "7.json", made_evil)
+    return summary.results
+
+
+@pytest.fixture(scope="session")
+def lake(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("cli") / "lake"
+    ingest(logs, place)
+    return place
+
+
+@pytest.fixture(scope="session")
+def broken(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One document that is cut short, and one of which a part is missing."""
+    folder = tmp_path_factory.mktemp("broken")
+    log = next(logs.glob("undercover/*/1.json"))
+    document = json.loads(log.read_text())
+    del document["consistency_metric"]
+    (folder / "1.json").write_text(json.dumps(document))
+    (folder / "cut\x1b[2J[red].json").write_bytes(b'{"history": [\x1b[31m')
+    return folder
+
+
+@pytest.fixture(scope="session")
+def broken_lake(broken: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("cli") / "broken"
+    ingest(broken, place)
+    return place
+
+
+# --- help ---------------------------------------------------------------------------------------
+
+
+def test_help_lists_every_command(magic: Magic) -> None:
+    told = magic("--help")
+    assert told.code == 0
+    listed = told.text.partition("Commands:\n")[2]
+    assert re.findall(r"^  (\w+)  ", listed, re.MULTILINE) == list(COMMANDS)
+    assert magic().text == told.text
+
+
+def examples(text: str) -> list[str]:
+    """The commands under `Examples:` of a help text."""
+    block = text.partition("Examples:\n")[2].partition("\n\n")[0]
+    return [line.strip() for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str) -> None:
+    told = magic(command, "--help")
+    assert told.code == 0
+    found = examples(told.text)
+    assert found
+    assert all(line.startswith(f"magic {command}") for line in found)
+    assert ("MAGIC_LAKE" in told.text) == (command != "simulate")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_examples_of_the_help_run(
+    magic: Magic, command: str, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("results", "chat-logs"):
+        shutil.copytree(logs, folder)
+    Path("runs").mkdir()
+    shutil.make_archive("more", "zip", logs)
+    shutil.make_archive("runs/one", "tar", logs)
+    Path("runs/one.tar").rename("runs/one.tar.zst")  # told by its bytes
+    Path("query.sql").write_text("SELECT 1")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("FROM games"))
+    found = examples(magic(command, "--help").text)
+    magic("ingest", "results")
+    for example in found:
+        words = shlex.split(example.split(" > ")[0])
+        told = magic(*words[1:])
+        assert told.code in ((0, 3) if command == "ingest" else (0,)), told.err
+        assert told.out
+
+
+def test_start_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from pipeline.cli import main; main(['--help']); main(['ingest', '--help']);"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, cwd=TOP)
+    assert told.stderr.decode().strip() == "[]"
+
+
+def test_version(magic: Magic) -> None:
+    assert magic("--version") == (0, f"magic {pipeline.__version__}\n".encode(), "")
+
+
+def test_shell_completion_knows_commands_and_words() -> None:
+    for words, expected in (("magic le", "leaderboard"), ("magic metrics --edition re", "release")):
+        told = subprocess.run(
+            PROGRAM,
+            cwd=TOP,
+            env=os.environ
+            | {
+                "_MAGIC_COMPLETE": "complete_bash",
+                "COMP_WORDS": words,
+                "COMP_CWORD": str(words.count(" ")),
+            },
+            capture_output=True,
+            check=False,
+        )
+        assert told.stdout.decode().split() == [expected]
+
+
+# --- forms --------------------------------------------------------------------------------------
+
+SHOWING = {
+    "metrics": ["metrics"],
+    "leaderboard": ["leaderboard"],
+    "sql": ["sql", "SELECT game_id, n_rounds, [1, 2] AS l, {'a': 0.5::DOUBLE} AS s FROM games"],
+    "tables": ["tables"],
+    "schema": ["schema", "votes"],
+    "quarantine": ["quarantine"],
+    "quarantine in full": ["quarantine", "--full"],
+    "dry run": ["ingest", "--dry-run"],
+}
+
+
+@pytest.fixture(params=SHOWING)
+def showing(
+    request: pytest.FixtureRequest, lake: Path, broken_lake: Path, broken: Path
+) -> list[str]:
+    """A command that prints a table, with its lake."""
+    command = SHOWING[request.param]
+    is_ingest = command[0] == "ingest"
+    used = broken_lake if command[0] == "quarantine" else lake
+    return [*command, *([str(broken)] if is_ingest else []), "--lake", str(used)]
+
+
+def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
+    records = magic(*showing, "--format", "json").records
+    parquet = pl.read_parquet(io.BytesIO(magic(*showing, "--format", "parquet").out))
+    csv = pl.read_csv(io.BytesIO(magic(*showing, "--format", "csv").out), infer_schema=False)
+    assert records
+    assert list(records[0]) == parquet.columns == csv.columns
+    assert len(records) == parquet.height == csv.height
+    for name, dtype in parquet.schema.items():
+        told = [record[name] for record in records]
+        if dtype == pl.Binary:
+            assert [text is None for text in told] == parquet[name].is_null().to_list()
+            continue
+        assert told == parquet[name].to_list()
+        if dtype.is_nested():
+            texts = [None if text is None else json.loads(text) for text in csv[name]]
+            assert texts == told
+        elif dtype == pl.String:
+            assert csv[name].to_list() == told
+
+
+def test_forms_for_eyes(magic: Magic, showing: list[str]) -> None:
+    table = magic(*showing)
+    assert table.code == 0
+    assert table.out
+    assert not UNSAFE.search(table.text)
+    markdown = magic(*showing, "--format", "markdown").text
+    assert not UNSAFE.search(markdown)
+    rows = [line for line in markdown.splitlines() if line.startswith("| ")]
+    assert rows
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+
+
+def test_json_keeps_numbers_exactly_and_has_no_nan(magic: Magic, lake: Path) -> None:
+    query = r"""SELECT 0.1::DOUBLE + 0.2::DOUBLE AS f, 'nan'::DOUBLE AS nan, NULL AS none,
+        9007199254740993 AS big, 1.50::DECIMAL(4, 2) AS money,
+        TIMESTAMPTZ '2024-05-06 07:08:09+00' AS at, 'a\xFF'::BLOB AS bytes"""
+    assert magic("sql", query, "--lake", lake, "--format", "json").records == [
+        {
+            "f": 0.1 + 0.2,
+            "nan": None,
+            "none": None,
+            "big": 9007199254740993,
+            "money": 1.5,
+            "at": "2024-05-06T07:08:09Z",
+            "bytes": "a\\xff",
+        }
+    ]
+
+
+def test_no_rows_are_an_empty_list_and_a_header(magic: Magic, lake: Path) -> None:
+    query = ["sql", "SELECT game_id, path FROM games WHERE FALSE", "--lake", lake, "--format"]
+    assert magic(*query, "json").records == []
+    assert magic(*query, "csv").text == "game_id,path\n"
+    assert magic(*query, "table").text.splitlines()[0] == "game_id  path"
+
+
+def test_parquet_is_not_written_to_a_terminal(
+    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    told = magic("tables", "--lake", lake, "--format", "parquet")
+    assert (told.code, told.out) == (2, b"")
+    assert one_line(told.err)
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+def test_ingest_tells_what_came_of_it(magic: Magic, logs: Path, tmp_path: Path) -> None:
+    told = magic("ingest", logs, "--lake", tmp_path / "lake")
+    assert told.code == 0
+    assert told.err == ""
+    rows = {tuple(line.split()[:2]): line.split()[-1] for line in told.text.splitlines()}
+    assert rows["documents", "ingested"] == "29"
+    assert "documents  unchanged" not in told.text
+    again = magic("ingest", logs, "--lake", tmp_path / "lake", "--format", "json")
+    counts = {(row["counted"], row["kind"]): row["n"] for row in again.records}
+    assert counts["documents", "unchanged"] == 29
+    assert counts["documents", "ingested"] == 0
+    assert not any(counted == "new games" for counted, _ in counts)
+
+
+def test_ingest_tells_of_superseded_games(magic: Magic, logs: Path, tmp_path: Path) -> None:
+    shutil.copytree(logs / "chameleon" / "own", tmp_path / "own")
+    magic("ingest", tmp_path / "own", "--lake", tmp_path / "lake")
+    file = tmp_path / "own" / "7.json"
+    file.write_text(file.read_text() + "\n")
+    told = magic("ingest", tmp_path / "own", "--lake", tmp_path / "lake", "--format", "json")
+    counts = {(row["counted"], row["kind"]): row["n"] for row in told.records}
+    assert counts["documents", "replacing"] == counts["superseded games", None] == 1
+
+
+def test_ingest_dry_run_writes_nothing(magic: Magic, logs: Path, tmp_path: Path) -> None:
+    told = magic("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
+    assert told.code == 0
+    assert "nothing was written" in told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+@pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
+def test_strict_exits_with_3(
+    magic: Magic, broken: Path, tmp_path: Path, dry_run: list[str], form: str
+) -> None:
+    command = ["ingest", broken, "--lake", tmp_path / "lake", "--format", form, *dry_run]
+    lenient = magic(*command)
+    assert lenient.code == 0
+    assert "1 document and 1 part quarantined" in lenient.err
+    shutil.rmtree(tmp_path / "lake", ignore_errors=True)
+    strict = magic(*command, "--strict")
+    assert strict.code == 3
+    assert strict.out == lenient.out
+    assert strict.err == lenient.err
+
+
+def test_strict_exits_with_0_where_all_is_well(magic: Magic, logs: Path, tmp_path: Path) -> None:
+    assert magic("ingest", logs, "--lake", tmp_path / "lake", "--strict").code == 0
+
+
+def test_ingest_takes_the_lake_from_the_environment(
+    magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAGIC_LAKE", str(tmp_path / "elsewhere"))
+    assert magic("ingest", logs).code == 0
+    assert magic("tables").code == 0
+    assert (tmp_path / "elsewhere" / "games").is_dir()
+
+
+def test_metrics_filters_and_groups(magic: Magic, lake: Path) -> None:
+    told = magic(
+        *("metrics", "--lake", lake, "--format", "json", "--model", MODEL, "--engine", "duckdb"),
+        *("--metric", "judgement", "--metric", "cooperation", "--game-type", "all"),
+    )
+    assert [(r["metric"], r["model"], r["game_type"]) for r in told.records] == [
+        ("judgement", MODEL, "all"),
+        ("cooperation", MODEL, "all"),
+    ]
+    whole = magic("metrics", "--lake", lake, "--format", "json", "--by", "")
+    assert "model" not in whole.records[0]
+    assert len(whole.records) == 8
+    by_role = magic(
+        *("metrics", "--lake", lake, "--by", "model, role", "--metric", "judgement"),
+        *("--format", "json"),
+    )
+    assert {"model", "role"} <= set(by_role.records[0])
+
+
+def test_metrics_of_nobody_is_empty_and_says_so(magic: Magic, lake: Path) -> None:
+    told = magic("metrics", "--lake", lake, "--model", "nobody", "--format", "json")
+    assert (told.code, told.records) == (0, [])
+    assert "leaderboard" in told.err
+
+
+def test_magic_json_is_one_line_with_the_scripts_names(magic: Magic, lake: Path) -> None:
+    told = magic(
+        *("metrics", "--lake", lake, "--edition", "release", "--games", 20),
+        *("--model", MODEL, "--format", "magic-json"),
+    )
+    assert told.code == 0
+    assert told.text.count("\n") == 1
+    names = (
+        *("Win Rate", "Judgement", "Reasoning", "Deception", "Self-Awareness", "Cooperation"),
+        *("Coordination", "Rationality", "Total"),
+    )
+    assert tuple(told.records[0]["train_split"]) == names  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_leaderboard_fits(
+    magic: Magic, lake: Path, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "width", lambda: width)
+    command = ["leaderboard", "--lake", lake, "--edition", "release", "--model", MODEL]
+    told = magic(*command)
+    assert max(map(cell_len, told.text.splitlines())) <= width
+    row = next(line for line in told.text.splitlines() if line.split()[1:2] == [MODEL])
+    (record,) = magic(*command, "--format", "json").records
+    shown = [
+        "–" if value is None else f"{value:.3f}"
+        for name, value in record.items()
+        if name not in ("rank", "model", "n_games", "reasons")
+    ]
+    assert row.split()[3:] == shown
+    assert len(shown) == 8
+    assert any(line.startswith("– ") for line in told.err.splitlines())
+
+
+def test_tables_counts_rows(magic: Magic, lake: Path) -> None:
+    records = magic("tables", "--lake", lake, "--format", "json").records
+    opened = pipeline.open_lake(lake)
+    for record in records:
+        n_rows = opened.table(str(record["table"])).select(pl.len()).collect().item()
+        assert record["n_rows"] == n_rows
+    assert {"games", "votes", "ingests"} <= {record["table"] for record in records}
+
+
+def test_schema_prints_every_contract_without_a_lake(magic: Magic) -> None:
+    told = magic("schema", "--format", "json")
+    found = {(record["table"], record["column"]): record for record in told.records}
+    assert found["votes", "seat"] | {"description": ""} == {
+        "table": "votes",
+        "column": "seat",
+        "type": "int32",
+        "is_nullable": False,
+        "is_key": True,
+        "low": 1.0,
+        "high": None,
+        "words": None,
+        "pattern": None,
+        "description": "",
+    }
+    assert found["votes", "parse_status"]["words"] == ["ok", "ambiguous", "unreadable", "outage"]
+    assert all(record["description"] for record in told.records)
+    assert "One accusation cast." in magic("schema", "votes").text
+
+
+def test_quarantine_tells_part_and_rule(magic: Magic, broken_lake: Path) -> None:
+    told = magic("quarantine", "--lake", broken_lake)
+    part = next(line for line in told.text.splitlines() if line.startswith("1.json"))
+    assert "$.consistency_metric" in part
+    full = magic("quarantine", "--lake", broken_lake, "--full", "--format", "json")
+    assert {record["raw"] for record in full.records} >= {'{"history": [\x1b[31m'}
+
+
+def test_simulate_is_reproducible_and_can_be_ingested(magic: Magic, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        command = ("simulate", "--models", 1, "--games", 1, "--seed", 5, "--jobs", 1)
+        told = magic(*command, "--out", tmp_path / name, "--archive", "tar", "--format", "json")
+        assert told.code == 0
+        assert told.records[0]["n_games"] == 7
+    archives = [Path(next((tmp_path / name).glob("*.tar"))).read_bytes() for name in ("a", "b")]
+    assert archives[0] == archives[1]
+    assert magic("ingest", tmp_path / "a", "--lake", tmp_path / "lake").code == 0
+
+
+# --- sql ----------------------------------------------------------------------------------------
+
+
+def test_sql_from_a_file_and_from_stdin(
+    magic: Magic, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "SELECT count(*) AS n FROM games"
+    (tmp_path / "query.sql").write_text(query)
+    expected = [{"n": 29}]
+    assert magic("sql", "--lake", lake, query, "--format", "json").records == expected
+    told = magic("sql", "--lake", lake, "-f", tmp_path / "query.sql", "--format", "json")
+    assert told.records == expected
+    for arguments in ([], ["-f", "-"]):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(query))
+        assert magic("sql", "--lake", lake, *arguments, "--format", "json").records == expected
+
+
+def test_sql_knows_the_metrics(magic: Magic, lake: Path) -> None:
+    assert magic("sql", "--lake", lake, "FROM win_rate").code == 0
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[PipeInput]:
+    """A keyboard for the prompt."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(terminal, "is_in_terminal", lambda: True)
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+        yield pipe
+
+
+def test_prompt_answers_until_the_user_leaves(
+    magic: Magic, lake: Path, typed: PipeInput, tmp_path: Path
+) -> None:
+    typed.send_text("select 6 *\r7 as answer;\r")
+    typed.send_text("selec;\r.tables\r.schema guesses\r.schema nothing\r.what\r\r;\r.help\r.quit\r")
+    told = magic("sql", "--lake", lake)
+    assert told.code == 0
+    assert told.text.split()[:3] == ["answer", "──────", "42"]
+    assert "One guess of the secret word" in told.text
+    complaints = [line for line in told.err.splitlines() if line.startswith("magic: ")]
+    for part, complaint in zip(("selec", "nothing", ".what"), complaints, strict=True):
+        assert part in complaint
+    history = tmp_path / "state" / "magic-pipeline" / "sql_history"
+    assert "+7 as answer;" in history.read_text()
+    assert history.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("keys", ["\x04", "quit\r", "EXIT;\r", "select 1\x03.quit\r"])
+def test_prompt_is_left(magic: Magic, lake: Path, typed: PipeInput, keys: str) -> None:
+    typed.send_text(keys)
+    told = magic("sql", "--lake", lake)
+    assert (told.code, told.out) == (0, b"")
+
+
+def test_prompt_without_a_place_for_its_history(
+    magic: Magic, lake: Path, typed: PipeInput, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("a file where a folder should be")
+    typed.send_text(".quit\r")
+    assert magic("sql", "--lake", lake).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "is_complete"),
+    [
+        ("", True),
+        (".tables", True),
+        ("quit", True),
+        ("SELECT 1", False),
+        ("SELECT 1\n;  ", True),
+        ("SELECT ';'", False),
+    ],
+)
+def test_what_the_prompt_takes_as_complete(text: str, is_complete: bool) -> None:
+    assert prompt.is_complete(text) == is_complete
+
+
+# --- mistakes -----------------------------------------------------------------------------------
+
+
+def one_line(err: str) -> bool:
+    """Whether it is one clear line of ours."""
+    return err.startswith("magic: ") and err.count("\n") == 1 and "Traceback" not in err
+
+
+MISTAKES = {
+    "no such path": (1, "ingest {tmp}/nothing --lake {tmp}/new", "nothing"),
+    "no match": (1, "ingest '{tmp}/*.zip' --lake {tmp}/new", "pattern"),
+    "empty folder": (1, "ingest {tmp}/empty --lake {tmp}/new", "no file"),
+    "no source": (2, "ingest", "SOURCE"),
+    "into something else": (1, "ingest {logs} --lake {logs}", "not a lake"),
+    "into a file": (1, "ingest {logs} --lake {tmp}/file", "file"),
+    "no lake": (1, "tables --lake {tmp}/nothing", "no such lake"),
+    "not a lake": (1, "metrics --lake {tmp}/empty", "not a lake"),
+    "not a lake for sql": (1, "sql 'FROM games' --lake {tmp}/empty", "not a lake"),
+    "other contract": (1, "leaderboard --lake {tmp}/other", "contract version 999"),
+    "ingest into other contract": (1, "ingest {logs} --lake {tmp}/other", "contract version 999"),
+    "unknown metric": (2, "metrics --metric wit --lake {lake}", "win_rate"),
+    "unknown column": (2, "metrics --by weather --lake {lake}", "weather"),
+    "unknown game type": (2, "metrics --game-type chess --lake {lake}", "chess"),
+    "unknown edition": (2, "metrics --edition third --lake {lake}", "third"),
+    "unknown engine": (2, "leaderboard --engine spark --lake {lake}", "spark"),
+    "unknown form": (2, "tables --format xml --lake {lake}", "xml"),
+    "unknown table": (2, "schema vote", "votes"),
+    "unknown command": (2, "metric", "metrics"),
+    "unknown option": (2, "metrics --edtion paper", "--edtion"),
+    "option without value": (2, "metrics --edition", "--edition"),
+    "games without release": (2, "metrics --games 20 --lake {lake}", "release"),
+    "no games": (2, "metrics --games 0 --edition release --lake {lake}", "--games"),
+    "release by role": (
+        2,
+        "metrics --edition release --by role --lake {lake}",
+        "model",
+    ),
+    "magic-json of all models": (2, "metrics --format magic-json --edition release", "--model"),
+    "magic-json of the paper": (2, "metrics --format magic-json --model m", "release"),
+    "magic-json of nobody": (
+        2,
+        "metrics --format magic-json --edition release --model nobody --lake {lake}",
+        "nobody",
+    ),
+    "bad SQL": (1, "sql 'SELEC 1' --lake {lake}", "SELEC"),
+    "no such column": (1, "sql 'SELECT weather FROM games' --lake {lake}", "weather"),
+    "no such table": (1, "sql 'FROM weather' --lake {lake}", "weather"),
+    "writing SQL": (1, "sql 'DELETE FROM games' --lake {lake}", "reading"),
+    "copying SQL": (1, "sql \"COPY (SELECT 1) TO '{tmp}/x.csv'\" --lake {lake}", "reading"),
+    "two statements": (1, "sql 'SELECT 1; DROP VIEW games' --lake {lake}", "one statement"),
+    "no query": (2, "sql '  ' --lake {lake}", "no query"),
+    "query and file": (2, "sql 'SELECT 1' -f {tmp}/file --lake {lake}", "not both"),
+    "no such file": (1, "sql -f {tmp}/nothing.sql --lake {lake}", "nothing.sql"),
+    "no SQL in the file": (2, "sql -f {tmp}/binary --lake {lake}", "UTF-8"),
+    "simulate nowhere": (2, "simulate", "--out"),
+    "simulate onto something": (2, "simulate --out {logs}", "empty"),
+    "simulate an odd archive": (2, "simulate --out {tmp}/new --archive rar", "rar"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line(
+    magic: Magic, mistake: str, logs: Path, lake: Path, tmp_path: Path
+) -> None:
+    code, command, fragment = MISTAKES[mistake]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("SELECT 2")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    if "{tmp}/other" in command:
+        with_other_contract(lake, tmp_path / "other")
+    told = magic(*shlex.split(command.format(tmp=tmp_path, logs=logs, lake=lake)))
+    assert one_line(told.err), told.err
+    assert fragment in told.err
+    assert (told.code, told.out) == (code, b"")
+    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "x.csv").exists()
+
+
+def with_other_contract(lake: Path, place: Path) -> None:
+    """A copy of the lake that says it was written to another contract."""
+    shutil.copytree(lake, place)
+    log = place / "ingests" / "_delta_log" / f"{0:020}.json"
+    ours = re.compile(r'(magic\.contractVersion\\?": ?\\?")\d+')
+    told, n_changed = ours.subn(r"\g<1>999", log.read_text())
+    assert n_changed
+    log.write_text(told)
+
+
+# --- hostile text -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [None, 60])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["leaderboard"],
+        ["metrics", "--metric", "win_rate"],
+        ["sql", "SELECT DISTINCT model FROM votes"],
+        ["sql", "SELECT * FROM players WHERE is_tested"],
+        ["sql", "SELECT 'x' || chr(27) || '[2J' AS \"a\x1b[31m\""],
+    ],
+)
+def test_text_of_logs_cannot_drive_the_terminal(
+    magic: Magic,
+    lake: Path,
+    command: list[str],
+    width: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(terminal, "width", lambda: width)
+    for form in ("table", "markdown", "json"):
+        told = magic(*command, "--lake", lake, "--format", form)
+        assert told.code == 0
+        assert not UNSAFE.search(told.text)
+        assert not UNSAFE.search(told.err)
+    shown = re.sub(r"\s", "", magic(*command, "--lake", lake).text)
+    assert r"\x1b[31mevil\x07[bold]x[/bold]\u202e|`*" in shown or r"x\x1b[2J" in shown
+
+
+def test_json_and_parquet_keep_text_as_it_is(magic: Magic, lake: Path) -> None:
+    query = ("sql", "SELECT DISTINCT model FROM votes WHERE model LIKE '%evil%'", "--lake", lake)
+    assert magic(*query, "--format", "json").records == [{"model": EVIL}]
+    parquet = pl.read_parquet(io.BytesIO(magic(*query, "--format", "parquet").out))
+    assert parquet["model"].to_list() == [EVIL]
+    assert EVIL in magic(*query, "--format", "csv").text
+
+
+def test_csv_is_made_safe_for_a_terminal(
+    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "is_out_terminal", lambda: True)
+    told = magic("sql", "SELECT DISTINCT model FROM votes", "--lake", lake, "--format", "csv")
+    assert not UNSAFE.search(told.text)
+
+
+def test_a_mistake_with_control_sequences_is_one_safe_line(magic: Magic, lake: Path) -> None:
+    told = magic("ingest", "\x1b[31mno\nwhere", "--lake", lake)
+    assert one_line(told.err)
+    assert not UNSAFE.search(told.err)
+
+
+# --- interruptions ------------------------------------------------------------------------------
+
+
+def test_an_interrupted_ingest_is_one_line(
+    magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipeline.ingest.ingest", interrupted)
+    told = magic("ingest", logs, "--lake", tmp_path / "lake")
+    line = "magic: interrupted: the lake is whole; run the same command again\n"
+    assert told == (130, b"", line)
+
+
+def test_any_interrupted_command_is_one_line(
+    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipeline.metrics.leaderboard", interrupted)
+    assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
+
+
+def test_a_defect_of_ours_keeps_its_traceback(
+    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def defective(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("pipeline.metrics.leaderboard", defective)
+    with pytest.raises(ZeroDivisionError):
+        magic("leaderboard", "--lake", lake)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
+def test_a_reader_who_leaves_is_no_error(lake: Path, form: str) -> None:
+    command = [*PROGRAM, "sql", "FROM range(200000)", "--lake", str(lake), "--format", form]
+    with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.read(3)
+        run.stdout.close()
+        assert run.stderr.read() == b""
+        assert run.wait() == 0
+
+
+def test_progress_is_for_terminals_only(logs: Path, tmp_path: Path) -> None:
+    command = [*PROGRAM, "ingest", str(logs), "--lake"]
+    quiet = subprocess.run(
+        [*command, str(tmp_path / "quiet")], cwd=TOP, capture_output=True, check=True
+    )
+    assert quiet.stderr == b""
+    ours, theirs = pty.openpty()
+    seen = subprocess.run(
+        [*command, str(tmp_path / "seen")],
+        cwd=TOP,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=True,
+    )
+    os.close(theirs)
+    drawn = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert seen.stdout == quiet.stdout
+    assert f"{measure(logs)[0]} documents" in drawn
