@@ -104,6 +104,8 @@ def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
             kind = statements[0].type.name
             raise QueryError(f"only reading is possible here, and this is {kind}: use SELECT")
         return pl.DataFrame(connection.sql(statements[0].query).to_arrow_table())
+    except pl.exceptions.PolarsError as error:
+        raise QueryError(f"a column's type cannot be shown, cast it: {error}") from None
     except duckdb.Error as error:
         raise QueryError(_one_line(error)) from None
 

@@ -37,9 +37,10 @@ BATCH_DOCUMENTS = 4000
 
 
 class Report(Struct):
-    """What an ingest did: documents by status, games by type, games superseded, faulty parts.
+    """What an ingest did: documents by status, games by type, games superseded, what is unusable.
 
-    `games` has the columns game_type, n_games (new in the lake); `faults` those of `quarantine`.
+    `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
+    `quarantine` about the documents seen, those of earlier ingests too.
     """
 
     statuses: dict[str, int]
@@ -172,7 +173,9 @@ def _rehearse(found: Iterable[Document], lake: Lake | None, model: str | None) -
     held = state(lake)
     _decode_all(found, held, model, stage)
     resolution = resolve(stage.all_seen(), held)
-    return _report(resolution, stage, None)
+    now = fault_frame(stage.faults, 1)
+    before = lake.table("quarantine").collect() if lake else now.clear()
+    return _report(resolution, stage, _faults(before, now, resolution).current, None)
 
 
 def _commit(change: Transaction, stage: _Stage, sources: list[str], started_at: datetime) -> Report:
@@ -185,8 +188,11 @@ def _commit(change: Transaction, stage: _Stage, sources: list[str], started_at: 
         change.discard(table, resolution.surplus)
     documents = resolution.documents.with_columns(ingest_id=pl.lit(change.ingest_id))
     change.write("documents", documents)
-    _replace_faults(change, resolution, stage.faults)
-    report = _report(resolution, stage, change.ingest_id)
+    before = change.lake.table("quarantine").collect()
+    faults = _faults(before, fault_frame(stage.faults, change.ingest_id), resolution)
+    change.remove("quarantine", faults.gone)
+    change.write("quarantine", faults.new)
+    report = _report(resolution, stage, faults.current, change.ingest_id)
     stage.release()
     change.commit(
         {
@@ -211,43 +217,51 @@ def _refuse_lost_race(resolution: Resolution) -> None:
         )
 
 
-def _replace_faults(
-    change: Transaction, resolution: Resolution, faults: Sequence[dict[str, object]]
-) -> None:
+class _Faults(Struct):
+    """What becomes of the quarantine: versions of documents to take out, and rows to add.
+
+    `current` are all rows of the documents seen, old and new.
+    """
+
+    gone: pl.DataFrame
+    new: pl.DataFrame
+    current: pl.DataFrame
+
+
+def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> _Faults:
     """Brings the quarantine up to what the documents seen are now.
 
     A row stays while its document is as it was, or its game is still in the lake.
     """
     place, version = ["source", "path"], ["source", "path", "sha256"]
-    now = fault_frame(faults, change.ingest_id)
-    before = change.lake.table("quarantine").collect()
     seen = resolution.documents
     unchanged = seen.filter(pl.col("status") == DocumentStatus.UNCHANGED)
     is_as_it_was = pl.concat([unchanged.select(version), now.select(version)]).unique()
     is_taken_out = pl.col("game_id").is_in(resolution.superseded["game_id"].implode())
-    orphaned = before.filter(is_taken_out)
     outdated = (
         before.filter(pl.col("game_id").is_null())
         .join(seen, on=place, how="semi")
         .join(is_as_it_was, on=version, how="anti", nulls_equal=True)
     )
-    gone = pl.concat([orphaned, outdated]).select(version).unique()
-    change.remove("quarantine", gone)
+    gone = pl.concat([before.filter(is_taken_out), outdated]).select(version).unique()
     stays = before.join(gone, on=version, how="anti", nulls_equal=True)
     # A copy of a game does not repeat the faults of its parts.
     own = seen.filter(pl.col("is_bearer") | (pl.col("found") == QUARANTINED))
     new = now.join(stays, on=version, how="anti", nulls_equal=True).join(own, on=place, how="semi")
-    change.write("quarantine", new)
+    current = pl.concat([stays.join(seen, on=version, how="semi", nulls_equal=True), new])
+    return _Faults(gone, new, current)
 
 
-def _report(resolution: Resolution, stage: _Stage, ingest_id: int | None) -> Report:
+def _report(
+    resolution: Resolution, stage: _Stage, faults: pl.DataFrame, ingest_id: int | None
+) -> Report:
     counted = resolution.documents.group_by("status").len()
     by_status = dict(counted.iter_rows())
     new = stage.all_games().join(resolution.surplus, on="game_id", how="anti")
     return Report(
         statuses={str(status): by_status.get(str(status), 0) for status in DocumentStatus},
         games=new.group_by("game_type").agg(n_games=pl.len()).sort("game_type"),
-        faults=fault_frame(stage.faults, ingest_id or 1),
+        faults=faults,
         n_superseded=resolution.superseded.height,
         n_bytes=int(resolution.documents["n_bytes"].sum()),
         ingest_id=ingest_id,

@@ -62,7 +62,7 @@ def check(request: Request, tables: dict[str, list[str]]) -> None:
         raise UsageError("the release edition is defined for a model: group by model and game_type")
     if request.edition == RELEASE and "model" not in request.by:
         raise UsageError("the release edition is defined for a model: group by model at least")
-    known = {*GameType, ALL}
+    known = [*GameType, ALL]
     if strangers := [t for t in request.game_types or () if t not in known]:
         raise UsageError(f"no game type {', '.join(strangers)}: there are {', '.join(known)}")
     if len(set(request.by)) < len(request.by):

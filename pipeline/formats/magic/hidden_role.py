@@ -96,7 +96,9 @@ Places = dict[tuple[int | None, Phase, int | None], int]
 
 
 def _add_identifications(built: Game, part: Part, places: Places) -> None:
-    rounds = optional(part, _IDENTIFICATIONS, "consistency_metric", built.faults) or {}
+    rounds = optional(part, _IDENTIFICATIONS, "consistency_metric", built.faults)
+    if rounds is None:
+        return
     for key, answers in rounds.items():
         at = f"$.consistency_metric.{key}"
         round_ = _round(built, key, at)
@@ -119,10 +121,14 @@ def _add_identifications(built: Game, part: Part, places: Places) -> None:
                     is_correct=bool(is_correct),
                 )
             )
+    logged = {(event.round, event.seat) for event in built.role_identifications}
+    _tell_missing(built, "consistency_metric", Phase.IDENTIFICATION, logged)
 
 
 def _add_analyses(built: Game, part: Part, places: Places) -> None:
-    rounds = optional(part, _ANALYSES, "pgm_metric", built.faults) or {}
+    rounds = optional(part, _ANALYSES, "pgm_metric", built.faults)
+    if rounds is None:
+        return
     for key, analyses in rounds.items():
         at = f"$.pgm_metric.{key}"
         round_ = _round(built, key, at)
@@ -148,6 +154,21 @@ def _add_analyses(built: Game, part: Part, places: Places) -> None:
                         is_correct=bool(is_correct),
                     )
                 )
+    logged = {(event.round, event.seat) for event in built.role_analyses}
+    _tell_missing(built, "pgm_metric", Phase.ANALYSIS, logged)
+
+
+def _tell_missing(built: Game, key: str, phase: Phase, logged: set[tuple[int, int]]) -> None:
+    """Adds a fault for each round in which a player answered and the log has no judgement of it."""
+    missing: dict[int, list[str]] = {}
+    for message in built.messages:
+        if message.phase is not phase or message.seat is None or message.round is None:
+            continue
+        if (message.round, message.seat) not in logged:
+            missing.setdefault(message.round, []).append(message.player)
+    for round_, players in missing.items():
+        rule = "every answer in the history is judged"
+        built.faults.append(Fault(f"$.{key}.{round_ - 1}", rule, f"none of {', '.join(players)}"))
 
 
 def _round(built: Game, key: str, at: str) -> int | None:
