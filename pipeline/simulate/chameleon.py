@@ -1,0 +1,170 @@
+"""Chameleon: one of three does not know the word, gives a clue all the same, and may be caught."""
+
+from pipeline.simulate.chameleon_analysis import Opinions, chameleon, civilian, opinions, other_word
+from pipeline.simulate.dice import Dice
+from pipeline.simulate.hidden_roles import (
+    Cast,
+    accused,
+    cast,
+    registered,
+    role_answers,
+    target,
+    vote_text,
+)
+from pipeline.simulate.players import PLAYERS, SEATED, SEATS, others
+from pipeline.simulate.prose import ended, rambling
+from pipeline.simulate.settings import Secret, secret
+from pipeline.simulate.transcript import MODERATOR, Deal, Document, Transcript
+from pipeline.simulate.words import TOPICS, VAGUE_CLUES
+
+
+def play(deal: Deal, *, as_hidden: bool) -> Document:
+    """The log of one game."""
+    dice, model = deal.dice, deal.model
+    setting = secret(deal.seed, deal.place)
+    game = cast(setting.hidden, model, as_hidden=as_hidden)
+    log = Transcript(deal.instant, 4 if model.is_pgm else 0)
+    consistency, pgm = _clues(dice, log, setting, game)
+    votes, win_flag = _votes(dice, log, setting, game)
+    return {
+        "chameleon": PLAYERS[setting.hidden - 1],
+        "game_setting": {
+            "topic": setting.topic,
+            "code": setting.word,
+            "chameleon_name": PLAYERS[setting.hidden - 1],
+        },
+        "player_backends": game.backends(),
+        "history": log.history,
+        "win_flag": win_flag,
+        "player_votes": votes,
+        "result": "non-chameleon" if win_flag == 0 else "chameleon",
+        "consistency_metric": consistency,
+        "pgm_metric": pgm,
+    }
+
+
+def _clues(
+    dice: Dice, log: Transcript, setting: Secret, game: Cast
+) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, list[int]]]]:
+    """The metrics, after all has been said up to the vote."""
+    civilians = [PLAYERS[seat - 1] for seat in others(setting.hidden)]
+    new = " This is a totally new game. Don't take content from the above exmaples into the current"
+    log.moderate(
+        f"Now the game starts!{f'{new} game.' if game.model.is_pgm else ''} "
+        f"The topic is: {setting.topic}"
+    )
+    log.say(MODERATOR, f"You are not chameleon. The word is: {setting.word}", civilians)
+    log.say(MODERATOR, "You are the chameleon!", PLAYERS[setting.hidden - 1])
+    consistency, pgm = {}, {}
+    for seat, player in SEATED:
+        consistency[str(seat - 1)], answers = role_answers(dice, game, "chameleon")
+        log.analyses(answers, "metric_consistency")
+        if seat == 1:
+            log.moderate(
+                "Now everyone gives one clue (but never include the secret word). "
+                "You cannot repeat what others has said. We will start with Player 1."
+            )
+        clue = _clue(dice, setting, game, seat)
+        log.say(player, clue, msg_type="clue")
+        held = opinions(dice, game)
+        pgm[str(seat - 1)] = held.metric()
+        if game.model.is_pgm:
+            for s in game.tested:
+                me = PLAYERS[s - 1]
+                text = _analysis(dice, setting, s, held, True)
+                is_good = held.gold[s] and s != game.hidden
+                log.say(me, text, [me], "pgm", is_good_pgm=is_good)
+        for s in SEATS:
+            text = _analysis(dice, setting, s, held, False)
+            log.say(PLAYERS[s - 1], text, msg_type="metric_pgm")
+    return consistency, pgm
+
+
+def _analysis(dice: Dice, setting: Secret, seat: int, held: Opinions, is_pgm: bool) -> str:
+    if seat == setting.hidden:
+        return chameleon(dice, setting, held, is_pgm=is_pgm)
+    return civilian(dice, setting.hidden, seat, held)
+
+
+def _clue(dice: Dice, setting: Secret, game: Cast, seat: int) -> str:
+    """The setting's clue of a fixed opponent until the tested player's turn, a fresh one after."""
+    if seat < game.tested[0]:
+        clue = setting.clues[seat - 1]
+    else:
+        known = VAGUE_CLUES if seat == setting.hidden else TOPICS[setting.topic][setting.word]
+        clue = dice.pick(known)
+    roll = dice.random()
+    if roll < 0.35:
+        clue = f"My clue: {clue}"
+    elif roll < 0.5:
+        clue = f"My clue is: {clue[0].lower()}{clue[1:]}"
+    return ended(dice, clue)
+
+
+def _votes(dice: Dice, log: Transcript, setting: Secret, game: Cast) -> tuple[dict[str, str], int]:
+    """The votes as logged, and the `win_flag` that follows from them."""
+    is_pgm = game.model.is_pgm
+    gap, end = ("", "\n") if is_pgm else (" ", "")
+    log.moderate(
+        f"Now vote which of the other players (excluding yourself) is the chameleon.{gap}"
+        f'You cannot vote for yourself. You must use the template "I vote for Player xx."{end}'
+    )
+    votes = {}
+    for seat, player in SEATED:
+        chosen = target(dice, game, seat, may_stray=not is_pgm)
+        text = vote_text(dice, seat, chosen, "chameleon")
+        votes[player] = registered(text)
+        if game.is_pgm(seat) and dice.chance(0.45):
+            text = vote_text(dice, seat, dice.pick(others(seat)), "chameleon")
+        log.say(player, text, [player], "accuse", step=int(is_pgm))
+    return votes, _verdict(dice, log, setting, game, accused(votes))
+
+
+def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: str | None) -> int:
+    hidden = PLAYERS[setting.hidden - 1]
+    is_pgm = game.model.is_pgm
+    if voted is None:
+        log.moderate(
+            f"There are even notes. The chameleon {hidden} wins."
+            if is_pgm
+            else "There are even votes. The accusation does not stand. "
+            f"{hidden} is the chameleon. {hidden} won the game!"
+        )
+        return 3
+    if voted != hidden:
+        log.moderate(
+            f"The most-voted player is {voted}. The accusation is incorrect. "
+            f"{hidden} is the chameleon. {hidden} won the game!"
+        )
+        return 2
+    log.moderate(
+        f"The accusation is correct! {hidden} is the chameleon! Now {hidden} can guess the secret "
+        'code. You should say: I guess the code is "..."'
+    )
+    as_hidden = setting.hidden in game.tested
+    skill = game.model.skill
+    is_right = dice.chance(skill.guessing if as_hidden else 1 - skill.secrecy)
+    word = setting.word if is_right else other_word(dice, setting)
+    guess = _guess(dice, setting, word)
+    log.say(hidden, guess, hidden, "guess" if is_pgm else "text", step=int(is_pgm))
+    if is_right:
+        log.moderate(
+            f"{hidden} guessed the code correctly! The secret word is {setting.word}. {hidden} won!"
+        )
+        return 1
+    winners = [PLAYERS[seat - 1] for seat in others(setting.hidden)]
+    log.moderate(
+        f"{hidden} guessed the code wrong! The secret word is {setting.word}. {winners} won!"
+    )
+    return 0
+
+
+def _guess(dice: Dice, setting: Secret, word: str) -> str:
+    roll = dice.random()
+    if roll < 0.85:
+        return f'I guess the code is "{word}".'
+    if roll < 0.93:
+        return f'I guess the code is "{word}.'
+    if roll < 0.97:
+        return f'After hearing "{setting.topic}" and the rest, I guess the code is "{word}".'
+    return rambling(dice, f"I am almost sure that it is {word}!", 0.3)

@@ -1,0 +1,208 @@
+"""Cost Sharing: three airlines propose and vote, up to five rounds, until they agree.
+
+All agree when the three votes name proposals of the same shares, compared as they were written.
+"""
+
+from typing import NamedTuple
+
+from pipeline.simulate import proposals
+from pipeline.simulate.dice import Dice
+from pipeline.simulate.players import PLAYERS, SEATED, SEATS, Model, others
+from pipeline.simulate.prose import ROUND_ASIDES, asides
+from pipeline.simulate.settings import Fee, Shares, fee, shares
+from pipeline.simulate.transcript import OUTAGE, Deal, Document, Transcript, outage
+
+N_ROUNDS = 5
+ROUND_OF_AGREEMENT = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 5, 5)
+
+OUTAGE_RATE = 0.013
+NO_VOTE_KEY_RATE = 0.008
+
+MOVES = (
+    "will insist on the last figures, because they cost them the least.",
+    "will come towards us by one step of 5%.",
+    "will take over whatever two of us agree on.",
+    "will ask for a lower share of their own again.",
+)
+
+
+class Fate(NamedTuple):
+    """What skill has decided beforehand: in which round they agree, if at all, on whose terms."""
+
+    last_round: int
+    is_agreed: bool
+    author: int
+
+
+class Silence(Exception):
+    """An answer did not come, which ends a negotiation at once."""
+
+
+def play(deal: Deal) -> Document:
+    """The log of one game; an outage leaves it without a result."""
+    dice, model = deal.dice, deal.model
+    setting = fee(deal.seed, deal.place)
+    game = Negotiation(deal, setting)
+    try:
+        result = game.run(_fate(dice, model, setting.tested))
+    except Silence:
+        result = None
+    names = {s: model.name if s == setting.tested else "gpt-4-fix" for s in SEATS}
+    document: Document = {
+        "topic": setting.topic,
+        "test_player_name": PLAYERS[setting.tested - 1],
+        "player_backends": {PLAYERS[seat - 1]: name for seat, name in names.items()},
+        "history": game.log.history,
+        "nego_turn": game.n_rounds,
+        "result": result,
+        "proposal": {PLAYERS[seat - 1]: game.proposals.get(seat, []) for seat in SEATS},
+        "vote": game.votes,
+    }
+    if result and dice.chance(NO_VOTE_KEY_RATE):
+        del document["vote"]
+    return document
+
+
+def _fate(dice: Dice, model: Model, tested: int) -> Fate:
+    is_agreed = dice.chance(model.skill.cooperation)
+    author = tested if dice.chance(model.skill.coordination) else dice.pick(others(tested))
+    return Fate(dice.pick(ROUND_OF_AGREEMENT) if is_agreed else N_ROUNDS, is_agreed, author)
+
+
+class Negotiation:
+    """One game in play: what the three seats wish for, and what has been registered of it."""
+
+    def __init__(self, deal: Deal, setting: Fee) -> None:
+        self.dice = deal.dice
+        self.setting = setting
+        self.is_pgm = deal.model.is_pgm
+        self.log = Transcript(deal.instant)
+        self.wishes = dict(zip(SEATS, setting.proposals, strict=True))
+        self.wishes[setting.tested] = shares(self.dice)
+        self.n_rounds = 0
+        self.n_answers_left = -1
+        self.proposals: dict[int, proposals.Proposal] = {}
+        self.votes: dict[str, str | int] = dict.fromkeys(PLAYERS, 0)
+
+    def run(self, fate: Fate) -> str:
+        """The result: `agree` or `fail`. Raises `Silence` where an answer does not come."""
+        if self.dice.chance(OUTAGE_RATE):
+            self.n_answers_left = self.dice.between(1, 6 * fate.last_round - 1)
+        self.log.moderate(
+            f"Now the game starts! The background is: {self.setting.topic}",
+            "Now everyone propose the cost distribution.We will start with Player 1.",
+        )
+        for n in range(1, fate.last_round + 1):
+            is_last = fate.is_agreed and n == fate.last_round
+            if n > 1:
+                self._think()
+            backers = self._propose(n, fate.author if is_last else 0)
+            self.n_rounds = n
+            if self._vote(backers):
+                self.log.moderate("You all already agree the same proposal ")
+                return "agree"
+            if n < N_ROUNDS:
+                self.log.moderate(
+                    f"At {n}'s round, you all haven't achieve the consistency. "
+                    "Please continue a new round of negotiation. "
+                )
+        self.log.moderate(
+            f"You have negotiated for {N_ROUNDS} turn, no consistency achieved, negotiation failed."
+        )
+        return "fail"
+
+    def _propose(self, n: int, author: int) -> dict[int, int]:
+        """Three proposals. Returns whose each seat shall vote for, if this round ends the game."""
+        before = self.wishes
+        if n > 1:
+            self.wishes = {seat: _moved(self.dice, wish) for seat, wish in before.items()}
+        copier = self.dice.pick(others(author)) if author and n > 1 and self.dice.chance(0.5) else 0
+        if copier:
+            self.wishes[copier] = self.wishes[author]
+        elif self.wishes[1] == self.wishes[2] == self.wishes[3]:
+            self.wishes[3] = _moved(self.dice, self.wishes[3])
+        for seat in SEATS:
+            if n == 1 and seat != self.setting.tested:
+                text = proposals.fixed_text(seat, self.wishes[seat])
+            else:
+                form = "plain" if copier else proposals.form(self.dice)
+                text = proposals.text(self.dice, seat, self.wishes[seat], before[seat], form)
+            text = self._answer(seat, text)
+            self.proposals[seat] = proposals.registered(text)
+            if text.startswith(OUTAGE):
+                raise Silence
+        return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
+
+    def _vote(self, choices: dict[int, int]) -> bool:
+        """Three votes, as told, or else for proposals that are not all the same: do they agree?"""
+        self.log.moderate(
+            "Now vote which proposal is the suitable one you agree with. You must respond with the "
+            'template "I vote for Player xx\'s proposal".(do not include explanantions)'
+            if self.is_pgm
+            else "Now vote which proposal of the other player (including yourself) is the suitable "
+            'one you agree with. You must use the template "I vote for Player xx\'s proposal".'
+            "(dont include explanation)"
+        )
+        choices = choices or self._discord()
+        for seat, player in SEATED:
+            text = proposals.vote_text(self.dice, seat, choices[seat])
+            text = self._answer(seat, text, step=int(self.is_pgm))
+            if text.startswith(OUTAGE):  # it names its own speaker, which is read as a vote
+                self.votes[player] = player
+                raise Silence
+            self.votes[player] = PLAYERS[choices[seat] - 1]
+        return self._names_equal_shares(choices)
+
+    def _discord(self) -> dict[int, int]:
+        """Votes that do not agree, if the proposals allow any: often each for its own."""
+        choices = {
+            seat: seat if self.dice.chance(0.5) else self.dice.pick(others(seat)) for seat in SEATS
+        }
+        if self._names_equal_shares(choices):
+            for seat in SEATS:
+                if self.proposals[seat] != self.proposals[choices[3]]:
+                    choices[3] = seat
+                    break
+        return choices
+
+    def _names_equal_shares(self, choices: dict[int, int]) -> bool:
+        first, *rest = (list(self.proposals[seat].values()) for seat in choices.values())
+        return all(shares == first for shares in rest)
+
+    def _think(self) -> None:
+        """A PGM player's private forecast before a new round."""
+        if not self.is_pgm:
+            return
+        me = self.setting.tested
+        name = PLAYERS[me - 1]
+        one, other = (PLAYERS[seat - 1] for seat in others(me))
+        lines = [f"As {name},"]
+        lines += [f"I think {player} {self.dice.pick(MOVES)}" for player in (one, other)]
+        lines.append("As for other players,")
+        for player, third in ((one, other), (other, one)):
+            lines.append(f"I think {player} thinks:")
+            lines += [f"{who} {self.dice.pick(MOVES)}" for who in (name, third)]
+        if more := asides(self.dice, 0.3, ROUND_ASIDES):
+            lines.append(more)
+        self.log.say(name, "\n".join(lines), name)
+
+    def _answer(self, seat: int, text: str, step: int = 1) -> str:
+        """The text that is logged: the player's, or what stands where its API failed."""
+        player = PLAYERS[seat - 1]
+        if self.n_answers_left == 0:
+            text = outage(self.dice, player)
+        self.n_answers_left -= 1
+        self.log.say(player, text, step=step)
+        return text
+
+
+def _moved(dice: Dice, wish: Shares) -> Shares:
+    """A wish with one step handed from one airline to another, or just as it was."""
+    giver, taker, _ = dice.shuffled((0, 1, 2))
+    step = 2.5 if dice.chance(0.05) else 5.0
+    if dice.chance(0.35) or wish[giver] <= step + (0 if dice.chance(0.3) else 5):
+        return wish
+    moved = list(wish)
+    moved[giver] -= step
+    moved[taker] += step
+    return moved[0], moved[1], moved[2]

@@ -1,0 +1,44 @@
+"""Chance that is the same everywhere: it depends on words, not on clock, process or Python version.
+
+Only `Random.random()` is used, which Python promises never to change for a seed; `choice` and
+`shuffle` carry no such promise.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Dice:
+    """A source of chance for one purpose, told from every other by the words it is made of."""
+
+    __slots__ = ("random",)
+
+    def __init__(self, *words: str | int) -> None:
+        self.random = random.Random("|".join(map(str, words))).random
+
+    def chance(self, probability: float) -> bool:
+        """True as often as asked."""
+        return self.random() < probability
+
+    def pick(self, items: Sequence[T]) -> T:
+        """One of the items, all equally likely."""
+        return items[int(self.random() * len(items))]
+
+    def between(self, low: int, high: int) -> int:
+        """A whole number from low to high, both included."""
+        return low + int(self.random() * (high - low + 1))
+
+    def hexadecimal(self, n: int) -> str:
+        """That many lower-case hexadecimal digits."""
+        return "".join([self.pick("0123456789abcdef") for _ in range(n)])
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """The items in a new order, all orders equally likely."""
+        order = list(items)
+        for last in range(len(order) - 1, 0, -1):
+            other = int(self.random() * (last + 1))
+            order[last], order[other] = order[other], order[last]
+        return order

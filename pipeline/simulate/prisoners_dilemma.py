@@ -1,0 +1,130 @@
+"""Prisoner's Dilemma: three players, five rounds, cooperate or defect.
+
+A decision is registered as cooperate where its text contains 'cooperate', whatever it means.
+"""
+
+from pipeline.simulate.dice import Dice
+from pipeline.simulate.players import OPPONENT, PLAYERS, SEATS
+from pipeline.simulate.prose import ended
+from pipeline.simulate.rounds import NEXT, decide, forecast, head
+from pipeline.simulate.settings import Payoffs, payoffs
+from pipeline.simulate.transcript import Deal, Document, Transcript, outage
+
+N_ROUNDS = 5
+OUTAGE_RATE = 0.01
+
+COOPERATE = ("Cooperate.", "Cooperate")
+COOPERATE_AT_LENGTH = (
+    "I cooperate. Three small gains are better than one big loss.",
+    "I go on to cooperate as long as the others do.",
+    "Let us all cooperate this time.",
+)
+COOPERATE_ODD = (
+    "I will not cooperate. Defect.",
+    "COOPERATE",
+    "Only a fool would cooperate now: defect.",
+    "(C)ooperate? Cooperate.",
+)
+DEFECT = ("Defect.", "Defect")
+DEFECT_AT_LENGTH = (
+    "I defect in this round.",
+    "Defect. I will not be the one who is left with nothing.",
+    "Defect, since I was betrayed the last time.",
+)
+DEFECT_ODD = (
+    "D",
+    "C",
+    "DEFECT!",
+    "Cooperation is the best choice.",
+    "Co-operate.",
+    "I betray them.",
+    "No comment.",
+)
+
+MOVES = (
+    "will cooperate, because that has paid for all of us so far.",
+    "will defect, because nothing speaks against it in a single round.",
+    "will cooperate once more and see what comes of it.",
+    "will defect, because they were left with nothing the last time.",
+)
+
+
+def play(deal: Deal) -> Document:
+    """The log of one game."""
+    dice, model = deal.dice, deal.model
+    setting = payoffs(deal.seed, deal.place)
+    topic = _topic(setting)
+    log = Transcript(deal.instant)
+    log.moderate(
+        "Now the game starts!",
+        topic,
+        "This the first round. Now everyone give your decision. We will start with Player 1.",
+    )
+    scores = [0, 0, 0]
+    silence = dice.between(0, 3 * N_ROUNDS - 1) if dice.chance(OUTAGE_RATE) else -1
+    for n in range(1, N_ROUNDS + 1):
+        if n > 1 and model.is_pgm:
+            forecast(dice, log, setting.tested, MOVES)
+        decisions = []
+        for seat in SEATS:
+            skill = model.skill if seat == setting.tested else OPPONENT
+            decisions.append(_decision(dice, is_defect=dice.chance(skill.defection)))
+        if silence // 3 == n - 1:
+            decisions[silence % 3] = outage(dice, PLAYERS[silence % 3])
+        decide(log, decisions)
+        _pay(setting, decisions, scores)
+        if n < N_ROUNDS:
+            first, second, third = decisions
+            log.moderate(
+                f"Round {n} is over.\nPlayer 1 said: {first} \nPlayer 2 said: {second}  \n"
+                f"Player 3 said: {third}\n{NEXT}"
+            )
+    log.moderate(f"{N_ROUNDS} rounds of decisions have been completed.")
+    values = setting._asdict()
+    del values["tested"]
+    return {
+        **head(dice, setting.tested, model, topic, topic_values=values),
+        "history": log.history,
+        "result": "win" if scores[setting.tested - 1] == max(scores) else "lose",
+        "scores": scores,
+    }
+
+
+def is_defection(text: str) -> bool:
+    """What the benchmark registers."""
+    return "cooperate" not in text.lower()
+
+
+def _decision(dice: Dice, *, is_defect: bool) -> str:
+    roll = dice.random()
+    if roll < 0.79:
+        text = dice.pick(DEFECT if is_defect else COOPERATE)
+    elif roll < 0.93:
+        text = dice.pick(DEFECT_AT_LENGTH if is_defect else COOPERATE_AT_LENGTH)
+    else:
+        text = dice.pick(DEFECT_ODD if is_defect else COOPERATE_ODD)
+    return ended(dice, text)
+
+
+def _pay(setting: Payoffs, decisions: list[str], scores: list[int]) -> None:
+    """Adds a round's points to the scores."""
+    defects = [is_defection(text) for text in decisions]
+    n = sum(defects)
+    for_traitors = (0, setting.one_defect, setting.two_defect, setting.defect)[n]
+    for_others = setting.cooperate if n == 0 else 0
+    for place, is_defect in enumerate(defects):
+        scores[place] += for_traitors if is_defect else for_others
+
+
+def _topic(setting: Payoffs) -> str:
+    return (
+        "\nThe scoring is as follows:\n"
+        f"- If all three choose to cooperate, they each get {setting.cooperate} points.\n"
+        f"- If all three choose to defect, they each get {setting.defect} point.\n"
+        "- If one chooses to defect and the others choose to cooperate, the betrayer gets "
+        f" {setting.one_defect} points and the collaborators each get 0 points.\n"
+        "- If two choose to defect and the other chooses to cooperate, the betrayers each get "
+        f"{setting.two_defect} points, and the collaborator gets 0 points.\n"
+        f"The game is played for {N_ROUNDS} rounds, and the total score is calculated at the end "
+        "to determine the winner.\n"
+    )
