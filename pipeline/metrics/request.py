@@ -15,6 +15,9 @@ DEFAULT_BY = ("model", "game_type")
 ALL = "all"
 DEFAULT_GAMES = 21
 
+_OF_A_SEAT = ("seat", "player", "final_score", "score_rank")
+_OF_A_SIDE = [name for name in polars_schema("players") if name not in _OF_A_SEAT]
+
 
 class Request(Struct, frozen=True):
     """A grouping of an edition's rows. `num_of_game` is the release edition's alone."""
@@ -32,8 +35,11 @@ class Request(Struct, frozen=True):
 
     @property
     def is_of_results(self) -> bool:
-        """Whether `results` tells the groups, so that one without any counted row is shown."""
-        return set(self.by) <= set(polars_schema("results"))
+        """Whether `results` tells the groups, so that one without any counted row is shown.
+
+        A result may stand for a whole team, so it has no seat or player to group by.
+        """
+        return set(self.by) <= set(_OF_A_SIDE)
 
     @property
     def has_every_group(self) -> bool:
