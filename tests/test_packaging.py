@@ -1,0 +1,61 @@
+"""The SQL files are found in a wheel, in an editable install and in a plain checkout."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+JUDGE = """
+import pipeline, sys
+from pipeline.ingest import ingest
+from pipeline.sqlfiles import folder
+ingest(sys.argv[1], "lake")
+rows = pipeline.open_lake("lake").metrics(engine="duckdb", names=["judgement"])
+assert rows.height, rows
+print(folder())
+"""
+
+
+def sql_folder(cwd: Path, python_path: Path | None) -> Path:
+    """Where an installation finds its SQL files, after it has used them."""
+    sample = ROOT / "data" / "sample" / "results" / "undercover"
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    if python_path:
+        environment["PYTHONPATH"] = str(python_path)
+    done = subprocess.run(
+        [sys.executable, "-c", JUDGE, str(sample)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+def test_wheel(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    unpacked = tmp_path / "unpacked"
+    zipfile.ZipFile(wheel).extractall(unpacked)
+    assert sql_folder(tmp_path, unpacked) == unpacked / "pipeline" / "sql"
+
+
+def test_checkout(tmp_path: Path) -> None:
+    assert sql_folder(tmp_path, ROOT) == ROOT / "sql"
+
+
+def test_editable_install(tmp_path: Path) -> None:
+    try:
+        distribution("magic-pipeline")
+    except PackageNotFoundError:
+        pytest.skip("magic-pipeline is not installed here")
+    assert sql_folder(tmp_path, None) == ROOT / "sql"
