@@ -34,7 +34,9 @@ demo:  ## install into .venv, ingest the sample games and print the leaderboard
 	.venv/bin/magic leaderboard --lake '$(LAKE)'
 	@echo
 	@echo "The tables are in $(LAKE)/: Delta Lake tables, one folder each. What to try next:"
-	@echo "  .venv/bin/magic --help"
+	@echo "  .venv/bin/magic metrics --lake '$(LAKE)' --metric judgement    each value, and what it is made of"
+	@echo "  .venv/bin/magic sql --lake '$(LAKE)' \"SELECT model, target, count(*) FROM votes GROUP BY ALL\""
+	@echo "  .venv/bin/magic tables --lake '$(LAKE)'    what is there; 'magic schema' says what it means"
 	@echo "  .venv/bin/magic ingest PATH --lake '$(LAKE)'    your own logs: a folder or an archive"
 
 test: lint  ## install the test tools as well, check style and types, run the tests
