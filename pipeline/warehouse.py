@@ -18,10 +18,10 @@ from pipeline.sqlfiles import identifier, literal
 _WORD = re.compile(r"\w+")
 # Words by which a query asks what there is.
 _CATALOGUE = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
-_READING = {
-    duckdb.StatementType.SELECT,
-    duckdb.StatementType.EXPLAIN,
-}
+_EXPLAIN = re.compile(r"^\s*explain(?:\s+analyze\b|\s*\([^)]*\))?", re.IGNORECASE)
+_TEXTS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+# Words by which what parses as a SELECT can write all the same.
+_WRITING = {"copy", "json_execute_serialized_sql"}
 
 
 def connect(
@@ -100,14 +100,32 @@ def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
         statements = connection.extract_statements(sql)
         if len(statements) != 1:
             raise QueryError(f"give one statement at a time, not {len(statements)}")
-        if statements[0].type not in _READING:
-            kind = statements[0].type.name
-            raise QueryError(f"only reading is possible here, and this is {kind}: use SELECT")
+        _refuse_writing(connection, statements[0])
         return pl.DataFrame(connection.sql(statements[0].query).to_arrow_table())
+    except pl.exceptions.DuplicateError as error:
+        raise QueryError(f"two columns have one name, give them aliases: {error}") from None
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"a column's type cannot be shown, cast it: {error}") from None
     except duckdb.Error as error:
         raise QueryError(_one_line(error)) from None
+
+
+def _refuse_writing(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:
+    kinds = {statement.type}
+    if statement.type is duckdb.StatementType.EXPLAIN:
+        # With ANALYZE it runs what it explains.
+        explained = _EXPLAIN.sub("", statement.query)
+        kinds = {inner.type for inner in connection.extract_statements(explained)}
+    if kinds != {duckdb.StatementType.SELECT}:
+        kind = ", ".join(sorted(kind.name for kind in kinds))
+        raise QueryError(f"only reading is possible here, and this is {kind}: use SELECT")
+    if found := _WRITING & _code_words(statement.query):
+        raise QueryError(f"only reading is possible here: `{found.pop()}` may not be used")
+
+
+def _code_words(query: str) -> set[str]:
+    """The query's words, but for those in its texts and comments."""
+    return _words(_TEXTS.sub(" ", query))
 
 
 def _one_line(error: duckdb.Error) -> str:

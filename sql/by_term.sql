@@ -2,7 +2,6 @@
 --   $rows     the metric's rows           $terms   its declared terms, a row for each game type
 --   $groups   the groups, a row each      $select  the grouping columns, `all` where rolled up
 --   $sets     the grouping sets, with term $join   equality of the grouping columns
---   $is_of_group  whether a term can exist in a group
 WITH sums AS (
     SELECT
         ${select}
@@ -23,7 +22,7 @@ SELECT
     coalesce(sums.n_unknown, 0) AS n_unknown
 FROM (${groups}) AS groups
 JOIN (${terms}) AS terms
-    ON ${is_of_group}
+    ON terms.of_type = groups.of_type
 LEFT JOIN sums
     ON sums.term = terms.term
     AND ${join_sums}

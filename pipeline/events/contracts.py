@@ -180,7 +180,7 @@ class Messages(OfPlayer):
 
     message_index = _small("the message's place in the log, from 0", primary_key=True, low=0)
     seat = _small("the speaker's seat, null for the moderator", nullable=True)
-    round = _small("the round it belongs to, null outside of rounds", nullable=True, low=0)
+    round = _small("the round it belongs to, null outside of rounds", nullable=True)
     parse_status = _word(ParseStatus, "`outage` where an API's failure stands for an answer")
     turn = dy.Int64(nullable=True, description="the log's own turn number, not unique")
     phase = _word(Phase, "what the message is in its game")
@@ -198,7 +198,9 @@ class Votes(OfSeat):
     target = _text("the accused player, null if the vote names nobody", nullable=True)
     is_correct = _flag("whether the accused is on the hidden side")
     # Under its own name it would hide the schema's method.
-    names_another = _flag("whether it names a living other player", alias="is_valid")
+    names_another = _flag(
+        "whether it names another player who is still in the game", alias="is_valid"
+    )
     stated_target = _text("the player that the text itself names", nullable=True)
 
 
@@ -207,7 +209,7 @@ class Guesses(OfSeat):
 
     guess = _text("the word guessed, null if none can be read", nullable=True)
     secret = _text("the secret word")
-    is_correct = _flag("whether the game took the guess as right", nullable=True)
+    is_correct = _flag("whether the game took the guess as right")
 
 
 class RoleIdentifications(OfSeat):

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from pipeline.events.contracts import ID_LENGTH
 from pipeline.game import JsonValue
 
-_INDEX = re.compile(r"[0-9]{1,9}")
+_INDEXED = re.compile(r"([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE)
 
 
 def sha256(data: bytes) -> str:
@@ -18,9 +18,12 @@ def sha256(data: bytes) -> str:
 
 
 def game_index(path: str) -> int | None:
-    """The game's number in its competition, which a log has in its file's stem, if anywhere."""
-    stem = PurePosixPath(path).name.partition(".")[0]
-    return int(stem) if _INDEX.fullmatch(stem) else None
+    """The game's number in its competition, which a log has in its file's stem, if anywhere.
+
+    A line of a file of many logs has none: the file's stem is the same for all of them.
+    """
+    found = _INDEXED.fullmatch(PurePosixPath(path).name)
+    return int(found[1]) if found else None
 
 
 def game_id(document_sha256: str, index: int | None, assigned_model: str | None) -> str:

@@ -104,12 +104,12 @@ class Places:
         elif _GUESS_PROMPT in prompt:
             self._phase = Phase.GUESS
 
-    def _round(self, player: str, phase: Phase) -> int:
+    def _round(self, player: str, phase: Phase) -> int | None:
         turn = self._turns.next(player, phase)
         if phase is Phase.CLUE:
             self._clue_round = self._clue_round + 1 if self._rules.every_clue_is_a_round else turn
             return self._clue_round
-        return self._clue_round if phase is Phase.REFLECTION else turn
+        return (self._clue_round or None) if phase is Phase.REFLECTION else turn
 
 
 def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[str]) -> list[Seat]:
@@ -226,7 +226,8 @@ def results(game: Game, rules: Rules) -> list[Result]:
     for number, seat in enumerate(game.seats, start=1):
         if seat.is_tested:
             teams.setdefault((seat.model, seat.role), []).append(number)
-    ending = rules.endings.get(game.outcome_code) if game.outcome_code is not None else None
+    flag = game.outcome_code if game.is_finished else None
+    ending = rules.endings.get(flag) if flag is not None else None
     return [
         Result(
             model=model,

@@ -18,21 +18,26 @@ _NUMBER_WORDS = {
 }
 _PLAYER = rf"player[\s_]*(\d+|{'|'.join(_NUMBER_WORDS)})\b"
 _MENTION = re.compile(_PLAYER, re.IGNORECASE)
-_VOTE = re.compile(rf"\bvot(?:e|es|ing)\b[^\d\n.]{{0,40}}?{_PLAYER}", re.IGNORECASE)
+_VOTE = re.compile(
+    rf"\bvot(?:e|es|ing)\b[^\d\n.]{{0,40}}?{_PLAYER}(?:(?:\s*,|\s+or|\s+and)\s+{_PLAYER})?",
+    re.IGNORECASE,
+)
 _OWN_PROPOSAL = re.compile(r"\bmy own proposal\b", re.IGNORECASE)
 _INTRODUCTION = re.compile(rf"\b(?:as|i am|i'm)\s+(?:player\s+)?{_PLAYER}", re.IGNORECASE)
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SHARE_NUMBER = re.compile(r"\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|\d+[.]\d+")
-_STATED_AMOUNT = re.compile(r"contribut\w*[^\d\n.]*?(\d+(?:\.\d+)?)", re.IGNORECASE)
+_STATED_AMOUNT = re.compile(r"contribut\w*[^\d\n.]{0,80}?(\d+(?:\.\d+)?)", re.IGNORECASE)
 
-_QUOTED = re.compile(r"[\"“”'‘’]([^\"“”\n]+?)[\"“”'‘’](?!\w)")
+# Bounded, so that no text makes a search slow: a guess is a word or two.
+_QUOTED = re.compile(r"[\"“”'‘’]([^\"“”\n]{1,80}?)[\"“”'‘’](?!\w)")
 _GUESS = re.compile(
-    r"\b(?:code|word)\b[^\"“'‘\n]*?\b(?:is|be|was)\b:?\s*"
-    r"(?:[\"“'‘]([^\"”\n]+?)(?:[\"”]|['’](?!\w)|[.!]?\s*$)|([^\"“\n.!,]+))",
+    r"\b(?:code|word)\b[^\"“'‘\n]{0,40}?\b(?:is|be|was)\b:?\s{0,8}"
+    r"(?:[\"“'‘]([^\"”\n]{1,80}?)(?:[\"”]|['’](?!\w)|[.!]?\s{0,8}$)|([^\"“\n.!,]{1,80}))",
     re.IGNORECASE | re.MULTILINE,
 )
-_REASON = re.compile(r"\s+(?:because|since|as)\b.*", re.IGNORECASE)
+_SECOND_GUESS = re.compile(r"\bor\s{0,8}[\"“'‘]([^\"”\n]{1,80}?)[\"”'’]", re.IGNORECASE)
+_REASON = re.compile(r"(?<!\s)\s+(?:because|since|as)\b.*", re.IGNORECASE)
 
 
 def is_outage(text: str) -> bool:
@@ -42,7 +47,7 @@ def is_outage(text: str) -> bool:
 
 def player_number(name: str) -> int | None:
     """The N of a name that is just `Player N`, else None."""
-    match = re.fullmatch(r"Player (\d{1,9})", name)
+    match = re.fullmatch(r"Player ([1-9][0-9]{0,8})", name)
     return int(match[1]) if match else None
 
 
@@ -54,7 +59,7 @@ def stated_player(text: str, speaker: str) -> tuple[str | None, ParseStatus]:
     """
     if is_outage(text):
         return None, ParseStatus.OUTAGE
-    named = _names(_VOTE.findall(text))
+    named = _names([number for pair in _VOTE.findall(text) for number in pair if number])
     if not named and _OWN_PROPOSAL.search(text):
         named = {speaker}
     if not named:
@@ -104,7 +109,9 @@ def stated_guess(text: str) -> tuple[str | None, ParseStatus]:
     if is_outage(text):
         return None, ParseStatus.OUTAGE
     found = {_bare(quoted or bare) for quoted, bare in _GUESS.findall(text)}
-    if not found:
+    if found:
+        found |= {_bare(other) for other in _SECOND_GUESS.findall(text)}
+    else:
         found = {_bare(quoted) for quoted in _QUOTED.findall(text)}
     found.discard("")
     return _only(found)

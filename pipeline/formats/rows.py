@@ -32,11 +32,11 @@ class Row(Struct, gc=False):
 
     @property
     def is_public(self) -> bool:
-        return self.visible_to == EVERYONE
+        return self.visible_to in (EVERYONE, [EVERYONE])
 
     @property
     def is_to_moderator(self) -> bool:
-        return self.visible_to == MODERATOR
+        return self.visible_to in (MODERATOR, [MODERATOR])
 
 
 # A row's phase and round, found by reading the rows in order.

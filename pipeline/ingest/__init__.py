@@ -40,7 +40,7 @@ class Report(Struct):
     """What an ingest did: documents by status, games by type, games superseded, what is unusable.
 
     `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
-    `quarantine` about the documents seen, those of earlier ingests too.
+    `quarantine`, without `raw`, about the documents seen, those of earlier ingests too.
     """
 
     statuses: dict[str, int]
@@ -174,7 +174,7 @@ def _rehearse(found: Iterable[Document], lake: Lake | None, model: str | None) -
     _decode_all(found, held, model, stage)
     resolution = resolve(stage.all_seen(), held)
     now = fault_frame(stage.faults, 1)
-    before = lake.table("quarantine").collect() if lake else now.clear()
+    before = lake.table("quarantine").drop("raw").collect() if lake else now.drop("raw").clear()
     return _report(resolution, stage, _faults(before, now, resolution).current, None)
 
 
@@ -184,11 +184,10 @@ def _commit(change: Transaction, stage: _Stage, sources: list[str], started_at: 
     _refuse_lost_race(resolution)
     for table in GAME_TABLES:
         change.remove(table, resolution.superseded)
-        change.add(table, stage.writers[table].files)
-        change.discard(table, resolution.surplus)
+        change.add(table, change.without(table, stage.writers[table].files, resolution.surplus))
     documents = resolution.documents.with_columns(ingest_id=pl.lit(change.ingest_id))
     change.write("documents", documents)
-    before = change.lake.table("quarantine").collect()
+    before = change.lake.table("quarantine").drop("raw").collect()
     faults = _faults(before, fault_frame(stage.faults, change.ingest_id), resolution)
     change.remove("quarantine", faults.gone)
     change.write("quarantine", faults.new)
@@ -248,7 +247,8 @@ def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> 
     # A copy of a game does not repeat the faults of its parts.
     own = seen.filter(pl.col("is_bearer") | (pl.col("found") == QUARANTINED))
     new = now.join(stays, on=version, how="anti", nulls_equal=True).join(own, on=place, how="semi")
-    current = pl.concat([stays.join(seen, on=version, how="semi", nulls_equal=True), new])
+    known = stays.join(seen, on=version, how="semi", nulls_equal=True)
+    current = pl.concat([known, new.drop("raw")])
     return _Faults(gone, new, current)
 
 

@@ -66,7 +66,9 @@ class Lake:
 
     def files(self, table: str) -> list[str]:
         """The Parquet files that make up the table, absolute paths."""
-        return sorted(self.delta(table).file_uris())
+        # Only the names: the URIs are percent-encoded, and a table has no folders within.
+        names = (Path(uri).name for uri in self.delta(table).file_uris())
+        return sorted(str(self.folder(table) / name) for name in names)
 
     def table(self, table: str) -> pl.LazyFrame:
         """The table, with the columns and types of its contract."""
@@ -91,9 +93,17 @@ def is_lake(path: str | Path) -> bool:
     return DeltaTable.is_deltatable(str(Path(path) / COMMITS))
 
 
+def _folder(path: str | Path) -> Path:
+    folder = Path(path).expanduser().resolve()
+    if "%" in str(folder):
+        # deltalake takes it for an encoded character, and would go to another folder.
+        raise LakeError(f"{path}: a lake's path cannot have a % in it; name another one")
+    return folder
+
+
 def open_lake(path: str | Path) -> Lake:
     """The lake at the path, at its last committed state; raises LakeError where there is none."""
-    folder = Path(path).expanduser().resolve()
+    folder = _folder(path)
     if not folder.is_dir():
         raise LakeError(f"{path}: no such lake; `magic ingest SOURCE --lake {path}` makes one")
     if not is_lake(folder):
@@ -112,7 +122,7 @@ def open_lake(path: str | Path) -> Lake:
 
 def create_lake(path: str | Path) -> Lake:
     """A new lake with every table empty; raises LakeError where the folder holds something else."""
-    folder = Path(path).expanduser().resolve()
+    folder = _folder(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strangers = {entry.name for entry in folder.iterdir()} - {*TABLES, LOCK}
@@ -133,6 +143,10 @@ def _create_tables(folder: Path) -> None:
             mode="ignore",
             name=table,
             description=row_meaning(table),
-            configuration={VERSION_KEY: str(VERSION)},
+            # The log of old versions stays: the last row of `ingests` may name one of them.
+            configuration={
+                VERSION_KEY: str(VERSION),
+                "delta.enableExpiredLogCleanup": "false",
+            },
             raise_if_key_not_exists=False,
         )

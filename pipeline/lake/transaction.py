@@ -30,7 +30,11 @@ def transaction(path: Path) -> Iterator["Transaction"]:
     """A transaction on the lake's newest state, alone; raises LakeError where it cannot be had."""
     try:
         with FileLock(path / LOCK, timeout=LOCK_SECONDS):
-            yield Transaction(open_lake(path))
+            change = Transaction(open_lake(path))
+            try:
+                yield change
+            finally:
+                change.abandon()
     except Timeout:
         raise LakeError(f"{path}: another ingest has been committing for long; try again") from None
     except (OSError, DeltaError) as error:
@@ -45,6 +49,7 @@ class Transaction:
         self.ingest_id = lake.ingest_id + 1
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
+        self._written: list[Path] = []
         for table, version in lake.versions.items():
             _restore(lake, table, version)
 
@@ -57,26 +62,39 @@ class Transaction:
         writer = TableWriter(self.lake.folder(table), table)
         writer.write(rows)
         writer.close()
+        self._own(table, writer.files)
         self.add(table, writer.files)
 
     def remove(self, table: str, keys: pl.DataFrame) -> None:
         """Takes the rows of the given keys out of what was committed before."""
         files = files_with(self.lake.files(table), keys)
-        self.add(table, rewrite_without(self.lake.folder(table), table, files, keys))
+        rewritten = rewrite_without(self.lake.folder(table), table, files, keys)
+        self._own(table, rewritten)
+        self.add(table, rewritten)
         self._removed.setdefault(table, []).extend(Path(file).name for file in files)
 
-    def discard(self, table: str, keys: pl.DataFrame) -> None:
-        """Takes the rows of the given keys out of what was added."""
+    def without(self, table: str, staged: Sequence[DataFile], keys: pl.DataFrame) -> list[DataFile]:
+        """The staged files with the rows of the given keys left out, rewritten where need be."""
         folder = self.lake.folder(table)
-        added = {str(folder / file.name): file for file in self._added.get(table, ())}
-        files = files_with(list(added), keys)
-        kept = [file for name, file in added.items() if name not in files]
-        self._added[table] = kept + rewrite_without(folder, table, files, keys)
+        by_path = {str(folder / file.name): file for file in staged}
+        files = files_with(list(by_path), keys)
+        rewritten = rewrite_without(folder, table, files, keys)
+        self._own(table, rewritten)
         for file in files:
             Path(file).unlink()
+        return [file for path, file in by_path.items() if path not in files] + rewritten
+
+    def _own(self, table: str, files: Sequence[DataFile]) -> None:
+        self._written += [self.lake.folder(table) / file.name for file in files]
+
+    def abandon(self) -> None:
+        """Deletes what was written, unless a commit has begun: then a table may name it."""
+        for path in self._written:
+            path.unlink(missing_ok=True)
 
     def commit(self, row: dict[str, object]) -> None:
         """Makes it all visible; `row` is the row of `ingests` but for what a transaction knows."""
+        self._written = []
         versions = dict(self.lake.versions)
         for table in versions:
             versions[table] = self._commit(table)
@@ -87,6 +105,7 @@ class Transaction:
             "versions": [{"table": t, "version": v} for t, v in sorted(versions.items())],
         }
         self.write(COMMITS, pl.DataFrame([row], schema=polars_schema(COMMITS)))
+        self._written = []
         self._commit(COMMITS)
 
     def _commit(self, table: str) -> int:

@@ -75,7 +75,7 @@ def metrics(
     """
     request = Request(
         edition=edition,
-        by=tuple(by),
+        by=(by,) if isinstance(by, str) else tuple(by),
         num_of_game=num_of_game,
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),

@@ -129,18 +129,33 @@ def _groups(
 ) -> pl.LazyFrame:
     """The groups that have a row, each with its number of unfinished games."""
     if not request.is_of_results:
-        known = _grouped(counted, request, [], n_rows=pl.len())
-        return known.select(*_by(request), n_unfinished=pl.lit(None, pl.Int64))
+        known = _grouped(counted, request, [], n_rows=pl.len(), **_of_type(request))
+        unknown = pl.lit(None, pl.Int64).alias("n_unfinished")
+        return known.select(*_by(request), unknown, of_type=_type_of_group(request))
     sides = tables("results").filter(pl.col("is_tested"), _is_wanted(request))
     if not request.has_every_group:
         sides = sides.filter(pl.col("game_type").is_in(metric.game_types))
     in_scope = pl.lit(value=True) if request.edition == PAPER else _is_in_scope(request)
     is_mine = pl.col("game_type").is_in(metric.game_types)
     unfinished = pl.col("game_id").filter(~pl.col("is_finished") & in_scope & is_mine).n_unique()
-    groups = _grouped(sides, request, [], n_unfinished=unfinished)
+    groups = _grouped(sides, request, [], n_unfinished=unfinished, **_of_type(request))
     if request.is_rolled_up:
         groups = groups.filter(pl.col("game_type").is_in(request.shown_types(metric)))
-    return groups
+    return groups.select(*_by(request), "n_unfinished", of_type=_type_of_group(request))
+
+
+def _of_type(request: Request) -> dict[str, pl.Expr]:
+    """The sum that tells a group's game type, where it is of one and not grouped by it."""
+    if request.is_rolled_up or not request.is_of_one_type:
+        return {}
+    return {"of_type": pl.col("game_type").first()}
+
+
+def _type_of_group(request: Request) -> pl.Expr:
+    """The game type that a group's terms are those of, `all` where it may have several."""
+    if request.is_rolled_up:
+        return pl.col("game_type")
+    return pl.col("of_type") if request.is_of_one_type else pl.lit(ALL)
 
 
 def _terms(
@@ -159,8 +174,7 @@ def _terms(
     )
     by = _by(request)
     declared = _declared(metric, request)
-    at = ["game_type"] if request.is_rolled_up else []
-    expected = (groups.join(declared, on=at) if at else groups.join(declared, how="cross")).select(
+    expected = groups.join(declared, on="of_type").select(
         *by, "term", "place", "weight", "fixed_count"
     )
     summed = expected.join(sums, on=[*by, "term"], how="left", nulls_equal=True)
@@ -185,24 +199,24 @@ def _weight(metric: Metric, by: list[str]) -> pl.Expr:
 
 
 def _declared(metric: Metric, request: Request) -> pl.LazyFrame:
-    """The declared terms, a row for each value of `game_type` that they exist under."""
+    """The declared terms, a row for each type of game, or `all`, that they exist under."""
     declared = [
         {
             "term": term.name,
             "place": place,
             "weight": term.weight,
             "fixed_count": term.fixed_count(request.num_of_game) if term.fixed_count else None,
-            "game_type": game_type,
+            "of_type": game_type,
         }
         for place, term in enumerate(metric.terms)
-        for game_type in ([*term.game_types, ALL] if request.is_rolled_up else [ALL])
+        for game_type in (*term.game_types, ALL)
     ]
     schema = {
         "term": pl.String,
         "place": pl.Int64,
         "weight": pl.Float64,
         "fixed_count": pl.Int64,
-        "game_type": pl.String,
+        "of_type": pl.String,
     }
     return pl.LazyFrame(declared, schema=schema)
 

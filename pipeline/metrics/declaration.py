@@ -1,6 +1,6 @@
 """How a metric is declared: the rows that it counts, what a hit is, and how its terms combine."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
 
 import polars as pl
@@ -79,6 +79,3 @@ def one(name: str) -> pl.Expr:
 def as_hit(flag: pl.Expr) -> pl.Expr:
     """A yes or no as a hit: 1, 0, or null."""
     return flag.cast(pl.Float64)
-
-
-Editions = Mapping[str, Metric]

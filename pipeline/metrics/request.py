@@ -15,6 +15,7 @@ DEFAULT_BY = ("model", "game_type")
 ALL = "all"
 DEFAULT_GAMES = 21
 
+_OF_ONE_TYPE = ("game_id", "setting_id", "competition")
 _OF_A_SEAT = ("seat", "player", "final_score", "score_rank")
 _OF_A_SIDE = [name for name in polars_schema("players") if name not in _OF_A_SEAT]
 
@@ -42,6 +43,11 @@ class Request(Struct, frozen=True):
         return set(self.by) <= set(_OF_A_SIDE)
 
     @property
+    def is_of_one_type(self) -> bool:
+        """Whether a group is of one game type by what it is grouped by."""
+        return self.is_rolled_up or bool(set(self.by) & set(_OF_ONE_TYPE))
+
+    @property
     def has_every_group(self) -> bool:
         """Whether a group is shown though it has no game of the metric's types."""
         return set(self.by) <= set(DEFAULT_BY)
@@ -62,6 +68,10 @@ def check(request: Request, tables: dict[str, list[str]]) -> None:
     """
     if request.edition not in EDITIONS:
         raise UsageError(f"no edition `{request.edition}`: there are {', '.join(EDITIONS)}")
+    if not tables:
+        raise UsageError("no metric is asked for: name one, or leave it to all")
+    if not request.is_rolled_up and ALL in (request.game_types or ()):
+        raise UsageError(f"game type `{ALL}` is told only where game_type is grouped by")
     if request.num_of_game < 1:
         raise UsageError("the number of games is at least 1")
     if request.edition == RELEASE and not set(request.by) <= set(DEFAULT_BY):

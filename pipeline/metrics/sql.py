@@ -94,11 +94,6 @@ def values(metric: SqlMetric, request: Request) -> str:
 
 def by_term(metric: SqlMetric, request: Request) -> str:
     """The SELECT of the metric's terms by the request's grouping, a row for each."""
-    at = (
-        "terms.game_type = groups.game_type"
-        if request.is_rolled_up
-        else f"terms.game_type = '{ALL}'"
-    )
     return filled(
         "by_term",
         rows=_rows(metric, request),
@@ -107,7 +102,6 @@ def by_term(metric: SqlMetric, request: Request) -> str:
         select=_select(request),
         columns=_columns(request, "groups"),
         sets=_sets(request, "term"),
-        is_of_group=at,
         join_sums=_join(request, "sums"),
     )
 
@@ -118,6 +112,7 @@ def _groups(metric: SqlMetric, request: Request) -> str:
             "groups_of_rows",
             rows=_rows(metric, request),
             select=_select(request),
+            of_type=_type_of_group(request),
             sets=_sets(request),
         )
     mine = f"game_type IN ({_literals(metric.game_types)})"
@@ -126,11 +121,19 @@ def _groups(metric: SqlMetric, request: Request) -> str:
     return filled(
         "groups",
         select=_select(request),
+        of_type=_type_of_group(request),
         sets=_sets(request),
         is_in_scope=in_scope,
         is_wanted=" AND ".join(wanted),
         is_shown=_shown(metric, request),
     )
+
+
+def _type_of_group(request: Request) -> str:
+    """The game type that a group's terms are those of, `all` where it may have several."""
+    if request.is_rolled_up:
+        return f"CASE WHEN grouping(game_type) = 1 THEN '{ALL}' ELSE min(game_type) END"
+    return "min(game_type)" if request.is_of_one_type else f"'{ALL}'"
 
 
 def _shown(metric: SqlMetric, request: Request) -> str:
@@ -168,7 +171,7 @@ def _terms(metric: SqlMetric) -> str:
     """The declared terms, a row for each game type that they exist in, and one for all of them."""
     rows = [
         f"SELECT {literal(name)} AS term, {place} AS place, CAST({weight} AS DOUBLE) AS weight, "
-        f"CAST({count} AS BIGINT) AS fixed_count, {literal(game_type)} AS game_type "
+        f"CAST({count} AS BIGINT) AS fixed_count, {literal(game_type)} AS of_type "
         "FROM release_parameters"
         for place, (name, weight, game_types, count) in enumerate(metric.terms)
         for game_type in (*game_types, ALL)

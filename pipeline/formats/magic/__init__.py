@@ -16,7 +16,7 @@ from pipeline.formats.magic import (
     undercover,
 )
 from pipeline.formats.magic.log import Log
-from pipeline.game import Game
+from pipeline.game import BrokenDocument, Game
 
 NAME = "magic"
 NAMES_MODELS = True
@@ -31,11 +31,24 @@ GAMES: tuple[ModuleType, ...] = (
 _LOG = msgspec.json.Decoder(Log)
 
 
+class _Top(msgspec.Struct):
+    history: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+_TOP = msgspec.json.Decoder(_Top)
+
+
 def read(data: bytes, model: str | None) -> Game | None:
     """The game, or None where the document is an object without a `history`."""
     if b'"history"' not in data or data.lstrip()[:1] != b"{":
         return None
-    log = decode(_LOG, data)
+    try:
+        log = decode(_LOG, data)
+    except BrokenDocument:
+        # Settings share keys with logs, of other types at times; only a history makes a log.
+        if decode(_TOP, data).history is msgspec.UNSET:
+            return None
+        raise
     if log.history is msgspec.UNSET:
         return None
     for module in GAMES:

@@ -25,9 +25,13 @@ def claims(log: Log) -> bool:
 def game(log: Log) -> Game:
     """The game; its one guess, where there was one, is added to the votes and questions."""
     setting = required(log.game_setting, _SETTING, "game_setting")
-    words = {"topic": setting.topic, "code": setting.code}
     built = hidden_role.game(
-        log, hidden_roles.CHAMELEON, setting.chameleon_name, dict(words), "player_votes"
+        log,
+        hidden_roles.CHAMELEON,
+        setting.chameleon_name,
+        setting={"topic": setting.topic, "code": setting.code},
+        votes_key="player_votes",
+        winners=("chameleon", "non-chameleon"),
     )
     built.guesses = hidden_roles.guesses(built, setting.code)
     built.results = hidden_roles.results(built, hidden_roles.CHAMELEON)

@@ -20,8 +20,8 @@ from pipeline.formats.magic.log import (
     result,
 )
 from pipeline.formats.prose import share, stated_player
-from pipeline.formats.rows import Place, Row, Turns, messages
-from pipeline.game import Game, Message, Proposal, ProposalVote, Result, Seat
+from pipeline.formats.rows import Place, Row, messages
+from pipeline.game import Fault, Game, Message, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, ParseStatus, Phase, Role
 
 AGREE, FAIL = "agree", "fail"
@@ -36,6 +36,7 @@ _SHARE_LINE = re.compile(
     r"airline\s+([A-Z])\b\W*?[:=]\W*?(\S[^\n]*?)(?=\s*$|[,;]?[ \t*-]*airline\s+[A-Z]\b)",
     re.IGNORECASE | re.MULTILINE,
 )
+_SPACES = re.compile(r"[ \t]{2,}")
 _TEMPLATE = re.compile(r"I vote for (Player \d+)")
 
 
@@ -51,7 +52,7 @@ class Places:
 
     def __init__(self) -> None:
         self._phase = Phase.OTHER
-        self._turns = Turns()
+        self._spoken: set[str] = set()
         self._round = 0
 
     def __call__(self, row: Row) -> Place:
@@ -59,14 +60,19 @@ class Places:
             self._follow(row.content)
             return Phase.MODERATION, self._round or None
         if not row.is_public:
-            return Phase.REFLECTION, self._round
-        return self._phase, self._round
+            return Phase.REFLECTION, self._round or None
+        if row.agent_name in self._spoken:
+            return Phase.OTHER, self._round or None
+        self._spoken.add(row.agent_name)
+        return self._phase, self._round or None
 
     def _follow(self, prompt: str) -> None:
         if _VOTE_PROMPT in prompt:
             self._phase = Phase.PROPOSAL_VOTE
+            self._spoken.clear()
         elif any(words in prompt for words in _PROPOSAL_PROMPTS):
             self._phase = Phase.PROPOSAL
+            self._spoken.clear()
             self._round += 1
 
 
@@ -98,6 +104,11 @@ def game(log: Log) -> Game:
         messages=messages(log.rows, numbers, Places()),
     )
     built.n_rounds = max((m.round or 0 for m in built.messages), default=0)
+    built.faults += [
+        Fault(f"$.history[{index}]", "a player speaks once when it is asked", message.player)
+        for index, message in enumerate(built.messages)
+        if message.phase is Phase.OTHER and message.seat
+    ]
     built.proposals = _proposals(built, log)
     built.proposal_votes = _votes(built, log)
     built.results = [_result(built, log, ended, tested)]
@@ -127,8 +138,10 @@ def _proposals(built: Game, log: Log) -> list[Proposal]:
 
 
 def _stated_shares(message: Message, built: Game) -> dict[str, str | None]:
+    # Runs of spaces would make the search slow.
+    content = _SPACES.sub(" ", message.content)
     found: dict[str, str | None] = {
-        party.upper(): text.strip() for party, text in _SHARE_LINE.findall(message.content)
+        party.upper(): text.strip() for party, text in _SHARE_LINE.findall(content)
     }
     return found or dict.fromkeys(_parties(built))
 

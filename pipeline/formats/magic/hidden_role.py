@@ -19,6 +19,7 @@ from pipeline.formats.magic.log import (
     Part,
     optional,
     required,
+    result,
 )
 from pipeline.formats.rows import messages
 from pipeline.game import Fault, Game, JsonValue, Message, RoleAnalysis, RoleIdentification
@@ -44,9 +45,18 @@ _ANALYSES = msgspec.json.Decoder(dict[str, Analyses])
 
 
 def game(
-    log: Log, rules: Rules, hidden: str, setting: dict[str, JsonValue], votes_key: str
+    log: Log,
+    rules: Rules,
+    hidden: str,
+    *,
+    setting: dict[str, JsonValue],
+    votes_key: str,
+    winners: tuple[str, str],
 ) -> Game:
-    """The game, but for what only one of the two has. `votes_key` is the log's word for votes."""
+    """The game, but for what only one of the two has.
+
+    `votes_key` is the log's word for votes, `winners` its words for the side that won.
+    """
     models = {
         p: b.model for p, b in required(log.player_backends, _BACKENDS, "player_backends").items()
     }
@@ -56,7 +66,7 @@ def game(
     seats = hidden_roles.seats(rules, hidden, dict(models), tested)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     ending = rules.endings.get(log.win_flag) if log.win_flag is not None else None
-    is_finished = ending is not None and log.result is not None
+    is_finished = ending is not None and result(log, winners) is not None
     is_pgm = any(model.endswith(PGM_SUFFIX) for model in models.values())
     built = Game(
         game_type=rules.game_type,

@@ -119,7 +119,8 @@ def game(
 
 def _names(log: Log, tested: str) -> list[str]:
     """The players by seat. Seats are known by number, so a silent player keeps its seat."""
-    named = {row.agent_name for row in log.rows if row.is_to_moderator} | {tested}
+    spoke = {r.agent_name for r in log.rows if r.is_to_moderator and not r.is_moderator}
+    named = spoke | {tested}
     numbers = [number for name in named if (number := player_number(name))]
     n_seats = max([len(log.scores or []), *numbers])
     if n_seats > len(log.scores or []) + len(log.rows) + len(named):

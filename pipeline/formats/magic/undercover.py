@@ -29,12 +29,16 @@ def claims(log: Log) -> bool:
 def game(log: Log) -> Game:
     """The game, with its votes and the benchmark's questions."""
     setting = required(log.game_setting, _SETTING, "game_setting")
-    words = {
-        "undercover_code": setting.undercover_code,
-        "civilian_code": setting.non_undercover_code,
-    }
     built = hidden_role.game(
-        log, hidden_roles.UNDERCOVER, setting.undercover_name, dict(words), "player_vote"
+        log,
+        hidden_roles.UNDERCOVER,
+        setting.undercover_name,
+        setting={
+            "undercover_code": setting.undercover_code,
+            "civilian_code": setting.non_undercover_code,
+        },
+        votes_key="player_vote",
+        winners=("undercover", "non-undercover"),
     )
     built.results = hidden_roles.results(built, hidden_roles.UNDERCOVER)
     return built
