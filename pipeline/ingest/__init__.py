@@ -4,6 +4,7 @@ Documents are decoded a batch at a time into files that nobody sees yet; one tra
 decides what each document is and makes the files part of the lake.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ from pipeline.ingest.decode import (
     look,
     seen_frame,
 )
-from pipeline.ingest.state import Resolution, State, known, resolve, state
+from pipeline.ingest.state import LOCATION, Resolution, State, known, resolve, state
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.transaction import Transaction, transaction
@@ -89,9 +90,14 @@ def ingest(
 def _documents(
     sources: str | Path | Sequence[str | Path], on_progress: Progress
 ) -> Iterator[Document]:
+    times: Counter[tuple[str, str]] = Counter()
     for document in documents(sources, on_bytes=lambda n_bytes: on_progress(0, n_bytes)):
         on_progress(1, 0)
-        yield document
+        place = document.source, document.path
+        times[place] += 1
+        # An archive can have members of one name; each is a document of its own.
+        nth = times[place]
+        yield document if nth == 1 else document._replace(path=f"{document.path} ({nth})")
 
 
 class _Stage:
@@ -232,24 +238,28 @@ def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> 
 
     A row stays while its document is as it was, or its game is still in the lake.
     """
-    place, version = ["source", "path"], ["source", "path", "sha256"]
-    seen = resolution.documents
-    unchanged = seen.filter(pl.col("status") == DocumentStatus.UNCHANGED)
-    is_as_it_was = pl.concat([unchanged.select(version), now.select(version)]).unique()
+    version = ["location", "sha256"]
+    seen, before, now = resolution.documents, _located(before), _located(now)
     is_taken_out = pl.col("game_id").is_in(resolution.superseded["game_id"].implode())
     outdated = (
         before.filter(pl.col("game_id").is_null())
-        .join(seen, on=place, how="semi")
-        .join(is_as_it_was, on=version, how="anti", nulls_equal=True)
+        .join(seen, on="location", how="semi")
+        .join(now, on=version, how="anti", nulls_equal=True)
     )
-    gone = pl.concat([before.filter(is_taken_out), outdated]).select(version).unique()
+    gone = pl.concat([before.filter(is_taken_out), outdated]).unique()
     stays = before.join(gone, on=version, how="anti", nulls_equal=True)
     # A copy of a game does not repeat the faults of its parts.
     own = seen.filter(pl.col("is_bearer") | (pl.col("found") == QUARANTINED))
-    new = now.join(stays, on=version, how="anti", nulls_equal=True).join(own, on=place, how="semi")
-    known = stays.join(seen, on=version, how="semi", nulls_equal=True)
+    new = now.join(stays, on=version, how="anti", nulls_equal=True)
+    new = new.join(own, on="location", how="semi").drop("location")
+    known = stays.join(seen, on=version, how="semi", nulls_equal=True).drop("location")
     current = pl.concat([known, new.drop("raw")])
+    gone = gone.select("source", "path", "sha256").unique()
     return _Faults(gone, new, current)
+
+
+def _located(faults: pl.DataFrame) -> pl.DataFrame:
+    return faults.with_columns(location=LOCATION)
 
 
 def _report(

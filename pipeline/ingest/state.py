@@ -15,13 +15,15 @@ from pipeline.vocabulary import DocumentStatus
 _GAME_COLUMNS = ("game_id", "sha256", "game_index", "assigned_model")
 _GAME_FACTS = (*_GAME_COLUMNS, "format", "source", "path")
 
+# Source and path joined, so that it does not matter from which folder a file was reached.
+LOCATION = pl.concat_str("source", pl.lit("/"), "path")
+
 
 class State(Struct):
     """What a lake holds: `games`, a row each, and `held`, the game that each place held last.
 
     Columns of games: game_id, sha256, game_index, assigned_model, format, source, path. Columns of
-    held: location (source and path joined, so that it does not matter from which folder a file was
-    reached), source, path, game_id.
+    held: location, game_id.
     """
 
     games: pl.DataFrame
@@ -34,17 +36,18 @@ def state(lake: Lake | None) -> State:
         pl.LazyFrame(schema=polars_schema("documents")) if lake is None else lake.table("documents")
     )
     games = pl.LazyFrame(schema=polars_schema("games")) if lake is None else lake.table("games")
-    held = (
+    of_document = ["sha256", "game_index", "assigned_model"]
+    last = (
         documents.filter(pl.col("game_id").is_not_null())
         .sort("ingest_id", maintain_order=True)
-        .group_by(_location().alias("location"))
-        .agg(pl.last("source"), pl.last("path"), pl.last("game_id"))
+        .group_by(LOCATION.alias("location"))
+        .agg(pl.last(*of_document))
+        .collect()
     )
-    return State(games.select(_GAME_FACTS).collect(), held.collect())
-
-
-def _location() -> pl.Expr:
-    return pl.concat_str("source", pl.lit("/"), "path")
+    found = games.select(_GAME_FACTS).collect()
+    # A game without an index gives way to one with: a place holds what its bytes are now.
+    held = last.select("location", game_id=_same_game(last, found)["in_lake"])
+    return State(found, held.drop_nulls("game_id"))
 
 
 def known(seen: pl.DataFrame, held: State, model: str | None) -> pl.DataFrame:
@@ -69,8 +72,8 @@ def known(seen: pl.DataFrame, held: State, model: str | None) -> pl.DataFrame:
 def _same_game(seen: pl.DataFrame, games: pl.DataFrame) -> pl.DataFrame:
     """The seen rows, in order, with `in_lake`: the game of the lake that each is.
 
-    The same bytes are the same game, unless both have an index and these differ. The same index is
-    the better match, then the lowest.
+    The same bytes are the same game, unless both have an index and these differ. Bytes without an
+    index are the game of the lowest; a game without one gives way to any with (`_superseded`).
     """
     key = ["sha256", "assigned_model"]
     candidates = (
@@ -79,9 +82,7 @@ def _same_game(seen: pl.DataFrame, games: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("sha256").is_not_null())
         .join(games.select(_GAME_COLUMNS), on=key, how="inner", nulls_equal=True, suffix="_lake")
         .filter(
-            pl.col("game_index").is_null()
-            | pl.col("game_index_lake").is_null()
-            | (pl.col("game_index") == pl.col("game_index_lake"))
+            pl.col("game_index").is_null() | (pl.col("game_index") == pl.col("game_index_lake"))
         )
         .sort("row", "game_index_lake", nulls_last=True)
         .unique("row", keep="first", maintain_order=True)
@@ -108,7 +109,6 @@ class Resolution(Struct):
 
 def resolve(seen: pl.DataFrame, held: State) -> Resolution:
     """The status of every document seen, given what the lake holds."""
-    seen = _with_own_paths(seen)
     in_lake = _same_game(seen, held.games)["in_lake"]
     is_new = (pl.col("found") == GAME) & in_lake.is_null()
     new_games = seen.filter(is_new).select(_GAME_COLUMNS).unique()
@@ -116,7 +116,7 @@ def resolve(seen: pl.DataFrame, held: State) -> Resolution:
     is_game = pl.col("found").is_in([GAME, KNOWN])
     documents = (
         seen.rename({"game_id": "own"})
-        .with_columns(_location().alias("location"), is_new=in_lake.is_null(), game_id=same)
+        .with_columns(LOCATION.alias("location"), is_new=in_lake.is_null(), game_id=same)
         .with_columns(pl.when(is_game).then("game_id").alias("game_id"))
         .join(
             held.held.select("location", was="game_id"),
@@ -137,14 +137,6 @@ def resolve(seen: pl.DataFrame, held: State) -> Resolution:
     )
 
 
-def _with_own_paths(seen: pl.DataFrame) -> pl.DataFrame:
-    """The rows with a number behind a path that an archive has more than once."""
-    nth = pl.int_range(1, pl.len() + 1).over("source", "path")
-    return seen.with_columns(
-        path=pl.when(nth == 1).then("path").otherwise(pl.format("{} ({})", "path", nth))
-    )
-
-
 def _is_bearer() -> pl.Expr:
     """Whether the document is the one that a new game is read from: the first of its copies."""
     is_own = (pl.col("found") == GAME) & pl.col("is_new") & (pl.col("own") == pl.col("game_id"))
@@ -155,7 +147,7 @@ def _described(documents: pl.DataFrame, held: State) -> pl.DataFrame:
     """The documents with the format of their game, and a copy's reason: where the game is."""
     bearers = documents.filter("is_bearer").select("game_id", "format", "source", "path")
     places = pl.concat([held.games.select(bearers.columns), bearers]).select(
-        "game_id", game_format="format", place=_location()
+        "game_id", game_format="format", place=LOCATION
     )
     is_copy = pl.col("status") == DocumentStatus.DUPLICATE
     return documents.join(places, on="game_id", how="left", maintain_order="left").with_columns(
@@ -180,8 +172,16 @@ def _status(is_game: pl.Expr) -> pl.Expr:
 
 
 def _superseded(documents: pl.DataFrame, held: State) -> pl.DataFrame:
-    """The lake's games that no place holds once these documents are in their places."""
+    """The lake's games that no place holds once these documents are in their places.
+
+    One without an index is none any more when the same bytes come with an index.
+    """
     now = documents.filter(pl.col("game_id").is_not_null())
     moved = held.held.join(now, on="location", how="anti")
     still = pl.concat([moved["game_id"], now["game_id"]])
-    return held.games.filter(~pl.col("game_id").is_in(still.implode())).select("game_id")
+    key = ["sha256", "assigned_model"]
+    indexed = now.filter(pl.col("is_bearer") & pl.col("game_index").is_not_null())
+    is_without = pl.col("game_index").is_null()
+    replaced = held.games.filter(is_without).join(indexed, on=key, how="semi", nulls_equal=True)
+    gone = held.games.filter(~pl.col("game_id").is_in(still.implode()))
+    return pl.concat([gone, replaced]).select("game_id").unique()

@@ -117,7 +117,9 @@ def open_lake(path: str | Path) -> Lake:
             f"{path}: the lake has contract version {found}, this tool reads {VERSION}; "
             "ingest the logs anew into another folder, or use the tool's version that wrote it"
         )
-    return Lake(folder)
+    lake = Lake(folder)
+    lake.versions  # noqa: B018 (read now: this is the state that the lake is opened at)
+    return lake
 
 
 def create_lake(path: str | Path) -> Lake:
