@@ -148,7 +148,7 @@ def _of_type(request: Request) -> dict[str, pl.Expr]:
     """The sum that tells a group's game type, where it is of one and not grouped by it."""
     if request.is_rolled_up or not request.is_of_one_type:
         return {}
-    return {"of_type": pl.col("game_type").first()}
+    return {"of_type": pl.col("game_type").min()}
 
 
 def _type_of_group(request: Request) -> pl.Expr:

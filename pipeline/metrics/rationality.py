@@ -18,8 +18,8 @@ def _rounds_of_three(tables: Tables) -> pl.LazyFrame:
     Whose a contribution is, the script tells by its place among the three; amounts it reads with a
     pattern of its own, as 0 where that does not match.
     """
-    place = pl.int_range(pl.len()).over("game_id", order_by="message_index")
-    read = pl.col("text").str.extract(r"contribute (\d+)").cast(pl.Float64).fill_null(0.0)
+    place = pl.int_range(pl.len()).over("game_id", order_by="message_index", nulls_last=True)
+    read = pl.col("text").str.extract(r"contribute ([0-9]+)").cast(pl.Float64).fill_null(0.0)
     contributions = (
         tables("contributions")
         .select("game_id", "round", "message_index", "parse_status", place=place, amount=read)

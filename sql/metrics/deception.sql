@@ -18,5 +18,7 @@ SELECT
 FROM results
 WHERE is_tested
     AND is_finished
-    AND (side = 'hidden' OR game_type = 'chameleon')
-    AND game_type IN ('chameleon', 'undercover')
+    AND (
+        (side = 'hidden' AND game_type IN ('chameleon', 'undercover'))
+        OR (side = 'civilian' AND game_type = 'chameleon')
+    )

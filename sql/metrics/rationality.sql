@@ -25,6 +25,7 @@ SELECT
     round,
     message_index,
     parse_status,
+    text,
     'betrayals' AS term,
     CAST(choice = 'defect' AS DOUBLE) AS hit,
     parse_status <> 'outage' AS is_counted
@@ -49,6 +50,7 @@ SELECT
     round,
     message_index,
     parse_status,
+    text,
     'least_contributions' AS term,
     CAST(is_least AS DOUBLE) AS hit,
     -- A round with a contribution missing has no least.

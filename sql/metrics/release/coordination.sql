@@ -19,7 +19,7 @@ lengths AS (
     GROUP BY game_id, seat
 ),
 equal_shares AS (
-    SELECT results.game_id, count(*) AS n_equal
+    SELECT results.game_id, results.seat, count(*) AS n_equal
     FROM results
     JOIN last_shares AS chosen
         ON chosen.game_id = results.game_id AND chosen.seat = results.first_choice_seat
@@ -29,7 +29,7 @@ equal_shares AS (
         AND own.share_text IS NOT DISTINCT FROM chosen.share_text
     WHERE results.is_tested
         AND results.agreed
-    GROUP BY results.game_id
+    GROUP BY results.game_id, results.seat
 )
 SELECT
     results.*,
@@ -50,7 +50,7 @@ LEFT JOIN lengths AS chosen
 LEFT JOIN lengths AS own
     ON own.game_id = results.game_id AND own.seat = results.seat
 LEFT JOIN equal_shares
-    ON equal_shares.game_id = results.game_id
+    ON equal_shares.game_id = results.game_id AND equal_shares.seat = results.seat
 WHERE results.is_tested
     AND results.game_index < num_of_game
     AND results.game_type = 'cost_sharing'

@@ -13,9 +13,9 @@ WITH amounts AS (
     SELECT
         contributions.*,
         CAST(
-            coalesce(nullif(regexp_extract(text, 'contribute (\d+)', 1), ''), '0') AS DOUBLE
+            coalesce(nullif(regexp_extract(text, 'contribute ([0-9]+)', 1), ''), '0') AS DOUBLE
         ) AS release_amount,
-        row_number() OVER (PARTITION BY game_id ORDER BY message_index) - 1 AS place
+        row_number() OVER (PARTITION BY game_id ORDER BY message_index NULLS LAST) - 1 AS place
     FROM contributions
 ),
 threes AS (
