@@ -1,0 +1,196 @@
+"""Event tables written by hand, stand-ins for a lake that holds them, and rows of metrics.
+
+A table is a text of cells between `|`, under a header of column names. A cell `-` is null, a number
+may be a fraction. What a row leaves empty, or the header leaves out, is filled in: by the values
+given for the whole table, else with what is plain (tested, finished, read without doubt).
+"""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+
+import polars as pl
+from polars.testing import assert_frame_equal
+
+from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.lake import Lake
+from pipeline.lake.files import TableWriter
+from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Role, competition
+
+ODD = """Zoë's "7B" chat"""
+"""A model's name with an accent, quotes of both kinds and spaces."""
+
+PLAIN: dict[str, object] = {
+    "system": "magic",
+    "is_finished": True,
+    "model": "m",
+    "is_tested": True,
+    "seat": 1,
+    "round": 1,
+    "parse_status": "ok",
+    "is_correct": False,
+    "is_valid": True,
+    "kind": "gold",
+    "choice": "cooperate",
+    "text": "",
+    "party": "A",
+    "position": 1,
+    "is_last": True,
+}
+ANSWER = {
+    "edition": pl.String,
+    "metric": pl.String,
+    "model": pl.String,
+    "game_type": pl.String,
+    "value": pl.Float64,
+    "hits": pl.Float64,
+    "counted": pl.Int64,
+    "terms": pl.List(
+        pl.Struct(
+            {
+                "term": pl.String,
+                "weight": pl.Float64,
+                "hits": pl.Float64,
+                "counted": pl.Int64,
+                "value": pl.Float64,
+            }
+        )
+    ),
+    "n_games": pl.Int64,
+    "n_unfinished": pl.Int64,
+    "n_unreadable": pl.Int64,
+    "reason": pl.String,
+}
+_TERM = re.compile(r"(?P<term>\w+): (?P<weight>\S+) × (?P<hits>\S+) of (?P<counted>\d+)")
+
+
+def grid(text: str) -> list[dict[str, str]]:
+    """The text's rows, header name -> cell."""
+    names, *rows = [
+        [cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.strip()
+    ]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _value(cell: str, dtype: pl.DataType | type[pl.DataType]) -> object:
+    if cell == "-":
+        return None
+    if dtype == pl.Boolean:
+        return {"yes": True, "no": False}[cell]
+    if dtype == pl.Float64:
+        return float(Fraction(cell))
+    return int(cell) if dtype.is_integer() else cell
+
+
+def table(name: str, text: str, **common: object) -> pl.DataFrame:
+    """The event table that the text gives, checked against its contract.
+
+    The column `game` numbers the games: it gives `game_id` and, where none is told, `game_index`.
+    """
+    schema = polars_schema(name)
+    rows = []
+    for place, cells in enumerate(grid(text)):
+        game = int(cells.pop("game"))
+        told = {column: _value(cell, schema[column]) for column, cell in cells.items() if cell}
+        rows.append(_whole(name, game, place, common | told))
+    return checked(name, pl.DataFrame(rows, schema=schema))
+
+
+def _whole(name: str, game: int, place: int, told: Mapping[str, object]) -> dict[str, object]:
+    of_game = {"game_id": f"{game:032x}", "game_index": game, "setting_id": "0" * 32}
+    row = PLAIN | of_game | {"message_index": place} | told
+    game_type, role = GameType(str(row["game_type"])), Role(str(told.get("role", "player")))
+    row |= {"role": role, "side": SIDE_OF_ROLE[role]}
+    if row["is_tested"]:
+        row["competition"] = competition(game_type, role)
+    if name == "results":
+        # Nobody's seat where it is the whole side's result.
+        row |= {"round": None, "seat": row["seat"] if role is Role.PLAYER else None}
+    return {column: row.get(column) for column in polars_schema(name)}
+
+
+def checked(name: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows; raises where they break the table's contract."""
+    TABLES[name].validate(rows)
+    return rows
+
+
+def stacked(worlds: Mapping[str, Mapping[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+    """The tables of several worlds as one, each world's games and models renamed by its name.
+
+    No metric looks from one model to another, so that many worlds cost one computation.
+    """
+    tables: dict[str, list[pl.DataFrame]] = {}
+    for world, frames in worlds.items():
+        renamed = {
+            "model": pl.lit(f"{world}/") + pl.col("model"),
+            "game_id": pl.lit(f"{world}/") + pl.col("game_id"),
+        }
+        for name, rows in frames.items():
+            tables.setdefault(name, []).append(rows.with_columns(**renamed))
+    return {name: pl.concat(frames) for name, frames in tables.items()}
+
+
+class Frames(Lake):
+    """Tables in memory, which is all that polars asks of a lake."""
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
+        self.tables = tables
+
+    def table(self, table: str) -> pl.LazyFrame:
+        empty = pl.DataFrame(schema=polars_schema(table))
+        return self.tables.get(table, empty).lazy()
+
+
+class Files(Lake):
+    """Tables as bare Parquet files: all that both engines ask of a lake, without its log."""
+
+    def files(self, table: str) -> list[str]:
+        return sorted(map(str, self.folder(table).glob("*.parquet")))
+
+
+def lake_of(folder: Path, tables: Mapping[str, pl.DataFrame], n_files: int = 1) -> Files:
+    """A lake in the folder that holds the tables, each in so many files; the rest are empty."""
+    lake = Files(folder.resolve())
+    for name, rows in tables.items():
+        lake.folder(name).mkdir()
+        size = -(-rows.height // n_files)
+        for start in range(0, rows.height, size or 1):
+            writer = TableWriter(lake.folder(name), name)
+            writer.write(rows.slice(start, size))
+            writer.close()
+    return lake
+
+
+def answers(metric: str, text: str) -> pl.DataFrame:
+    """The rows of a metric that the text gives.
+
+    A cell of terms is `term: weight × hits of counted, ..`; each term's value follows from it.
+    """
+    rows = []
+    for cells in grid(text):
+        told = {
+            column: _value(cell, ANSWER[column])
+            for column, cell in cells.items()
+            if cell and column != "terms"
+        }
+        terms = [_term(match) for match in _TERM.finditer(cells["terms"])]
+        rows.append({"metric": metric, "terms": terms} | told)
+    return pl.DataFrame(rows, schema=ANSWER)
+
+
+def _term(match: re.Match[str]) -> dict[str, object]:
+    hits, counted = Fraction(match["hits"]), int(match["counted"])
+    return {
+        "term": match["term"],
+        "weight": _value(match["weight"], pl.Float64),
+        "hits": float(hits),
+        "counted": counted,
+        "value": float(hits / counted) if counted else None,
+    }
+
+
+def assert_same(left: pl.DataFrame, right: pl.DataFrame) -> None:
+    """Asserts that names, types, order and values are equal, floats to 1e-12."""
+    assert_frame_equal(left, right, check_exact=False, rel_tol=1e-12, abs_tol=1e-12)

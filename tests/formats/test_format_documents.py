@@ -1,0 +1,305 @@
+"""Any document at all: a game, no log, or refused with the place and the rule; nothing else."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rawlogs import GAMES, MODEL, chameleon, chatarena, encode, fault_of, game_of
+
+from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
+from pipeline.events.frames import Placed, frames
+from pipeline.events.identity import game_id, sha256
+from pipeline.formats import formats, read
+from pipeline.game import BrokenDocument, Game
+
+BOM = b"\xef\xbb\xbf"
+BUILDERS = list(GAMES.values())
+NAMES = list(GAMES)
+
+
+def tables_of(game: Game, data: bytes) -> dict[str, pl.DataFrame]:
+    """The game's rows of every event table."""
+    placed = Placed(
+        game,
+        game_id=game_id(sha256(data), 3, game.assigned_model),
+        game_index=3,
+        sha256=sha256(data),
+        source="/logs",
+        path="3.json",
+    )
+    return frames([placed])
+
+
+# What is a log
+
+
+def test_every_format_has_a_name() -> None:
+    assert [format_.NAME for format_ in formats()] == ["chatarena", "magic"]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_log_is_known_by_its_keys(name: str) -> None:
+    game = game_of(GAMES[name]())
+    assert (str(game.game_type), game.system, game.format) == (name, "magic", "magic")
+    assert game.faults == []
+    assert game.assigned_model is None
+    assert game.started_at is None
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("model", ["chameleon-7b", "undercover", "prisoner", "public_good"])
+def test_no_models_name_makes_a_game(name: str, model: str) -> None:
+    assert str(game_of(GAMES[name](model=model)).game_type) == name
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=NAMES)
+def test_a_given_model_does_not_replace_the_logs_own(build: Callable[..., Any]) -> None:
+    log = build()
+    assert game_of(log, "another") == game_of(log)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda log: json.dumps(log).encode(),
+        lambda log: json.dumps(log, ensure_ascii=False, indent="\t").encode(),
+        lambda log: b" \r\n\t" + encode(log) + b"\n\n",
+        lambda log: BOM + encode(log),
+        lambda log: encode(dict(reversed(log.items()))),
+        lambda log: encode(log | {"added_later": {"by": ["somebody"]}}),
+    ],
+    ids=["one line", "tabs", "white space", "byte order mark", "keys reversed", "keys unknown"],
+)
+@pytest.mark.parametrize("build", BUILDERS, ids=NAMES)
+def test_how_json_is_written_does_not_matter(
+    build: Callable[..., Any], write: Callable[[Any], bytes]
+) -> None:
+    log = build(model="caf\u00e9 'x' \U0001f98e")
+    assert game_of(write(log)) == game_of(log)
+
+
+# What is none
+
+NO_LOGS = {
+    "an empty object": {},
+    "an empty list": [],
+    "a list of settings": [{"topic": "Rivers", "code": "Danube", "chameleon_name": "Player 1"}],
+    "a chameleon setting": {"topic": "Rivers", "code": "Danube", "chameleon_name": "Player 1"},
+    "an undercover setting": {"undercover_code": "lake", "undercover_name": "Player 1"},
+    "a prisoner setting": {"topic_values": {"cooperate": 1}, "test_player_name": "Player 1"},
+    "a public good setting": {"game_round": 5, "multiplier": 2},
+    "an airport setting": {"topic": "a fee"},
+    "an environment": {"name": "Chameleon", "players": [{"role_desc": "a `history` of games"}]},
+    "text": "history",
+    "null": None,
+    "a number": 7,
+    "the word in a value": {"text": "history"},
+    "the key in a part": {"part": {"history": []}},
+}
+
+
+@pytest.mark.parametrize("document", NO_LOGS.values(), ids=NO_LOGS)
+def test_settings_and_other_json_are_no_logs(document: object) -> None:
+    assert read(encode(document)) is None
+    assert read(BOM + encode(document), "m") is None
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b" ",
+        BOM,
+        b"history",
+        b"{",
+        b'{"history": [',
+        b'{"history": [], "chameleon": "Player 1"',
+        b'{"topic": "Rivers"',
+        b"{'history': []}",
+        b'{"history": []} {}',
+        b'{"topic": "\xff"}',
+        b'{"history": [], "topic": "\xff"}',
+        b'[{"agent_name": "Player 1"',
+        b"[" * 100_000,
+        '{"topic": "Rivers"}'.encode("utf-16"),
+    ],
+)
+def test_what_does_not_decode_is_refused(data: bytes) -> None:
+    fault = fault_of(data, "m")
+    assert fault.json_path == "$"
+    assert "JSON" in fault.rule
+    assert fault.message
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=NAMES)
+def test_a_half_written_file_is_refused(build: Callable[..., Any]) -> None:
+    data = encode(build())
+    for length in range(1, len(data) - 1, 211):
+        assert fault_of(data[:length]).json_path == "$"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [{"history": []}, {"history": [], "result": "win"}, {"history": [], "game_setting": {}}],
+)
+def test_a_history_without_any_games_keys_is_refused(log: object) -> None:
+    fault = fault_of(log)
+    assert fault.json_path == "$"
+    assert "keys" in fault.rule
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=NAMES)
+@pytest.mark.parametrize(
+    ("history", "json_path"),
+    [
+        (None, "$.history"),
+        ({}, "$.history"),
+        ("", "$.history"),
+        (["Hello"], "$.history[0]"),
+        ([{"agent_name": "Player 1"}], "$.history[0]"),
+        ([{"agent_name": "Player 1", "content": None}], "$.history[0].content"),
+        ([{"agent_name": 1, "content": ""}], "$.history[0].agent_name"),
+        ([{"agent_name": "", "content": "", "visible_to": 3}], "$.history[0].visible_to"),
+        ([{"agent_name": "", "content": "", "visible_to": [3]}], "$.history[0].visible_to[0]"),
+        ([{"agent_name": "", "content": "", "turn": "1"}], "$.history[0].turn"),
+        ([{"agent_name": "", "content": "", "turn": 2**63}], "$.history[0].turn"),
+    ],
+)
+def test_a_history_of_another_shape_is_refused(
+    build: Callable[..., Any], history: object, json_path: str
+) -> None:
+    assert fault_of(build() | {"history": history}).json_path == json_path
+
+
+@pytest.mark.parametrize("build", BUILDERS[:2], ids=NAMES[:2])
+@pytest.mark.parametrize(
+    ("key", "value", "json_path"),
+    [
+        ("player_backends", None, "$.player_backends"),
+        ("player_backends", {"Player 1": "m"}, "$.player_backends[...]"),
+        ("player_backends", {"Player 1": {"model": 4}}, "$.player_backends[...].model"),
+        ("player_backends", {}, "$"),
+        ("game_setting", None, "$.game_setting"),
+        ("game_setting", {}, "$.game_setting"),
+        ("win_flag", "2", "$.win_flag"),
+        ("win_flag", 0.5, "$.win_flag"),
+        ("result", 1, "$.result"),
+    ],
+)
+def test_a_game_without_what_makes_it_one_is_refused(
+    build: Callable[..., Any], key: str, value: object, json_path: str
+) -> None:
+    assert fault_of(build() | {key: value}).json_path == json_path
+
+
+@pytest.mark.parametrize("build", BUILDERS[:2], ids=NAMES[:2])
+@pytest.mark.parametrize("key", ["player_backends", "game_setting"])
+def test_a_game_whose_key_is_missing_is_refused(build: Callable[..., Any], key: str) -> None:
+    log = build()
+    del log[key]
+    fault = fault_of(log)
+    assert (fault.json_path, fault.rule, fault.message) == (
+        "$",
+        f"`{key}` is present",
+        "it is missing",
+    )
+
+
+def test_a_hidden_player_who_does_not_play_is_refused() -> None:
+    log = chameleon()
+    log["game_setting"]["chameleon_name"] = "Player 9"
+    assert "'Player 9'" in fault_of(log).message
+
+
+# Whatever stands anywhere in a log, a game's rows satisfy the contracts, or it is refused
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.sampled_from([-1, 0, 1, 7, 10**9, 2**63, -(2**63) - 1, 10**400, 0.5, 1e308])
+    | st.sampled_from(
+        ["", "Player 1", "Player 0", "Player 99", "Player 999999999", "\x00", "agree"]
+    )
+    | st.sampled_from(["Moderator", "all", "-pgm", "win", "9" * 400, "\ud83e\udd8e", "caf\u00e9'"])
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["0", "Player 1", "A", "model", "gold"]), inner)
+    ),
+    max_leaves=4,
+)
+
+
+def places_in(value: Any, so_far: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of everything in a document."""
+    children = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, child in children:
+        yield (*so_far, key)
+        yield from places_in(child, (*so_far, key))
+
+
+@st.composite
+def bent_logs(draw: st.DrawFn) -> bytes:
+    """A log of any game with a few of its values replaced, repeated or taken out."""
+    build = draw(st.sampled_from([*BUILDERS, chatarena]))
+    is_hidden_role = build in BUILDERS[:2]
+    log: Any = build(flag=draw(st.sampled_from([0, 1, 2]))) if is_hidden_role else build()
+    for _ in range(draw(st.integers(1, 3))):
+        paths = list(places_in(log))
+        if not paths:
+            break
+        *path, key = draw(st.sampled_from(paths))
+        parent = log
+        for step in path:
+            parent = parent[step]
+        action = draw(st.sampled_from(["replace", "remove", "repeat", "rename"]))
+        if action == "remove":
+            del parent[key]
+        elif action == "repeat" and isinstance(parent, list):
+            parent.insert(key, parent[key])
+        elif action == "rename" and isinstance(parent, dict):
+            parent[draw(st.sampled_from(["Player 1", "Player 4", "1", "B", ""]))] = parent.pop(key)
+        else:
+            parent[key] = draw(VALUES)
+    return encode(log)
+
+
+@given(bent_logs())
+def test_a_bent_log_is_a_game_that_satisfies_the_contracts_or_is_refused(data: bytes) -> None:
+    try:
+        game = read(data, MODEL)
+    except BrokenDocument as error:
+        assert error.fault.json_path.startswith("$")
+        assert error.fault.rule
+        return
+    if game is None:
+        return
+    rows = tables_of(game, data)
+    assert list(rows) == list(GAME_TABLES)
+    for table in GAME_TABLES:
+        assert dict(rows[table].schema) == polars_schema(table)
+        # A row that breaks its contract is known as one; it must not raise.
+        TABLES[table].filter(rows[table])
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=NAMES)
+@pytest.mark.parametrize("model", ["m", "m-pgm"])
+def test_a_sound_log_satisfies_the_contracts(build: Callable[..., Any], model: str) -> None:
+    data = encode(build(model=model))
+    for table, rows in tables_of(game_of(data), data).items():
+        TABLES[table].validate(rows)

@@ -1,0 +1,216 @@
+"""Texts and what is read in them: forms that models write, and forms that say too much or nothing.
+
+A reading is strict: a text that says two things is `ambiguous`, one that says none `unreadable`.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rawlogs import OUTAGE
+
+from pipeline.formats import prose
+from pipeline.vocabulary import ParseStatus
+
+OK = ParseStatus.OK
+AMBIGUOUS = (None, ParseStatus.AMBIGUOUS)
+UNREADABLE = (None, ParseStatus.UNREADABLE)
+
+SPEAKER = "Player 3"
+ONE, TWO = ("Player 1", OK), ("Player 2", OK)
+PLAYERS = [
+    ("I vote for Player 2.", TWO),
+    ("i vote for player 2", TWO),
+    ("I vote for PLAYER 2!", TWO),
+    ("I vote for player2", TWO),
+    ("I vote for Player_2.", TWO),
+    ("I vote for Player Two.", TWO),
+    ("I vote for player  two", TWO),
+    ("I vote for Player 2.<eos>", TWO),
+    ("I vote for Player 2 as the chameleon.", TWO),
+    ("I vote for Player 2's proposal.", TWO),
+    ("I vote for Player 2\u2019s proposal.", TWO),
+    ("I vote for Player_2's proposal.", TWO),
+    ('"I vote for Player 2\'s proposal".', TWO),
+    ("I'd vote for Player 2's proposal.", TWO),
+    ("My vote goes to Player 2.", TWO),
+    ("My vote: Player 2!", TWO),
+    ("I am voting for Player 2.", TWO),
+    ("Player 2 is the chameleon.", TWO),
+    ("Judging by the clues, I think Player 2 is the chameleon.", TWO),
+    ("I agree with Player 2", TWO),
+    ("I vote for Player 12.", ("Player 12", OK)),
+    ("As Player 3, I vote for Player 1", ONE),
+    ("As Player 3, I vote for Player 1's proposal.", ONE),
+    ("As Player Player 3, I agree with Player 1.", ONE),
+    ("I am Player 3 and I think that Player 1 is the chameleon.", ONE),
+    ("I'm player three. Player one it is.", ONE),
+    ("I vote for Player 1 because Player 2's clue was more specific than theirs.", ONE),
+    ("I vote for Player 1.\nI trust Player 2.", ONE),
+    ("I vote for my own proposal.", (SPEAKER, OK)),
+    ("I vote for Player 3.", (SPEAKER, OK)),
+    ("Player 1 or Player 2, I cannot tell.", AMBIGUOUS),
+    ("I do not vote for Player 1, I vote for Player 2.", AMBIGUOUS),
+    ("I vote for Player 1 or Player 2.", AMBIGUOUS),
+    ("I vote for Player 1 and Player 2.", AMBIGUOUS),
+    ("I would need more clues before I can vote.", UNREADABLE),
+    ("As Player 3, I abstain.", UNREADABLE),
+    ("I vote for nobody.", UNREADABLE),
+    ("I vote for the 2nd player.", UNREADABLE),
+    ("", UNREADABLE),
+    (OUTAGE.format(SPEAKER), (None, ParseStatus.OUTAGE)),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), PLAYERS)
+def test_player_that_a_vote_states(text: str, expected: tuple[str | None, ParseStatus]) -> None:
+    assert prose.stated_player(text, SPEAKER) == expected
+
+
+GUESSES = [
+    ('I guess the code is "Tiger".', ("Tiger", OK)),
+    ('I guess the code is "tiger"', ("tiger", OK)),
+    ("I guess the code is \u201cTiger\u201d.", ("Tiger", OK)),
+    ("I guess the code is 'Tiger'.", ("Tiger", OK)),
+    ("I guess the code is \u2018Tiger\u2019.", ("Tiger", OK)),
+    ("I guess the code is Tiger.", ("Tiger", OK)),
+    ("I guess the code is Tiger", ("Tiger", OK)),
+    ("I guess the code is Tiger<eos>", ("Tiger", OK)),
+    ('I guess the code is "Tiger".<eos>', ("Tiger", OK)),
+    ('I guess the secret word is "Tiger".', ("Tiger", OK)),
+    ("The word is: Tiger", ("Tiger", OK)),
+    ('My guess for the secret code would be "Tiger"!', ("Tiger", OK)),
+    ('I guess the code is "Tiger", because it has stripes.', ("Tiger", OK)),
+    ("I guess the code is Tiger because it has stripes.", ("Tiger", OK)),
+    ('I guess the code is "ice hockey".', ("ice hockey", OK)),
+    ("I guess the code is ice hockey.", ("ice hockey", OK)),
+    ('I guess the code is "Rubik\'s cube".', ("Rubik's cube", OK)),
+    ("I guess the code is 'Rubik's cube'.", ("Rubik's cube", OK)),
+    ('"Tiger"', ("Tiger", OK)),
+    ('It must be "Tiger".', ("Tiger", OK)),
+    ('I guess the code is "Caf\u00e9 au lait".', ("Caf\u00e9 au lait", OK)),
+    ('I guess the code is "Tiger". Yes, the code is "Tiger".', ("Tiger", OK)),
+    ('Either "Tiger" or "Lion".', AMBIGUOUS),
+    ('I guess the code is "Tiger". No, the code is "Lion".', AMBIGUOUS),
+    ('I guess the code is "Tiger" or "Lion".', AMBIGUOUS),
+    ('I guess the code is "...".', UNREADABLE),
+    ('I guess the code is "".', UNREADABLE),
+    ("I have no idea.", UNREADABLE),
+    ("", UNREADABLE),
+    (OUTAGE.format(SPEAKER), (None, ParseStatus.OUTAGE)),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), GUESSES)
+def test_word_that_a_guess_states(text: str, expected: tuple[str | None, ParseStatus]) -> None:
+    assert prose.stated_guess(text) == expected
+
+
+AMOUNTS = [
+    ("I contribute 20.", 20),
+    ("As Player 1, I contribute 20", 20),
+    ("In round 3, I contribute 10 points.", 10),
+    ("I contribute 5.5 points.", 5.5),
+    ("I contribute 0", 0),
+    ("I contribute $8.", 8),
+    ("I contribute **8** points.", 8),
+    ("I CONTRIBUTE 8", 8),
+    ("I contribute 8.<eos>", 8),
+    ("Contribute 8.", 8),
+    ("I will contribute 8 points to the communal pool.", 8),
+    ("My contribution is 8 points.", 8),
+    ("I contribute 9 out of my remaining 40 points.", 9),
+    ("I'll put in 8 points and keep the rest.", 8),
+    ("8", 8),
+    ("I contribute\n8", 8),
+    ("I keep 60 of my 100 points.", None),
+    ("I contribute nothing.", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), AMOUNTS)
+def test_amount_that_a_text_states(text: str, expected: float | None) -> None:
+    assert prose.stated_amount(text) == expected
+
+
+SHARES = [
+    ("40", (0.4, OK)),
+    ("33.3", (0.333, OK)),
+    ("40 ", (0.4, OK)),
+    ("40%", (0.4, OK)),
+    ("40 %", (0.4, OK)),
+    ("37,5", (0.375, OK)),
+    ("37,5%", (0.375, OK)),
+    ("5%", (0.05, OK)),
+    ("0", (0.0, OK)),
+    ("100", (1.0, OK)),
+    ("30.0%", (0.3, OK)),
+    ("33.333", (0.33333, OK)),
+    ("45 or 50", AMBIGUOUS),
+    ("45% (previously 40", AMBIGUOUS),
+    ("40%, Airline B: 30%, Airline C: 30", AMBIGUOUS),
+    ("1/3", AMBIGUOUS),
+    ("1,000", AMBIGUOUS),
+    ("12.5.3", AMBIGUOUS),
+    ("100.5", UNREADABLE),
+    ("400", UNREADABLE),
+    ("a third", UNREADABLE),
+    ("", UNREADABLE),
+    (None, UNREADABLE),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SHARES)
+def test_share_of_the_whole(text: str | None, expected: tuple[float | None, ParseStatus]) -> None:
+    share, status = prose.share(text)
+    assert (share if share is None else pytest.approx(share), status) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("Player 1", 1),
+        ("Player 12", 12),
+        ("player 1", None),
+        ("Player 1 ", None),
+        ("Player One", None),
+        ("Moderator", None),
+        ("", None),
+    ],
+)
+def test_number_of_a_player(name: str, number: int | None) -> None:
+    assert prose.player_number(name) == number
+
+
+def test_an_outage_is_told_by_how_it_begins() -> None:
+    assert prose.is_outage(OUTAGE.format("Player 1"))
+    assert not prose.is_outage("I saw <<<<<<END_OF_CONVERSATION>>>>>> yesterday.")
+    assert not prose.is_outage("")
+
+
+# Texts of the very words that the readings look for, so that many come near to one.
+WORDS = st.lists(
+    st.sampled_from(
+        [
+            *("vote", "voting", "for", "Player", "player_", "1", "2", "Two", "my", "own"),
+            *("proposal", "As", "the", "code", "word", "is", '"Tiger"', "'", "\u201c", "\u2019"),
+            *("contribute", "10", "5.5", "1,000", "%", ",", ".", "\n", "because", "<eos>"),
+            *("40", "or", "45", "\u0663", "99999999999"),
+        ]
+    )
+).map(" ".join)
+
+
+@given(st.text() | WORDS)
+def test_any_text_is_read_strictly(text: str) -> None:
+    """What is read is given a value, what is not is given none, and shares are shares."""
+    for value, status in (
+        prose.stated_player(text, SPEAKER),
+        prose.stated_guess(text),
+        prose.share(text),
+    ):
+        assert (value is not None) == (status is OK)
+    share, _ = prose.share(text)
+    assert share is None or 0 <= share <= 1
+    amount = prose.stated_amount(text)
+    assert amount is None or amount >= 0

@@ -1,0 +1,326 @@
+"""What could not be used, and why: the quarantine tells how things are now, not how they were."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from lakes import Lab, nonzero, rows, table
+from rawlogs import by_seat, chameleon, encode, prisoners_dilemma, public_good, undercover
+
+from pipeline.archives import Document
+from pipeline.ingest import ingest
+from pipeline.ingest.decode import RAW_LIMIT, decode, look
+
+BROKEN = b'{"history": ['
+GAME = prisoners_dilemma()
+
+
+def faulty(**changes: Any) -> dict[str, Any]:
+    """A game of which a part is missing."""
+    log = chameleon(**changes)
+    del log["consistency_metric"]
+    return log
+
+
+def refused(lake: Path) -> list[tuple[str, str, bool]]:
+    """Path, place and whether it is a game's part, of each row of the quarantine."""
+    found = table(lake, "quarantine").sort("path", "json_path")
+    return [
+        (row["path"], row["json_path"], row["game_id"] is not None)
+        for row in found.iter_rows(named=True)
+    ]
+
+
+# Whole documents
+
+
+def test_what_a_row_tells(lab: Lab) -> None:
+    data = encode(chameleon() | {"win_flag": "2"})
+    file = lab.write("deep/er.json", data)
+    report = lab.ingest("deep")
+    (row,) = table(lab.lake, "quarantine").iter_rows(named=True)
+    assert f"{row['source']}/{row['path']}" == file.as_posix()
+    assert (row["json_path"], row["game_id"]) == ("$.win_flag", None)
+    assert "type" in row["rule"]
+    assert "int" in row["message"]
+    assert (row["raw"], row["n_bytes"]) == (data, len(data))
+    (seen,) = table(lab.lake, "documents").iter_rows(named=True)
+    assert (row["sha256"], row["message"]) == (seen["sha256"], seen["reason"])
+    assert report.faults.row(0, named=True) == {k: v for k, v in row.items() if k != "raw"}
+
+
+def test_raw_bytes_are_capped(lab: Lab) -> None:
+    data = BROKEN + b" " * 2 * RAW_LIMIT
+    lab.write("a.json", data)
+    lab.ingest()
+    (row,) = table(lab.lake, "quarantine").iter_rows(named=True)
+    assert (row["raw"], row["n_bytes"]) == (data[:RAW_LIMIT], len(data))
+
+
+def test_bytes_that_are_no_text_are_kept_as_they_are(lab: Lab) -> None:
+    data = bytes(range(256))
+    lab.write("a.json", data)
+    lab.ingest()
+    assert table(lab.lake, "quarantine")["raw"].to_list() == [data]
+
+
+def test_a_document_that_cannot_be_read(lab: Lab) -> None:
+    """An archive that is cut short; nothing of it can be hashed."""
+    lab.write("a.json.gz", b"\x1f\x8b\x08\x00")
+    lab.write("b.json", GAME)
+    assert lab.counts() == {"ingested": 1, "quarantined": 1}
+    (row,) = table(lab.lake, "quarantine").iter_rows(named=True)
+    assert (row["sha256"], row["raw"], row["n_bytes"]) == (None, None, None)
+    assert lab.counts() == {"unchanged": 1, "quarantined": 1}
+    assert len(refused(lab.lake)) == 1
+
+
+def test_it_keeps_the_current_state(lab: Lab) -> None:
+    lab.write("a.json", BROKEN)
+    lab.write("b.json", BROKEN)
+    assert lab.counts() == {"quarantined": 2}
+    first = rows(lab.lake)
+    assert refused(lab.lake) == [("a.json", "$", False), ("b.json", "$", False)]
+    # The same again adds no row.
+    assert lab.counts() == {"quarantined": 2}
+    assert rows(lab.lake) == first
+    # What is broken otherwise takes its own row's place, what is mended leaves.
+    lab.write("a.json", b"[")
+    lab.write("b.json", GAME)
+    report = lab.ingest()
+    assert nonzero(report) == {"ingested": 1, "quarantined": 1}
+    (row,) = table(lab.lake, "quarantine").iter_rows(named=True)
+    assert (row["path"], row["raw"], row["ingest_id"]) == ("a.json", b"[", report.ingest_id)
+    # So does what is no log any more.
+    lab.write("a.json", {"topic": "Rivers"})
+    lab.ingest()
+    assert refused(lab.lake) == []
+    # Broken once more, it is refused once more.
+    lab.write("a.json", BROKEN)
+    lab.ingest()
+    assert refused(lab.lake) == [("a.json", "$", False)]
+
+
+def test_an_ingest_does_not_touch_what_it_does_not_see(lab: Lab) -> None:
+    for folder in ("one", "two"):
+        lab.write(f"{folder}/a.json", BROKEN)
+        lab.ingest(folder)
+        lab.write(f"{folder}/a.json", GAME)
+    lab.ingest("one")
+    ((source, path),) = table(lab.lake, "quarantine").select("source", "path").rows()
+    assert f"{source}/{path}" == (lab.root / "two/a.json").as_posix()
+
+
+def test_a_place_is_the_same_from_whichever_folder_it_is_reached(lab: Lab) -> None:
+    """One file, one row: a source is only where the look at it began."""
+    lab.write("deep/a.json", BROKEN)
+    lab.ingest()
+    lab.ingest("deep")
+    assert len(refused(lab.lake)) == 1
+    lab.write("deep/a.json", GAME)
+    lab.ingest("deep")
+    assert refused(lab.lake) == []
+
+
+# Parts
+
+
+def test_a_part_is_refused_and_its_game_stays(lab: Lab) -> None:
+    lab.write("a.json", faulty())
+    report = lab.ingest()
+    assert nonzero(report) == {"ingested": 1}
+    assert report.faults.height == 1
+    (row,) = table(lab.lake, "quarantine").iter_rows(named=True)
+    assert row["json_path"] == "$.consistency_metric"
+    assert [row["game_id"]] == table(lab.lake, "games")["game_id"].to_list()
+    assert row["raw"] == encode(faulty())
+    assert table(lab.lake, "role_identifications").is_empty()
+    assert table(lab.lake, "role_analyses").height == 18
+    assert lab.counts() == {"unchanged": 1}
+    assert len(refused(lab.lake)) == 1
+
+
+def test_several_parts_of_one_game(lab: Lab) -> None:
+    log = undercover()
+    del log["consistency_metric"], log["pgm_metric"], log["player_vote"]
+    lab.write("a.json", log)
+    lab.ingest()
+    before = rows(lab.lake)
+    assert [place for _, place, _ in refused(lab.lake)] == [
+        "$.consistency_metric",
+        "$.pgm_metric",
+        "$.player_vote",
+    ]
+    lab.ingest()
+    assert rows(lab.lake) == before
+
+
+def test_a_mended_part_leaves(lab: Lab) -> None:
+    lab.write("a.json", faulty())
+    lab.ingest()
+    lab.write("a.json", chameleon())
+    assert lab.counts() == {"replacing": 1}
+    assert refused(lab.lake) == []
+    assert table(lab.lake, "role_identifications").height == 9
+
+
+def test_a_copy_does_not_repeat_the_faults_of_its_game(lab: Lab) -> None:
+    lab.write("a.json", faulty())
+    lab.write("b.json", faulty())
+    assert lab.counts() == {"ingested": 1, "duplicate": 1}
+    lab.write("c.json", faulty())
+    assert lab.counts() == {"unchanged": 2, "duplicate": 1}
+    assert refused(lab.lake) == [("a.json", "$.consistency_metric", True)]
+    # As long as some place holds the game, its fault stays with it.
+    for name in "ab":
+        lab.write(f"{name}.json", chameleon(flag=3))
+    assert lab.counts() == {"replacing": 1, "duplicate": 1, "unchanged": 1}
+    assert [is_part for _, _, is_part in refused(lab.lake)] == [True]
+    lab.write("c.json", chameleon(flag=3))
+    report = lab.ingest()
+    assert report.n_superseded == 1
+    assert refused(lab.lake) == []
+
+
+def test_a_broken_replacement_of_a_game_with_a_faulty_part(lab: Lab) -> None:
+    """The old game stays, and so does what is to be told of it."""
+    lab.write("a.json", faulty())
+    lab.ingest()
+    lab.write("a.json", BROKEN)
+    assert lab.counts() == {"quarantined": 1}
+    assert refused(lab.lake) == [
+        ("a.json", "$", False),
+        ("a.json", "$.consistency_metric", True),
+    ]
+    lab.write("a.json", faulty())
+    assert lab.counts() == {"unchanged": 1}
+    assert refused(lab.lake) == [("a.json", "$.consistency_metric", True)]
+
+
+# Contracts
+
+
+def test_a_game_whose_rows_break_a_contract_is_refused_alone(lab: Lab) -> None:
+    """An amount that no number can hold; its neighbours, and its copy, fare as they should."""
+    beyond = by_seat(f"I contribute {'9' * 400}.", "I contribute 2", "I contribute 3")
+    lab.write("a.json", public_good())
+    lab.write("b.json", public_good([beyond]))
+    lab.write("c.json", public_good([beyond]))
+    assert lab.counts() == {"ingested": 1, "quarantined": 2}
+    found = table(lab.lake, "quarantine").sort("path")
+    assert found["path"].to_list() == ["b.json", "c.json"]
+    assert found["game_id"].is_null().all()
+    assert found["rule"].str.contains("contributions").all()
+    assert found["raw"].to_list() == [encode(public_good([beyond]))] * 2
+    assert lab.counts() == {"unchanged": 1, "quarantined": 2}
+    assert table(lab.lake, "quarantine").height == 2
+
+
+def test_every_batch_knows_what_others_decoded(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However documents are dealt out into batches, the lake is the same."""
+    monkeypatch.setattr("pipeline.ingest.BATCH_DOCUMENTS", 2)
+    for n in range(3):
+        lab.write(f"{n}/a.json", faulty())
+        lab.write(f"{n}/b.json", GAME)
+        lab.write(f"{n}/c.json", BROKEN)
+    report = lab.ingest()
+    assert nonzero(report) == {"ingested": 2, "duplicate": 4, "quarantined": 3}
+    assert report.games.rows() == [("chameleon", 1), ("prisoners_dilemma", 1)]
+    assert [place for _, place, _ in refused(lab.lake)].count("$.consistency_metric") == 1
+    assert table(lab.lake, "games").height == 2
+
+
+# Nothing in an ingest makes it fail but the lake
+
+
+@pytest.mark.parametrize("name", ["Player 0", "Player 01"])
+def test_an_odd_document_does_not_stop_the_others(lab: Lab, name: str) -> None:
+    lab.write("a.json", GAME)
+    lab.write("b.json", GAME | {"test_player_name": name})
+    lab.write("c.json", public_good())
+    counts = lab.counts()
+    assert counts["ingested"] >= 2
+    assert sum(counts.values()) == 3
+
+
+def test_odd_names_and_words(lab: Lab) -> None:
+    """Everything but a lone half of a character can be held."""
+    odd = "caf\u00e9 'x' \"y\" \\ \x00 \x7f \U0001f98e \u202e"
+    lab.write("a 'b' \u00e9.json", prisoners_dilemma([by_seat(odd, odd, odd)], model=odd))
+    assert lab.counts() == {"ingested": 1}
+    assert set(table(lab.lake, "decisions")["text"]) == {odd}
+    assert table(lab.lake, "results")["model"].to_list() == [odd]
+    lab.write("half.json", encode(prisoners_dilemma(model="\ud83e")))
+    assert sum(lab.counts("half.json").values()) == 1
+
+
+# Rehearsals
+
+
+def test_a_rehearsal_tells_what_an_ingest_would_do(lab: Lab, tmp_path: Path) -> None:
+    """All of its report, but for the ingest's number, which it has none of."""
+    lab.write("a.json", GAME)
+    lab.write("b.json", faulty())
+    lab.write("c.json", BROKEN)
+    lab.write("d.json", public_good())
+    lab.ingest()
+    lab.write("c.json", undercover())  # mended
+    lab.write("d.json", public_good(multiplier=3))  # replaced
+    lab.write("e.json", GAME)  # copied
+    lab.write("f.json", faulty(flag=0))  # new, with a faulty part
+    lab.write("g.json", b"[")  # broken
+    lab.write("h.txt", b"")  # no log
+    before = {file: file.stat().st_mtime_ns for file in lab.lake.rglob("*")}
+    rehearsed = ingest(lab.root, lab.lake, dry_run=True)
+    assert {file: file.stat().st_mtime_ns for file in lab.lake.rglob("*")} == before
+    report = lab.ingest()
+    assert nonzero(report) == {
+        "ingested": 2,
+        "replacing": 1,
+        "unchanged": 2,
+        "duplicate": 1,
+        "quarantined": 1,
+        "ignored": 1,
+    }
+    assert rehearsed.ingest_id is None
+    assert rehearsed.statuses == report.statuses
+    assert rehearsed.games.equals(report.games)
+    assert (rehearsed.n_superseded, rehearsed.n_bytes) == (1, report.n_bytes)
+    told, done = (
+        r.faults.select(pl.exclude("ingest_id")).sort("path", "json_path")
+        for r in (rehearsed, report)
+    )
+    assert told.equals(done)
+
+
+def test_a_rehearsal_makes_no_lake(lab: Lab, tmp_path: Path) -> None:
+    lab.write("a.json", GAME)
+    lab.write("b.json", faulty())
+    nowhere = tmp_path / "nowhere"
+    report = ingest(lab.root, nowhere, dry_run=True)
+    assert nonzero(report) == {"ingested": 2}
+    assert report.games.rows() == [("chameleon", 1), ("prisoners_dilemma", 1)]
+    assert report.faults.height == 1
+    assert not nowhere.exists()
+
+
+def test_progress_tells_of_every_document_and_byte(lab: Lab) -> None:
+    for name in "abc":
+        lab.write(f"{name}.json", GAME)
+    lab.write("d.txt", b"12345")
+    told: list[tuple[int, int]] = []
+    ingest(
+        lab.root, lab.lake, on_progress=lambda documents, n_bytes: told.append((documents, n_bytes))
+    )
+    assert sum(n for n, _ in told) == 4
+    assert sum(n for _, n in told) == sum(file.stat().st_size for file in lab.root.iterdir())
+
+
+def test_decoding_needs_no_lake() -> None:
+    """What is unknown to the lake is decoded without it, so that workers can."""
+    documents = [Document("/logs", "3.json", encode(GAME))]
+    seen = [look(documents[0])]
+    batch = decode(documents, seen, None, set())
+    assert (seen[0].found, seen[0].game_index) == ("game", 3)
+    assert batch.tables["decisions"].height == 3

@@ -1,0 +1,55 @@
+"""Folders of a few logs, and a lake with a history: copies, replacements and refusals."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lakes import check
+from rawlogs import chameleon, chatarena, encode, prisoners_dilemma, public_good, write_logs
+
+from pipeline.ingest import ingest
+from pipeline.lake import create_lake
+
+
+@pytest.fixture(scope="session")
+def empty_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake without an ingest, to be copied and not to be written."""
+    return create_lake(tmp_path_factory.mktemp("empty") / "lake").path
+
+
+@pytest.fixture(scope="session")
+def used_lake(tmp_path_factory: pytest.TempPathFactory, empty_lake: Path) -> Path:
+    """A lake of many ingests, to be copied or read and not to be written."""
+    top = tmp_path_factory.mktemp("used")
+    lake = top / "lake"
+    shutil.copytree(empty_lake, lake)
+    logs = write_logs(top / "logs", "first")
+    faulty = chameleon(model="faulty", flag=0)
+    del faulty["pgm_metric"]
+    (logs / "faulty.json").write_bytes(encode(faulty))
+    ingest(logs, lake)
+    (logs / "3.json").write_bytes(encode(prisoners_dilemma(model="second")))
+    (logs / "copy.json").write_bytes(encode(faulty))
+    (logs / "torn.json").write_bytes(b"{")
+    ingest(logs, lake)
+    (logs / "talk.json").write_bytes(encode(chatarena(ending="right")))
+    (logs / "4.json").write_bytes(encode(public_good(model='Zo\u00eb\'s "7B" chat')))
+    ingest(logs, lake, model="talker")
+    check(lake)
+    return lake
+
+
+@pytest.fixture
+def lake(tmp_path: Path, used_lake: Path) -> Iterator[Path]:
+    """A copy of the used lake, to be written; checked in the end."""
+    copy = tmp_path / "lake"
+    shutil.copytree(used_lake, copy)
+    yield copy
+    check(copy)
+
+
+@pytest.fixture
+def more(tmp_path: Path) -> Path:
+    """Logs that the used lake does not hold."""
+    return write_logs(tmp_path / "more", "third")

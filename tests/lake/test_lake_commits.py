@@ -1,0 +1,467 @@
+"""An ingest is seen in all tables or in none: by readers, after a crash, beside another ingest."""
+
+import json
+import multiprocessing
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lakes import check, latest_version, nonzero, parquet_files, rows, statuses, table
+from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
+
+from pipeline.errors import LakeError, SourceError, UsageError
+from pipeline.events.contracts import TABLES, VERSION, polars_schema
+from pipeline.ingest import decode, ingest
+from pipeline.lake import create_lake, is_lake, open_lake
+from pipeline.lake.transaction import Transaction
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Barrier
+
+ALL = {"but_for": ()}
+N_GAMES = 7  # of the used lake
+
+
+class Crash(BaseException):
+    """What no code of ours catches, as little as a kill."""
+
+
+# Readers
+
+
+def test_a_reader_keeps_the_state_that_it_opened(lake: Path, more: Path) -> None:
+    """Even if it has not read a row of it before something else is committed."""
+    before = rows(lake, **ALL)
+    reader = open_lake(lake)
+    ingest(more, lake)
+    seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
+    assert seen == before
+    assert reader.ingest_id == 3
+    assert open_lake(lake).ingest_id == 4
+
+
+def test_a_reader_sees_one_state_for_the_whole_of_its_work(lake: Path, more: Path) -> None:
+    """From its first look on: its other tables, and rows that it has yet to collect."""
+    before = rows(lake, **ALL)
+    reader = open_lake(lake)
+    assert reader.table("games").collect().height == N_GAMES
+    waiting = reader.table("messages")
+    ingest(more, lake)
+    shutil.rmtree(more)
+    seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
+    assert seen == before
+    assert sorted(map(repr, waiting.collect().rows())) == before["messages"]
+
+
+def test_a_reader_survives_replacements(lake: Path, used_lake: Path) -> None:
+    """Files that were replaced stay for those who read them."""
+    reader = open_lake(lake)
+    before = reader.table("decisions").collect()
+    logs = used_lake.parent / "logs"
+    copy = lake.parent / "logs"
+    shutil.copytree(logs, copy)
+    ingest(copy, lake, model="talker")
+    (copy / "3.json").write_bytes(encode(prisoners_dilemma(model="fourth")))
+    assert ingest(copy, lake, model="talker").statuses["replacing"] == 1
+    assert reader.table("decisions").collect().equals(before)
+
+
+def test_an_empty_lake_reads_as_the_contracts_have_it(empty_lake: Path) -> None:
+    lake = open_lake(empty_lake)
+    assert (lake.ingest_id, lake.last_ingest) == (0, None)
+    for name in TABLES:
+        assert dict(lake.table(name).collect_schema()) == polars_schema(name)
+        assert lake.table(name).collect().is_empty()
+
+
+# Crashes
+
+
+def crash_after(monkeypatch: pytest.MonkeyPatch, n_tables: int) -> None:
+    """Makes the commit after so many tables' commits crash."""
+    done = []
+    commit = Transaction._commit
+
+    def crashing(self: Transaction, name: str) -> int:
+        if len(done) == n_tables:
+            raise Crash
+        done.append(name)
+        return commit(self, name)
+
+    monkeypatch.setattr(Transaction, "_commit", crashing)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    used_lake: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, list[str]]]:
+    """Logs, and what the used lake holds once it has taken them in without trouble."""
+    top = tmp_path_factory.mktemp("undisturbed")
+    logs = write_logs(top / "logs", "third")
+    (logs / "talk.json").write_bytes(encode(chatarena()))
+    # One that the lake holds under another name, and one that takes that name's place.
+    shutil.copy(used_lake.parent / "logs" / "3.json", logs / "moved.json")
+    shutil.copytree(used_lake, top / "lake")
+    ingest(logs, top / "lake", model="talker")
+    return logs, rows(top / "lake", but_for=["ingests"])
+
+
+@pytest.mark.parametrize("n_tables", [0, 1, 7, 13, 14])
+def test_a_crash_between_commits_is_as_if_nothing_was(
+    lake: Path,
+    undisturbed: tuple[Path, dict[str, list[str]]],
+    monkeypatch: pytest.MonkeyPatch,
+    n_tables: int,
+) -> None:
+    """The old state stays the visible one, and the next ingest begins from there.
+
+    14 tables are committed, then the row of `ingests` that makes them count.
+    """
+    logs, expected = undisturbed
+    before = rows(lake, **ALL)
+    with monkeypatch.context() as patch:
+        crash_after(patch, n_tables)
+        with pytest.raises(Crash):
+            ingest(logs, lake, model="talker")
+    assert rows(lake, **ALL) == before
+    assert rows(lake, but_for=["ingests"]) != expected
+    report = ingest(logs, lake, model="talker")
+    assert report.ingest_id == 4
+    assert rows(lake, but_for=["ingests"]) == expected
+
+
+def test_a_crash_after_the_last_commit_has_happened(
+    lake: Path, undisturbed: tuple[Path, dict[str, list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it is visible it stays, files and all."""
+    logs, expected = undisturbed
+    commit = Transaction.commit
+
+    def crashing(self: Transaction, row: dict[str, object]) -> None:
+        commit(self, row)
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "commit", crashing)
+        with pytest.raises(Crash):
+            ingest(logs, lake, model="talker")
+    assert rows(lake, but_for=["ingests"]) == expected
+    assert nonzero(ingest(logs, lake, model="talker"))["unchanged"] == 7
+
+
+def test_two_crashes_in_a_row_and_another_source(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch, used_lake: Path
+) -> None:
+    expected = lake.parent / "expected"
+    shutil.copytree(used_lake, expected)
+    ingest(more, expected)
+    other = lake.parent / "other"
+    other.mkdir()
+    (other / "a.json").write_bytes(encode(prisoners_dilemma(model="never")))
+    for n_tables in (5, 9):
+        with monkeypatch.context() as patch:
+            crash_after(patch, n_tables)
+            with pytest.raises(Crash):
+                ingest(other, lake)
+    ingest(more, lake)
+    assert rows(lake, but_for=["ingests"]) == rows(expected, but_for=["ingests"])
+    assert "never" not in set(table(lake, "results")["model"])
+
+
+def during(n_documents: int, act: Callable[[], object]) -> Callable[[int, int], None]:
+    """A watcher of progress that acts once, when so many documents were read."""
+    seen = [0]
+
+    def watch(documents: int, n_bytes: int) -> None:
+        seen[0] += documents
+        if documents and seen[0] == n_documents:
+            act()
+
+    return watch
+
+
+@pytest.mark.parametrize("error", [Crash, KeyboardInterrupt, ValueError])
+def test_what_goes_wrong_in_reading_leaves_no_file(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    """Not in the lake's folders, not in its tables; two batches are in files by then."""
+    before, lying = rows(lake, **ALL), parquet_files(lake)
+
+    def fail() -> None:
+        assert parquet_files(lake) > lying
+        raise error
+
+    monkeypatch.setattr("pipeline.ingest.BATCH_DOCUMENTS", 2)
+    with pytest.raises(error):
+        ingest(more, lake, on_progress=during(5, fail))
+    assert parquet_files(lake) == lying
+    assert rows(lake, **ALL) == before
+
+
+def test_what_goes_wrong_in_decoding_leaves_no_file(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second batch fails, when the first is in files already."""
+    before, lying = rows(lake, **ALL), parquet_files(lake)
+    calls = []
+
+    def failing(*args: Any) -> Any:
+        calls.append(args)
+        if len(calls) == 2:
+            assert parquet_files(lake) > lying
+            raise Crash
+        return decode(*args)
+
+    monkeypatch.setattr("pipeline.ingest.BATCH_DOCUMENTS", 3)
+    monkeypatch.setattr("pipeline.ingest.decode", failing)
+    with pytest.raises(Crash):
+        ingest(more, lake)
+    assert parquet_files(lake) == lying
+    assert rows(lake, **ALL) == before
+
+
+# Files
+
+
+def test_the_split_into_files_changes_nothing(
+    tmp_path: Path, empty_lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document a batch and a batch a file, or all in one: the same rows, then and later."""
+    whole, split = tmp_path / "whole", tmp_path / "split"
+    for lake in (whole, split):
+        shutil.copytree(empty_lake, lake)
+    for model in ("third", "fourth"):
+        for file in sorted(more.iterdir())[:2]:
+            file.write_bytes(file.read_bytes().replace(b"third", model.encode()))
+        ingest(more, whole)
+        with monkeypatch.context() as patch:
+            patch.setattr("pipeline.ingest.BATCH_DOCUMENTS", 1)
+            patch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
+            ingest(more, split)
+        provenance = {"without": ["source"], "but_for": ["ingests"]}
+        assert rows(whole, **provenance) == rows(split, **provenance)
+    assert len(open_lake(split).files("players")) == 5
+    assert set(table(split, "results")["model"]) == {"third", "fourth"}
+    check(split)
+
+
+# Beside another ingest
+
+
+def test_an_ingest_that_another_overtakes(lake: Path, more: Path) -> None:
+    """Both land; what the other brought first is a copy here."""
+    copy = lake.parent / "copy"
+    shutil.copytree(more, copy)
+    report = ingest(more, lake, on_progress=during(3, lambda: ingest(copy, lake)))
+    assert report.ingest_id == 5
+    assert nonzero(report) == {"duplicate": 5, "quarantined": 1, "ignored": 1}
+    assert report.games.is_empty()
+    assert table(lake, "games").height == N_GAMES + 5
+    assert set(statuses(lake, 4).values()) == {"ingested", "quarantined", "ignored"}
+
+
+def test_an_ingest_overtaken_by_an_ingest_of_the_same(lake: Path, more: Path) -> None:
+    report = ingest(more, lake, on_progress=during(3, lambda: ingest(more, lake)))
+    assert nonzero(report) == {"unchanged": 5, "quarantined": 1, "ignored": 1}
+    assert table(lake, "games").height == N_GAMES + 5
+    assert table(lake, "quarantine").height == 3
+
+
+def test_an_ingest_whose_known_game_another_takes_out(lake: Path, more: Path) -> None:
+    """It did not decode that game, since the lake had it; it says so and changes nothing."""
+    ingest(more, lake)
+    file = more / "3.json"
+    original = file.read_bytes()
+
+    def replace() -> None:
+        file.write_bytes(encode(prisoners_dilemma(model="meanwhile")))
+        ingest(more, lake)
+
+    with pytest.raises(LakeError, match="again") as caught:
+        ingest(more, lake, on_progress=during(7, replace))
+    assert "3.json" in str(caught.value)
+    assert open_lake(lake).ingest_id == 5
+    lying = parquet_files(lake)
+    assert "meanwhile" in set(table(lake, "results")["model"])
+    file.write_bytes(original)
+    assert ingest(more, lake).statuses["replacing"] == 1
+    assert parquet_files(lake) > lying
+
+
+def _ingest_at_once(source: Path, lake: Path, start: "Barrier") -> None:
+    start.wait(timeout=60)
+    ingest(source, lake)
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["a lake that is there", "a new lake"])
+def test_two_processes_at_once_both_land(tmp_path: Path, used_lake: Path, is_new: bool) -> None:
+    lake = tmp_path / "lake"
+    if not is_new:
+        shutil.copytree(used_lake, lake)
+    sources = [write_logs(tmp_path / name, name) for name in ("left", "right")]
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(2)
+    workers = [
+        context.Process(target=_ingest_at_once, args=(source, lake, start)) for source in sources
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=60)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    check(lake)
+    assert set(table(lake, "results")["model"]) >= {"left", "right"}
+    assert table(lake, "games").height == (10 if is_new else N_GAMES + 10)
+    assert open_lake(lake).ingest_id == (2 if is_new else 5)
+
+
+def _die_in_commit(source: Path, lake: Path) -> None:
+    commit = Transaction._commit
+
+    def dying(self: Transaction, name: str) -> int:
+        if name == "players":
+            os._exit(9)
+        return commit(self, name)
+
+    Transaction._commit = dying  # type: ignore[method-assign]
+    ingest(source, lake)
+
+
+def test_a_process_that_dies_in_its_commit_locks_nobody_out(lake: Path, more: Path) -> None:
+    before = rows(lake, **ALL)
+    worker = multiprocessing.get_context("spawn").Process(target=_die_in_commit, args=(more, lake))
+    worker.start()
+    worker.join(timeout=60)
+    assert worker.exitcode == 9
+    assert rows(lake, **ALL) == before
+    versions = open_lake(lake).versions
+    assert latest_version(lake, "games") > versions["games"]
+    assert ingest(more, lake).statuses["ingested"] == 5
+
+
+# What is no lake
+
+
+def is_one_line(error: BaseException) -> bool:
+    return "\n" not in str(error) and bool(str(error))
+
+
+def test_where_there_is_nothing(tmp_path: Path) -> None:
+    assert not is_lake(tmp_path / "nothing")
+    with pytest.raises(LakeError, match="no such lake") as caught:
+        open_lake(tmp_path / "nothing")
+    assert is_one_line(caught.value)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_folder_of_something_else(tmp_path: Path, more: Path) -> None:
+    before = sorted(more.iterdir())
+    for act in (lambda: open_lake(more), lambda: create_lake(more), lambda: ingest(more, more)):
+        with pytest.raises(LakeError, match="not a lake") as caught:
+            act()
+        assert is_one_line(caught.value)
+    assert sorted(more.iterdir()) == before
+
+
+@pytest.mark.parametrize("source", ["no such path", "empty", "*.json"])
+def test_a_source_of_nothing_makes_no_lake(tmp_path: Path, source: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError) as caught:
+        ingest(tmp_path / source, tmp_path / "lake")
+    assert is_one_line(caught.value)
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_file(tmp_path: Path, more: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a lake")
+    for act in (lambda: open_lake(file), lambda: ingest(more, file)):
+        with pytest.raises(LakeError) as caught:
+            act()
+        assert is_one_line(caught.value)
+    assert file.read_text() == "not a lake"
+
+
+def test_an_empty_folder_becomes_a_lake(tmp_path: Path, more: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    with pytest.raises(LakeError, match="not a lake"):
+        open_lake(tmp_path / "lake")
+    assert ingest(more, tmp_path / "lake").statuses["ingested"] == 5
+    check(tmp_path / "lake")
+
+
+def test_a_lake_half_made_is_made_whole(tmp_path: Path, empty_lake: Path, more: Path) -> None:
+    """Its last table is the one by which it is known, so a crash before that leaves none."""
+    half = tmp_path / "half"
+    shutil.copytree(empty_lake, half)
+    for name in ("ingests", "votes"):
+        shutil.rmtree(half / name)
+    assert not is_lake(half)
+    ingest(more, half)
+    check(half)
+
+
+@pytest.fixture
+def later(tmp_path: Path, used_lake: Path) -> Path:
+    """A lake that another version of the contracts wrote."""
+    lake = tmp_path / "later"
+    shutil.copytree(used_lake, lake)
+    for name in TABLES:
+        log = lake / name / "_delta_log" / "00000000000000000000.json"
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        for line in lines:
+            if "metaData" in line:
+                line["metaData"]["configuration"]["magic.contractVersion"] = str(VERSION + 1)
+        log.write_text("\n".join(map(json.dumps, lines)))
+    return lake
+
+
+def test_a_lake_of_another_version_of_the_contracts(later: Path, more: Path) -> None:
+    before = {file: file.stat().st_mtime_ns for file in later.rglob("*")}
+    for act in (lambda: open_lake(later), lambda: ingest(more, later)):
+        with pytest.raises(LakeError) as caught:
+            act()
+        assert f"version {VERSION + 1}" in str(caught.value)
+        assert f"reads {VERSION}" in str(caught.value)
+        assert is_one_line(caught.value)
+    assert {file: file.stat().st_mtime_ns for file in later.rglob("*")} == before
+
+
+@pytest.mark.parametrize("name", ["games", "documents"])
+def test_a_lake_that_lacks_a_table(tmp_path: Path, used_lake: Path, more: Path, name: str) -> None:
+    lake = tmp_path / "damaged"
+    shutil.copytree(used_lake, lake)
+    shutil.rmtree(lake / name)
+    with pytest.raises(LakeError) as caught:
+        open_lake(lake).table(name)
+    assert name in str(caught.value)
+    with pytest.raises(LakeError):
+        ingest(more, lake)
+
+
+def test_a_table_that_is_none(lake: Path) -> None:
+    with pytest.raises(UsageError, match="games"):
+        open_lake(lake).table("game")
+
+
+def test_a_lake_may_be_moved(lake: Path, more: Path) -> None:
+    """Nothing in it names the place where it is."""
+    before = rows(lake, **ALL)
+    moved = lake.parent / "elsewhere"
+    shutil.copytree(lake, moved)
+    assert rows(moved, **ALL) == before
+    ingest(more, moved)
+    check(moved)
+
+
+def test_a_lake_within_its_own_source(tmp_path: Path, more: Path) -> None:
+    """As `magic ingest .` has it: the lake's files are no logs, and no lake's log is one."""
+    lake = more / "lake"
+    ingest(more, lake)
+    report = ingest(more, lake)
+    assert report.statuses["unchanged"] == 5
+    assert report.statuses["quarantined"] == 1
+    check(lake)

@@ -1,0 +1,134 @@
+"""Acceptance A7: on a lake at rest, other tools read the same rows as we do."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from lakes import latest_version, tables
+
+from pipeline.events.contracts import TABLES, VERSION, row_meaning
+from pipeline.lake import open_lake
+from pipeline.lake.schema import arrow_schema
+
+
+def files(folder: Path) -> list[str]:
+    """The Parquet files that Delta lists; others, replaced ones, may lie beside them."""
+    return DeltaTable(folder).file_uris()
+
+
+def by_duckdb(source: str, relation: object = None) -> pl.DataFrame:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        if relation is not None:
+            connection.register("given", relation)
+        return pl.DataFrame(connection.sql(f"FROM {source}").to_arrow_table())
+
+
+def duckdb_parquet(folder: Path) -> pl.DataFrame:
+    listed = ", ".join(f"'{file}'" for file in files(folder))
+    return by_duckdb(f"read_parquet([{listed}])")
+
+
+READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
+    "polars, Delta": lambda folder: pl.read_delta(str(folder)),
+    "polars, lazily, Delta": lambda folder: pl.scan_delta(str(folder)).collect(),
+    "polars, Parquet": lambda folder: pl.read_parquet(files(folder)),
+    "duckdb, Delta": lambda folder: by_duckdb("given", DeltaTable(folder).to_pyarrow_dataset()),
+    "duckdb, Parquet": duckdb_parquet,
+    "pyarrow, Delta": lambda folder: pl.DataFrame(DeltaTable(folder).to_pyarrow_table()),
+    "pyarrow, Parquet": lambda folder: pl.DataFrame(
+        pa.concat_tables(pq.read_table(file) for file in files(folder))
+    ),
+    "pyarrow, dataset": lambda folder: pl.DataFrame(ds.dataset(files(folder)).to_table()),
+}
+
+
+@pytest.fixture(scope="module")
+def ours(used_lake: Path) -> dict[str, pl.DataFrame]:
+    return tables(used_lake)
+
+
+def canonical(rows: pl.DataFrame) -> list[str]:
+    return sorted(map(repr, rows.rows()))
+
+
+def test_the_lake_has_rows_in_every_table(ours: dict[str, pl.DataFrame]) -> None:
+    assert [table for table, rows in ours.items() if rows.is_empty()] == []
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_table_reads_the_same_elsewhere(
+    used_lake: Path, ours: dict[str, pl.DataFrame], reader: str
+) -> None:
+    for table in TABLES:
+        theirs = READERS[reader](used_lake / table)
+        assert theirs.columns == ours[table].columns, table
+        assert theirs.schema == ours[table].schema, table
+        assert canonical(theirs) == canonical(ours[table]), table
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_replaced_files_lie_beside_those_of_the_table(used_lake: Path, table: str) -> None:
+    """A bare glob finds them too, which the documentation warns of."""
+    lying = {str(file) for file in (used_lake / table).glob("*.parquet")}
+    assert set(open_lake(used_lake).files(table)) <= lying
+    assert {Path(file).name for file in files(used_lake / table)} == {
+        Path(file).name for file in open_lake(used_lake).files(table)
+    }
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_says_what_it_is(used_lake: Path, table: str) -> None:
+    delta = DeltaTable(used_lake / table)
+    metadata = delta.metadata()
+    assert metadata.name == table
+    assert metadata.description == row_meaning(table)
+    assert metadata.configuration["magic.contractVersion"] == str(VERSION)
+    declared = {field.name: field for field in arrow_schema(table)}
+    assert [field.name for field in delta.schema().fields] == list(declared)
+    for field in delta.schema().fields:
+        assert field.metadata["comment"], (table, field.name)
+        assert field.nullable is declared[field.name].nullable, (table, field.name)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_statistics_of_a_file_are_those_of_its_rows(used_lake: Path, table: str) -> None:
+    """What a reader may skip a file by: ranges that hold, counts that are right."""
+    lake = open_lake(used_lake)
+    told = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
+    assert told["num_records"].sum() == lake.table(table).collect().height
+    for row in told.iter_rows(named=True):
+        rows = pl.read_parquet(used_lake / table / row["path"])
+        assert row["num_records"] == rows.height
+        assert row["size_bytes"] == (used_lake / table / row["path"]).stat().st_size
+        for column in rows.columns:
+            if (n_null := row.get(f"null_count.{column}")) is not None:
+                assert n_null == rows[column].null_count(), column
+            if (low := row.get(f"min.{column}")) is not None:
+                assert low == rows[column].min(), column
+            if (high := row.get(f"max.{column}")) is not None:
+                assert high == rows[column].max(), column
+
+
+def test_delta_skips_files_by_their_statistics(used_lake: Path) -> None:
+    """A question about one game finds that game, whichever files it opens."""
+    games = open_lake(used_lake).table("games").collect()
+    for game_id in games["game_id"]:
+        found = pl.scan_delta(str(used_lake / "messages")).filter(pl.col("game_id") == game_id)
+        (n_messages,) = games.filter(pl.col("game_id") == game_id)["n_messages"]
+        assert found.collect().height == n_messages
+
+
+def test_versions_are_the_latest_at_rest(used_lake: Path) -> None:
+    last = open_lake(used_lake).last_ingest
+    assert last is not None
+    versions = {entry["table"]: entry["version"] for entry in last["versions"]}  # type: ignore[attr-defined]
+    assert set(versions) == set(TABLES) - {"ingests"}
+    assert versions == {table: latest_version(used_lake, table) for table in versions}
+    assert last["ingest_id"] == 3

@@ -1,0 +1,21 @@
+"""Every metric on its hand-worked case: metric × engine × edition."""
+
+from importlib import import_module
+
+import polars as pl
+import pytest
+from event_tables import assert_same, lake_of
+
+from pipeline.metrics import ENGINES, NAMES, metrics
+from pipeline.metrics.request import EDITIONS
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", NAMES)
+def test_case(name, engine, edition, tmp_path):
+    case = import_module(f"cases.{name}")
+    lake = lake_of(tmp_path, case.TABLES)
+    expected = case.EXPECTED.filter(pl.col("edition") == edition)
+    assert expected.height
+    assert_same(metrics(lake, names=[name], engine=engine, edition=edition), expected)

@@ -1,0 +1,167 @@
+"""SQL equals polars: on random tables, in what is declared, and in the views that SQL offers."""
+
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+import polars as pl
+import pytest
+from event_tables import ODD, assert_same, lake_of, stacked
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_tables import event_tables, shuffled
+
+from pipeline.lake import Lake
+from pipeline.metrics import NAMES, metric, metrics
+from pipeline.metrics.compute import rows
+from pipeline.metrics.request import EDITIONS, PAPER, RELEASE, Request
+from pipeline.metrics.sql import sql_metric, views
+from pipeline.sqlfiles import header
+from pipeline.warehouse import connect, query
+
+# All eight metrics are asked of each example, by both engines.
+FEW = settings(
+    max_examples=max(3, settings.default.max_examples // 6),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+GROUPINGS = {
+    PAPER: (
+        (),
+        ("model",),
+        ("model", "game_type"),
+        ("game_type", "setting_id"),
+        ("role",),
+        ("model", "setting_id"),
+        ("competition", "is_finished"),
+        ("game_id",),
+        ("round",),
+        ("seat", "player", "game_type"),
+        ("parse_status",),
+    ),
+    RELEASE: (("model",), ("model", "game_type"), ("game_type", "model")),
+}
+MODELS = st.none() | st.lists(st.sampled_from(["m", ODD, "O'Neil; $by -- all", "stranger"]))
+GAME_TYPES = ("chameleon", "undercover", "cost_sharing", "public_good")
+
+
+@st.composite
+def questions(draw: st.DrawFn, edition: str) -> dict[str, object]:
+    """What `metrics` can be asked in an edition."""
+    by = draw(st.sampled_from(GROUPINGS[edition]))
+    game_types = ("all", *GAME_TYPES) if "game_type" in by else GAME_TYPES
+    return {
+        "edition": edition,
+        "by": by,
+        "models": draw(MODELS),
+        "game_types": draw(st.none() | st.lists(st.sampled_from(game_types))),
+        "num_of_game": draw(st.integers(1, 30)),
+    }
+
+
+def both(tables: dict[str, pl.DataFrame], **question) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The answers of SQL and of polars, whose tables are in another order and in several files."""
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        return (
+            metrics(lake_of(Path(one), tables), engine="duckdb", **question),
+            metrics(lake_of(Path(other), shuffled(tables, 1), 3), engine="polars", **question),
+        )
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@FEW
+@given(data=st.data(), tables=event_tables())
+def test_engines_agree(edition, data, tables):
+    assert_same(*both(tables, **data.draw(questions(edition))))
+
+
+@FEW
+@given(tables=event_tables(), by=st.sampled_from([("kind",), ("game_type", "kind")]))
+def test_engines_agree_by_a_column_of_one_metric(tables, by):
+    assert_same(*both(tables, names=["reasoning"], by=by))
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_declarations_agree(name, edition):
+    of_polars, of_sql = metric(name, edition), sql_metric(name, edition)
+    assert str(of_polars.combine) == of_sql.combine
+    assert of_polars.is_one_ratio is of_sql.is_one_ratio
+    assert [(term.name, term.game_types) for term in of_polars.terms] == [
+        (term, game_types) for term, _, game_types, _ in of_sql.terms
+    ]
+    told = header(f"{'metrics' if edition == PAPER else 'metrics/release'}/{name}")
+    assert told["metric"] == [name]
+    assert told["edition"] == [edition]
+    assert told["range"] == [f"{of_polars.low:.2g}..{of_polars.high:.3g}"]
+
+
+# ---------------------------------------------------------------- the views
+
+EVIDENCE = ("term", "game_id", "model", "seat", "round", "message_index", "parse_status", "hit")
+
+
+def views_of(lake: Lake, *queries: str) -> list[pl.DataFrame]:
+    """The queries' results, over the metrics' views."""
+    with connect(lake, views(NAMES), "\n".join(queries)) as connection:
+        return [query(connection, text) for text in queries]
+
+
+def terms_of(values: pl.DataFrame, name: str, *by: str) -> pl.DataFrame:
+    """The metric's hits and counts by group and term."""
+    told = values.filter(metric=name).select(*by, "terms")
+    return told.explode("terms").unnest("terms").select(*by, "term", "hits", "counted")
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@FEW
+@given(tables=event_tables())
+def test_evidence_is_the_rows_that_were_counted(edition, tables):
+    """The same rows in both engines, and their sums are the hits and counts of the metrics."""
+    request = Request(edition=edition, by=("model",))
+    told = [sql_metric(name, edition).view for name in NAMES]
+    columns = ", ".join(EVIDENCE)
+    with tempfile.TemporaryDirectory() as folder:
+        lake = lake_of(Path(folder), tables)
+        values = metrics(lake, edition=edition, by=request.by)
+        found = views_of(
+            lake, *(f"SELECT {columns} FROM {view}_evidence ORDER BY ALL" for view in told)
+        )
+        for name, evidence in zip(NAMES, found, strict=True):
+            counted = rows(metric(name, edition), lake.table, request).filter("is_counted")
+            polars = counted.select(EVIDENCE).sort(pl.all(), nulls_last=True).collect()
+            assert_same(evidence, polars)
+            expected = terms_of(values, name, "model")
+            sums = evidence.group_by("model", "term").agg(
+                hits=pl.col("hit").sum(), counted=pl.len().cast(pl.Int64)
+            )
+            keys = ["model", "term"]
+            shown = expected.select(keys).join(sums, on=keys, how="left", nulls_equal=True)
+            is_fixed = any(term.fixed_count for term in metric(name, edition).terms)
+            compared = [*keys, "hits", *([] if is_fixed else ["counted"])]
+            assert_same(
+                shown.fill_null(0).select(compared).sort(keys),
+                expected.select(compared).sort(keys),
+            )
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_views_give_the_same_as_metrics(edition, tmp_path):
+    lake = lake_of(
+        tmp_path, stacked({name: import_module(f"cases.{name}").TABLES for name in NAMES})
+    )
+    values = metrics(lake, edition=edition)
+    all_metrics = "metrics" if edition == PAPER else "metrics_release"
+    by = ["model", "game_type"]
+    view, *by_term = views_of(
+        lake,
+        f"SELECT * FROM {all_metrics} ORDER BY ALL",
+        *(
+            f"SELECT model, game_type, term, hits, counted FROM {sql_metric(name, edition).view}"
+            "_by_term ORDER BY ALL"
+            for name in NAMES
+        ),
+    )
+    everything = pl.all()
+    assert_same(view, values.drop("terms").sort(everything, nulls_last=True))
+    for name, found in zip(NAMES, by_term, strict=True):
+        assert_same(found, terms_of(values, name, *by).sort(everything, nulls_last=True))

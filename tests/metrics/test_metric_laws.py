@@ -1,0 +1,153 @@
+"""What holds of every metric on any tables, whatever they say.
+
+In polars; that SQL gives the same, of tables in another order, is tested beside it.
+"""
+
+from math import fsum
+
+import polars as pl
+import pytest
+from event_tables import Frames, assert_same, checked
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_tables import MODELS, event_tables, shuffled
+
+from pipeline.metrics import NAMES, metric, metrics
+from pipeline.metrics.declaration import Combine
+from pipeline.metrics.request import EDITIONS
+
+Tables = dict[str, pl.DataFrame]
+
+EDITION = st.sampled_from(EDITIONS)
+LAW = settings(
+    max_examples=max(5, settings.default.max_examples // 5),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+KEYS = ["metric", "model", "game_type"]
+OVER_FIXED_COUNT = {term.name for term in metric("win_rate", "release").terms if term.fixed_count}
+
+
+def values(tables: Tables, edition: str, **question) -> pl.DataFrame:
+    return metrics(Frames(tables), edition=edition, **question)
+
+
+def terms_of(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(*KEYS, "terms").explode("terms").unnest("terms")
+
+
+@LAW
+@given(tables=event_tables())
+def test_random_tables_satisfy_the_contracts(tables):
+    for name, rows in tables.items():
+        checked(name, rows)
+
+
+@LAW
+@given(tables=event_tables(), edition=EDITION, seed=st.integers(0, 99))
+def test_order_of_rows_changes_nothing(tables, edition, seed):
+    assert_same(values(shuffled(tables, seed), edition), values(tables, edition))
+
+
+@LAW
+@given(
+    tables=event_tables(),
+    edition=EDITION,
+    names=st.permutations(["a model", 'b "2"', "Ç", "d'", "all"]),
+)
+def test_models_names_change_nothing_but_names(tables, edition, names):
+    new = dict(zip(MODELS[:-1], names, strict=False))
+    old = {name: model for model, name in new.items()}
+    renamed = {
+        name: rows.with_columns(pl.col("model").replace(new)) for name, rows in tables.items()
+    }
+    back = values(renamed, edition).with_columns(pl.col("model").replace(old))
+    assert_same(back.sort(KEYS), values(tables, edition).sort(KEYS))
+
+
+@LAW
+@given(tables=event_tables(), edition=EDITION, model=st.sampled_from(MODELS[:-1]))
+def test_a_model_is_measured_on_its_own(tables, edition, model):
+    own = {name: rows.filter(model=model) for name, rows in tables.items()}
+    # What the others said at the same table stays: the release edition compares with it.
+    own |= {name: tables[name] for name in ("proposals", "contributions")}
+    assert_same(values(tables, edition, models=[model]), values(own, edition).filter(model=model))
+
+
+@LAW
+@given(tables=event_tables(), edition=EDITION, data=st.data())
+def test_dropping_rows_never_makes_more_counted(tables, edition, data):
+    dropped = data.draw(st.sampled_from([*tables, "any"]))
+    share, seed = data.draw(st.sampled_from([0.3, 0.8])), data.draw(st.integers(0, 99))
+    fewer = {
+        name: rows.sample(fraction=share, seed=seed) if dropped in (name, "any") else rows
+        for name, rows in tables.items()
+    }
+    after, before = terms_of(values(fewer, edition)), terms_of(values(tables, edition))
+    both = after.join(before, on=[*KEYS, "term"], nulls_equal=True)
+    assert both.height == after.height
+    assert both.filter(pl.col("counted") > pl.col("counted_right")).is_empty()
+
+
+@LAW
+@given(tables=event_tables(by_competition=True), edition=EDITION)
+def test_values_are_in_range_and_follow_from_their_terms(tables, edition):
+    for row in values(tables, edition).iter_rows(named=True):
+        in_range(row)
+        made_of_terms(row)
+
+
+def in_range(row: dict) -> None:
+    declared = metric(row["metric"], row["edition"])
+    has_value = row["value"] is not None
+    assert has_value is (row["reason"] is None)
+    assert not has_value or declared.low <= row["value"] <= declared.high + 1e-12
+    for term in row["terms"]:
+        assert term["hits"] >= 0
+        assert term["hits"] <= term["counted"] or term["term"] in OVER_FIXED_COUNT
+
+
+def made_of_terms(row: dict) -> None:
+    """Asserts that the value, hits and counted are what the terms come to."""
+    declared = metric(row["metric"], row["edition"])
+    terms = row["terms"]
+    hits, counted = fsum(t["hits"] for t in terms), sum(t["counted"] for t in terms)
+    ratios = [t["hits"] / t["counted"] if t["counted"] else None for t in terms]
+    assert [t["value"] for t in terms] == ratios
+    if declared.is_one_ratio:
+        assert (row["hits"], row["counted"]) == (pytest.approx(hits), counted)
+    else:
+        assert (row["hits"], row["counted"]) == (None, None)
+    if (row["reason"] or "").startswith("cannot be told"):
+        assert row["value"] is None
+    else:
+        weights = [t["weight"] for t in terms]
+        expected = combined(declared.combine, weights, ratios, hits, counted)
+        assert row["value"] == (expected if expected is None else pytest.approx(expected))
+
+
+def combined(combine, weights, ratios, hits, counted):
+    """The value that the terms come to, None where there is none."""
+    told = [ratio for ratio in ratios if ratio is not None]
+    is_whole = len(told) == len(ratios)
+    if combine is Combine.SUM:
+        return fsum(w * r for w, r in zip(weights, ratios, strict=True)) if is_whole else None
+    if combine is Combine.MEAN:
+        assert weights == [None if ratio is None else 1 / len(told) for ratio in ratios]
+        return fsum(told) / len(told) if told else None
+    if combine is Combine.POOLED_OVER_ALL and not is_whole:
+        return None
+    return hits / counted if counted else None
+
+
+@LAW
+@given(tables=event_tables(), edition=EDITION)
+def test_every_model_has_a_row_over_all_and_one_for_each_game_type(tables, edition):
+    rows = values(tables, edition)
+    played = tables["results"].select("model", "game_type").unique()
+    for name in NAMES:
+        found = rows.filter(metric=name).select("model", "game_type")
+        kinds = metric(name, edition).game_types
+        has_types = edition == "paper" or len(kinds) == 1
+        of_types = played.filter(pl.col("game_type").is_in(kinds)) if has_types else played.clear()
+        over_all = played.select("model", game_type=pl.lit("all")).unique()
+        assert_same(found.sort(pl.all()), pl.concat([of_types, over_all]).sort(pl.all()))

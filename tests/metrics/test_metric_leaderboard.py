@@ -1,0 +1,36 @@
+"""The leaderboard: the metrics' values over all, a row for each model, ranked by win rate."""
+
+import pytest
+from event_tables import lake_of, table
+
+from pipeline.metrics import ENGINES, NAMES, leaderboard
+
+RESULTS = """
+game | model           | win_credit | is_finished
+1    | m               | 1          |
+2    | m               | 0          |
+3    | Zoë's "7B" chat | 1          |
+4    | loser           | 0          |
+5    | n               | 1/2        |
+6    | unfinished      | -          | no
+7    | -               | 1/2        |
+"""
+RANKED = [
+    (1, """Zoë's "7B" chat""", 1, 1.0),
+    (2, "m", 2, 0.5),
+    (2, "n", 1, 0.5),
+    (2, None, 1, 0.5),
+    (5, "loser", 1, 0.0),
+    (None, "unfinished", 0, None),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
+    lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
+    rows = leaderboard(lake, engine=engine)
+    assert rows.columns == ["rank", "model", "n_games", *NAMES, "reasons"]
+    assert rows.select("rank", "model", "n_games", "win_rate").rows() == RANKED
+    for reasons, win_rate in rows.select("reasons", "win_rate").iter_rows():
+        missing = [reason.partition(":")[0] for reason in reasons]
+        assert missing == [name for name in NAMES if name != "win_rate" or win_rate is None]

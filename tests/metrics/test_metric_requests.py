@@ -1,0 +1,78 @@
+"""What `metrics` refuses to be asked, each with what there is instead."""
+
+import pytest
+from cases.reasoning import TABLES
+from event_tables import Frames, assert_same, lake_of
+
+from pipeline.errors import UsageError
+from pipeline.metrics import ENGINES, NAMES, magic_json, metrics
+
+LAKE = Frames(TABLES)
+RELEASE = {"edition": "release"}
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"names": ["judgment"]}, "no metric `judgment`: there are win_rate, judgement"),
+        ({"names": ["judgement", "__init__"]}, "no metric `__init__`"),
+        ({"edition": "papers"}, "no edition `papers`: there are paper, release"),
+        ({"engine": "spark"}, "no engine `spark`: there are polars, duckdb"),
+        ({"by": ["modle"]}, "no column `modle` to group by: there are .*model, role"),
+        ({"by": ["value"]}, "no column `value`"),
+        ({"by": "modle"}, "no column `modle`"),
+        ({"by": ["model", "model"]}, "named twice: model, model"),
+        ({"by": ["kind"]}, "cannot group win_rate, .* by `kind`: .* no such column; reasoning can"),
+        ({"by": ["opponent"], "names": ["judgement", "win_rate"]}, "cannot group judgement by"),
+        ({"game_types": ["chess"]}, "no game type chess: there are chameleon, .*, all"),
+        ({"game_types": ["all", "go", "chess"]}, "no game type go, chess: there are"),
+        ({"by": ["model"], "game_types": ["all"]}, "`all` is told only where game_type is"),
+        ({"names": []}, "no metric is asked for"),
+        ({"num_of_game": 0}, "at least 1"),
+        (RELEASE | {"num_of_game": -1}, "at least 1"),
+        (RELEASE | {"by": ["role"]}, "group by model and game_type"),
+        (RELEASE | {"by": ["model", "setting_id"]}, "group by model and game_type"),
+        (RELEASE | {"by": ["kind"], "names": ["reasoning"]}, "group by model and game_type"),
+        (RELEASE | {"by": []}, "group by model at least"),
+        (RELEASE | {"by": ["game_type"]}, "group by model at least"),
+    ],
+)
+def test_refused(question, message):
+    with pytest.raises(UsageError, match=f"^[^\n]*{message}"):
+        metrics(LAKE, **question)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_there_is_none_of_is_an_empty_answer(engine, tmp_path):
+    lake = lake_of(tmp_path, TABLES)
+    everything = metrics(lake, names=["reasoning"])
+    for question in ({"models": ["nobody"]}, {"models": []}, {"game_types": []}):
+        found = metrics(lake, names=["reasoning"], engine=engine, **question)
+        assert found.is_empty()
+        assert found.schema == everything.schema
+
+
+def test_an_empty_lake_has_no_rows(tmp_path):
+    for engine in ENGINES:
+        found = metrics(lake_of(tmp_path, {}), names=["win_rate", "rationality"], engine=engine)
+        assert found.is_empty()
+
+
+def test_metrics_come_in_their_order_or_as_asked():
+    assert metrics(LAKE)["metric"].unique(maintain_order=True).to_list() == list(NAMES)
+    asked = ["rationality", "judgement"]
+    assert metrics(LAKE, names=asked)["metric"].unique(maintain_order=True).to_list() == asked
+
+
+def test_filters_choose_among_the_rows():
+    rows = metrics(LAKE)
+    for model in ("m", "solo"):
+        assert_same(metrics(LAKE, models=[model]), rows.filter(model=model))
+    for game_type in ("all", "undercover"):
+        assert_same(metrics(LAKE, game_types=[game_type]), rows.filter(game_type=game_type))
+
+
+def test_magic_json_of_a_model_without_a_game_is_all_null():
+    line = magic_json(metrics(LAKE, edition="release", models=["nobody"]))
+    assert line.startswith('[{"train_split": {"Win Rate": null, "Judgement": null, ')
+    assert line.endswith(', "Rationality": null, "Total": 1000}}]')

@@ -1,0 +1,144 @@
+"""Which part of the package may use which: imports point down one list, and some names stay put."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pipeline
+
+PACKAGE = Path(pipeline.__file__).parent
+
+# From the ground up; each may use those before it. What is in one set knows nothing of the other.
+LAYERS: list[set[str]] = [
+    {"errors", "vocabulary"},
+    {"game", "sqlfiles", "archives", "simulate"},
+    {"formats"},
+    {"events"},
+    {"lake"},
+    {"ingest", "warehouse"},
+    {"metrics"},
+    {"api"},
+    {"cli"},
+]
+RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
+# Beyond the order: who may use of the lower layers only what is named here.
+ONLY = {
+    "formats": {"game", "vocabulary"},
+    "events": {"game", "vocabulary"},
+    "simulate": {"errors"},
+    "archives": {"errors"},
+    "lake": {"errors", "events"},
+}
+# A library, and the only parts that may import it.
+KEEPERS = {
+    "deltalake": {"lake"},
+    "filelock": {"lake"},
+    "dataframely": {"events"},
+    "typer": {"cli"},
+    "rich": {"cli"},
+    "prompt_toolkit": {"cli"},
+    "click": {"cli"},
+}
+WITHOUT_POLARS = {"errors", "vocabulary", "game", "sqlfiles", "archives", "simulate", "formats"}
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(file: Path) -> str:
+    """The dotted name of a module."""
+    path = file.relative_to(PACKAGE.parent).with_suffix("")
+    return ".".join(path.parts).removesuffix(".__init__")
+
+
+NAMES = {name_of(file) for file in MODULES}
+
+
+def imports(file: Path) -> Iterator[tuple[str, bool]]:
+    """Every module that a file imports, and whether it does as soon as it is itself imported."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    later = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _is_for_types(node)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        at_once = node not in later
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, at_once) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are absolute"
+            assert node.module
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield (inner if inner in NAMES else node.module), at_once
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
+
+
+def part_of(module: str) -> str | None:
+    """The part of the package that a module belongs to; None for the package's own face."""
+    return module.split(".")[1] if "." in module else None
+
+
+def test_every_part_has_its_place() -> None:
+    parts = {part for name in NAMES if (part := part_of(name))}
+    assert parts == set(RANK), "a new part belongs into LAYERS"
+
+
+@pytest.mark.parametrize("part", sorted(RANK))
+def test_imports_point_down(part: str) -> None:
+    """Also those in functions and for types. The package's face has the version, for anyone."""
+    for file in MODULES:
+        if part_of(name_of(file)) != part:
+            continue
+        for module, _ in imports(file):
+            if module.split(".")[0] != "pipeline" or module == "pipeline":
+                continue
+            used = part_of(module)
+            assert used is not None
+            if used != part:
+                assert RANK[used] < RANK[part], f"{name_of(file)} imports {module}"
+                assert used in ONLY.get(part, {used}), f"{name_of(file)} imports {module}"
+
+
+def test_libraries_stay_with_their_keepers() -> None:
+    for file in MODULES:
+        part = part_of(name_of(file))
+        for module, _ in imports(file):
+            library = module.split(".")[0]
+            if library in KEEPERS:
+                assert part in KEEPERS[library], f"{name_of(file)} imports {module}"
+            if library in ("polars", "pyarrow", "duckdb"):
+                assert part not in WITHOUT_POLARS, f"{name_of(file)} imports {module}"
+
+
+def test_one_module_opens_duckdb() -> None:
+    openers = {
+        name_of(file)
+        for file in MODULES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "duckdb.connect"
+    }
+    assert openers == {"pipeline.warehouse"}
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    graph = {
+        name_of(file): {module for module, at_once in imports(file) if at_once and module in NAMES}
+        - {"pipeline", name_of(file)}
+        for file in MODULES
+    }
+    # Taking away what imports nothing that is left, all goes unless some go round in a circle.
+    while ready := {name for name, used in graph.items() if not used & graph.keys()}:
+        for name in ready:
+            del graph[name]
+    assert graph == {}
