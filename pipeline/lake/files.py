@@ -37,10 +37,14 @@ def remove_action(name: str) -> RemoveAction:
 
 
 class TableWriter:
-    """Writes one table's rows to new files in its folder, starting another when one is full."""
+    """Writes one table's rows to new files in its folder, starting another when one is full.
 
-    def __init__(self, folder: Path, table: str) -> None:
+    The files' names have the token in them, for `discard`.
+    """
+
+    def __init__(self, folder: Path, table: str, token: str = "") -> None:
         self._folder = folder
+        self._token = token
         self._schema = arrow_schema(table)
         self._file: _OpenFile | None = None
         self.files: list[DataFile] = []
@@ -50,7 +54,7 @@ class TableWriter:
         if rows.is_empty():
             return
         if self._file is None:
-            self._file = _OpenFile(self._folder, self._schema)
+            self._file = _OpenFile(self._folder / _new_name(self._token), self._schema)
         self._file.write(rows)
         if self._file.n_bytes > MAX_FILE_BYTES:
             self.close()
@@ -61,10 +65,17 @@ class TableWriter:
             self.files.append(self._file.close())
             self._file = None
 
+    def abandon(self) -> None:
+        """Deletes what was written."""
+        self.close()
+        for file in self.files:
+            (self._folder / file.name).unlink(missing_ok=True)
+        self.files = []
+
 
 class _OpenFile:
-    def __init__(self, folder: Path, schema: pa.Schema) -> None:
-        self._path = folder / f"part-{uuid.uuid4()}.parquet"
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
         self._writer = pq.ParquetWriter(
@@ -86,6 +97,16 @@ class _OpenFile:
     def close(self) -> DataFile:
         self._writer.close()
         return DataFile(self._path.name, self.n_bytes, _stats(self._footers[0]))
+
+
+def _new_name(token: str) -> str:
+    return f"part-{token}-{uuid.uuid4()}.parquet" if token else f"part-{uuid.uuid4()}.parquet"
+
+
+def discard(folder: Path, token: str) -> None:
+    """Deletes the files in a table's folder that were written with the token."""
+    for path in folder.glob(f"part-{token}-*.parquet"):
+        path.unlink(missing_ok=True)
 
 
 def _stats(footer: pq.FileMetaData) -> str:
