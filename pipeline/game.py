@@ -69,19 +69,19 @@ class Messages(Struct, gc=False):
     def __len__(self) -> int:
         return len(self.content)
 
+    def turns(self) -> dict[Phase, dict[tuple[int, int], int]]:
+        """The index of the message by each seat in each round, by phase."""
+        found: dict[Phase, dict[tuple[int, int], int]] = {phase: {} for phase in Phase}
+        rows = zip(self.phase, self.seat, self.round, strict=True)
+        for index, (phase, seat, round_) in enumerate(rows):
+            if seat and round_:
+                found[phase][seat, round_] = index
+        return found
+
     def last_round(self, phase: Phase) -> int:
         """The highest round of a phase's messages, 0 where there is none."""
         of_phase = zip(self.phase, self.round, strict=True)
         return max((round_ or 0 for found, round_ in of_phase if found is phase), default=0)
-
-    def turns(self, phase: Phase) -> dict[tuple[int, int], int]:
-        """The index of the message by each seat in each round of a phase."""
-        rows = zip(self.phase, self.seat, self.round, strict=True)
-        return {
-            (seat, round_): index
-            for index, (found, seat, round_) in enumerate(rows)
-            if found is phase and seat and round_
-        }
 
     def of_phase(self, phase: Phase) -> list[int]:
         """The indices of the messages that a seat said in a phase, in order."""

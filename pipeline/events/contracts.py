@@ -6,6 +6,8 @@ reader of a lake could notice; it is stored in every table.
 """
 
 from collections.abc import Iterable
+from copy import copy
+from functools import cache
 
 import dataframely as dy
 import polars as pl
@@ -344,6 +346,29 @@ TABLES: dict[str, type[Table]] = {
     "ingests": Ingests,
 }
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
+
+
+# What rows of an event table repeat of their game and their player is checked there.
+_CHECKED_ELSEWHERE = frozenset(OfPlayer.columns())
+GAME_ROW = "game"
+
+
+@cache
+def own_contract(table: str) -> type[dy.Schema]:
+    """The rules for what a table's rows have of their own, `GAME_ROW` being a number for a game.
+
+    Tables with a row a game or a player repeat nothing, and keep their contract.
+    """
+    contract = TABLES[table]
+    if not issubclass(contract, (OfSeat, Messages)):
+        return contract
+    own: dict[str, dy.Column] = {GAME_ROW: dy.Int64(primary_key=True)}
+    for name, column in contract.columns().items():
+        if name not in _CHECKED_ELSEWHERE:
+            # Under its own name a column could hide one of the schema's methods.
+            own[f"own_{name}"] = copied = copy(column)
+            copied.alias = name
+    return type(f"Own{contract.__name__}", (dy.Schema,), own)
 
 
 def row_meaning(table: str) -> str:

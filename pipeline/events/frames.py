@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from pipeline.events import prose
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import GAME_ROW, own_contract, polars_schema
 from pipeline.events.identity import setting_id
 from pipeline.game import (
     Contribution,
@@ -53,15 +53,43 @@ class Placed(Struct, frozen=True, gc=False):
     path: str
 
 
-def frames(batch: Sequence[Placed]) -> dict[str, pl.DataFrame]:
-    """The rows of every event table, as the contracts have them, in the games' order."""
-    tables = _Batch(batch).tables
-    return {
+class Frames(Struct):
+    """The rows of every event table, as the contracts have them.
+
+    `broken` are the games that have a row which breaks its contract, with the rules.
+    """
+
+    tables: dict[str, pl.DataFrame]
+    broken: dict[str, str]
+
+
+def frames(batch: Sequence[Placed]) -> Frames:
+    """The rows of the games, in their order."""
+    tables = {
         table: frame.select(
-            pl.col(name).cast(dtype) for name, dtype in polars_schema(table).items()
+            GAME_ROW, *(pl.col(name).cast(dtype) for name, dtype in polars_schema(table).items())
         )
-        for table, frame in tables.items()
+        for table, frame in _Batch(batch).tables.items()
     }
+    return Frames(
+        {table: frame.drop(GAME_ROW) for table, frame in tables.items()},
+        {batch[game].game_id: rule for game, rule in _broken(tables).items()},
+    )
+
+
+def _broken(tables: dict[str, pl.DataFrame]) -> dict[int, str]:
+    """The games that have a row which breaks its contract, by number, with the rules."""
+    broken: dict[int, str] = {}
+    for table, frame in tables.items():
+        failure = own_contract(table).filter(frame).failure
+        if not len(failure):
+            continue
+        rules = f"the contract of {table}: {', '.join(failure.counts())}"
+        invalid = failure.invalid()
+        key = GAME_ROW if GAME_ROW in invalid.columns else "game_id"
+        of_rows = frame.join(invalid, on=key, how="semi")
+        broken |= dict.fromkeys(of_rows[GAME_ROW], rules)
+    return broken
 
 
 class _Batch:
@@ -76,7 +104,7 @@ class _Batch:
         self._first_player = _firsts(self.tables["games"]["n_players"])
         self._first_message = _firsts(self.tables["games"]["n_messages"])
         self.tables["players"] = self._player_rows()
-        self._seats = self.tables["players"].select("game", "player", "seat", "side")
+        self._seats = self.tables["players"].select(GAME_ROW, "player", "seat", "side")
         self.tables["messages"] = self._message_rows()
         for table, (kind, derive) in _EVENTS.items():
             self.tables[table] = derive(self._event_rows(table, kind), self)
@@ -97,7 +125,7 @@ class _Batch:
     def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
         """The rows with `<name>_seat` and `<name>_side` of the player of their game named there."""
         named = self._seats.rename({"player": name, "seat": f"{name}_seat", "side": f"{name}_side"})
-        return rows.join(named, on=["game", name], how="left", maintain_order="left")
+        return rows.join(named, on=[GAME_ROW, name], how="left", maintain_order="left")
 
     def _player_rows(self) -> pl.DataFrame:
         seats = [game.seats for game in self._games]
@@ -109,7 +137,7 @@ class _Batch:
                 seat=(pl.int_range(1, pl.len() + 1) - self._first_player.gather(game)).cast(
                     pl.Int32
                 ),
-                score_rank=pl.col("final_score").rank("min", descending=True).over("game"),
+                score_rank=pl.col("final_score").rank("min", descending=True).over(GAME_ROW),
             )
             .with_columns(_side(), _competition())
         )
@@ -140,12 +168,12 @@ class _Batch:
 
     def _with_player(self, own: pl.DataFrame) -> pl.DataFrame:
         """The rows with what their game and their player share."""
-        player = self._first_player.gather(own["game"]) + own["seat"].cast(pl.Int64) - 1
+        player = self._first_player.gather(own[GAME_ROW]) + own["seat"].cast(pl.Int64) - 1
         # A row of nobody's, the moderator's or a whole team's, gathers nulls.
         shared = [name for name in _OF_PLAYER if name not in own.columns]
         of_player = self.tables["players"].select(pl.col(shared).gather(player))
         return (
-            own.hstack(self.tables["games"].select(_OF_GAME)[own["game"]])
+            own.hstack(self.tables["games"].select(_OF_GAME)[own[GAME_ROW]])
             .hstack(of_player)
             .with_columns(pl.col("is_tested").fill_null(value=False))
         )
@@ -162,6 +190,7 @@ def _game_rows(batch: Sequence[Placed]) -> pl.DataFrame:
     columns |= {name: list(map(attrgetter(name), batch)) for name in identity}
     as_told = [name for name in polars_schema("games") if name not in columns]
     columns |= {name: list(map(attrgetter(name), games)) for name in as_told}
+    columns[GAME_ROW] = range(len(games))
     return pl.DataFrame(columns, schema_overrides=polars_schema("games"))
 
 
@@ -232,13 +261,13 @@ def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     votes = batch.tables["proposal_votes"]
     author = (
         votes.filter("is_final_round", pl.col("candidate_seat").is_not_null())
-        .group_by("game", "candidate_seat", maintain_order=True)
+        .group_by(GAME_ROW, "candidate_seat", maintain_order=True)
         .len()
         .sort("len", descending=True, maintain_order=True)
-        .unique("game", keep="first", maintain_order=True)
-        .select("game", author="candidate_seat")
+        .unique(GAME_ROW, keep="first", maintain_order=True)
+        .select(GAME_ROW, author="candidate_seat")
     )
-    rows = rows.join(author, on="game", how="left", maintain_order="left")
+    rows = rows.join(author, on=GAME_ROW, how="left", maintain_order="left")
     # A whole team's row has no player to gather these from.
     return rows.with_columns(is_tested=True).with_columns(
         _side(),
@@ -292,7 +321,7 @@ def _firsts(sizes: pl.Series) -> pl.Series:
 
 def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
     """For each member of each group, the group's number, as `game`."""
-    numbers = pl.Series("game", range(len(groups)), dtype=pl.Int64)
+    numbers = pl.Series(GAME_ROW, range(len(groups)), dtype=pl.Int64)
     sizes = pl.Series(list(map(len, groups)), dtype=pl.Int64)
     return numbers.repeat_by(sizes).explode().drop_nulls()
 

@@ -42,6 +42,7 @@ def is_to_moderator(row: Row) -> bool:
 def messages(history: Sequence[Row], seats: dict[str, int], places: Iterable[Place]) -> Messages:
     """The rows as messages; `places` are the phase and the round of each, in order."""
     players = [row.agent_name for row in history]
+    kinds = [row.msg_type for row in history]
     phases, rounds = zip(*places, strict=True) if history else ((), ())
     return Messages(
         player=players,
@@ -49,14 +50,15 @@ def messages(history: Sequence[Row], seats: dict[str, int], places: Iterable[Pla
         round=list(rounds),
         phase=list(phases),
         turn=[row.turn for row in history],
-        visible_to=[_viewers(row) for row in history],
+        visible_to=[
+            # The rows of the benchmark's own questions say "all", though no player is shown them.
+            []
+            if kind is not None and kind.startswith("metric_")
+            else [row.visible_to]
+            if isinstance(row.visible_to, str)
+            else row.visible_to
+            for row, kind in zip(history, kinds, strict=True)
+        ],
         content=[row.content for row in history],
-        msg_type=[row.msg_type for row in history],
+        msg_type=kinds,
     )
-
-
-def _viewers(row: Row) -> list[str]:
-    # The rows of the benchmark's own questions say "all", though no player is shown them.
-    if row.msg_type is not None and row.msg_type.startswith("metric_"):
-        return []
-    return [row.visible_to] if isinstance(row.visible_to, str) else row.visible_to

@@ -7,7 +7,7 @@ import polars as pl
 from msgspec import Struct, field
 
 from pipeline.archives import Document
-from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
+from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Placed, frames
 from pipeline.events.identity import game_id, game_index, sha256
 from pipeline.formats import read
@@ -110,8 +110,10 @@ def decode(
         placed = _place(document.data, one, model, batch)
         if placed and placed.game_id not in decoded:
             games.setdefault(placed.game_id, placed)
-    batch.tables = frames(list(games.values()))
-    _refuse_broken_contracts(batch, documents)
+    rows = frames(list(games.values()))
+    batch.tables = rows.tables
+    if rows.broken:
+        _refuse(rows.broken, batch, documents)
     decoded.update(batch.tables["games"]["game_id"])
     return batch
 
@@ -156,15 +158,8 @@ def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> FaultRow:
     )
 
 
-def _refuse_broken_contracts(batch: Batch, documents: Sequence[Document]) -> None:
+def _refuse(broken: dict[str, str], batch: Batch, documents: Sequence[Document]) -> None:
     """Quarantines the games that have a row which breaks its table's contract."""
-    broken: dict[str, str] = {}
-    for table in GAME_TABLES:
-        failure = TABLES[table].filter(batch.tables[table]).failure
-        rules = ", ".join(failure.counts())
-        broken |= dict.fromkeys(failure.invalid()["game_id"], f"the contract of {table}: {rules}")
-    if not broken:
-        return
     batch.faults = [fault for fault in batch.faults if fault.game_id not in broken]
     for table, rows in batch.tables.items():
         batch.tables[table] = rows.filter(~pl.col("game_id").is_in(list(broken)))

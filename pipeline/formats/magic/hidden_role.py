@@ -84,15 +84,20 @@ def game(
         messages=messages(log.rows, numbers, hidden_roles.places(rules, log.rows)),
     )
     built.n_rounds = built.messages.last_round(Phase.CLUE)
-    _add_votes(built, getattr(log, votes_key), votes_key, numbers)
-    _add_identifications(built, log.consistency_metric, numbers)
-    _add_analyses(built, log.pgm_metric)
+    turns = built.messages.turns()
+    _add_votes(built, getattr(log, votes_key), votes_key, numbers, turns[Phase.VOTE])
+    asked = turns[Phase.IDENTIFICATION]
+    _add_identifications(built, log.consistency_metric, numbers, asked)
+    _add_analyses(built, log.pgm_metric, turns[Phase.ANALYSIS])
     return built
 
 
-def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int]) -> None:
+# A phase's messages by seat and round.
+Turns = Mapping[tuple[int, int], int]
+
+
+def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoken: Turns) -> None:
     votes = optional(part, _VOTES, key, built.faults)
-    spoken = built.messages.turns(Phase.VOTE)
     for player, target in (votes or {}).items():
         if target is None:  # the engine's votes are null until they are cast
             continue
@@ -103,11 +108,10 @@ def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int]) -> No
         built.votes.append(Vote(seat, 1, spoken.get((seat, 1)), target or None))
 
 
-def _add_identifications(built: Game, part: Part, numbers: dict[str, int]) -> None:
+def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Turns) -> None:
     rounds = optional(part, _IDENTIFICATIONS, "consistency_metric", built.faults)
     if rounds is None:
         return
-    spoken = built.messages.turns(Phase.IDENTIFICATION)
     for key, answers in rounds.items():
         at = f"$.consistency_metric.{key}"
         round_ = _round(built, key, at)
@@ -126,11 +130,10 @@ def _add_identifications(built: Game, part: Part, numbers: dict[str, int]) -> No
     _tell_missing(built, "consistency_metric", spoken, built.role_identifications)
 
 
-def _add_analyses(built: Game, part: Part) -> None:
+def _add_analyses(built: Game, part: Part, spoken: Turns) -> None:
     rounds = optional(part, _ANALYSES, "pgm_metric", built.faults)
     if rounds is None:
         return
-    spoken = built.messages.turns(Phase.ANALYSIS)
     n_seats = len(built.seats)
     for key, analyses in rounds.items():
         at = f"$.pgm_metric.{key}"
@@ -153,9 +156,7 @@ def _add_analyses(built: Game, part: Part) -> None:
     _tell_missing(built, "pgm_metric", spoken, built.role_analyses)
 
 
-def _tell_missing(
-    built: Game, key: str, spoken: Mapping[tuple[int, int], int], judged: Iterable[Event]
-) -> None:
+def _tell_missing(built: Game, key: str, spoken: Turns, judged: Iterable[Event]) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
     missing = spoken.keys() - {(event.seat, event.round) for event in judged}
     players: dict[int, list[str]] = {}
