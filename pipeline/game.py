@@ -6,6 +6,7 @@ and so is what is read from prose.
 Seats and rounds count from 1, message indices from 0.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeAlias
@@ -69,9 +70,9 @@ class Messages(Struct, gc=False):
     def __len__(self) -> int:
         return len(self.content)
 
-    def turns(self) -> dict[Phase, dict[tuple[int, int], int]]:
+    def turns(self) -> Mapping[Phase, dict[tuple[int, int], int]]:
         """The index of the message by each seat in each round, by phase."""
-        found: dict[Phase, dict[tuple[int, int], int]] = {phase: {} for phase in Phase}
+        found: defaultdict[Phase, dict[tuple[int, int], int]] = defaultdict(dict)
         rows = zip(self.phase, self.seat, self.round, strict=True)
         for index, (phase, seat, round_) in enumerate(rows):
             if seat and round_:

@@ -4,6 +4,7 @@ Chameleon and Undercover are played the same way: clues, an accusation, and in C
 guess by the one who was caught.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -85,9 +86,12 @@ def places(rules: Rules, history: Sequence[Row]) -> Iterator[Place]:
     The moderator's prompts move the game on, since plain logs call every answer `text`. In
     Chameleon each clue opens a round of questions, in Undercover each player's clue of its own.
     """
-    prompted = Phase.CLUE
+    # Python looks a member up in its enum slowly, and there is a row for each message.
+    clue, reflection = Phase.CLUE, Phase.REFLECTION
+    every_clue_is_a_round = rules.every_clue_is_a_round
+    prompted = clue
     clue_round = 0
-    turns: dict[Phase, dict[str, int]] = {phase: {} for phase in Phase}
+    turns: defaultdict[Phase, dict[str, int]] = defaultdict(dict)
     for row in history:
         player = row.agent_name
         if player == MODERATOR:
@@ -98,12 +102,13 @@ def places(rules: Rules, history: Sequence[Row]) -> Iterator[Place]:
             yield _MODERATION
             continue
         phase = _PHASE_OF_TYPE.get(row.msg_type, prompted)
-        if phase is Phase.REFLECTION:
+        if phase is reflection:
             yield phase, clue_round or None
             continue
-        turn = turns[phase][player] = turns[phase].get(player, 0) + 1
-        if phase is Phase.CLUE:
-            clue_round = turn = clue_round + 1 if rules.every_clue_is_a_round else turn
+        of_phase = turns[phase]
+        turn = of_phase[player] = of_phase.get(player, 0) + 1
+        if phase is clue:
+            clue_round = turn = clue_round + 1 if every_clue_is_a_round else turn
         yield phase, turn
 
 

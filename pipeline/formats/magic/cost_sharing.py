@@ -48,7 +48,8 @@ def places(history: Sequence[Row]) -> Iterator[Place]:
 
     Reasoning of a PGM player is told only by its being private.
     """
-    prompted = Phase.OTHER
+    moderation, reflection, other = Phase.MODERATION, Phase.REFLECTION, Phase.OTHER
+    prompted = other
     spoken: set[str] = set()
     n_rounds = 0
     for row in history:
@@ -60,11 +61,11 @@ def places(history: Sequence[Row]) -> Iterator[Place]:
                 prompted = Phase.PROPOSAL
                 spoken.clear()
                 n_rounds += 1
-            yield Phase.MODERATION, n_rounds or None
+            yield moderation, n_rounds or None
         elif not is_public(row):
-            yield Phase.REFLECTION, n_rounds or None
+            yield reflection, n_rounds or None
         elif row.agent_name in spoken:
-            yield Phase.OTHER, n_rounds or None
+            yield other, n_rounds or None
         else:
             spoken.add(row.agent_name)
             yield prompted, n_rounds or None

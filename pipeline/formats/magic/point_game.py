@@ -34,6 +34,7 @@ def places(phase: Phase, history: Sequence[Row]) -> Iterator[Place]:
     The log does not number decisions. A round ends where the moderator speaks, or where a player
     decides a second time; so one decision missing does not shift those after it.
     """
+    moderation, reflection = Phase.MODERATION, Phase.REFLECTION
     round_ = 1
     decided: set[str] = set()
     for row in history:
@@ -43,12 +44,12 @@ def places(phase: Phase, history: Sequence[Row]) -> Iterator[Place]:
             round_ += 1
             decided.clear()
         if is_moderator:
-            yield Phase.MODERATION, None
+            yield moderation, None
         elif is_decision:
             decided.add(row.agent_name)
             yield phase, round_
         else:
-            yield Phase.REFLECTION, round_
+            yield reflection, round_
 
 
 def game(
