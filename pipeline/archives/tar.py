@@ -98,11 +98,12 @@ class _Forward:
         """Go on within the piece, or the next one if it is used up, and return how far."""
         left = len(self._piece) - self._next
         while not left:
+            # The old piece is let go first: it can be large, and so can the next.
+            self._n_before, self._piece, self._next = self.tell(), b"", 0
             piece = next(self._pieces, None)
             if piece is None:
                 return 0
-            self._n_before += len(self._piece)
-            self._piece, self._next, left = piece, 0, len(piece)
+            self._piece, left = piece, len(piece)
         n_bytes = min(size, left)
         self._next += n_bytes
         return n_bytes
