@@ -58,37 +58,6 @@ def units(sources: Sources) -> Iterator[Unit]:
     return chain.from_iterable(map(found_in, resolved(sources)))
 
 
-class Unit(NamedTuple):
-    """One thing on disk to be read, small enough to be sent to another process.
-
-    `n_bytes` is its size on disk; `is_archive` says that it may hold many documents.
-    """
-
-    found: Found
-    n_bytes: int
-    is_archive: bool
-
-
-def units(sources: Sources) -> Iterator[Unit]:
-    """Everything that the sources lead to, in order; raises SourceError at once."""
-    roots = resolved(sources)
-    return (_unit(found) for root in roots for found in found_in(root))
-
-
-def _unit(found: Found) -> Unit:
-    if found.file is None:
-        return Unit(found, 0, is_archive=False)
-    kind = form_of(found.file.name).kind
-    return Unit(found, _size(found.file), is_archive=kind in ("tar", "zip", "jsonl"))
-
-
-def read_unit(
-    unit: Unit, on_bytes: Callable[[int], None] | None = None, max_document: int = 64 * 2**20
-) -> Iterator[Document]:
-    """The documents of one unit."""
-    return _read(unit.found, on_bytes or (lambda _: None))
-
-
 def measure(sources: Sources) -> tuple[int, int]:
     """Count the files on disk and their bytes; an archive is one file of its own size."""
     sizes = [unit.n_bytes for unit in units(sources) if unit.file is not None]

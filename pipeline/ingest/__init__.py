@@ -16,7 +16,7 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline import __version__
-from pipeline.archives import units
+from pipeline.archives import MAX_DOCUMENT, units
 from pipeline.archives.sources import resolved
 from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import GAME_TABLES
@@ -33,7 +33,6 @@ from pipeline.vocabulary import DocumentStatus
 
 MEMORY = 2 * 2**30
 LEAST_MEMORY = 2**29
-MAX_DOCUMENT = 64 * 2**20
 # Of a job's memory, the part that a batch of documents may have: decoded, it takes about ten times
 # as much as its bytes. Smaller batches than the least are slow, larger than the most no faster.
 _BATCH_SHARE = 16

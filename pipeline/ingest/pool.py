@@ -58,7 +58,7 @@ def workers(
     n_bytes = 0
     for unit in units if n_workers > 1 else ():
         first.append(unit)
-        n_bytes += unit.n_bytes * (_EXPANSION if unit.is_archive else 1)
+        n_bytes += unit.n_bytes * (_EXPANSION if unit.holds_many else 1)
         if n_bytes >= _LITTLE_BYTES:
             break
     is_little = n_bytes < _LITTLE_BYTES

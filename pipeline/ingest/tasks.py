@@ -39,11 +39,11 @@ def _parts(
     named: list[Unit] = []
     n_bytes = 0
     for unit in units:
-        if unit.is_archive and unit.n_bytes >= LARGE_ARCHIVE_BYTES:
+        if unit.holds_many and unit.n_bytes >= LARGE_ARCHIVE_BYTES:
             if named:
                 yield Task(0, units=tuple(named))
                 named, n_bytes = [], 0
-            yield from _read(read_unit(unit, on_bytes, max_document))
+            yield from _read(read_unit(unit, max_document, on_bytes))
             continue
         named.append(unit)
         n_bytes += unit.n_bytes

@@ -105,7 +105,7 @@ class Worker:
     def _read(self, task: Task) -> Iterator[Document]:
         yield from task.documents
         for unit in task.units:
-            yield from read_unit(unit, self._add_bytes, self._job.max_document)
+            yield from read_unit(unit, self._job.max_document, self._add_bytes)
 
     def _add_bytes(self, n_bytes: int) -> None:
         self._new.n_bytes += n_bytes
