@@ -348,23 +348,27 @@ TABLES: dict[str, type[Table]] = {
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
 
 
-# What rows of an event table repeat of their game and their player is checked there.
-_CHECKED_ELSEWHERE = frozenset(OfPlayer.columns())
 GAME_ROW = "game"
 
 
 @cache
-def own_contract(table: str) -> type[dy.Schema]:
-    """The rules for what a table's rows have of their own, `GAME_ROW` being a number for a game.
-
-    Tables with a row a game or a player repeat nothing, and keep their contract.
-    """
+def shared_columns(table: str) -> frozenset[str]:
+    """The columns that a table's rows repeat of their game and their player."""
     contract = TABLES[table]
-    if not issubclass(contract, (OfSeat, Messages)):
+    if issubclass(contract, (OfSeat, Messages)):
+        return frozenset(OfPlayer.columns())
+    return frozenset(OfGame.columns()) if contract is Players else frozenset()
+
+
+@cache
+def own_contract(table: str) -> type[dy.Schema]:
+    """The rules for what a table's rows do not share; `GAME_ROW` is a number for their game."""
+    contract, shared = TABLES[table], shared_columns(table)
+    if not shared:
         return contract
     own: dict[str, dy.Column] = {GAME_ROW: dy.Int64(primary_key=True)}
     for name, column in contract.columns().items():
-        if name not in _CHECKED_ELSEWHERE:
+        if name not in shared:
             # Under its own name a column could hide one of the schema's methods.
             own[f"own_{name}"] = copied = copy(column)
             copied.alias = name

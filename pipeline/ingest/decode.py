@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 import polars as pl
+import pyarrow as pa
 from msgspec import Struct, field
 
 from pipeline.archives import Document
@@ -75,7 +76,7 @@ class Batch(Struct):
 
     seen: list[Seen] = field(default_factory=list)
     faults: list[FaultRow] = field(default_factory=list)
-    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+    tables: dict[str, pa.Table] = field(default_factory=dict)
 
 
 def look(document: Document, place: int) -> Seen:
@@ -114,7 +115,7 @@ def decode(
     batch.tables = rows.tables
     if rows.broken:
         _refuse(rows.broken, batch, documents)
-    decoded.update(batch.tables["games"]["game_id"])
+    decoded.update(batch.tables["games"]["game_id"].to_pylist())
     return batch
 
 
@@ -162,7 +163,8 @@ def _refuse(broken: dict[str, str], batch: Batch, documents: Sequence[Document])
     """Quarantines the games that have a row which breaks its table's contract."""
     batch.faults = [fault for fault in batch.faults if fault.game_id not in broken]
     for table, rows in batch.tables.items():
-        batch.tables[table] = rows.filter(~pl.col("game_id").is_in(list(broken)))
+        is_broken = pl.Series(rows["game_id"]).cast(pl.String).is_in(list(broken))
+        batch.tables[table] = rows.filter((~is_broken).to_arrow())
     for document, one in zip(documents, batch.seen, strict=True):
         if one.found == GAME and one.game_id in broken:
             rule = broken[one.game_id]
