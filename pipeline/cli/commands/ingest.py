@@ -6,7 +6,7 @@ import typer
 
 from pipeline.cli import progress, terminal
 from pipeline.cli.exits import INTERRUPTED, QUARANTINED
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, n_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +29,20 @@ def ingest(
         str | None,
         typer.Option("--model", metavar="NAME", help="Who played, where a log does not say."),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", min=1, metavar="N", help="Processes that decode; by default one a core."
+        ),
+    ] = None,
+    memory: Annotated[
+        str,
+        typer.Option("--memory", metavar="SIZE", help="What all of it may take, as a rule."),
+    ] = "2GiB",
+    max_document: Annotated[
+        str,
+        typer.Option("--max-document", metavar="SIZE", help="Quarantine larger documents unread."),
+    ] = "64MiB",
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
     ] = False,
@@ -47,6 +61,7 @@ def ingest(
       magic ingest results/ --lake lake/
       magic ingest "runs/*.tar.zst" more.zip --strict
       magic ingest chat-logs/ --model gpt-3.5-turbo --dry-run
+      magic ingest archive.tar.zst --jobs 8 --memory 8GiB
     """
     try:
         from pipeline.archives import measure
@@ -55,7 +70,14 @@ def ingest(
 
         with progress.of_documents(lambda: measure(source)) as on_progress:
             report = ingest_into(
-                source, lake, model=model, dry_run=dry_run, on_progress=on_progress
+                source,
+                lake,
+                model=model,
+                dry_run=dry_run,
+                jobs=jobs,
+                memory=n_bytes(memory, "--memory"),
+                max_document=n_bytes(max_document, "--max-document"),
+                on_progress=on_progress,
             )
     except KeyboardInterrupt:
         terminal.complain("interrupted: the lake is whole; run the same command again")
