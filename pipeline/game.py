@@ -55,7 +55,8 @@ class Seat(Struct, frozen=True, gc=False):
 class Messages(Struct, gc=False):
     """A game's messages, column by column, since they are by far the most of a log.
 
-    A message's place is its index. Seat is null for the moderator, round outside of rounds.
+    A message's place is its index. Seat is null for the moderator, round outside of rounds; what is
+    visible to one name alone may have that instead of a list.
     """
 
     player: list[str]
@@ -63,7 +64,7 @@ class Messages(Struct, gc=False):
     round: list[int | None]
     phase: list[Phase]
     turn: list[int | None]
-    visible_to: list[list[str]]
+    visible_to: list[str | list[str]]
     content: list[str]
     msg_type: list[str | None]
 

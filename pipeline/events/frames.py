@@ -40,6 +40,7 @@ _SIDES = {str(role): str(side) for role, side in SIDE_OF_ROLE.items()}
 _COMPETITIONS = {
     f"{game_type}/{role}": competition(game_type, role) for game_type in GameType for role in Role
 }
+_TEXTS = pl.List(pl.String)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 _UNREADABLE = pl.lit(str(ParseStatus.UNREADABLE))
@@ -331,10 +332,20 @@ def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
 
 
 def _series(name: str, values: Sequence[object], dtype: pl.DataType) -> pl.Series:
-    if isinstance(dtype, pl.List):
-        # polars makes a Series of each list; Arrow does not.
-        return pl.Series(name, pa.array(values, pa.list_(pa.string())), dtype=dtype)
-    return pl.Series(name, values, dtype=dtype)
+    return _lists(name, values) if dtype == _TEXTS else pl.Series(name, values, dtype=dtype)
+
+
+def _lists(name: str, values: Sequence[object]) -> pl.Series:
+    """Lists of texts; a text stands for a list of itself."""
+    alone = pl.Series("alone", [v if isinstance(v, str) else None for v in values], pl.String)
+    # polars makes a Series of each list; Arrow does not.
+    lists = pa.array([v for v in values if not isinstance(v, str)], pa.list_(pa.string()))
+    nth = alone.is_null().cast(pl.Int64).cum_sum() - 1
+    others = pl.Series("others", lists, _TEXTS).gather(
+        pl.select(pl.when(alone.is_null()).then(nth)).to_series()
+    )
+    listed = pl.when(alone.is_not_null()).then(pl.concat_list(alone)).otherwise(others)
+    return pl.select(listed.alias(name)).to_series()
 
 
 def _firsts(sizes: pl.Series) -> pl.Series:

@@ -52,11 +52,7 @@ def messages(history: Sequence[Row], seats: dict[str, int], places: Iterable[Pla
         turn=[row.turn for row in history],
         visible_to=[
             # The rows of the benchmark's own questions say "all", though no player is shown them.
-            []
-            if kind is not None and kind.startswith("metric_")
-            else [row.visible_to]
-            if isinstance(row.visible_to, str)
-            else row.visible_to
+            [] if kind is not None and kind.startswith("metric_") else row.visible_to
             for row, kind in zip(history, kinds, strict=True)
         ],
         content=[row.content for row in history],
