@@ -39,7 +39,7 @@ def _parts(
     named: list[Unit] = []
     n_bytes = 0
     for unit in units:
-        if unit.holds_many and unit.n_bytes >= LARGE_ARCHIVE_BYTES:
+        if unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.holds_many:
             if named:
                 yield Task(0, units=tuple(named))
                 named, n_bytes = [], 0
