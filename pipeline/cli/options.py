@@ -48,8 +48,16 @@ EditionOption = Annotated[
     ),
 ]
 EngineOption = Annotated[
-    Literal["polars", "duckdb"],
-    typer.Option("--engine", metavar="ENGINE", help="What computes: polars or duckdb."),
+    Literal["polars", "duckdb", "spark"],
+    typer.Option("--engine", metavar="ENGINE", help="What computes: polars, duckdb or spark."),
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="With --engine spark: its cluster, else $SPARK_MASTER, else local[*], this machine.",
+    ),
 ]
 GamesOption = Annotated[
     int | None,

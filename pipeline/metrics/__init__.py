@@ -1,12 +1,14 @@
 """The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
 
+The SQL runs in DuckDB, and translated on Spark.
+
 A metric is a module of its own name that declares `PAPER` and `RELEASE`, and a SQL file of the same
 name in each edition's folder; there is no list of them to keep.
 """
 
 import importlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import polars as pl
@@ -34,7 +36,7 @@ __all__ = [
     "metrics",
 ]
 
-ENGINES = ("polars", "duckdb")
+ENGINES = ("polars", "duckdb", "spark")
 
 NAMES: tuple[str, ...] = tuple(
     sorted(
@@ -59,6 +61,7 @@ def metrics(
     *,
     edition: str = PAPER,
     engine: str = "polars",
+    master: str | None = None,
     by: Sequence[str] = DEFAULT_BY,
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
@@ -71,7 +74,8 @@ def metrics(
     terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could
     not be read for sure), and reason where the value is null. With `game_type` among `by` there are
     also rows over all of them, called `all`. `num_of_game` is the release edition's: games numbered
-    below it count. Raises UsageError for a name that does not exist.
+    below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. Raises UsageError
+    for a name that does not exist.
     """
     request = Request(
         edition=edition,
@@ -86,6 +90,10 @@ def metrics(
     check(request, {name: _columns(lake, name) for name in wanted})
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
+    if engine == "spark":
+        return _sorted(_by_spark(lake, wanted, request, master), wanted, request)
+    if master is not None:
+        raise UsageError(f"a master is for the engine spark, not for {engine}")
     compute = _by_polars if engine == "polars" else _by_duckdb
     return _sorted(compute(lake, wanted, request), wanted, request)
 
@@ -106,16 +114,37 @@ def _by_polars(lake: Lake, names: Sequence[str], request: Request) -> pl.DataFra
 
 
 def _by_duckdb(lake: Lake, names: Sequence[str], request: Request) -> pl.DataFrame:
+    def ask(selects: list[str]) -> list[pl.DataFrame]:
+        with connect(lake, _views(request), "\n".join(selects)) as connection:
+            return [query(connection, select) for select in selects]
+
+    return _by_sql(ask, names, request)
+
+
+def _by_spark(
+    lake: Lake, names: Sequence[str], request: Request, master: str | None
+) -> pl.DataFrame:
+    # Imported here: it is there only with the extra, and takes its time.
+    from pipeline.spark import Views, open_session
+
+    return _by_sql(Views(open_session(master), lake, _views(request)).queries, names, request)
+
+
+def _views(request: Request) -> dict[str, str]:
+    return sql.views(NAMES) | {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
+
+
+def _by_sql(
+    ask: Callable[[list[str]], list[pl.DataFrame]], names: Sequence[str], request: Request
+) -> pl.DataFrame:
     declared = [sql.sql_metric(name, request.edition) for name in names]
-    own = {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
-    selects = [(sql.values(one, request), sql.by_term(one, request)) for one in declared]
-    wanted = "\n".join(text for pair in selects for text in pair)
-    with connect(lake, sql.views(NAMES) | own, wanted) as connection:
-        frames = [
-            _with_terms(query(connection, valued), query(connection, termed), one.combine, request)
-            for one, (valued, termed) in zip(declared, selects, strict=True)
-        ]
-    return pl.concat(frames)
+    valued = [sql.values(one, request) for one in declared]
+    termed = [sql.by_term(one, request) for one in declared]
+    found = ask(valued + termed)
+    of_metric = zip(declared, found[: len(names)], found[len(names) :], strict=True)
+    return pl.concat(
+        [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
+    )
 
 
 def _with_terms(
@@ -164,6 +193,7 @@ def leaderboard(
     *,
     edition: str = PAPER,
     engine: str = "polars",
+    master: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
 ) -> pl.DataFrame:
@@ -175,6 +205,7 @@ def leaderboard(
         lake,
         edition=edition,
         engine=engine,
+        master=master,
         by=DEFAULT_BY,
         num_of_game=num_of_game,
         models=models,
