@@ -7,22 +7,23 @@ end decides what each document is and makes the files part of the lake.
 import os
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 from msgspec import Struct
 
 from pipeline import __version__
-from pipeline.archives import MAX_DOCUMENT, units
+from pipeline.archives import MAX_DOCUMENT, Document, Unit, read_unit, units
 from pipeline.archives.sources import resolved
 from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
 from pipeline.ingest.decode import KNOWN, QUARANTINED
-from pipeline.ingest.pool import workers
+from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.state import LOCATION, KnownGames, Resolution, State, resolve, state
 from pipeline.ingest.tasks import tasks
 from pipeline.ingest.worker import Job, Staged
@@ -66,14 +67,16 @@ def ingest(
     jobs: int | None = None,
     memory: int = MEMORY,
     max_document: int = MAX_DOCUMENT,
+    team: Team | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
     """Reads every document of the sources into the lake, which is made if need be.
 
     `model` names who played where a log does not say. `jobs` processes decode (by default one a
     core; for little, this one alone), in about `memory` bytes all together; a document of more
-    than `max_document` bytes is quarantined unread. `on_progress` is told of documents seen and of
-    bytes read on disk, as they come. With `dry_run` nothing is written. Raises SourceError for a
+    than `max_document` bytes is quarantined unread. A `team` are other workers than processes of
+    this machine, as `pipeline.spark.cluster` gives them. `on_progress` is told of documents seen
+    and of bytes read on disk, as they come. With `dry_run` nothing is written. Raises SourceError for a
     source that cannot be read at all, LakeError for a lake that cannot be written.
     """
     if memory < LEAST_MEMORY:
@@ -95,7 +98,8 @@ def ingest(
             )
             collected = Collected(Path(scratch))
             with _staging(job) as release:
-                staged = _decode(sources, job, jobs, collected, tell)
+                chosen = team or partial(processes, jobs)
+                staged = _decode(sources, job, chosen, collected, tell)
                 if job.lake is None:
                     return _rehearse(collected, opened)
                 with transaction(Path(job.lake)) as change:
@@ -134,17 +138,20 @@ def _staging(job: Job) -> Iterator[Callable[[], None]]:
 def _decode(
     sources: str | Path | Sequence[str | Path],
     job: Job,
-    jobs: int,
+    team: Team,
     collected: Collected,
     tell: Progress,
 ) -> list[Staged]:
     """Has all documents decoded; gives what each worker leaves behind."""
-    with workers(job, jobs, units(sources)) as (team, found):
-        given = tasks(found, job.max_document, lambda n_bytes: tell(0, n_bytes))
-        for one in team.run(given):
+
+    def read(unit: Unit) -> Iterable[Document]:
+        return read_unit(unit, job.max_document, lambda n_bytes: tell(0, n_bytes))
+
+    with team(job, units(sources)) as (workers, found):
+        for one in workers.run(tasks(found, read if workers.takes_documents else None)):
             tell(one.n_documents, one.n_bytes)
             collected.add(one)
-        staged = team.finish()
+        staged = workers.finish()
     for left in staged:
         tell(left.found.n_documents, left.found.n_bytes)
         collected.add(left.found)

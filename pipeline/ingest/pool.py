@@ -9,8 +9,8 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from multiprocessing.connection import Connection, Pipe, wait
 from queue import Queue
@@ -34,7 +34,12 @@ _EXPANSION = 8
 
 
 class Workers(Protocol):
-    """Workers in whatever processes: takes tasks, gives what they find as it comes."""
+    """Workers in whatever processes: takes tasks, gives what they find as it comes.
+
+    `takes_documents` says whether large archives are to be read for them.
+    """
+
+    takes_documents: bool
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Found]:
         """Has the tasks done, each by one worker, and tells what was found in the meantime."""
@@ -46,14 +51,15 @@ class Workers(Protocol):
         """Ends the workers, whatever they do."""
 
 
-@contextmanager
-def workers(
-    job: Job, n_workers: int, units: Iterator[Unit]
-) -> Iterator[tuple[Workers, Iterator[Unit]]]:
-    """As many workers as asked for, or this process alone for little; and the units, all of them.
+# Opens the workers for a job; gives them with the units, of which they may have seen some.
+Team = Callable[[Job, Iterator[Unit]], AbstractContextManager[tuple[Workers, Iterator[Unit]]]]
 
-    They are stopped in the end.
-    """
+
+@contextmanager
+def processes(
+    n_workers: int, job: Job, units: Iterator[Unit]
+) -> Iterator[tuple[Workers, Iterator[Unit]]]:
+    """A team of as many processes as asked for, or of this one alone for little."""
     first: list[Unit] = []
     n_bytes = 0
     for unit in units if n_workers > 1 else ():
@@ -72,6 +78,8 @@ def workers(
 class Here:
     """One worker in this process."""
 
+    takes_documents = True
+
     def __init__(self, job: Job) -> None:
         self._worker = Worker(job, 0)
 
@@ -87,6 +95,8 @@ class Here:
 
 class Pool:
     """Workers in processes of their own."""
+
+    takes_documents = True
 
     def __init__(self, job: Job, n_workers: int) -> None:
         self._workers = [_Process(job, number, n_workers) for number in range(n_workers)]

@@ -7,7 +7,7 @@ those are read here, while others decode what was read of them so far.
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from pipeline.archives import Document, Unit, read_unit
+from pipeline.archives import Document, Unit
 
 TASK_BYTES = 8 * 2**20
 TASK_UNITS = 1000
@@ -25,17 +25,16 @@ class Task(NamedTuple):
     documents: tuple[Document, ...] = ()
 
 
-def tasks(
-    units: Iterable[Unit], max_document: int, on_bytes: Callable[[int], None]
-) -> Iterator[Task]:
-    """The tasks of an ingest; `on_bytes` is told of bytes read here."""
-    for number, part in enumerate(_parts(units, max_document, on_bytes)):
+Read = Callable[[Unit], Iterable[Document]]
+
+
+def tasks(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
+    """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
+    for number, part in enumerate(_parts(units, read)):
         yield part._replace(number=number)
 
 
-def _parts(
-    units: Iterable[Unit], max_document: int, on_bytes: Callable[[int], None]
-) -> Iterator[Task]:
+def _parts(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
     named: list[Unit] = []
     n_bytes = 0
     for unit in units:
@@ -43,7 +42,7 @@ def _parts(
             if named:
                 yield Task(0, units=tuple(named))
                 named, n_bytes = [], 0
-            yield from _read(read_unit(unit, max_document, on_bytes))
+            yield from _read(read(unit)) if read else [Task(0, units=(unit,))]
             continue
         named.append(unit)
         n_bytes += unit.n_bytes

@@ -7,6 +7,7 @@ it found goes back as columns in Arrow's format, the rows of the games only into
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import polars as pl
 from msgspec import Struct, field
@@ -16,7 +17,7 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
 from pipeline.ingest.state import KnownGames, known
 from pipeline.ingest.tasks import Task
-from pipeline.lake import open_lake
+from pipeline.lake import Lake
 from pipeline.lake.files import DataFile, TableWriter
 
 BATCH_DOCUMENTS = 20_000
@@ -152,7 +153,7 @@ class _Findings:
 def _writers(job: Job, number: int) -> dict[str, TableWriter]:
     if job.lake is None:
         return {}
-    lake = open_lake(job.lake)
+    lake = Lake(Path(job.lake))
     token = f"{job.token}-{number}"
     return {table: TableWriter(lake.folder(table), table, token) for table in GAME_TABLES}
 
