@@ -301,5 +301,7 @@ def test_a_bent_log_is_a_game_that_satisfies_the_contracts_or_is_refused(data: b
 @pytest.mark.parametrize("model", ["m", "m-pgm"])
 def test_a_sound_log_satisfies_the_contracts(build: Callable[..., Any], model: str) -> None:
     data = encode(build(model=model))
-    for table, rows in tables_of(game_of(data), data).items():
+    game = read(data)
+    assert game is not None
+    for table, rows in tables_of(game, data).items():
         TABLES[table].validate(rows)
