@@ -7,7 +7,7 @@ and gives an expression; a null text says nothing.
 
 import polars as pl
 
-from pipeline.formats.prose import OUTAGE_MARK
+from pipeline.game import OUTAGE_MARK
 from pipeline.vocabulary import Choice, ParseStatus
 
 _NUMBER_WORDS = {
