@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pipeline.game
+from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import Placed, frames
 from pipeline.formats import read
 from pipeline.game import BrokenDocument, Fault
@@ -60,11 +61,12 @@ def games_of(games: Iterable[pipeline.game.Game]) -> list[Game]:
         Placed(game, game_id=game_id, game_index=None, sha256="0" * 64, source="/", path="a.json")
         for game_id, game in zip(ids, games, strict=True)
     ]
-    for table, frame in frames(placed).items():
+    rows = frames(placed)
+    for table in GAME_TABLES:
         name = "seats" if table == "players" else table
         for game in told.values():
             setattr(game, name, [])
-        for row in frame.iter_rows(named=True):
+        for row in rows.table(table).iter_rows(named=True):
             getattr(told[row["game_id"]], name).append(Row(**row))
     return list(told.values())
 

@@ -323,4 +323,4 @@ def test_decoding_needs_no_lake() -> None:
     seen = [look(documents[0], 0)]
     batch = decode(documents, seen, None, set())
     assert (seen[0].found, seen[0].game_index) == ("game", 3)
-    assert batch.tables["decisions"].height == 3
+    assert batch.tables["decisions"].num_rows == 3
