@@ -23,6 +23,9 @@ from pipeline.vocabulary import (
     Role,
 )
 
+# How a message's content begins where a player's API failed to answer.
+OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
+
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 
 

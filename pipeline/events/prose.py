@@ -7,7 +7,7 @@ and gives an expression; a null text says nothing.
 
 import polars as pl
 
-from pipeline.formats.prose import OUTAGE_MARK
+from pipeline.game import OUTAGE_MARK
 from pipeline.vocabulary import Choice, ParseStatus
 
 _NUMBER_WORDS = {
@@ -94,8 +94,10 @@ def share(numbers: pl.Expr) -> pl.Expr:
     There has to be one, a decimal comma allowed; not more than all, and not one that may be a
     thousand as well as a decimal.
     """
-    percent = _share_number(numbers).str.replace(",", ".", literal=True).cast(float, strict=False)
-    return pl.when(percent <= 100).then(percent / 100)
+    percent = _share_number(numbers).str.replace(",", ".", literal=True)
+    # By its exponent, since polars divides by 100 as it multiplies by 0.01: 35 % is then not 0.35.
+    fraction = (percent + "e-2").cast(float, strict=False)
+    return pl.when(fraction <= 1).then(fraction)
 
 
 def share_status(numbers: pl.Expr, share: pl.Expr) -> pl.Expr:

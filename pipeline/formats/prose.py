@@ -6,9 +6,8 @@ is not: few games have one, and its patterns look ahead, which the engine of pol
 
 import re
 
+from pipeline.game import OUTAGE_MARK
 from pipeline.vocabulary import ParseStatus
-
-OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 # Bounded, so that no text makes a search slow: a guess is a word or two.
 _QUOTED = re.compile(r"[\"“”'‘’]([^\"“”\n]{1,80}?)[\"“”'‘’](?!\w)")
