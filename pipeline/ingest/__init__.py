@@ -25,7 +25,7 @@ from pipeline.ingest.collected import Collected
 from pipeline.ingest.decode import KNOWN, QUARANTINED
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.state import LOCATION, KnownGames, Resolution, State, resolve, state
-from pipeline.ingest.tasks import tasks
+from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Job, Staged
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
@@ -76,8 +76,8 @@ def ingest(
     core; for little, this one alone), in about `memory` bytes all together; a document of more
     than `max_document` bytes is quarantined unread. A `team` are other workers than processes of
     this machine, as `pipeline.spark.cluster` gives them. `on_progress` is told of documents seen
-    and of bytes read on disk, as they come. With `dry_run` nothing is written. Raises SourceError for a
-    source that cannot be read at all, LakeError for a lake that cannot be written.
+    and of bytes read on disk, as they come. With `dry_run` nothing is written. Raises SourceError
+    for a source that cannot be read at all, LakeError for a lake that cannot be written.
     """
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
@@ -148,7 +148,7 @@ def _decode(
         return read_unit(unit, job.max_document, lambda n_bytes: tell(0, n_bytes))
 
     with team(job, units(sources)) as (workers, found):
-        for one in workers.run(tasks(found, read if workers.takes_documents else None)):
+        for one in workers.run(deal(found, read if workers.takes_documents else None)):
             tell(one.n_documents, one.n_bytes)
             collected.add(one)
         staged = workers.finish()

@@ -28,7 +28,7 @@ class Task(NamedTuple):
 Read = Callable[[Unit], Iterable[Document]]
 
 
-def tasks(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
+def deal(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
     """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
     for number, part in enumerate(_parts(units, read)):
         yield part._replace(number=number)
