@@ -73,6 +73,11 @@ class Transaction:
         self.add(table, rewritten)
         self._removed.setdefault(table, []).extend(Path(file).name for file in files)
 
+    def replace(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
+        """Puts new files, which hold the same rows, in the place of old ones, told by name."""
+        self.add(table, new)
+        self._removed.setdefault(table, []).extend(old)
+
     def without(self, table: str, staged: Sequence[DataFile], keys: pl.DataFrame) -> list[DataFile]:
         """The staged files with the rows of the given keys left out, rewritten where need be."""
         folder = self.lake.folder(table)
