@@ -13,6 +13,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec import Struct
 
 from pipeline.lake.schema import arrow_schema
+from pipeline.stores import Place, open_file, place
 
 MAX_FILE_BYTES = 256 * 2**20
 MAX_GROUP_ROWS = 2**20
@@ -46,8 +47,8 @@ def remove_action(name: str) -> RemoveAction:
 class TableWriter:
     """Writes one table's rows to new files in its folder, starting another when one is full."""
 
-    def __init__(self, folder: Path, table: str, kind: str = NEW) -> None:
-        self._folder = folder
+    def __init__(self, folder: str | Path | Place, table: str, kind: str = NEW) -> None:
+        self._folder = place(folder)
         self._kind = kind
         self._schema = arrow_schema(table)
         self._file: _OpenFile | None = None
@@ -78,13 +79,14 @@ class TableWriter:
 
 
 class _OpenFile:
-    def __init__(self, folder: Path, kind: str, schema: pa.Schema) -> None:
-        self._path = folder / f"{kind}-{uuid.uuid4()}.parquet"
+    def __init__(self, folder: Place, kind: str, schema: pa.Schema) -> None:
+        self._name = f"{kind}-{uuid.uuid4()}.parquet"
+        self._draft = (folder / self._name).draft()
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
         leaves = [name for name in _leaves(schema) if name not in TEXTS]
         self._writer = pq.ParquetWriter(
-            self._path,
+            self._draft.path,
             schema,
             compression="zstd",
             compression_level=COMPRESSION_LEVEL,
@@ -96,7 +98,7 @@ class _OpenFile:
 
     @property
     def n_bytes(self) -> int:
-        return self._path.stat().st_size
+        return self._draft.path.stat().st_size
 
     def write(self, rows: pa.Table) -> None:
         columns = [_as(rows.column(field.name), field.type) for field in self._schema]
@@ -105,14 +107,16 @@ class _OpenFile:
 
     def close(self) -> DataFile:
         self._writer.close()
-        return DataFile(self._path.name, self.n_bytes, _stats(self._footers[0]))
+        n_bytes = self.n_bytes
+        self._draft.finish()
+        return DataFile(self._name, n_bytes, _stats(self._footers[0]))
 
 
 def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
     """The contract's schema, with those texts encoded that are given so."""
-    for place, field in enumerate(contract):
+    for number, field in enumerate(contract):
         if field.type == pa.string() and pa.types.is_dictionary(given.field(field.name).type):
-            contract = contract.set(place, field.with_type(ENCODED))
+            contract = contract.set(number, field.with_type(ENCODED))
     return contract
 
 
@@ -148,13 +152,13 @@ def _leaves_of(path: str, of: pa.DataType) -> list[str]:
 
 def _stats(footer: pq.FileMetaData) -> str:
     """Delta's statistics of a file: its rows, and the range of each short column without gaps."""
-    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     low: dict[str, object] = {}
     high: dict[str, object] = {}
     nulls: dict[str, int] = {}
-    for place in range(footer.num_columns):
-        columns = [group.column(place).statistics for group in groups]
-        name = footer.schema.column(place).path
+    for number in range(footer.num_columns):
+        columns = [group.column(number).statistics for group in groups]
+        name = footer.schema.column(number).path
         if "." in name or any(c is None or not c.has_null_count for c in columns):
             continue
         nulls[name] = sum(c.null_count for c in columns)
@@ -188,14 +192,15 @@ def files_with(files: Sequence[str], keys: pl.DataFrame) -> list[str]:
 
 
 def rewrite_without(
-    folder: Path, table: str, files: Iterable[str], keys: pl.DataFrame
+    folder: Place, table: str, files: Iterable[str], keys: pl.DataFrame
 ) -> list[DataFile]:
     """New files with the rows of the given ones, but for those whose key is among `keys`."""
     writer = TableWriter(folder, table)
     for file in files:
-        parquet = pq.ParquetFile(file)
-        for number in range(parquet.num_row_groups):
-            rows = pl.DataFrame(parquet.read_row_group(number))
-            writer.write(rows.join(keys, on=keys.columns, how="anti", nulls_equal=True))
+        with open_file(file) as opened:
+            parquet = pq.ParquetFile(opened)
+            for number in range(parquet.num_row_groups):
+                rows = pl.DataFrame(parquet.read_row_group(number))
+                writer.write(rows.join(keys, on=keys.columns, how="anti", nulls_equal=True))
     writer.close()
     return writer.files

@@ -17,6 +17,7 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake.files import MAX_FILE_BYTES, SORTED, DataFile, TableWriter
 from pipeline.lake.lake import COMMITS, Lake, open_lake
 from pipeline.lake.transaction import transaction
+from pipeline.stores import File, Place
 
 KEEP_DAYS = 7.0
 OLDER_THAN_HOURS = 24.0
@@ -50,7 +51,7 @@ class _Merge(Struct):
 
 
 def maintain(
-    path: str | Path,
+    path: str | Path | Place,
     *,
     keep_days: float = KEEP_DAYS,
     older_than_hours: float = OLDER_THAN_HOURS,
@@ -77,10 +78,10 @@ def maintain(
     )
     rows = []
     for table in TABLES:
-        n_bytes = sum(file.stat().st_size for file in dead[table])
+        n_bytes = sum(file.n_bytes for file in dead[table])
         if not dry_run:
             for file in dead[table]:
-                file.unlink(missing_ok=True)
+                (lake.folder(table) / file.name).unlink(missing_ok=True)
         rows.append(
             (
                 table,
@@ -244,7 +245,7 @@ def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
         yield number.is_between(part * size, (part + 1) * size, closed="left")
 
 
-def _dead_files(lake: Lake, kept_since: datetime, younger_than: datetime) -> dict[str, list[Path]]:
+def _dead_files(lake: Lake, kept_since: datetime, younger_than: datetime) -> dict[str, list[File]]:
     """For each table the files that no state since then refers to, and that are not new."""
     versions = _kept_versions(lake, kept_since)
     dead = {}
@@ -253,10 +254,8 @@ def _dead_files(lake: Lake, kept_since: datetime, younger_than: datetime) -> dic
         live = {name for version in versions[table] for name in _names(folder, version)}
         dead[table] = [
             file
-            for file in sorted(folder.iterdir())
-            if file.is_file()
-            and file.name not in live
-            and datetime.fromtimestamp(file.stat().st_mtime, UTC) < younger_than
+            for file in folder.files()
+            if file.name not in live and file.modified_at < younger_than
         ]
     return dead
 
@@ -273,6 +272,6 @@ def _kept_versions(lake: Lake, since: datetime) -> dict[str, set[int | None]]:
     return kept
 
 
-def _names(folder: Path, version: int | None) -> set[str]:
-    actions = DeltaTable(folder, version=version).get_add_actions(flatten=True)
+def _names(folder: Place, version: int | None) -> set[str]:
+    actions = DeltaTable(str(folder), version=version).get_add_actions(flatten=True)
     return set(pl.DataFrame(actions)["path"])
