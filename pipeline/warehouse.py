@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import duckdb
 import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
 
 from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES, row_meaning
@@ -48,7 +50,8 @@ def connect(
     for name, select in views.items():
         if name in named:
             connection.execute(f"CREATE VIEW {identifier(name)} AS {select}")
-    connection.execute(f"SET allowed_directories = [{literal(str(lake.path))}]")
+    if lake.path.is_local:
+        connection.execute(f"SET allowed_directories = [{literal(str(lake.path))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
@@ -76,13 +79,13 @@ def _create_table_view(
     connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, *, with_comments: bool
 ) -> None:
     files = lake.files(table)
-    if files:
+    columns = ", ".join(map(identifier, arrow_schema(table).names))
+    if files and lake.path.is_local:
         names = ", ".join(map(literal, files))
-        columns = ", ".join(map(identifier, arrow_schema(table).names))
         select = f"SELECT {columns} FROM read_parquet([{names}])"
     else:
-        connection.register(f"empty_{table}", arrow_schema(table).empty_table())
-        select = f"SELECT * FROM {identifier(f'empty_{table}')}"
+        connection.register(f"rows_of_{table}", _rows(lake, table))
+        select = f"SELECT {columns} FROM {identifier(f'rows_of_{table}')}"
     connection.execute(f"CREATE VIEW {identifier(table)} AS {select}")
     if not with_comments:
         return
@@ -92,6 +95,13 @@ def _create_table_view(
         connection.execute(
             f"COMMENT ON COLUMN {identifier(table)}.{identifier(field.name)} IS {literal(comment)}"
         )
+
+
+def _rows(lake: Lake, table: str) -> pa.Table | ds.Dataset:
+    """A table that is empty, or on an object store, where DuckDB cannot go by itself."""
+    if not lake.files(table):
+        return arrow_schema(table).empty_table()
+    return lake.delta(table).to_pyarrow_dataset()
 
 
 def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:

@@ -12,7 +12,7 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"errors", "vocabulary"},
+    {"errors", "vocabulary", "stores"},
     {"game", "sqlfiles", "archives", "simulate"},
     {"formats"},
     {"events"},
@@ -29,13 +29,14 @@ ONLY = {
     "formats": {"game", "vocabulary"},
     "events": {"game", "vocabulary"},
     "simulate": {"errors"},
-    "archives": {"errors"},
-    "lake": {"errors", "events"},
+    "archives": {"errors", "stores"},
+    "lake": {"errors", "events", "stores"},
 }
 # A library, and the only parts that may import it.
 KEEPERS = {
     "deltalake": {"lake"},
-    "filelock": {"lake"},
+    "filelock": {"stores"},
+    "obstore": {"stores"},
     "dataframely": {"events"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
@@ -45,7 +46,16 @@ KEEPERS = {
     "prompt_toolkit": {"cli"},
     "click": {"cli"},
 }
-WITHOUT_POLARS = {"errors", "vocabulary", "game", "sqlfiles", "archives", "simulate", "formats"}
+WITHOUT_POLARS = {
+    "errors",
+    "vocabulary",
+    "stores",
+    "game",
+    "sqlfiles",
+    "archives",
+    "simulate",
+    "formats",
+}
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

@@ -1,8 +1,9 @@
 """Where bytes come from: one iterator of documents over folders, files and archives.
 
-A source is a folder, a log, or an archive. Nothing is unpacked to disk, and one document at a time
-is in memory, but for a compressed zip, which is there as a whole. `source + "/" + path` names the
-same document however it was reached: through its folder, through a folder above, or alone.
+A source is a folder, a log, or an archive, on this machine or on an object store. Nothing is
+unpacked to disk, but for a zip that is compressed again, and one document at a time is in memory.
+`source + "/" + path` names the same document however it was reached: through its folder, through a
+folder above, or alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.archives.containers import Part, parts
-from pipeline.archives.failures import UNREADABLE, why
-from pipeline.archives.meter import Meter, open_metered
+from pipeline.archives.failures import UNREADABLE, check_size, why
+from pipeline.archives.meter import Meter, Metered
 from pipeline.archives.names import PLAIN, Form, form_of, why_passed_over
-from pipeline.archives.plain import is_regular, read_file
 from pipeline.archives.sources import Unit, found_in, resolved
+from pipeline.stores import is_regular, open_file, read_file
 
 __all__ = ["MAX_DOCUMENT", "Document", "Unit", "documents", "measure", "read_unit", "units"]
 
@@ -87,7 +88,7 @@ def read_unit(
 def _parts(unit: Unit, file: str, form: Form, limit: int, meter: Meter) -> Iterator[Document]:
     """Yield what is in a file that is not one document as it is."""
     if is_regular(file):
-        for part in parts(lambda: open_metered(file, meter), form, limit):
+        for part in parts(lambda: Metered(open_file(file), meter), form, limit):
             yield _document(unit, part)
     else:
         yield Document(unit.source, unit.path, None, _NOT_REGULAR)
@@ -98,7 +99,7 @@ def _log(unit: Unit, file: str, limit: int) -> Document:
     """Return the document that a file by itself is."""
     source, path = unit.source, unit.path
     try:
-        data = read_file(file, limit)
+        data = read_file(file, lambda n_bytes: check_size(n_bytes, limit))
     except UNREADABLE as error:
         return Document(source, path, None, why(error), is_broken=True)
     return Document(source, path, data, _NOT_REGULAR if data is None else None)

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from pipeline.archives.compression import chunks, decompressed, read_lines, read_whole
 from pipeline.archives.failures import UNREADABLE, LostArchiveError, check_size, too_large, why
 from pipeline.archives.member import Member
+from pipeline.archives.meter import Metered
 from pipeline.archives.names import PLAIN, Form, form_of, printable, why_passed_over
 from pipeline.archives.repeats import Distinct
 from pipeline.archives.tar import tar_members
@@ -25,7 +26,7 @@ class Part(NamedTuple):
     is_broken: bool = False
 
 
-Opener = Callable[[], AbstractContextManager[BinaryIO]]
+Opener = Callable[[], AbstractContextManager[Metered]]
 
 
 def parts(open_file: Opener, form: Form, limit: int) -> Iterator[Part]:
@@ -66,7 +67,7 @@ def _logs(pieces: Iterator[bytes], form: Form, limit: int) -> Iterator[Part]:
             yield Part(f"#{number}", line.rstrip(b"\r\n"))
 
 
-def _archived(file: BinaryIO, form: Form, limit: int) -> Iterator[Part]:
+def _archived(file: Metered, form: Form, limit: int) -> Iterator[Part]:
     """Yield the parts of all members of an archive, no two with the same path."""
     distinct = Distinct()
     for member in _members(file, form):
@@ -74,11 +75,11 @@ def _archived(file: BinaryIO, form: Form, limit: int) -> Iterator[Part]:
         yield from _member(member, name, distinct.name("/" + printable(name)), limit)
 
 
-def _members(file: BinaryIO, form: Form) -> Iterator[Member]:
+def _members(file: Metered, form: Form) -> Iterator[Member]:
     if form.kind == "tar":
         yield from tar_members(decompressed(chunks(file), form.codec))
     elif form.codec is None:
-        yield from zip_members(file)
+        yield from zip_members(cast(BinaryIO, file))
     else:
         with spooled(decompressed(chunks(file), form.codec)) as unpacked:
             yield from zip_members(unpacked)

@@ -1,14 +1,7 @@
 """How far a file was read, for progress bars."""
 
-import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
-
-_BUFFER_BYTES = 1 << 16
+from typing import BinaryIO
 
 
 class Meter:
@@ -33,18 +26,24 @@ class Meter:
         self.add(self._left)
 
 
-def open_metered(file: str, meter: Meter) -> io.BufferedReader:
-    """Return a file opened for reading that tells the meter what is read of it."""
-    return io.BufferedReader(_MeteredFile(file, meter), _BUFFER_BYTES)
+class Metered:
+    """A file opened for reading that tells the meter what is read of it."""
 
-
-class _MeteredFile(io.FileIO):
-    def __init__(self, file: str, meter: Meter) -> None:
-        super().__init__(file)
+    def __init__(self, file: BinaryIO, meter: Meter) -> None:
+        self._file = file
         self._meter = meter
+        self.seek = file.seek
+        self.tell = file.tell
+        self.seekable = file.seekable
 
-    def readinto(self, buffer: "WriteableBuffer", /) -> int:
-        """Read into the buffer, as any raw stream, and report."""
-        n_bytes = super().readinto(buffer) or 0
-        self._meter.add(n_bytes)
-        return n_bytes
+    def read(self, size: int = -1, /) -> bytes:
+        """Read as any file, and report."""
+        data = self._file.read(size)
+        self._meter.add(len(data))
+        return data
+
+    def __enter__(self) -> "Metered":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pipeline.archives.failures import why
 from pipeline.archives.names import form_of, is_hidden_folder, printable
 from pipeline.errors import SourceError
+from pipeline.stores import is_remote, local_path, objects, size_of
 
 
 class Unit(NamedTuple):
@@ -31,31 +32,36 @@ class Unit(NamedTuple):
         return self.file is not None and form_of(self.file).kind in ("jsonl", "tar", "zip")
 
 
-def resolved(sources: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return the absolute paths to read, none of them inside another.
+def resolved(sources: str | Path | Sequence[str | Path]) -> list[str]:
+    """Return the absolute paths and the URLs to read, none of them inside another.
 
     Raises `SourceError` for all sources together that do not exist or hold no file.
     """
     given = [sources] if isinstance(sources, (str, Path)) else sources
-    matches = {str(source): _matches(str(source)) for source in given}
+    matches = {str(source): _matches(local_path(str(source))) for source in given}
     faults = [_why_unmatched(source) for source, paths in matches.items() if not paths]
-    roots = _without_overlap(_absolute(Path(path)) for paths in matches.values() for path in paths)
+    roots = _without_overlap(_absolute(path) for paths in matches.values() for path in paths)
     faults += [fault for root in roots if (fault := _why_empty(root))]
     if faults:
         raise SourceError("; ".join(faults))
     return roots
 
 
-def found_in(root: Path) -> Iterator[Unit]:
+def found_in(root: str | Path) -> Iterator[Unit]:
     """Yield what is under a folder, hidden and linked folders unentered; or the file itself."""
-    if root.is_dir():
-        return _walk(_label(root), str(root), "")
-    file = str(root)
-    return iter([Unit(_label(root.parent), printable(root.name), file, _size(file), is_given=True)])
+    root = str(root)
+    if is_remote(root):
+        return _objects(root)
+    path = Path(root)
+    if path.is_dir():
+        return _walk(_label(path), root, "")
+    return iter([Unit(_label(path.parent), printable(path.name), root, _size(root), is_given=True)])
 
 
 def _matches(source: str) -> list[str]:
     """Return the paths that a source stands for: itself if it exists, else as a pattern."""
+    if is_remote(source):
+        return [source]  # patterns are of files on this machine
     if os.path.exists(source):  # noqa: PTH110 - of a long pattern `Path.exists` raises
         return [source]
     if _is_pattern(source):
@@ -74,39 +80,79 @@ def _why_unmatched(source: str) -> str:
     return f"{printable(source)!r}: no such path (check the spelling and the current folder)"
 
 
-def _absolute(path: Path) -> Path:
-    """Return the absolute path with links resolved, but for a file's own name.
+def _absolute(source: str) -> str:
+    """Return the absolute path with links resolved, but for a file's own name; or the URL.
 
     A linked file keeps its name: it is listed by that in its folder, and often only that ends in
     `.json`, where the link's target is a hash.
     """
-    return path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+    if is_remote(source):
+        return source.rstrip("/")
+    path = Path(source)
+    return str(path.resolve() if path.is_dir() else path.parent.resolve() / path.name)
 
 
-def _without_overlap(paths: Iterable[Path]) -> list[Path]:
+def _without_overlap(paths: Iterable[str]) -> list[str]:
     """Return the paths without repetition, and without those that another one's walk reaches."""
     given = dict.fromkeys(paths)
     return [path for path in given if not _is_reached(path, given)]
 
 
-def _is_reached(path: Path, given: dict[Path, None]) -> bool:
+def _is_reached(path: str, given: dict[str, None]) -> bool:
     """Say whether another given folder leads to this path; hidden folders are not entered."""
-    for hop in [path, *path.parents] if path.is_dir() else path.parents:
+    is_folder = is_remote(path) or Path(path).is_dir()
+    for hop in [path, *_above(path)] if is_folder else _above(path):
         if hop != path and hop in given:
             return True
-        if is_hidden_folder(hop.name):
+        if is_hidden_folder(hop.rpartition("/")[2]):
             return False
     return False
 
 
-def _why_empty(root: Path) -> str | None:
+def _above(path: str) -> list[str]:
+    """Return the folders that a path is in, the nearest first."""
+    if not is_remote(path):
+        return [str(folder) for folder in Path(path).parents]
+    store, *names = path.split("/")
+    return ["/".join([store, *names[:end]]) for end in range(len(names) - 1, 1, -1)]
+
+
+def _why_empty(root: str) -> str | None:
     """Say why a source that exists leads to nothing; null if it leads to a file."""
     for found in found_in(root):
         if found.path == "." and found.is_broken:
             return f"{found.source!r}: the folder cannot be listed ({found.reason})"
         if found.file is not None or found.is_broken:
             return None
-    return f"{_label(root)!r}: no file in this folder (give one that holds logs or archives)"
+    return f"{printable(root)!r}: no file in this folder (give one that holds logs or archives)"
+
+
+def _objects(url: str) -> Iterator[Unit]:
+    """Yield the objects below a URL as the files of a folder are; or the object itself."""
+    source, _, name = url.rpartition("/")
+    try:
+        if (n_bytes := size_of(url)) is not None:
+            yield Unit(source, name, url, n_bytes, is_given=True)
+            return
+        hidden = None
+        for key, n_bytes in objects(url):
+            folder = _hidden_folder(key)
+            if folder is None:
+                yield Unit(url, key, f"{url}/{key}", n_bytes)
+            elif folder != hidden:
+                yield Unit(url, folder, None, 0, "hidden folder")
+            hidden = folder
+    except OSError as error:
+        yield Unit(url, ".", None, 0, why(error), is_broken=True)
+
+
+def _hidden_folder(key: str) -> str | None:
+    """Return the first hidden folder that an object is in, null if there is none."""
+    *folders, _ = key.split("/")
+    for number, name in enumerate(folders, start=1):
+        if is_hidden_folder(name):
+            return "/".join(folders[:number]) + "/"
+    return None
 
 
 def _walk(source: str, folder: str, prefix: str) -> Iterator[Unit]:

@@ -2,14 +2,13 @@
 
 import re
 import sys
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
 
-DEFAULT_LAKE = Path("lake")
+DEFAULT_LAKE = "lake"
 
 
 def _refuse_binary_on_a_terminal(form: str) -> str:
@@ -29,13 +28,13 @@ def form_option(last: str = "or parquet") -> Any:
 
 
 LakeOption = Annotated[
-    Path,
+    str,
     typer.Option(
         "--lake",
         envvar="MAGIC_LAKE",
         show_envvar=True,
         metavar="DIR",
-        help="The lake: the folder that holds the tables.",
+        help="The lake: the folder that holds the tables, or a URL such as s3://bucket/lake.",
     ),
 ]
 FormOption = Annotated[Form, form_option()]

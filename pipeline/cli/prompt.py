@@ -21,7 +21,7 @@ HELP = """\
   .quit             leave, as do Ctrl-D and `exit`"""
 
 
-def converse(lake: Path, form: Form) -> None:
+def converse(lake: str, form: Form) -> None:
     """Asks for queries and answers them until the user leaves; a wrong one is a line on stderr."""
     from pipeline.lake import open_lake
 
@@ -45,7 +45,7 @@ def converse(lake: Path, form: Form) -> None:
             terminal.complain("interrupted")
 
 
-def answer(said: str, lake: Path, form: Form) -> None:
+def answer(said: str, lake: str, form: Form) -> None:
     """Shows the answer to one query or dot command; the lake is opened anew, to be of now."""
     if said.startswith("."):
         _obey(said.rstrip(";").split(), lake, form)
@@ -60,7 +60,7 @@ def answer(said: str, lake: Path, form: Form) -> None:
     terminal.note(f"{rows.height:,} row{'' if rows.height == 1 else 's'}")
 
 
-def _obey(words: list[str], lake: Path, form: Form) -> None:
+def _obey(words: list[str], lake: str, form: Form) -> None:
     from pipeline.cli.commands.schema import schema
     from pipeline.cli.commands.tables import tables
 

@@ -30,6 +30,7 @@ from pipeline.ingest.worker import Job, Staged
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
 from pipeline.lake.transaction import Transaction, transaction
+from pipeline.stores import place
 from pipeline.vocabulary import DocumentStatus
 
 MEMORY = 2 * 2**30
@@ -102,7 +103,7 @@ def ingest(
                 staged = _decode(sources, job, chosen, collected, tell)
                 if job.lake is None:
                     return _rehearse(collected, opened)
-                with transaction(Path(job.lake)) as change:
+                with transaction(job.lake) as change:
                     began = {"started_at": started_at, "sources": names}
                     return _commit(change, staged, collected, began, release)
     except OSError as error:
@@ -132,7 +133,7 @@ def _staging(job: Job) -> Iterator[Callable[[], None]]:
     finally:
         if job.lake is not None and not is_released:
             for table in GAME_TABLES:
-                discard(Path(job.lake) / table, job.token)
+                discard(place(job.lake) / table, job.token)
 
 
 def _decode(

@@ -7,7 +7,6 @@ it found goes back as columns in Arrow's format, the rows of the games only into
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import polars as pl
 from msgspec import Struct, field
@@ -17,8 +16,8 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
 from pipeline.ingest.state import KnownGames, known
 from pipeline.ingest.tasks import Task
-from pipeline.lake import Lake
-from pipeline.lake.files import DataFile, TableWriter
+from pipeline.lake.files import DataFile, TableWriter, staged_kind
+from pipeline.stores import place
 
 BATCH_DOCUMENTS = 20_000
 
@@ -73,9 +72,9 @@ class Worker:
 
     def take(self, task: Task) -> Found:
         """Reads a task's documents; gives what was found in those decoded since."""
-        for place, document in enumerate(self._read(task), start=task.number << 32):
+        for order, document in enumerate(self._read(task), start=task.number << 32):
             self._documents.append(document)
-            self._places.append(place)
+            self._places.append(order)
             self._held += len(document.data or b"")
             self._new.n_documents += 1
             if self._held >= self._job.batch_bytes or len(self._documents) >= BATCH_DOCUMENTS:
@@ -153,9 +152,8 @@ class _Findings:
 def _writers(job: Job, number: int) -> dict[str, TableWriter]:
     if job.lake is None:
         return {}
-    lake = Lake(Path(job.lake))
-    token = f"{job.token}-{number}"
-    return {table: TableWriter(lake.folder(table), table, token) for table in GAME_TABLES}
+    lake, kind = place(job.lake), staged_kind(f"{job.token}-{number}")
+    return {table: TableWriter(lake / table, table, kind) for table in GAME_TABLES}
 
 
 def _packed(frames: list[pl.DataFrame]) -> bytes | None:

@@ -11,21 +11,22 @@ from pathlib import Path
 import polars as pl
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from filelock import FileLock
 
 from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
 from pipeline.lake.schema import arrow_schema
+from pipeline.stores import Place, place
 
 VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
 LOCK = ".lock"
+LOCK_SECONDS = 600
 
 
 class Lake:
     """One state of a lake. Open it anew to see what was committed since."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self.path = path
         self._opened: dict[str, DeltaTable] = {}
 
@@ -60,14 +61,14 @@ class Lake:
             self._opened[table] = _opened(self.folder(table), version)
         return self._opened[table]
 
-    def folder(self, table: str) -> Path:
+    def folder(self, table: str) -> Place:
         """Where the table's files are."""
         return self.path / table
 
     def files(self, table: str) -> list[str]:
-        """The Parquet files that make up the table, absolute paths."""
+        """The Parquet files that make up the table, absolute paths or URLs."""
         # Only the names: the URIs are percent-encoded, and a table has no folders within.
-        names = (Path(uri).name for uri in self.delta(table).file_uris())
+        names = (uri.rpartition("/")[2] for uri in self.delta(table).file_uris())
         return sorted(str(self.folder(table) / name) for name in names)
 
     def table(self, table: str) -> pl.LazyFrame:
@@ -79,34 +80,43 @@ class Lake:
         return pl.scan_parquet(files, schema=schema, glob=False)
 
 
-def _opened(folder: Path, version: int | None = None) -> DeltaTable:
+def _opened(folder: Place, version: int | None = None) -> DeltaTable:
     try:
-        return DeltaTable(folder, version=version)
+        return DeltaTable(str(folder), version=version)
     except (DeltaError, OSError) as error:
         raise LakeError(
-            f"{folder}: the lake is damaged, the table cannot be opened: {error}"
+            f"{folder}: the lake is damaged, the table cannot be opened: {one_line(error)}"
         ) from None
 
 
-def is_lake(path: str | Path) -> bool:
+def one_line(error: BaseException) -> str:
+    """The first line of an error's text, and what is behind it: the library's are drawings."""
+    lines = [line.strip("\x1b[0m31 ↳") for line in str(error).splitlines()]
+    return ": ".join(dict.fromkeys(line for line in lines if line)) or type(error).__name__
+
+
+def is_lake(path: str | Path | Place) -> bool:
     """Whether a lake is at the path, of whatever version."""
-    return DeltaTable.is_deltatable(str(Path(path) / COMMITS))
+    try:
+        return bool((place(path) / COMMITS / "_delta_log").files())
+    except OSError as error:
+        raise LakeError(f"{path}: {error.strerror}" if error.strerror else str(error)) from None
 
 
-def _folder(path: str | Path) -> Path:
-    folder = Path(path).expanduser().resolve()
-    if "%" in str(folder):
+def _folder(path: str | Path | Place) -> Place:
+    folder = place(path)
+    if any(sign in str(folder) for sign in ("%" if folder.is_local else "%?#")):
         # deltalake takes it for an encoded character, and would go to another folder.
         raise LakeError(f"{path}: a lake's path cannot have a % in it; name another one")
     return folder
 
 
-def open_lake(path: str | Path) -> Lake:
+def open_lake(path: str | Path | Place) -> Lake:
     """The lake at the path, at its last committed state; raises LakeError where there is none."""
     folder = _folder(path)
-    if not folder.is_dir():
-        raise LakeError(f"{path}: no such lake; `magic ingest SOURCE --lake {path}` makes one")
     if not is_lake(folder):
+        if not folder.exists():
+            raise LakeError(f"{path}: no such lake; `magic ingest SOURCE --lake {path}` makes one")
         raise LakeError(
             f"{path}: not a lake, since it has no table `{COMMITS}`; "
             "give --lake a folder that `magic ingest` made"
@@ -122,25 +132,24 @@ def open_lake(path: str | Path) -> Lake:
     return lake
 
 
-def create_lake(path: str | Path) -> Lake:
+def create_lake(path: str | Path | Place) -> Lake:
     """A new lake with every table empty; raises LakeError where the folder holds something else."""
     folder = _folder(path)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        strangers = {entry.name for entry in folder.iterdir()} - {*TABLES, LOCK}
-        if strangers:
+        folder.make()
+        if folder.names() - {*TABLES, LOCK}:
             raise LakeError(f"{path}: not a lake, and not an empty folder that could become one")
-        with FileLock(folder / LOCK):
+        with (folder / LOCK).lock(LOCK_SECONDS):
             _create_tables(folder)
     except (OSError, DeltaError) as error:
-        raise LakeError(f"{path}: no lake can be made here: {error}") from None
+        raise LakeError(f"{path}: no lake can be made here: {one_line(error)}") from None
     return Lake(folder)
 
 
-def _create_tables(folder: Path) -> None:
+def _create_tables(folder: Place) -> None:
     for table in sorted(TABLES, key=lambda name: name == COMMITS):  # the table of commits last
         DeltaTable.create(
-            folder / table,
+            str(folder / table),
             schema=arrow_schema(table),
             mode="ignore",
             name=table,

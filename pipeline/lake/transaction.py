@@ -5,7 +5,7 @@ row of `ingests` names, since an ingest that was killed may have got half way; t
 committed, and last the row that makes them visible.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,42 +14,41 @@ import polars as pl
 from deltalake import CommitProperties
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
-from filelock import FileLock, Timeout
 
 from pipeline.errors import LakeError
 from pipeline.events.contracts import VERSION, polars_schema
 from pipeline.lake.files import DataFile, TableWriter, files_with, remove_action, rewrite_without
-from pipeline.lake.lake import COMMITS, LOCK, Lake, open_lake
+from pipeline.lake.lake import COMMITS, LOCK, LOCK_SECONDS, Lake, one_line, open_lake
 from pipeline.lake.schema import arrow_schema
-
-LOCK_SECONDS = 600
+from pipeline.stores import Place, place
 
 
 @contextmanager
-def transaction(path: Path) -> Iterator["Transaction"]:
+def transaction(path: str | Path | Place) -> Iterator["Transaction"]:
     """A transaction on the lake's newest state, alone; raises LakeError where it cannot be had."""
     try:
-        with FileLock(path / LOCK, timeout=LOCK_SECONDS):
-            change = Transaction(open_lake(path))
+        with (place(path) / LOCK).lock(LOCK_SECONDS) as check_lock:
+            change = Transaction(open_lake(path), check_lock)
             try:
                 yield change
             finally:
                 change.abandon()
-    except Timeout:
+    except TimeoutError:
         raise LakeError(f"{path}: another ingest has been committing for long; try again") from None
     except (OSError, DeltaError) as error:
-        raise LakeError(f"{path}: the lake could not be written: {error}") from error
+        raise LakeError(f"{path}: the lake could not be written: {one_line(error)}") from error
 
 
 class Transaction:
     """What is to change in each table; nothing is visible before `commit`."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, check_lock: Callable[[], None] = lambda: None) -> None:
         self.lake = lake
+        self._check_lock = check_lock
         self.ingest_id = lake.ingest_id + 1
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
-        self._written: list[Path] = []
+        self._written: list[Place] = []
         for table, version in lake.versions.items():
             _restore(lake, table, version)
 
@@ -72,7 +71,12 @@ class Transaction:
         rewritten = rewrite_without(self.lake.folder(table), table, files, keys)
         self._own(table, rewritten)
         self.add(table, rewritten)
-        self._removed.setdefault(table, []).extend(Path(file).name for file in files)
+        self._removed.setdefault(table, []).extend(map(_name, files))
+
+    def replace(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
+        """Puts new files, which hold the same rows, in the place of old ones, told by name."""
+        self.add(table, new)
+        self._removed.setdefault(table, []).extend(old)
 
     def without(self, table: str, staged: Sequence[DataFile], keys: pl.DataFrame) -> list[DataFile]:
         """The staged files with the rows of the given keys left out, rewritten where need be."""
@@ -82,7 +86,7 @@ class Transaction:
         rewritten = rewrite_without(folder, table, files, keys)
         self._own(table, rewritten)
         for file in files:
-            Path(file).unlink()
+            (folder / _name(file)).unlink()
         return [file for path, file in by_path.items() if path not in files] + rewritten
 
     def _own(self, table: str, files: Sequence[DataFile]) -> None:
@@ -110,6 +114,7 @@ class Transaction:
         self._commit(COMMITS)
 
     def _commit(self, table: str) -> int:
+        self._check_lock()
         delta = self.lake.delta(table)
         added = [file.add_action() for file in self._added.get(table, ())]
         removed = [remove_action(name) for name in self._removed.get(table, ())]
@@ -123,6 +128,10 @@ class Transaction:
             )
             delta.update_incremental()
         return delta.version()
+
+
+def _name(file: str) -> str:
+    return file.rpartition("/")[2]
 
 
 def _restore(lake: Lake, table: str, version: int) -> None:

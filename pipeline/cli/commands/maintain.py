@@ -1,0 +1,71 @@
+"""`magic maintain`: upkeep of a lake."""
+
+from typing import Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+
+HEADINGS = {
+    "files_before": "files before",
+    "files_after": "after",
+    "bytes_before": "size before",
+    "bytes_after": "size after",
+    "files_deleted": "files deleted",
+    "bytes_deleted": "size deleted",
+}
+
+
+def maintain(
+    *,
+    lake: LakeOption = DEFAULT_LAKE,
+    keep: Annotated[
+        float,
+        typer.Option(
+            "--keep", min=0, metavar="DAYS", help="Keep what was the lake's state so long ago."
+        ),
+    ] = 7.0,
+    older_than: Annotated[
+        float,
+        typer.Option(
+            "--older-than",
+            min=0,
+            metavar="HOURS",
+            help="Delete no younger file: it can be an ingest's that is running.",
+        ),
+    ] = 24.0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what there is to do, change nothing.")
+    ] = False,
+    form: FormOption = "table",
+) -> None:
+    """Merge a lake's small files into large sorted ones, and delete what nobody can read.
+
+    It can be given beside readers and ingests. Give it after many small ingests.
+
+    \b
+    Examples:
+      magic maintain --lake lake/ --dry-run
+      magic maintain --keep 30
+    """
+    import polars as pl
+
+    from pipeline.cli.output import show
+    from pipeline.lake.maintain import maintain as maintain_lake
+
+    found = maintain_lake(lake, keep_days=keep, older_than_hours=older_than, dry_run=dry_run)
+    sizes = [name for name in found.columns if name.startswith("bytes")]
+    brief = found.with_columns(
+        pl.Series(name, [_size(n_bytes) for n_bytes in found[name]], dtype=pl.String)
+        for name in sizes
+    )
+    show(found, form, brief=brief, headings=HEADINGS)
+    if dry_run:
+        terminal.note("dry run: nothing was changed")
+
+
+def _size(n_bytes: int) -> str:
+    from rich.filesize import decimal
+
+    return decimal(n_bytes)

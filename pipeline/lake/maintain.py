@@ -1,0 +1,277 @@
+"""Upkeep of a lake: small files become large sorted ones, and what nobody can read is deleted.
+
+Merging is an ingest without documents: readers keep the state that they opened, and an ingest that
+commits meanwhile wins. It is done one chunk of rows at a time, so that memory stays bounded.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+from deltalake import DeltaTable
+from msgspec import Struct
+
+from pipeline import __version__
+from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.lake.files import MAX_FILE_BYTES, SORTED, DataFile, TableWriter
+from pipeline.lake.lake import COMMITS, Lake, open_lake
+from pipeline.lake.transaction import transaction
+from pipeline.stores import File, Place
+
+KEEP_DAYS = 7.0
+OLDER_THAN_HOURS = 24.0
+CHUNK_ROWS = 2**20
+ROUND_CHUNKS = 32  # each chunk looks through the files of its round
+MAX_COMMIT_FILES = 16
+
+# What the rows are sorted by, where a table has the column, so that a question about one game type
+# or model finds its rows together. The rest keeps its order: logs that were read one after the
+# other have much in common, and rows sorted by a game's id take half as much again.
+ORDER = ("game_type", "model", "ingest_id")
+
+# Columns: table, files and bytes before and after, and the files and bytes deleted.
+UPKEEP_SCHEMA: dict[str, type[pl.DataType]] = {
+    "table": pl.String,
+    "files_before": pl.Int64,
+    "files_after": pl.Int64,
+    "bytes_before": pl.Int64,
+    "bytes_after": pl.Int64,
+    "files_deleted": pl.Int64,
+    "bytes_deleted": pl.Int64,
+}
+
+
+class _Merge(Struct):
+    """Files of one table, and those that hold the same rows in order."""
+
+    table: str
+    old: list[str]
+    new: list[DataFile]
+
+
+def maintain(
+    path: str | Path | Place,
+    *,
+    keep_days: float = KEEP_DAYS,
+    older_than_hours: float = OLDER_THAN_HOURS,
+    dry_run: bool = False,
+) -> pl.DataFrame:
+    """Merges small files and deletes unreachable ones; returns a row for each table.
+
+    What any state of the last `keep_days` refers to stays, and any file that is younger than
+    `older_than_hours`: it can be an ingest's that is still running. With `dry_run` nothing is
+    changed; the files after are a guess then. Raises LakeError for what is no lake.
+    """
+    lake = open_lake(path)
+    before = {table: _sizes(lake, table) for table in TABLES}
+    small = {table: _to_merge(before[table]) for table in TABLES if table != COMMITS}
+    if dry_run:
+        after = {table: _guess(before[table], small.get(table, [])) for table in TABLES}
+    else:
+        _merge_all(lake, {table: files for table, files in small.items() if files})
+        lake = open_lake(path)
+        after = {table: _sizes(lake, table) for table in TABLES}
+    now = datetime.now(UTC)
+    dead = _dead_files(
+        lake, now - timedelta(days=keep_days), now - timedelta(hours=older_than_hours)
+    )
+    rows = []
+    for table in TABLES:
+        n_bytes = sum(file.n_bytes for file in dead[table])
+        if not dry_run:
+            for file in dead[table]:
+                (lake.folder(table) / file.name).unlink(missing_ok=True)
+        rows.append(
+            (
+                table,
+                len(before[table]),
+                len(after[table]),
+                sum(before[table].values()),
+                sum(after[table].values()),
+                len(dead[table]),
+                n_bytes,
+            )
+        )
+    return pl.DataFrame(rows, schema=UPKEEP_SCHEMA, orient="row")
+
+
+def _sizes(lake: Lake, table: str) -> dict[str, int]:
+    """The table's files by name, with their sizes."""
+    actions = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
+    return dict(actions.select("path", "size_bytes").iter_rows())
+
+
+def _to_merge(sizes: dict[str, int]) -> list[str]:
+    """The files that are not sorted yet, or too small; none if a merge would change nothing."""
+    found = [
+        name
+        for name, n_bytes in sizes.items()
+        if not name.startswith(SORTED) or n_bytes < MAX_FILE_BYTES / 2
+    ]
+    return [] if len(found) == 1 and found[0].startswith(SORTED) else sorted(found)
+
+
+def _guess(sizes: dict[str, int], merged: list[str]) -> dict[str, int]:
+    """What the files will be, about."""
+    stays = {name: n_bytes for name, n_bytes in sizes.items() if name not in merged}
+    left = sum(sizes[name] for name in merged)
+    for number in range(-(-left // MAX_FILE_BYTES)):
+        stays[f"new {number}"] = min(left, MAX_FILE_BYTES)
+        left -= MAX_FILE_BYTES
+    return stays
+
+
+def _merge_all(lake: Lake, small: dict[str, list[str]]) -> None:
+    """Writes the rows of the small files anew, then commits what no ingest changed meanwhile."""
+    started_at = datetime.now(UTC)
+    merges: list[_Merge] = []
+    try:
+        for table, names in small.items():
+            merge = _Merge(table, names, [])
+            merges.append(merge)
+            _write_sorted(lake, merge)
+        is_worth_it = merges or len(lake.files(COMMITS)) > MAX_COMMIT_FILES
+        if is_worth_it:
+            merges = _commit(lake, merges, started_at)
+    finally:
+        for merge in merges:
+            for file in merge.new:
+                (lake.folder(merge.table) / file.name).unlink(missing_ok=True)
+
+
+def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> list[_Merge]:
+    """Commits the merges that still hold, and returns those that do not."""
+    with transaction(lake.path) as change:
+        stale = []
+        for merge in merges:
+            if set(merge.old) <= set(_sizes(change.lake, merge.table)):
+                change.replace(merge.table, merge.old, merge.new)
+            else:
+                stale.append(merge)
+        commits = list(_sizes(change.lake, COMMITS))
+        if len(commits) > MAX_COMMIT_FILES:
+            rows = change.lake.table(COMMITS).sort("ingest_id").collect()
+            change.write(COMMITS, [rows])
+            change.replace(COMMITS, commits, [])
+        counts = [name for name in polars_schema(COMMITS) if name.startswith("n_")]
+        change.commit(
+            {
+                "started_at": started_at,
+                "sources": [],
+                **dict.fromkeys(counts, 0),
+                "tool_version": __version__,
+            }
+        )
+    return stale
+
+
+def _write_sorted(lake: Lake, merge: _Merge) -> None:
+    """Writes the rows of the old files in order into new ones."""
+    files = [str(lake.folder(merge.table) / name) for name in merge.old]
+    order = _order(merge.table)
+    writer = TableWriter(lake.folder(merge.table), merge.table, SORTED)
+    merge.new = writer.files
+    for some in _rounds(files):
+        rows = pl.scan_parquet(some, schema=polars_schema(merge.table), glob=False)
+        for chosen in _chunks(rows, order):
+            chunk = rows.filter(chosen).collect(engine="streaming")
+            writer.write(chunk.sort(order, nulls_last=False, maintain_order=True))
+    writer.close()
+
+
+def _order(table: str) -> list[str]:
+    return [name for name in ORDER if name in polars_schema(table)]
+
+
+def _rounds(files: list[str]) -> Iterator[list[str]]:
+    """The files in lists of a bounded number of rows, but for one file that has more."""
+    some: list[str] = []
+    n_rows = 0
+    for file in files:
+        n_rows_here = pl.scan_parquet(file, glob=False).select(pl.len()).collect().item()
+        if some and n_rows + n_rows_here > ROUND_CHUNKS * CHUNK_ROWS:
+            yield some
+            some, n_rows = [], 0
+        some.append(file)
+        n_rows += n_rows_here
+    if some:
+        yield some
+
+
+def _chunks(rows: pl.LazyFrame, keys: list[str]) -> Iterator[pl.Expr]:
+    """Conditions that part the rows into chunks to be held in memory, in the order of the keys."""
+    first, *_ = keys
+    counts = rows.group_by(keys).len("n").sort(keys, nulls_last=False).collect(engine="streaming")
+    chosen: list[dict[str, object]] = []
+    n_rows = 0
+    for row in counts.iter_rows(named=True):
+        n = row.pop("n")
+        if chosen and (n_rows + n > CHUNK_ROWS or row[first] != chosen[-1][first]):
+            yield _any_of(chosen)
+            chosen, n_rows = [], 0
+        if n > CHUNK_ROWS:
+            yield from (_any_of([row]) & part for part in _parts(rows, -(-n // CHUNK_ROWS)))
+        else:
+            chosen.append(row)
+            n_rows += n
+    if chosen:
+        yield _any_of(chosen)
+
+
+def _any_of(keys: list[dict[str, object]]) -> pl.Expr:
+    """Whether a row has one of the keys, which have the first column in common."""
+    (first, value), *_ = keys[0].items()
+    is_first = pl.col(first).eq_missing(pl.lit(value))
+    names = list(keys[0])[1:]
+    if not names:
+        return is_first
+    (name,) = names
+    known = [key[name] for key in keys if key[name] is not None]
+    is_known = pl.col(name).is_in(pl.Series(known, dtype=pl.String).implode())
+    has_null = len(known) < len(keys)
+    return is_first & (is_known | pl.col(name).is_null() if has_null else is_known.fill_null(False))
+
+
+def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
+    """Conditions that part rows into parts of about one size, a game's rows in one of them."""
+    if "path" in rows.collect_schema():
+        number, n_numbers = pl.col("path").hash() % n_parts, n_parts
+    else:  # a game's id is a random number
+        number = pl.col("game_id").str.head(8).str.to_integer(base=16, dtype=pl.Int64)
+        n_numbers = 16**8
+    size = -(-n_numbers // n_parts)
+    for part in range(n_parts):
+        yield number.is_between(part * size, (part + 1) * size, closed="left")
+
+
+def _dead_files(lake: Lake, kept_since: datetime, younger_than: datetime) -> dict[str, list[File]]:
+    """For each table the files that no state since then refers to, and that are not new."""
+    versions = _kept_versions(lake, kept_since)
+    dead = {}
+    for table in TABLES:
+        folder = lake.folder(table)
+        live = {name for version in versions[table] for name in _names(folder, version)}
+        dead[table] = [
+            file
+            for file in folder.files()
+            if file.name not in live and file.modified_at < younger_than
+        ]
+    return dead
+
+
+def _kept_versions(lake: Lake, since: datetime) -> dict[str, set[int | None]]:
+    """The versions of each table that were, since then, part of the newest state at any time."""
+    ingests = lake.table(COMMITS).sort("ingest_id").collect()
+    # Also the last one before: it was the newest until the next one came.
+    first = max(ingests.filter(pl.col("finished_at") <= since).height - 1, 0)
+    kept: dict[str, set[int | None]] = {table: {lake.versions.get(table)} for table in TABLES}
+    for row in ingests[first:].iter_rows(named=True):
+        for entry in row["versions"]:
+            kept[entry["table"]].add(entry["version"])
+    return kept
+
+
+def _names(folder: Place, version: int | None) -> set[str]:
+    actions = DeltaTable(str(folder), version=version).get_add_actions(flatten=True)
+    return set(pl.DataFrame(actions)["path"])

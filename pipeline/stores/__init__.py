@@ -1,0 +1,83 @@
+"""Where files are: on this machine, or on an object store at `s3://`, `gs://`, `az://`, `https://`.
+
+Whoever uses this package need not know which. The library for object stores is loaded only where
+one is named.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import unquote
+
+from pipeline.stores import local
+from pipeline.stores.base import Draft, File, Place
+
+if TYPE_CHECKING:
+    from pipeline.stores.remote import RemotePlace
+
+__all__ = [
+    "Draft",
+    "File",
+    "Place",
+    "is_regular",
+    "is_remote",
+    "local_path",
+    "objects",
+    "open_file",
+    "place",
+    "read_file",
+    "size_of",
+]
+
+Location = str | Path | Place
+
+
+def place(location: Location) -> Place:
+    """The place of a path or URL, or of what `str` made of a place."""
+    if is_remote(location):
+        return _remote(str(location))
+    return local.LocalPlace(Path(local_path(str(location))).expanduser().resolve())
+
+
+def is_remote(location: Location) -> bool:
+    """Whether it is a URL of an object store."""
+    text = str(location)
+    return "://" in text and not text.startswith("file://")
+
+
+def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
+    """A file's bytes, null for a pipe and such; `check_size` can refuse by raising."""
+    if is_remote(file):
+        return _remote(file).read(check_size)
+    return local.read_file(file, check_size)
+
+
+def open_file(file: str) -> BinaryIO:
+    """A file opened for reading, at any position."""
+    return _remote(file).open() if is_remote(file) else Path(file).open("rb")
+
+
+def is_regular(file: str) -> bool:
+    """Whether opening the file cannot wait forever; a missing one fails when it is opened."""
+    return is_remote(file) or local.is_regular(file)
+
+
+def objects(url: str) -> Iterator[tuple[str, int]]:
+    """Key and size of all objects below a URL, in the order of their keys."""
+    return iter(_remote(url).objects())
+
+
+def size_of(url: str) -> int | None:
+    """The size of the object at a URL, null if there is none of just this name."""
+    return _remote(url).size()
+
+
+def _remote(url: str) -> "RemotePlace":
+    from pipeline.stores.remote import RemotePlace
+
+    return RemotePlace(url.rstrip("/"))
+
+
+def local_path(location: str) -> str:
+    """The path that a URL with `file://` stands for; any other text as it is."""
+    return unquote(location.removeprefix("file://")) if location.startswith("file://") else location

@@ -1,0 +1,63 @@
+"""What a place for files has to offer, be it a folder or a prefix of an object store."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
+
+
+class File(NamedTuple):
+    """A file in a folder."""
+
+    name: str
+    n_bytes: int
+    modified_at: datetime
+
+
+class Draft(NamedTuple):
+    """A file to be written: at `path`, on this machine, until `finish` puts it in its place."""
+
+    path: Path
+    finish: Callable[[], None]
+
+
+class Place(Protocol):
+    """Where a file or folder is. `str` of it gives it back to `place`, also in another process.
+
+    Its methods raise `OSError` with one line of text.
+    """
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine, so that any tool can open it by its path."""
+
+    def __truediv__(self, name: str) -> "Place":
+        """What is of this name within."""
+
+    def files(self) -> list[File]:
+        """The files directly within, none if there is no such folder."""
+
+    def names(self) -> set[str]:
+        """The names of the files and folders directly within."""
+
+    def exists(self) -> bool:
+        """Whether something is there."""
+
+    def make(self) -> None:
+        """Makes the folder, where folders need to be made."""
+
+    def draft(self) -> Draft:
+        """A new file to be written here."""
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        """Deletes the file."""
+
+    def open(self) -> BinaryIO:
+        """The file opened for reading, at any position."""
+
+    def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
+        """Holds a lock of this name; raises TimeoutError where others hold it for so long.
+
+        What it gives raises `OSError` if the lock was lost meanwhile.
+        """

@@ -1,0 +1,115 @@
+"""Files and folders of this machine."""
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from filelock import FileLock, Timeout
+
+from pipeline.stores.base import Draft, File
+
+# A pipe is opened without waiting for its writer, and then found to be none.
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class LocalPlace:
+    """A path on this machine."""
+
+    path: Path
+
+    is_local = True
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __truediv__(self, name: str) -> "LocalPlace":
+        return LocalPlace(self.path / name)
+
+    def files(self) -> list[File]:
+        try:
+            found = [(entry, entry.stat()) for entry in self.path.iterdir() if entry.is_file()]
+        except FileNotFoundError:
+            return []
+        return sorted(
+            File(entry.name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+            for entry, status in found
+        )
+
+    def names(self) -> set[str]:
+        return {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def make(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def draft(self) -> Draft:
+        return Draft(self.path, lambda: None)
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        self.path.unlink(missing_ok=missing_ok)
+
+    def open(self) -> BinaryIO:
+        return self.path.open("rb")
+
+    @contextmanager
+    def lock(self, seconds: float) -> Iterator[Callable[[], None]]:
+        try:
+            with FileLock(self.path, timeout=seconds):
+                yield lambda: None
+        except Timeout:
+            raise TimeoutError(f"{self.path}: locked for {seconds:.0f} seconds") from None
+
+
+def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
+    """Return a file's bytes, null for a pipe and such; `check_size` can refuse by raising.
+
+    Opened, read and closed by handle, since there are millions of them.
+    """
+    handle = os.open(file, _FLAGS)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        check_size(status.st_size)
+        data = os.read(handle, status.st_size + 1)
+        return data if len(data) == status.st_size else _rest(handle, data, check_size)
+    finally:
+        os.close(handle)
+
+
+def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
+    """Return the data with what follows, for a file that is being written or read in parts."""
+    held = [data]
+    n_bytes = len(data)
+    while data and (data := os.read(handle, 1 << 20)):
+        held.append(data)
+        n_bytes += len(data)
+        check_size(n_bytes)
+    return b"".join(held)
+
+
+def is_regular(file: str) -> bool:
+    """Say whether opening the file cannot wait forever; a missing one fails when it is opened."""
+    try:
+        return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116
+    except OSError:
+        return True
+
+
+def temporary() -> Path:
+    """Return a new empty file that nobody else uses."""
+    handle, name = tempfile.mkstemp(prefix="magic-", suffix=".parquet")
+    os.close(handle)
+    return Path(name)

@@ -1,0 +1,213 @@
+"""Files of object stores, such as S3. Credentials and settings are those of the environment.
+
+The same variables serve `deltalake` and `polars`, which read such a store by themselves.
+"""
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+
+import obstore
+from obstore.exceptions import BaseError, NotFoundError
+from obstore.store import ObjectStore, from_url
+
+from pipeline.stores.base import Draft, File
+from pipeline.stores.leases import Lease, held
+from pipeline.stores.local import temporary
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+    from obstore.store import RetryConfig
+
+_BUFFER_BYTES = 4 * 2**20
+_RETRIES: "RetryConfig" = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
+
+
+# What the library's errors come from, by a word in them.
+_HINTS = {
+    "169.254.169.254": "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "HTTP error: builder error": "the endpoint is not https: set AWS_ALLOW_HTTP=true",
+    "Unable to recognise URL": "no store of a kind known here: s3, gs, az, http and https are",
+}
+
+
+class Object(NamedTuple):
+    """An object below a prefix, and its key from there on."""
+
+    key: str
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class RemotePlace:
+    """A prefix or an object of a store, by its URL without a slash at its end."""
+
+    url: str
+
+    is_local = False
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __truediv__(self, name: str) -> "RemotePlace":
+        return RemotePlace(f"{self.url}/{name}")
+
+    def files(self) -> list[File]:
+        with _told(self.url):
+            listed = obstore.list_with_delimiter(self._store, self._key)
+        return sorted(
+            File(_last(entry["path"]), entry["size"], entry["last_modified"])
+            for entry in listed["objects"]
+        )
+
+    def names(self) -> set[str]:
+        with _told(self.url):
+            listed = obstore.list_with_delimiter(self._store, self._key)
+        paths = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
+        return {_last(path) for path in paths}
+
+    def objects(self) -> Iterator[Object]:
+        """Yields all objects below, in the order of their keys."""
+        start = len(self._key) + 1 if self._key else 0
+        with _told(self.url):
+            for batch in obstore.list(self._store, self._key or None):
+                for entry in batch:
+                    yield Object(entry["path"][start:], entry["size"])
+
+    def size(self) -> int | None:
+        """The object's size, null if there is no object of this name."""
+        if not self._key:
+            return None
+        try:
+            with _told(self.url):
+                return obstore.head(self._store, self._key)["size"]
+        except FileNotFoundError:
+            return None
+
+    def exists(self) -> bool:
+        return bool(self.names()) or self.size() is not None
+
+    def make(self) -> None:
+        self.names()  # which fails where there is no such bucket
+
+    def draft(self) -> Draft:
+        path = temporary()
+
+        def finish() -> None:
+            try:
+                with _told(self.url):
+                    obstore.put(self._store, self._key, path)
+            finally:
+                path.unlink()
+
+        return Draft(path, finish)
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        try:
+            with _told(self.url):
+                obstore.delete(self._store, self._key)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def read(self, check_size: Callable[[int], None]) -> bytes:
+        """The object's bytes; `check_size` can refuse by raising."""
+        with _told(self.url):
+            found = obstore.get(self._store, self._key)
+            check_size(found.meta["size"])
+            return bytes(found.bytes())
+
+    def open(self) -> BinaryIO:
+        size = self.size()
+        if size is None:
+            raise FileNotFoundError(f"{self.url}: no such object")
+        return cast(BinaryIO, io.BufferedReader(_Ranges(self, size), _BUFFER_BYTES))
+
+    def read_range(self, start: int, n_bytes: int) -> bytes:
+        """Some of the object's bytes."""
+        with _told(self.url):
+            return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
+
+    def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
+        return held(Lease(self._store, self._key, self.url), seconds)
+
+    @property
+    def _store(self) -> ObjectStore:
+        return _store("/".join(self.url.split("/", 3)[:3]))
+
+    @property
+    def _key(self) -> str:
+        return "/".join(self.url.split("/", 3)[3:])
+
+
+@lru_cache
+def _store(root: str) -> ObjectStore:
+    with _told(root):
+        return from_url(root, retry_config=_RETRIES)
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+class _Ranges(io.RawIOBase):
+    """An object read by ranges, so that an archive of any size is read as it is needed."""
+
+    def __init__(self, place: RemotePlace, size: int) -> None:
+        self._place = place
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        if start + offset < 0:
+            raise ValueError("a position before the beginning")
+        self._position = start + offset
+        return self._position
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        target = memoryview(buffer).cast("B")
+        n_bytes = min(len(target), self._size - self._position)
+        if n_bytes <= 0:
+            return 0
+        data = self._place.read_range(self._position, n_bytes)
+        target[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    """Turns what the library raises into an `OSError` of one line."""
+    try:
+        yield
+    except (FileNotFoundError, NotFoundError):
+        raise FileNotFoundError(f"{url}: no such object") from None
+    except BaseError as error:
+        raise OSError(f"{url}: {_reason(str(error))}") from None
+
+
+def _reason(text: str) -> str:
+    """The store's own words in an error, or what to do, or else its first line."""
+    for word, hint in _HINTS.items():
+        if word in text:
+            return hint
+    code, message = (re.search(f"<{tag}>([^<]*)</{tag}>", text) for tag in ("Code", "Message"))
+    if code:
+        return f"{code[1]}: {message[1]}" if message and message[1] else code[1]
+    line, *_ = text.splitlines() or ["unknown error"]
+    return line.strip()

@@ -1,0 +1,276 @@
+"""Upkeep changes which files hold the rows, and nothing else."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from lakes import check, parquet_files, rows, table
+from rawlogs import encode, prisoners_dilemma, write_logs
+
+from pipeline.errors import LakeError
+from pipeline.events.contracts import TABLES
+from pipeline.ingest import ingest
+from pipeline.lake import maintain as upkeep
+from pipeline.lake import open_lake
+from pipeline.lake.files import TableWriter
+from pipeline.lake.maintain import maintain
+from pipeline.lake.transaction import Transaction
+from pipeline.metrics import metrics
+
+DAY = 86_400
+
+
+def age(lake: Path, days: float) -> None:
+    """Makes every file of the lake look older."""
+    for file in lake.rglob("*"):
+        if file.is_file():
+            os.utime(file, (time.time() - days * DAY,) * 2)
+
+
+def n_files(lake: Path) -> dict[str, int]:
+    opened = open_lake(lake)
+    return {name: len(opened.files(name)) for name in TABLES if name != "ingests"}
+
+
+def test_small_files_become_one(lake: Path) -> None:
+    before = rows(lake)
+    done = maintain(lake)
+    assert rows(lake) == before
+    assert set(n_files(lake).values()) <= {0, 1}
+    assert done["files_before"].sum() > done["files_after"].sum()
+    assert done["files_deleted"].sum() == 0
+    last = open_lake(lake).last_ingest
+    assert last is not None
+    assert (last["ingest_id"], last["n_documents"], last["sources"]) == (4, 0, [])
+
+
+def test_nothing_is_left_to_do_the_second_time(lake: Path) -> None:
+    maintain(lake)
+    done = maintain(lake)
+    assert done["files_before"].to_list() == done["files_after"].to_list()
+    assert open_lake(lake).ingest_id == 4
+
+
+def test_metrics_do_not_care(lake: Path) -> None:
+    before = metrics(open_lake(lake))
+    maintain(lake)
+    assert metrics(open_lake(lake)).equals(before)
+
+
+def test_a_rehearsal_changes_nothing(lake: Path) -> None:
+    lying, before = parquet_files(lake), rows(lake, but_for=())
+    told = maintain(lake, dry_run=True, keep_days=0, older_than_hours=0)
+    assert parquet_files(lake) == lying
+    assert rows(lake, but_for=()) == before
+    done = maintain(lake)
+    but_for_commits = pl.col("table") != "ingests"
+    assert told.filter(but_for_commits)["files_after"].equals(
+        done.filter(but_for_commits)["files_after"]
+    )
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 40])
+def test_chunks_cut_anywhere_lose_no_row(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """Chunks smaller than a model's rows, rounds smaller than the files, a file a chunk."""
+    before = rows(lake)
+    monkeypatch.setattr(upkeep, "CHUNK_ROWS", chunk)
+    monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
+    maintain(lake)
+    assert rows(lake) == before
+
+
+def test_rows_are_sorted_so_that_readers_skip(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
+    maintain(lake)
+    told = pl.DataFrame(open_lake(lake).delta("results").get_add_actions(flatten=True))
+    assert told["min.game_type"].equals(told["max.game_type"].rename("min.game_type"))
+    assert told["min.game_type"].is_unique().all()
+    for file in open_lake(lake).files("messages"):
+        keys = pl.read_parquet(file).select("game_type", "model")
+        assert keys.equals(keys.sort("game_type", "model", nulls_last=False))
+
+
+def test_a_reader_keeps_its_files(lake: Path) -> None:
+    before = rows(lake, but_for=())
+    reader = open_lake(lake)
+    age(lake, 30)
+    maintain(lake)
+    seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
+    assert seen == before
+
+
+def test_an_ingest_that_commits_meanwhile_wins(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it took out does not come back, and what it left alone is merged."""
+    ingest(more, lake)
+    write = upkeep._write_sorted
+
+    def slow(*args: object) -> None:
+        write(*args)  # type: ignore[arg-type]
+        if args[1].table == "proposal_votes":  # type: ignore[attr-defined]  # the last one
+            (more / "3.json").write_bytes(encode(prisoners_dilemma(model="fresh")))
+            assert ingest(more, lake).statuses["replacing"] == 1
+
+    monkeypatch.setattr(upkeep, "_write_sorted", slow)
+    maintain(lake)
+    assert "fresh" in set(table(lake, "results")["model"])
+    assert "third" not in set(table(lake, "decisions")["model"])
+    assert n_files(lake)["votes"] == 1
+    assert n_files(lake)["decisions"] > 1
+    lying = {file.name for file in (lake / "decisions").glob("sorted-*")}
+    assert not lying
+
+
+def test_a_crash_leaves_the_lake_and_no_file(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, lying = rows(lake, but_for=()), parquet_files(lake)
+
+    def failing(self: Transaction, row: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "commit", failing)
+        with pytest.raises(KeyboardInterrupt):
+            maintain(lake)
+    assert rows(lake, but_for=()) == before
+    assert parquet_files(lake) == lying
+
+
+# What is deleted
+
+
+def test_states_of_the_last_days_stay(lake: Path) -> None:
+    """All of this lake's states are from today, whatever the files' age."""
+    age(lake, 30)
+    assert maintain(lake)["files_deleted"].sum() == 0
+    done = maintain(lake, keep_days=0)
+    assert done["files_deleted"].sum() > 0
+    opened = open_lake(lake)
+    for name in TABLES:
+        if name != "ingests":
+            assert {Path(file).name for file in opened.files(name)} == {
+                file.name for file in (lake / name).glob("*.parquet")
+            }
+
+
+def test_the_state_before_today_stays_for_its_readers(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was the newest one until the files were merged, however old it is."""
+    reader = open_lake(lake)
+    before = rows(lake, but_for=())
+    age(lake, 30)
+    commits = table(lake, "ingests")
+    first = commits["finished_at"].max()
+    assert upkeep._kept_versions(reader, first)["games"] == {reader.versions["games"]}  # type: ignore[arg-type]
+    maintain(lake, keep_days=1 / DAY)
+    seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
+    assert seen == before
+
+
+def test_orphans_go_once_they_are_old(lake: Path) -> None:
+    orphans = [lake / "games" / name for name in ("part-x.parquet", "part-y.parquet#1")]
+    for orphan in orphans:
+        orphan.write_bytes(b"PAR1")
+    maintain(lake)
+    assert all(orphan.exists() for orphan in orphans)
+    age(lake, 2)
+    done = maintain(lake)
+    assert not any(orphan.exists() for orphan in orphans)
+    assert done.filter(pl.col("table") == "games").select("files_deleted", "bytes_deleted").row(
+        0
+    ) == (2, 8)
+    check(lake)
+
+
+def test_an_ingest_after_upkeep_finds_all_known(lake: Path, used_lake: Path) -> None:
+    age(lake, 30)
+    maintain(lake, keep_days=0)
+    report = ingest(used_lake.parent / "logs", lake, model="talker")
+    assert {status for status, n in report.statuses.items() if n} <= {
+        "unchanged",
+        "duplicate",
+        "quarantined",
+        "ignored",
+    }
+
+
+def test_many_commits_become_few_files(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "MAX_COMMIT_FILES", 2)
+    before = table(lake, "ingests").sort("ingest_id")
+    maintain(lake)
+    assert table(lake, "ingests").sort("ingest_id")[:3].equals(before)
+    assert len(open_lake(lake).files("ingests")) == 2
+    ingest(more, lake)
+
+
+def test_what_is_no_lake(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="no such lake"):
+        maintain(tmp_path / "nothing")
+
+
+# Encoded columns
+
+
+READERS: dict[str, Callable[[Path], list[str]]] = {
+    "pyarrow": lambda file: [str(of) for of in pq.read_schema(file).types],
+    "polars": lambda file: [str(of) for of in pl.read_parquet_schema(file).values()],
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("index", [pa.int8(), pa.int32(), pa.uint32()])
+def test_encoded_texts_read_back_as_texts(
+    tmp_path: Path, used_lake: Path, reader: str, index: pa.DataType
+) -> None:
+    plain = pq.read_table(open_lake(used_lake).files("results")[0])
+    encoded = plain
+    for place, field in enumerate(plain.schema):
+        if field.type == pa.string():
+            column = plain.column(place).combine_chunks().dictionary_encode()
+            column = pa.DictionaryArray.from_arrays(column.indices.cast(index), column.dictionary)
+            encoded = encoded.set_column(place, field.name, column)
+    assert pa.types.is_dictionary(encoded.schema.field("model").type)
+    files = []
+    for some in ([plain], [encoded], [encoded, plain, encoded]):
+        writer = TableWriter(tmp_path, "results")
+        for part in some:
+            writer.write(part)
+        writer.close()
+        files.append(tmp_path / writer.files[0].name)
+        found = pq.read_table(files[-1])
+        assert found.equals(pa.concat_tables([plain.cast(found.schema)] * len(some)))
+        assert '"nullCount"' in writer.files[0].stats
+    assert READERS[reader](files[0]) == READERS[reader](files[1]) == READERS[reader](files[2])
+
+
+def test_other_tools_read_a_maintained_lake(lake: Path) -> None:
+    maintain(lake)
+    for name in TABLES:
+        ours = table(lake, name)
+        theirs = pl.DataFrame(DeltaTable(lake / name).to_pyarrow_table())
+        assert theirs.schema == ours.schema
+        assert theirs.height == ours.height
+
+
+def test_logs_written_one_by_one(tmp_path: Path) -> None:
+    """A file for each ingest and table, then one for each table, and the same answers."""
+    logs = write_logs(tmp_path / "logs", "first")
+    for file in sorted(logs.iterdir()):
+        ingest(file, tmp_path / "lake")
+    before = rows(tmp_path / "lake")
+    assert n_files(tmp_path / "lake")["games"] == 5
+    maintain(tmp_path / "lake")
+    assert rows(tmp_path / "lake") == before
+    assert n_files(tmp_path / "lake")["games"] == 1
+    check(tmp_path / "lake")

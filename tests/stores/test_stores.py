@@ -1,0 +1,360 @@
+"""Sources and lakes on an object store are what they are on this machine."""
+
+import multiprocessing
+import os
+import pickle
+import shutil
+import time
+from pathlib import Path
+
+import obstore
+import polars as pl
+import pytest
+from lakes import rows
+from obstore.store import from_url
+from rawlogs import chameleon, encode, prisoners_dilemma, write_logs
+
+from pipeline import open_lake
+from pipeline.archives import documents, measure, read_unit, units
+from pipeline.cli import main
+from pipeline.errors import LakeError, PipelineError, SourceError
+from pipeline.events.contracts import TABLES
+from pipeline.ingest import ingest
+from pipeline.lake import create_lake, is_lake
+from pipeline.lake.files import TableWriter
+from pipeline.lake.maintain import maintain
+from pipeline.simulate import simulate
+from pipeline.stores import leases, place
+
+TREE = {
+    ".git/a.json": b"{}",
+    ".git/b/c.json": b"{}",
+    "a-b/0.json": b"{}",
+    "a.json": b"{}",
+    "a/0.json": b"",
+    "a/caf\u00e9 'x'.json": b"[1]",
+    "a/c.jsonl": b"{}\n\n[]",
+    "a/notes.txt": b"",
+    "z%20.json": b"[9]",
+}
+
+
+def upload(folder: Path, url: str) -> str:
+    """Puts all files of a folder below the URL."""
+    store = from_url(url)
+    for file in folder.rglob("*"):
+        if file.is_file():
+            obstore.put(store, file.relative_to(folder).as_posix(), file)
+    return url
+
+
+def keys(url: str) -> set[str]:
+    return {entry["path"] for batch in obstore.list(from_url(url)) for entry in batch}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    for path, data in TREE.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(data)
+    for kind in ("zip", "tar", "gztar", "xztar"):
+        shutil.make_archive(str(tmp_path / "packed"), kind, root / "a")
+    for file in tmp_path.glob("packed.*"):
+        file.rename(root / file.name)
+    return root
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return write_logs(tmp_path / "logs", "first")
+
+
+# Sources
+
+
+def test_a_prefix_holds_what_the_folder_does(tree: Path, bucket: str) -> None:
+    """The same paths in the same order, archives and all."""
+    url = upload(tree, f"{bucket}/some where")
+    there, here = list(documents(f"{url}/")), list(documents(tree))
+    assert [document[1:] for document in there] == [document[1:] for document in here]
+    assert {document.source for document in there} == {url}
+    assert measure(url) == measure(tree)
+
+
+def test_units_are_read_anywhere(tree: Path, bucket: str) -> None:
+    url = upload(tree, bucket)
+    dealt = [pickle.loads(pickle.dumps(unit)) for unit in units(url)]
+    reported: list[int] = []
+    found = [document for unit in dealt for document in read_unit(unit, on_bytes=reported.append)]
+    assert found == list(documents(url))
+    assert sum(reported) == sum(unit.n_bytes for unit in dealt)
+
+
+def test_an_object_by_itself(tree: Path, bucket: str) -> None:
+    url = upload(tree, f"{bucket}/x")
+    (log,) = documents(f"{url}/a.json")
+    assert (log.source, log.path, log.data) == (url, "a.json", b"{}")
+    packed = list(documents(f"{url}/packed.zip"))
+    assert {document.source for document in packed} == {f"{url}/packed.zip"}
+    everything = {(f"{d.source}/{d.path}", d.data) for d in documents(url)}
+    assert {(f"{d.source}/{d.path}", d.data) for d in packed} < everything
+
+
+def test_a_source_within_another_is_read_once(tree: Path, bucket: str) -> None:
+    url = upload(tree, f"{bucket}/x")
+    assert list(documents([url, f"{url}/a", f"{url}/a.json"])) == list(documents(url))
+
+
+def test_an_object_larger_than_the_limit_is_not_read(tmp_path: Path, bucket: str) -> None:
+    (tmp_path / "0.json").write_bytes(b"1" * 2000)
+    (tmp_path / "1.json").write_bytes(b"{}")
+    url = upload(tmp_path, f"{bucket}/x")
+    large, fine = documents(url, max_document=1000)
+    assert (large.data, large.is_broken, fine.data) == (None, True, b"{}")
+
+
+def test_sources_that_are_not_there(bucket: str, tree: Path) -> None:
+    with pytest.raises(SourceError, match="no file") as caught:
+        documents(f"{bucket}/nothing")
+    with pytest.raises(SourceError, match="NoSuchBucket") as other:
+        documents(["s3://no-such-bucket/x", tree])
+    for error in (caught.value, other.value):
+        assert "\n" not in str(error)
+
+
+# Lakes
+
+
+def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None:
+    """Some hundred games from and into the store, and the metrics of both engines."""
+    told = simulate(tmp_path / "logs", models=2, games=12, seed=3, jobs=1)
+    url = upload(tmp_path / "logs", f"{bucket}/logs")
+    here, there = tmp_path / "lake", f"{bucket}/some/lake"
+    assert ingest(url, here).statuses == ingest(url, there).statuses
+    assert rows(here) == rows(there)  # type: ignore[arg-type]
+    check_remote(there)
+    ours, theirs = open_lake(here), open_lake(there)
+    for engine in ("polars", "duckdb"):
+        assert theirs.metrics(engine=engine).equals(ours.metrics(engine=engine))
+    assert told.n_games == ours.table("games").collect().height
+    query = "SELECT game_type, count(*) AS n FROM messages GROUP BY ALL ORDER BY ALL"
+    assert theirs.sql(query).equals(ours.sql(query))
+    assert set(ingest(url, there).statuses.items()) >= {
+        ("ingested", 0),
+        ("unchanged", told.n_games),
+    }
+
+
+def check_remote(url: str) -> None:
+    opened = open_lake(url)
+    for name in TABLES:
+        TABLES[name].validate(opened.table(name).collect())
+
+
+def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> None:
+    here, there = tmp_path / "lake", f"{bucket}/lake"
+    for model in ("first", "second"):
+        (logs / "3.json").write_bytes(encode(prisoners_dilemma(model=model)))
+        for lake in (here, there):
+            ingest(logs, lake)
+    before = rows(here)
+    assert rows(there) == before  # type: ignore[arg-type]
+    reader = open_lake(there)
+    assert maintain(there)["files_after"].sum() < len(list(here.rglob("*.parquet")))
+    assert rows(there) == before  # type: ignore[arg-type]
+    told = maintain(there, keep_days=0, older_than_hours=-1)
+    assert told["files_deleted"].sum() > 0
+    assert rows(there) == before  # type: ignore[arg-type]
+    opened = open_lake(there)
+    live = {Path(file).name for name in TABLES for file in opened.lake.files(name)}
+    assert {
+        Path(key).name
+        for key in keys(there)
+        if key.endswith(".parquet") and "_delta_log" not in key
+    } == live
+    assert reader.lake.ingest_id == opened.lake.ingest_id - 1
+
+
+def test_a_failed_ingest_leaves_no_object(
+    logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = f"{bucket}/lake"
+    ingest(logs, lake)
+    lying = keys(lake)
+
+    def failing(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    (logs / "new.json").write_bytes(encode(chameleon(model="new")))
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.lake.transaction.Transaction.write", failing)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(logs, lake)
+    assert keys(lake) == lying
+    assert ingest(logs, lake).statuses["ingested"] == 1
+
+
+def _ingest(source: Path, lake: str) -> None:
+    ingest(source, lake)
+
+
+def test_two_ingests_at_once_both_land(tmp_path: Path, bucket: str) -> None:
+    lake = f"{bucket}/lake"
+    sources = [write_logs(tmp_path / name, name) for name in ("left", "right")]
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_ingest, args=(source, lake)) for source in sources]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=60)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    opened = open_lake(lake)
+    assert opened.lake.ingest_id == 2
+    assert opened.table("games").collect().height == 10
+    assert set(opened.table("results").collect()["model"]) >= {"left", "right"}
+
+
+def test_a_worker_writes_with_the_lake_s_name_alone(logs: Path, bucket: str) -> None:
+    """What it sends back can be committed by another process."""
+    lake = create_lake(f"{bucket}/lake")
+    ingest(logs, str(lake.path))
+    games = open_lake(str(lake.path)).table("games").collect()
+    writer = TableWriter(f"{lake.path}/games", "games")
+    writer.write(games)
+    writer.close()
+    (file,) = pickle.loads(pickle.dumps(writer.files))
+    assert f"games/{file.name}" in keys(str(lake.path))
+    found = pl.read_parquet(f"{lake.path}/games/{file.name}")
+    assert found.equals(games)
+
+
+def test_what_is_no_lake(bucket: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert not is_lake(f"{bucket}/nothing")
+    with pytest.raises(LakeError, match="no such lake"):
+        open_lake(f"{bucket}/nothing")
+    obstore.put(from_url(bucket), "other/x.txt", b"")
+    with pytest.raises(LakeError, match="not a lake"):
+        open_lake(f"{bucket}/other")
+    with pytest.raises(LakeError, match="not an empty folder"):
+        create_lake(f"{bucket}/other")
+    for lake in ("s3://no-such-bucket/lake", f"{bucket}/a%20b"):
+        for make in (open_lake, create_lake):
+            with pytest.raises(LakeError) as caught:
+                make(lake)
+            assert "\n" not in str(caught.value)
+            assert lake in str(caught.value)
+
+
+def test_the_command_line_keeps_both_slashes(
+    logs: Path, bucket: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lake = f"{bucket}/lake"
+    assert main(["ingest", str(logs), "--lake", lake]) == 0
+    assert main(["tables", "--lake", lake]) == 0
+    assert lake in capfd.readouterr().err
+    assert main(["metrics", "--lake", lake, "--engine", "duckdb", "--format", "csv"]) == 0
+    duckdb = capfd.readouterr().out
+    assert main(["metrics", "--lake", lake, "--format", "csv"]) == 0
+    assert capfd.readouterr().out == duckdb
+    assert main(["tables", "--lake", "s3://no-such-bucket/lake"]) == 1
+    told = capfd.readouterr().err
+    assert "NoSuchBucket" in told
+    assert told.count("\n") == 1
+
+
+def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("pipeline.stores.remote._RETRIES", {"max_retries": 0})
+    with pytest.raises(PipelineError) as caught:
+        open_lake("s3://bucket/lake")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [("AWS_ALLOW_HTTP", "false", "AWS_ALLOW_HTTP"), (None, None, "a kind known")],
+)
+def test_what_to_do_is_told(
+    bucket: str, monkeypatch: pytest.MonkeyPatch, name: str | None, value: str, hint: str
+) -> None:
+    if name:
+        monkeypatch.setenv(name, value)
+    lake = f"{bucket}/lake" if name else "ftp://host/lake"
+    with pytest.raises(LakeError, match=hint):
+        open_lake(lake)
+
+
+def test_files_of_this_machine_can_be_urls(logs: Path, tmp_path: Path) -> None:
+    lake = tmp_path / "a lake"
+    ingest(logs.as_uri(), lake.as_uri())
+    assert open_lake(lake).table("games").collect().height == 5
+
+
+# The lock
+
+
+def test_a_lock_excludes_and_is_given_back(bucket: str) -> None:
+    lock = place(f"{bucket}/.lock")
+    with lock.lock(1), pytest.raises(TimeoutError), lock.lock(0.5):
+        raise AssertionError
+    with lock.lock(1):
+        pass
+
+
+def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it works, as long as it shows that it lives."""
+    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "STALE_SECONDS", 0.8)
+    lock = place(f"{bucket}/.lock")
+    with lock.lock(1) as check_lock:
+        with pytest.raises(TimeoutError), lock.lock(2.5):
+            raise AssertionError
+        check_lock()
+
+
+def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And if it was not dead, it finds that the lock is lost, and leaves the other's alone."""
+    monkeypatch.setattr(leases, "STALE_SECONDS", 0.5)
+    lock = place(f"{bucket}/.lock")
+    first = leases.Lease(from_url(bucket), ".lock", "first")
+    first.acquire(1)
+    began = time.monotonic()
+    with lock.lock(5) as check_lock:
+        assert time.monotonic() - began > 0.5
+        first.beat()
+        with pytest.raises(OSError, match="lost"):
+            first.check()
+        first.release()
+        check_lock()
+        with pytest.raises(TimeoutError), lock.lock(0):
+            raise AssertionError
+
+
+def test_a_lost_lock_stops_a_commit(
+    logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = f"{bucket}/lake"
+    ingest(logs, lake)
+    (logs / "new.json").write_bytes(encode(chameleon(model="new")))
+    monkeypatch.setattr(leases.Lease, "check", lambda self: (_ for _ in ()).throw(OSError("lost")))
+    with pytest.raises(LakeError, match="lost"):
+        ingest(logs, lake)
+    assert open_lake(lake).lake.ingest_id == 1
+
+
+def _die_with_the_lock(url: str) -> None:
+    with place(url).lock(1):
+        os._exit(9)
+
+
+def test_a_killed_process_locks_nobody_out(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = multiprocessing.get_context("spawn").Process(
+        target=_die_with_the_lock, args=(f"{bucket}/.lock",)
+    )
+    worker.start()
+    worker.join(timeout=30)
+    assert worker.exitcode == 9
+    monkeypatch.setattr(leases, "STALE_SECONDS", 0.5)
+    with place(f"{bucket}/.lock").lock(10):
+        pass
