@@ -19,6 +19,7 @@ MASTER = "SPARK_MASTER"
 
 _HERE = Path(__file__).parent
 _EXTRA = ("pyspark", "sqlglot", "pandas")
+_MASTERS = ("local", "spark://", "k8s://", "yarn")
 _LOOPBACK = "127.0.0.1"
 
 
@@ -55,7 +56,16 @@ def _check_java() -> None:
         raise UsageError(f"Spark needs Java 17 or newer: {where}; install it or set JAVA_HOME")
 
 
+def _check_master(master: str) -> None:
+    if not master.startswith(_MASTERS):
+        raise UsageError(
+            f"no Spark master `{master}`: name one like local[*], spark://HOST:7077, yarn, "
+            "k8s://https://HOST:443"
+        )
+
+
 def _started(master: str) -> "SparkSession":
+    _check_master(master)
     _check_java()
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

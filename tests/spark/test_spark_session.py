@@ -26,6 +26,11 @@ def test_without_java(home, monkeypatch, tmp_path):
         session._check_java()
 
 
+def test_a_master_that_is_none():
+    with pytest.raises(UsageError, match=r"^no Spark master `head:7077`: name one like local"):
+        session._started("head:7077")
+
+
 def test_what_an_error_says_first():
     error = RuntimeError(
         "An error occurred while calling None.Context.\n"
