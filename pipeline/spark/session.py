@@ -19,6 +19,7 @@ MASTER = "SPARK_MASTER"
 
 _HERE = Path(__file__).parent
 _EXTRA = ("pyspark", "sqlglot", "pandas")
+_MASTERS = ("local", "spark://", "k8s://", "yarn")
 _LOOPBACK = "127.0.0.1"
 
 
@@ -55,7 +56,16 @@ def _check_java() -> None:
         raise UsageError(f"Spark needs Java 17 or newer: {where}; install it or set JAVA_HOME")
 
 
+def _check_master(master: str) -> None:
+    if not master.startswith(_MASTERS):
+        raise UsageError(
+            f"no Spark master `{master}`: name one like local[*], spark://HOST:7077, yarn, "
+            "k8s://https://HOST:443"
+        )
+
+
 def _started(master: str) -> "SparkSession":
+    _check_master(master)
     _check_java()
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -65,7 +75,7 @@ def _started(master: str) -> "SparkSession":
     for key, value in _settings(master).items():
         builder = builder.config(key, value)
     try:
-        with _bound_to_loopback(master):
+        with _environment(master):
             return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise UsageError(f"Spark does not start on {master}: {first_line(error)}") from None
@@ -78,11 +88,7 @@ def is_local(master: str) -> bool:
 
 def _settings(master: str) -> dict[str, str]:
     """What a session is started with; a cluster's own settings are its keeper's."""
-    settings = {
-        # Executors run this very interpreter, which has what we need.
-        "spark.pyspark.python": sys.executable,
-        "spark.ui.showConsoleProgress": "false",
-    }
+    settings = {"spark.ui.showConsoleProgress": "false"}
     if is_local(master):
         settings |= {
             # A checkout is on no interpreter's path but ours.
@@ -98,17 +104,20 @@ def _settings(master: str) -> dict[str, str]:
 
 
 @contextmanager
-def _bound_to_loopback(master: str) -> Iterator[None]:
-    """Lets a local cluster's own processes listen on loopback, too: only this variable does."""
-    name = "SPARK_LOCAL_IP"
-    if not is_local(master) or name in os.environ:
-        yield
-        return
-    os.environ[name] = _LOOPBACK
+def _environment(master: str) -> Iterator[None]:
+    """Sets what Spark takes from the environment alone, where nobody has set it."""
+    # Executors run this very interpreter, which has what we need.
+    wanted = {"PYSPARK_PYTHON": sys.executable}
+    if is_local(master):
+        # A local cluster's own processes listen there, too.
+        wanted["SPARK_LOCAL_IP"] = _LOOPBACK
+    ours = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(ours)
     try:
         yield
     finally:
-        del os.environ[name]
+        for name in ours:
+            del os.environ[name]
 
 
 def first_line(error: Exception) -> str:

@@ -26,6 +26,11 @@ def test_without_java(home, monkeypatch, tmp_path):
         session._check_java()
 
 
+def test_a_master_that_is_none():
+    with pytest.raises(UsageError, match=r"^no Spark master `head:7077`: name one like local"):
+        session._started("head:7077")
+
+
 def test_what_an_error_says_first():
     error = RuntimeError(
         "An error occurred while calling None.Context.\n"
@@ -38,10 +43,11 @@ def test_what_an_error_says_first():
 
 @pytest.mark.slow
 def test_there_is_one_session(spark, monkeypatch):
-    assert open_session() is spark
-    assert open_session(spark.conf.get("spark.master")) is spark
+    running = spark.sparkContext
+    assert open_session().sparkContext is running
+    assert open_session(running.master).sparkContext is running
     monkeypatch.setenv(session.MASTER, "local[1]")
-    assert open_session() is spark
+    assert open_session().sparkContext is running
     with pytest.raises(UsageError, match=r"Spark runs on local-cluster.*stop it to use local\[1\]"):
         open_session("local[1]")
 
