@@ -94,6 +94,11 @@ def _create_table_view(
         )
 
 
+def keep(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+    """Computes the SELECT once and holds the result as a table of the connection's own."""
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {identifier(name)} AS {select}")
+
+
 def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
     """The result of one reading statement; raises QueryError for any other, or a wrong one."""
     try:

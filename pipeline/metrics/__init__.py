@@ -6,8 +6,9 @@ name in each edition's folder; there is no list of them to keep.
 
 import importlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
+from itertools import chain
 
 import polars as pl
 
@@ -15,10 +16,10 @@ from pipeline import sqlfiles
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import sql
-from pipeline.metrics.compute import VALUE_COLUMNS, values
+from pipeline.metrics.compute import VALUE_COLUMNS, Counts, counts, sides, values
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
-from pipeline.warehouse import connect, query
+from pipeline.warehouse import connect, keep, query
 
 __all__ = [
     "ALL",
@@ -80,14 +81,24 @@ def metrics(
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),
     )
-    wanted = NAMES if names is None else tuple(names)
-    for name in wanted:
+    return _answered(lake, request, engine, NAMES if names is None else tuple(names))
+
+
+def _answered(
+    lake: Lake,
+    request: Request,
+    engine: str,
+    names: Sequence[str],
+    with_games: Collection[str] = NAMES,
+) -> pl.DataFrame:
+    """The rows of `metrics`; telling games apart is half of the work, so only where it is asked."""
+    for name in names:
         metric(name, PAPER)
-    check(request, {name: _columns(lake, name) for name in wanted})
+    check(request, {name: _columns(lake, name) for name in names})
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
     compute = _by_polars if engine == "polars" else _by_duckdb
-    return _sorted(compute(lake, wanted, request), wanted, request)
+    return _sorted(compute(lake, names, request, with_games), names, request)
 
 
 def _columns(lake: Lake, name: str) -> list[str]:
@@ -99,22 +110,44 @@ def _columns(lake: Lake, name: str) -> list[str]:
     return [column for column in schemas[0] if all(column in schema for schema in schemas)]
 
 
-def _by_polars(lake: Lake, names: Sequence[str], request: Request) -> pl.DataFrame:
+def _by_polars(
+    lake: Lake, names: Sequence[str], request: Request, with_games: Collection[str]
+) -> pl.DataFrame:
     tables = cache(lake.table)
-    lazy = [values(name, metric(name, request.edition), tables, request) for name in names]
-    return pl.concat(pl.collect_all(lazy, engine="streaming"))
+    declared = [metric(name, request.edition) for name in names]
+    lazy = [sides(tables, request)]
+    for name, one in zip(names, declared, strict=True):
+        sums, games = counts(one, tables, request)
+        lazy += [sums, games if name in with_games else games.clear()]
+    known, *found = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
+    counted = map(Counts, found[0::2], found[1::2])
+    return pl.concat(
+        values(name, one, each, known, request)
+        for name, one, each in zip(names, declared, counted, strict=True)
+    ).collect()
 
 
-def _by_duckdb(lake: Lake, names: Sequence[str], request: Request) -> pl.DataFrame:
+def _by_duckdb(
+    lake: Lake, names: Sequence[str], request: Request, with_games: Collection[str]
+) -> pl.DataFrame:
     declared = [sql.sql_metric(name, request.edition) for name in names]
     own = {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
-    selects = [(sql.values(one, request), sql.by_term(one, request)) for one in declared]
-    wanted = "\n".join(text for pair in selects for text in pair)
+    counted = [sql.counted(one, request) for one in declared]
+    wanted = "\n".join(chain.from_iterable(counted))
     with connect(lake, sql.views(NAMES) | own, wanted) as connection:
-        frames = [
-            _with_terms(query(connection, valued), query(connection, termed), one.combine, request)
-            for one, (valued, termed) in zip(declared, selects, strict=True)
-        ]
+        keep(connection, "kept_sides", counted[0].sides)
+        frames = []
+        for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
+            keep(connection, "kept_counts", in_rows)
+            none = "" if one.name in with_games else " LIMIT 0"
+            keep(connection, "kept_games", in_games + none)
+            found = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
+            valued, by_term = sql.values(one, request, found), sql.by_term(one, request, found)
+            frames.append(
+                _with_terms(
+                    query(connection, valued), query(connection, by_term), one.combine, request
+                )
+            )
     return pl.concat(frames)
 
 
@@ -171,15 +204,13 @@ def leaderboard(
 
     Ties share the better rank; a model without a win rate has none and comes last.
     """
-    rows = metrics(
-        lake,
+    request = Request(
         edition=edition,
-        engine=engine,
-        by=DEFAULT_BY,
         num_of_game=num_of_game,
-        models=models,
-        game_types=[ALL],
+        models=None if models is None else tuple(models),
+        game_types=(ALL,),
     )
+    rows = _answered(lake, request, engine, NAMES, with_games=("win_rate",))
     wide = rows.pivot("metric", index="model", values="value", maintain_order=True)
     games = rows.group_by("model").agg(
         n_games=pl.col("n_games").filter(pl.col("metric") == "win_rate").first(),

@@ -1,10 +1,11 @@
 """The metrics in SQL: the views that `sql/` holds, filled in for a grouping.
 
 A file of `sql/metrics/` gives a metric's rows and declares its terms in its header; the files above
-it sum the terms and combine them, the same for every metric.
+it count the rows, sum the terms and combine them, the same for every metric.
 """
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -71,16 +72,41 @@ def views(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def values(metric: SqlMetric, request: Request) -> str:
-    """The SELECT of the metric's values by the request's grouping."""
+class Counted(NamedTuple):
+    """SELECTs of what a metric counts by the finest groups; the rest is about their few rows."""
+
+    counts: str
+    games: str
+    sides: str
+
+
+def counted(metric: SqlMetric, request: Request) -> Counted:
+    """The SELECTs that count the metric's rows, its games, and the sides that its groups are of."""
+    fine = ", ".join(map(identifier, request.fine))
+    rows = f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)}) AS counted"
+    in_scope = "TRUE" if request.edition == PAPER else "game_index < num_of_game"
+    return Counted(
+        counts=filled("counts", fine=fine, rows=rows),
+        games=filled("games", fine=fine, rows=rows),
+        sides=filled("sides", fine=fine, is_in_scope=in_scope, is_wanted=_wanted(request)),
+    )
+
+
+def values(metric: SqlMetric, request: Request, found: Counted | None = None) -> str:
+    """The SELECT of the metric's values by the request's grouping.
+
+    What it counts is counted in it, or read from where it was `found` before.
+    """
+    found = found or counted(metric, request)
     return filled(
         "value",
+        **found._asdict(),
         metric=metric.name,
         edition=metric.edition,
         combine=metric.combine,
-        by_term=by_term(metric, request),
-        rows=_rows(metric, request),
+        by_term=_by_term(metric, request),
         groups=_groups(metric, request),
+        fine=", ".join(map(identifier, request.fine)),
         select=_select(request),
         columns=_columns(request, "groups"),
         columns_of_by_term=_columns(request, "by_term"),
@@ -92,11 +118,18 @@ def values(metric: SqlMetric, request: Request) -> str:
     )
 
 
-def by_term(metric: SqlMetric, request: Request) -> str:
+def by_term(metric: SqlMetric, request: Request, found: Counted | None = None) -> str:
     """The SELECT of the metric's terms by the request's grouping, a row for each."""
+    found = found or counted(metric, request)
+    return (
+        f"WITH counts AS ({found.counts}), sides AS ({found.sides})\n"
+        f"SELECT * FROM ({_by_term(metric, request)}) AS by_term"
+    )
+
+
+def _by_term(metric: SqlMetric, request: Request) -> str:
     return filled(
         "by_term",
-        rows=_rows(metric, request),
         groups=_groups(metric, request),
         terms=_terms(metric),
         select=_select(request),
@@ -110,21 +143,18 @@ def _groups(metric: SqlMetric, request: Request) -> str:
     if not request.is_of_results:
         return filled(
             "groups_of_rows",
-            rows=_rows(metric, request),
             select=_select(request),
             of_type=_type_of_group(request),
             sets=_sets(request),
         )
     mine = f"game_type IN ({_literals(metric.game_types)})"
-    in_scope = mine if request.edition == PAPER else f"{mine} AND game_index < num_of_game"
-    wanted = [_wanted(request)] + ([] if request.has_every_group else [mine])
     return filled(
         "groups",
         select=_select(request),
         of_type=_type_of_group(request),
         sets=_sets(request),
-        is_in_scope=in_scope,
-        is_wanted=" AND ".join(wanted),
+        is_mine=mine,
+        is_wanted="TRUE" if request.has_every_group else mine,
         is_shown=_shown(metric, request),
     )
 
@@ -148,10 +178,6 @@ def _shown(metric: SqlMetric, request: Request) -> str:
             is_rolled_up = "FALSE"
     is_own = f"grouping(game_type) = 0 AND game_type IN ({_literals(own)})" if own else "FALSE"
     return f"count(*) > 0 AND ({is_rolled_up} OR ({is_own}))"
-
-
-def _rows(metric: SqlMetric, request: Request) -> str:
-    return f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)})"
 
 
 def _wanted(request: Request) -> str:
