@@ -11,9 +11,9 @@ import sys
 
 import duckdb
 import polars as pl
-from data import multiplied_lake
 from measure import Row, magic, medians, parser, report
 
+from data import multiplied_lake
 from pipeline.lake import Lake
 from pipeline.metrics import ENGINES, metrics
 

@@ -3,7 +3,7 @@
 WITH counts AS (
     ${counts}
 ),
-games AS (
+counted_games AS (
     ${games}
 ),
 sides AS (
@@ -18,9 +18,9 @@ sizes AS (
         CAST(sum(n_games) AS BIGINT) AS n_games,
         CAST(sum(n_unreadable) AS BIGINT) AS n_unreadable
     FROM (
-        SELECT ${fine}, n_games, 0 AS n_unreadable FROM games
+        SELECT ${fine}, n_games, 0 AS n_unreadable FROM counted_games
         UNION ALL
-        SELECT ${fine}, 0 AS n_games, n_unreadable FROM counts
+        SELECT ${fine}, n_games, n_unreadable FROM counts
     ) AS parts
     GROUP BY GROUPING SETS (${sets})
 ),

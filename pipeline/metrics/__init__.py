@@ -117,8 +117,7 @@ def _by_polars(
     declared = [metric(name, request.edition) for name in names]
     lazy = [sides(tables, request)]
     for name, one in zip(names, declared, strict=True):
-        sums, games = counts(one, tables, request)
-        lazy += [sums, games if name in with_games else games.clear()]
+        lazy += counts(one, tables, request, with_games=name in with_games)
     known, *found = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
     counted = map(Counts, found[0::2], found[1::2])
     return pl.concat(
@@ -132,15 +131,14 @@ def _by_duckdb(
 ) -> pl.DataFrame:
     declared = [sql.sql_metric(name, request.edition) for name in names]
     own = {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
-    counted = [sql.counted(one, request) for one in declared]
+    counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
     wanted = "\n".join(chain.from_iterable(counted))
     with connect(lake, sql.views(NAMES) | own, wanted) as connection:
         keep(connection, "kept_sides", counted[0].sides)
         frames = []
         for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
             keep(connection, "kept_counts", in_rows)
-            none = "" if one.name in with_games else " LIMIT 0"
-            keep(connection, "kept_games", in_games + none)
+            keep(connection, "kept_games", in_games)
             found = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
             valued, by_term = sql.values(one, request, found), sql.by_term(one, request, found)
             frames.append(

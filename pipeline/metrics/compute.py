@@ -65,42 +65,66 @@ def _is_wanted(request: Request) -> pl.Expr:
 class Counts(NamedTuple):
     """What a metric counts, by the request's finest groups; lazy until it is collected.
 
-    `sums` has a row for each term too: hits, counted, n_unknown (games), n_unreadable; `games` has
-    n_games, those with a counted row.
+    `sums` has a row for each term too: hits, counted, n_unknown (games), n_unreadable. Games with a
+    counted row are n_games, in `sums` where they can be told by term, else in `games`.
     """
 
     sums: pl.LazyFrame
     games: pl.LazyFrame
 
 
-def counts(metric: Metric, tables: Tables, request: Request) -> Counts:
-    """The metric's rows counted, in one pass for the sums and one for the games."""
-    counted = rows(metric, tables, request)
-    unknown = pl.col("game_id").filter(pl.col("is_counted") & pl.col("hit").is_null()).n_unique()
-    can_be_unknown = any(one.counted is not None for one in metric.rows)
-    sums = counted.group_by(*request.fine, "term").agg(
-        hits=pl.col("hit").filter("is_counted").sum(),
-        counted=pl.col("is_counted").sum().cast(pl.Int64),
-        n_unknown=unknown.cast(pl.Int64) if can_be_unknown else pl.lit(0, pl.Int64).first(),
-        n_unreadable=(pl.col("parse_status") != "ok").sum().cast(pl.Int64),
-    )
+def counts(metric: Metric, tables: Tables, request: Request, *, with_games: bool) -> Counts:
+    """The metric's rows counted, in one pass if need be two; games only if they are asked for.
+
+    To tell games apart is most of the work.
+    """
+    by_term = with_games and metric.has_one_term_a_type
+    parts = [
+        _sums(one, _rows(one, tables, request), request, with_games=by_term) for one in metric.rows
+    ]
     games = (
-        counted.filter("is_counted")
+        rows(metric, tables, request)
+        .filter("is_counted")
         .group_by(request.fine)
         .agg(n_games=pl.col("game_id").n_unique().cast(pl.Int64))
     )
-    return Counts(sums, games)
+    is_apart = with_games and not by_term
+    return Counts(pl.concat(parts), games if is_apart else games.clear())
+
+
+def _sums(one: Rows, counted: pl.LazyFrame, request: Request, *, with_games: bool) -> pl.LazyFrame:
+    is_unknown = pl.col("is_counted") & pl.col("hit").is_null()
+    # By default what is counted is where a hit is known.
+    unknown = pl.lit(0).first() if one.counted is None else _n_games(is_unknown)
+    sums = {
+        "hits": pl.when("is_counted").then("hit").sum(),
+        "counted": pl.col("is_counted").sum().cast(pl.Int64),
+        "n_unknown": unknown.cast(pl.Int64),
+        "n_unreadable": (pl.col("parse_status") != "ok").sum().cast(pl.Int64),
+        "n_games": _n_games(pl.col("is_counted")) if with_games else pl.lit(0, pl.Int64).first(),
+    }
+    # A key that is the same everywhere would cost as much as any other.
+    if one.term.meta.is_literal():
+        summed = counted.group_by(request.fine).agg(**sums).with_columns(term=one.term)
+    else:
+        summed = counted.group_by(*request.fine, "term").agg(**sums)
+    return summed.select(*request.fine, "term", *sums)
+
+
+def _n_games(wanted: pl.Expr) -> pl.Expr:
+    return pl.when(wanted).then("game_id").drop_nulls().n_unique().cast(pl.Int64)
 
 
 def sides(tables: Tables, request: Request) -> pl.LazyFrame:
     """The finest groups that a tested side is of, with n_unfinished, games in scope without end."""
+    if not request.is_of_results:
+        return pl.LazyFrame()
     in_scope = pl.lit(value=True) if request.edition == PAPER else _is_in_scope(request)
-    unfinished = pl.col("game_id").filter(~pl.col("is_finished") & in_scope)
     return (
         tables("results")
         .filter(pl.col("is_tested"), _is_wanted(request))
         .group_by(request.fine)
-        .agg(n_unfinished=unfinished.n_unique().cast(pl.Int64))
+        .agg(n_unfinished=_n_games(~pl.col("is_finished") & in_scope))
     )
 
 
@@ -119,10 +143,10 @@ def values(
         missing=pl.col("term").filter(pl.col("counted") == 0).str.join(", "),
         terms=pl.struct("term", "weight", "hits", "counted", value="ratio"),
     )
-    n_games = _rolled(counted.games, request, pl.col("n_games").sum())
-    n_unreadable = _rolled(counted.sums, request, pl.col("n_unreadable").sum())
+    sizes = pl.concat([counted.sums, counted.games], how="diagonal")
+    n_rows = _rolled(sizes, request, pl.col("n_games", "n_unreadable").sum())
     return (
-        _join(_join(_join(groups, combined, by), n_games, by), n_unreadable, by)
+        _join(_join(groups, combined, by), n_rows, by)
         .with_columns(
             pl.when(metric.is_one_ratio).then("hits").alias("hits"),
             pl.when(metric.is_one_ratio).then("counted").alias("counted"),

@@ -30,6 +30,12 @@ class SqlMetric(Struct, frozen=True):
         return {game_type for _, _, game_types, _ in self.terms for game_type in game_types}
 
     @property
+    def has_one_term_a_type(self) -> bool:
+        """Whether a game's rows are all for the same term, since a game is of one type."""
+        types = [game_type for _, _, game_types, _ in self.terms for game_type in game_types]
+        return len(set(types)) == len(types)
+
+    @property
     def is_one_ratio(self) -> bool:
         return len(self.terms) == 1 or self.combine in ONE_RATIO
 
@@ -80,15 +86,24 @@ class Counted(NamedTuple):
     sides: str
 
 
-def counted(metric: SqlMetric, request: Request) -> Counted:
-    """The SELECTs that count the metric's rows, its games, and the sides that its groups are of."""
+def counted(metric: SqlMetric, request: Request, *, with_games: bool = True) -> Counted:
+    """The SELECTs that count the metric's rows, its games, and the sides that its groups are of.
+
+    To tell games apart is most of the work, so it is left out unless asked for, and done in the
+    first pass over the rows where a group's games are those of its one term.
+    """
     fine = ", ".join(map(identifier, request.fine))
     rows = f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)}) AS counted"
+    by_term = metric.has_one_term_a_type
     in_scope = "TRUE" if request.edition == PAPER else "game_index < num_of_game"
+    games = filled("games", fine=fine, rows=rows)
+    sides = filled("sides", fine=fine, is_in_scope=in_scope, is_wanted=_wanted(request))
     return Counted(
-        counts=filled("counts", fine=fine, rows=rows),
-        games=filled("games", fine=fine, rows=rows),
-        sides=filled("sides", fine=fine, is_in_scope=in_scope, is_wanted=_wanted(request)),
+        counts=filled(
+            "counts", fine=fine, rows=rows, with_games=str(with_games and by_term).upper()
+        ),
+        games=games if with_games and not by_term else f"{games} LIMIT 0",
+        sides=sides if request.is_of_results else "SELECT NULL AS n_unfinished",
     )
 
 
