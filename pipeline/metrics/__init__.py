@@ -19,7 +19,6 @@ from pipeline.metrics import sql
 from pipeline.metrics.compute import VALUE_COLUMNS, Counts, counts, sides, values
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
-from pipeline.warehouse import connect, keep, query
 
 __all__ = [
     "ALL",
@@ -129,6 +128,9 @@ def _by_polars(
 def _by_duckdb(
     lake: Lake, names: Sequence[str], request: Request, with_games: Collection[str]
 ) -> pl.DataFrame:
+    # Imported here, so that the other engine's answers do not wait for it.
+    from pipeline.warehouse import connect, keep, query
+
     declared = [sql.sql_metric(name, request.edition) for name in names]
     own = {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
     counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
