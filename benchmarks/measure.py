@@ -191,6 +191,7 @@ def _write(results: Path, name: str, section: str) -> None:
     old = results.read_text(encoding="utf-8") if results.exists() else ""
     found = {part.partition("\n")[0]: part.strip() for part in old.split("\n## ")[1:]}
     found[name] = section.removeprefix("## ")
-    head = "# Results of the benchmarks\n\nWritten by `make bench`; [docs/benchmarks.md](../docs/benchmarks.md) says what they are.\n"
+    pages = "[docs/benchmarks.md](../docs/benchmarks.md)"
+    head = f"# Results of the benchmarks\n\nWritten by `make bench`; {pages} says what they are.\n"
     parts = [f"\n## {found[key]}\n" for key in sorted(found)]
     results.write_text(head + "".join(parts), encoding="utf-8")
