@@ -15,7 +15,7 @@ from measure import Row, magic, medians, parser, report
 
 from data import multiplied_lake
 from pipeline.lake import Lake
-from pipeline.metrics import ENGINES, metrics
+from pipeline.metrics import metrics
 
 LIMIT = 1.5
 LEADERBOARD_SECONDS = 2.0
@@ -162,10 +162,10 @@ def main() -> int:
     lake = multiplied_lake(options.games)
     by_hand = {"polars": by_hand_in_polars, "duckdb": by_hand_in_duckdb}
     rows = []
-    for engine in ENGINES:
+    for engine, own in by_hand.items():
         found = medians(
             {
-                "by hand": lambda engine=engine: by_hand[engine](lake),
+                "by hand": lambda own=own: own(lake),
                 "metrics": lambda engine=engine: metrics(lake, engine=engine),
             },
             options.runs,
@@ -173,7 +173,7 @@ def main() -> int:
         case = f"all metrics, {engine}"
         rows.append(Row(case, found["metrics"], found["by hand"], LIMIT))
     small = multiplied_lake(max(1, options.games // 10))
-    for engine in ENGINES:
+    for engine in by_hand:
         command = ("leaderboard", "--lake", small.path, "--engine", engine)
         found = medians({"leaderboard": lambda command=command: magic(*command)}, options.runs)
         case = f"leaderboard of a tenth of the games, {engine} (of 2 s)"

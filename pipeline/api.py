@@ -29,6 +29,7 @@ class OpenLake:
         by: Sequence[str] = metrics_.DEFAULT_BY,
         edition: str = "paper",
         engine: str = "polars",
+        master: str | None = None,
         names: Sequence[str] | None = None,
         models: Sequence[str] | None = None,
         game_types: Sequence[str] | None = None,
@@ -40,15 +41,18 @@ class OpenLake:
             by=by,
             edition=edition,
             engine=engine,
+            master=master,
             names=names,
             models=models,
             game_types=game_types,
             num_of_game=num_of_game,
         )
 
-    def leaderboard(self, *, edition: str = "paper", engine: str = "polars") -> pl.DataFrame:
+    def leaderboard(
+        self, *, edition: str = "paper", engine: str = "polars", master: str | None = None
+    ) -> pl.DataFrame:
         """A row for each model, ranked: see `pipeline.metrics.leaderboard`."""
-        return metrics_.leaderboard(self.lake, edition=edition, engine=engine)
+        return metrics_.leaderboard(self.lake, edition=edition, engine=engine, master=master)
 
     def sql(self, query: str) -> pl.DataFrame:
         """The result of one reading statement over the tables and the metrics' views.

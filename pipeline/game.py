@@ -1,10 +1,12 @@
 """One game, typed: what every log format is decoded into, and what the tables are made of.
 
-The fields of an event are the columns of its table by the same name (`pipeline.events.contracts`);
-what all events of a game share (ids, models, roles) is in `Game` and `Seat` and joined on later.
+The fields of an event are columns of its table by the same name (`pipeline.events.contracts`).
+What all events of a game share (ids, models, roles) is in `Game` and `Seat` and joined on later,
+and so is what is read from prose.
 Seats and rounds count from 1, message indices from 0.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeAlias
@@ -20,6 +22,9 @@ from pipeline.vocabulary import (
     Phase,
     Role,
 )
+
+# How a message's content begins where a player's API failed to answer.
+OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 
@@ -40,7 +45,7 @@ class BrokenDocument(Exception):
         self.fault = fault
 
 
-class Seat(Struct, frozen=True):
+class Seat(Struct, frozen=True, gc=False):
     """One player; its seat is its place in `Game.seats`, counted from 1."""
 
     player: str
@@ -50,96 +55,121 @@ class Seat(Struct, frozen=True):
     final_score: float | None = None
 
 
-class Message(Struct, frozen=True):
-    """One message; its place in `Game.messages` is its index. Seat is null for the moderator."""
+class Messages(Struct, gc=False):
+    """A game's messages, column by column, since they are by far the most of a log.
 
-    seat: int | None
-    player: str
-    round: int | None
-    phase: Phase
-    turn: int | None
-    visible_to: list[str]
-    content: str
-    msg_type: str | None
-    parse_status: ParseStatus = ParseStatus.OK
+    A message's place is its index. Seat is null for the moderator, round outside of rounds; what is
+    visible to one name alone may have that instead of a list.
+    """
+
+    player: list[str]
+    seat: list[int | None]
+    round: list[int | None]
+    phase: list[Phase]
+    turn: list[int | None]
+    visible_to: list[str | list[str]]
+    content: list[str]
+    msg_type: list[str | None]
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def turns(self) -> Mapping[Phase, dict[tuple[int, int], int]]:
+        """The index of the message by each seat in each round, by phase."""
+        found: defaultdict[Phase, dict[tuple[int, int], int]] = defaultdict(dict)
+        rows = zip(self.phase, self.seat, self.round, strict=True)
+        for index, (phase, seat, round_) in enumerate(rows):
+            if seat and round_:
+                found[phase][seat, round_] = index
+        return found
+
+    def last_round(self, phase: Phase) -> int:
+        """The highest round of a phase's messages, 0 where there is none."""
+        of_phase = zip(self.phase, self.round, strict=True)
+        return max((round_ or 0 for found, round_ in of_phase if found is phase), default=0)
+
+    def of_phase(self, phase: Phase) -> list[int]:
+        """The indices of the messages that a seat said in a phase, in order."""
+        return [
+            index
+            for index, (found, seat) in enumerate(zip(self.phase, self.seat, strict=True))
+            if found is phase and seat
+        ]
 
 
-class Event(Struct, frozen=True, kw_only=True):
-    """What every event has: who, when, the message that it was read from, and how surely."""
+class Event(Struct, frozen=True, gc=False):
+    """What every event has: who, when, and the message that it was read from.
+
+    What a text says is not in here: it is read for all games at once (`pipeline.events.prose`).
+    """
 
     seat: int
     round: int
     message_index: int | None
-    parse_status: ParseStatus = ParseStatus.OK
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class Result(Struct, frozen=True, kw_only=True, gc=False):
     """What the game came to for one tested side; `seat` is null where it stands for several."""
 
     model: str | None
     role: Role
     seat: int | None
-    round: int | None = None
     message_index: int | None = None
-    parse_status: ParseStatus = ParseStatus.OK
     opponent: str | None = None
     is_win: bool | None = None
     win_credit: float | None = None
     guess_is_correct: bool | None = None
     agreed: bool | None = None
-    proposed_agreement: bool | None = None
     first_choice_seat: int | None = None
     outcome_code: int | None = None
 
 
-class Vote(Event, frozen=True, kw_only=True):
+class Vote(Event, frozen=True, gc=False):
+    """`target` is what the game registered; where the log does not say, the text decides."""
+
     target: str | None
-    target_seat: int | None
-    is_correct: bool
-    is_valid: bool
-    stated_target: str | None
+    is_logged: bool = True
 
 
-class Guess(Event, frozen=True, kw_only=True):
-    guess: str | None
+class Guess(Event, frozen=True, gc=False):
     secret: str
     is_correct: bool | None
+    guess: str | None
+    parse_status: ParseStatus
 
 
-class RoleIdentification(Event, frozen=True, kw_only=True):
+class RoleIdentification(Event, frozen=True, gc=False):
     is_correct: bool
 
 
-class RoleAnalysis(Event, frozen=True, kw_only=True):
+class RoleAnalysis(Event, frozen=True, gc=False):
     kind: AnalysisKind
     is_correct: bool
 
 
-class Decision(Event, frozen=True, kw_only=True):
+class Decision(Event, frozen=True, gc=False):
     choice: Choice
-    text: str
     payoff: float | None
 
 
-class Contribution(Event, frozen=True, kw_only=True):
+class Contribution(Event, frozen=True, gc=False):
     amount: float | None
-    stated_amount: float | None
-    text: str
     is_least: bool | None
     round_total: float | None
 
 
-class Proposal(Event, frozen=True, kw_only=True):
+class Proposal(Event, frozen=True, gc=False):
     party: str
     position: int
-    share: float | None
     share_text: str | None
     is_last: bool
 
 
-class ProposalVote(Event, frozen=True, kw_only=True):
+class ProposalVote(Event, frozen=True, gc=False):
+    """`candidate` is what the game registered; where the log does not say, the text decides."""
+
     candidate: str | None
-    candidate_seat: int | None
+    is_logged: bool
     is_final_round: bool
 
 
@@ -163,7 +193,7 @@ class Game(Struct, kw_only=True):
     started_at: datetime | None = None
     assigned_model: str | None = None
     seats: list[Seat]
-    messages: list[Message]
+    messages: Messages
     results: list[Result] = field(default_factory=list)
     votes: list[Vote] = field(default_factory=list)
     guesses: list[Guess] = field(default_factory=list)

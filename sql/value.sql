@@ -43,7 +43,7 @@ combined AS (
         CAST(sum(n_unknown) AS BIGINT) AS n_unknown,
         string_agg(CASE WHEN counted = 0 THEN term END, ', ' ORDER BY place) AS missing
     FROM by_term
-    GROUP BY ${group_by}
+    GROUP BY GROUPING SETS ((${group_by}))
 )
 SELECT
     '${edition}' AS edition,

@@ -18,6 +18,9 @@ from pipeline.lake import Lake
 from pipeline.lake.files import TableWriter
 from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Role, competition
 
+ENGINES = ("polars", "duckdb")
+"""Those that start at once: Spark's tests are in `tests/spark`, all of them in one session."""
+
 ODD = """Zoë's "7B" chat"""
 """A model's name with an accent, quotes of both kinds and spaces."""
 

@@ -5,12 +5,16 @@ whole, finished, unremarkable game.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pipeline.game
+from pipeline.events.contracts import GAME_TABLES
+from pipeline.events.frames import Placed, frames
 from pipeline.formats import read
-from pipeline.game import BrokenDocument, Fault, Game
+from pipeline.game import BrokenDocument, Fault
 
 Log = dict[str, Any]
 
@@ -31,11 +35,48 @@ def encode(log: object) -> bytes:
     return json.dumps(log, indent=4).encode()
 
 
+class Row(SimpleNamespace):
+    """One row of an event table, by its columns."""
+
+
+class Game(SimpleNamespace):
+    """A game as it gets into the tables: a list of rows for each, and what its log says of it."""
+
+
+_SAID_OF_A_GAME = (
+    *("game_type", "system", "format", "format_version", "setting", "is_finished", "outcome"),
+    *("outcome_code", "n_rounds", "started_at", "assigned_model", "faults"),
+)
+
+
+def games_of(games: Iterable[pipeline.game.Game]) -> list[Game]:
+    """Games as their rows tell them; ids are numbers, so that equal games are equal."""
+    games = list(games)
+    ids = [f"{number:032x}" for number in range(len(games))]
+    told = {
+        game_id: Game(**{name: getattr(game, name) for name in _SAID_OF_A_GAME})
+        for game_id, game in zip(ids, games, strict=True)
+    }
+    placed = [
+        Placed(game, game_id=game_id, game_index=None, sha256="0" * 64, source="/", path="a.json")
+        for game_id, game in zip(ids, games, strict=True)
+    ]
+    rows = frames(placed)
+    for table in GAME_TABLES:
+        name = "seats" if table == "players" else table
+        for game in told.values():
+            setattr(game, name, [])
+        for row in rows.table(table).iter_rows(named=True):
+            getattr(told[row["game_id"]], name).append(Row(**row))
+    return list(told.values())
+
+
 def game_of(log: object, model: str | None = None) -> Game:
     """The game that a log is read as."""
     game = read(log if isinstance(log, bytes) else encode(log), model)
     assert game is not None
-    return game
+    (told,) = games_of([game])
+    return told
 
 
 def fault_of(log: object, model: str | None = None) -> Fault:

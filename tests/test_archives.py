@@ -4,8 +4,11 @@ import gzip
 import io
 import lzma
 import os
+import pickle
 import random
 import tarfile
+import tracemalloc
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +16,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from pipeline.archives import Document, compression, documents, measure
+from pipeline.archives import Document, documents, measure, read_unit, units
+from pipeline.archives.repeats import Distinct
 from pipeline.errors import SourceError
 
 # In the order of whole paths as text: "-" and "." come before "/".
@@ -607,15 +611,164 @@ def test_no_damage_raises(tmp_path: Path, ending: str, seed: int) -> None:
             assert (document.data is None) == (document.reason is not None)
 
 
-@pytest.mark.parametrize("name", ["0.json.zst", "0.jsonl", "0.jsonl.xz"])
-def test_what_would_fill_the_memory_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+# What is too large
+
+
+LIMIT = 1000
+
+
+def sizes(file: Path) -> list[tuple[str, int | None]]:
+    """Path and size of each document of at most a thousand bytes, null for one with more."""
+    found = list(documents(file, max_document=LIMIT))
+    for document in found:
+        assert document.is_broken is (document.data is None)
+        assert not document.is_broken or "larger than 1,000 bytes" in (document.reason or "")
+        assert not document.is_broken or "--max-document" in (document.reason or "")
+    return [(found.path, found.data and len(found.data)) for found in found]
+
+
+@pytest.mark.parametrize("packed", COMPRESS)
+def test_a_document_larger_than_the_limit_is_refused(tmp_path: Path, packed: str) -> None:
+    file = tmp_path / f"0.json{packed}"
+    for n_bytes, told in ((LIMIT, LIMIT), (LIMIT + 1, None), (10**6, None)):
+        file.write_bytes(COMPRESS[packed](b"1" * n_bytes))
+        assert sizes(file) == [(file.name, told)]
+
+
+@pytest.mark.parametrize("packed", COMPRESS)
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_a_line_larger_than_the_limit_is_passed_over(
+    tmp_path: Path, packed: str, end: bytes
 ) -> None:
-    monkeypatch.setattr(compression, "_LIMIT_BYTES", 1000)
-    packed = COMPRESS[Path(name).suffix if name.count(".") > 1 else ""]
-    for n_bytes, is_broken in ((1000, False), (1001, True)):
-        (tmp_path / name).write_bytes(packed(b"1" * n_bytes))
-        assert only(tmp_path).is_broken is is_broken
+    lengths = [10, 3, 200_000, LIMIT + 1, LIMIT - 2, 999_999]
+    lines = (end or b"\n").join(b"1" * length for length in lengths) + end
+    (tmp_path / f"x.jsonl{packed}").write_bytes(COMPRESS[packed](lines))
+    told = [length if length < LIMIT else None for length in lengths]
+    assert sizes(tmp_path) == [(f"x.jsonl{packed}#{n}", size) for n, size in enumerate(told, 1)]
+
+
+@pytest.mark.parametrize("ending", ARCHIVES)
+def test_an_archive_goes_on_after_a_member_too_large(tmp_path: Path, ending: str) -> None:
+    tree = {
+        "0.json": b"0" * LIMIT,
+        "1.json": b"1" * 300_000,
+        "2.json.zst": zstandard.compress(b"2" * 300_000),
+        "3.jsonl": b"3\n" + b"3" * 300_000 + b"\n3",
+        "4.json": b"4" * (LIMIT + 1),
+        "5.json": b"{}",
+    }
+    assert sizes(archive(tmp_path / f"x{ending}", tree)) == [
+        ("0.json", LIMIT),
+        ("1.json", None),
+        ("2.json.zst", None),
+        ("3.jsonl#1", 1),
+        ("3.jsonl#2", None),
+        ("3.jsonl#3", 1),
+        ("4.json", None),
+        ("5.json", 2),
+    ]
+
+
+def test_a_zip_whose_directory_understates_a_size(tmp_path: Path) -> None:
+    """Not more than that is decompressed; its checksum tells."""
+    data = bytearray(zipped({"0.json": b"1" * 10**6, "1.json": b"{}"}))
+    place = data.index(b"PK\1\2") + 24
+    data[place : place + 4] = (10).to_bytes(4, "little")
+    (tmp_path / "x.zip").write_bytes(data)
+    lying, fine = documents(tmp_path / "x.zip", max_document=LIMIT)
+    assert (lying.data, lying.is_broken) == (None, True)
+    assert fine.data == b"{}"
+
+
+@pytest.mark.parametrize("name", ["0.json", "0.json.zst", "x.tar", "x.tar.zst", "x.zip"])
+def test_what_is_refused_is_not_held(tmp_path: Path, name: str) -> None:
+    tree = {"0.json": bytes(90_000_000)}
+    if name.startswith("0"):
+        (tmp_path / name).write_bytes(COMPRESS[name.removeprefix("0.json")](tree["0.json"]))
+    else:
+        archive(tmp_path / name, tree)
+    del tree
+    tracemalloc.start()
+    (refused,) = documents(tmp_path, max_document=LIMIT)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert refused.is_broken
+    assert peak < 40_000_000
+
+
+# Two of a name
+
+
+@pytest.mark.parametrize("pack", [".tar", ".tar.zst", ".zip"])
+def test_members_of_one_name_are_told_apart(tmp_path: Path, pack: str) -> None:
+    names = ["0.json", "./0.json", "1.jsonl", "0.json (2)", "0.json", "1.jsonl", "2.json"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        target = io.BytesIO()
+        if pack == ".zip":
+            with zipfile.ZipFile(target, "w") as out:
+                for number, name in enumerate(names):
+                    out.writestr(name, str(number))
+        else:
+            with tarfile.open(fileobj=target, mode="w") as tape:
+                for number, name in enumerate(names):
+                    entry = tarfile.TarInfo(name)
+                    entry.size = 1
+                    tape.addfile(entry, io.BytesIO(str(number).encode()))
+    for number in "ab":
+        file = tmp_path / f"{number}{pack}"
+        file.write_bytes(
+            COMPRESS[pack.removeprefix(".tar").removeprefix(".zip")](target.getvalue())
+        )
+    expected = [
+        ("0.json", b"0"),
+        ("0.json (2)", b"1"),
+        ("1.jsonl#1", b"2"),
+        ("0.json (2) (2)", None),
+        ("0.json (3)", b"4"),
+        ("1.jsonl (2)#1", b"5"),
+        ("2.json", b"6"),
+    ]
+    assert [(path, data) for path, data, _ in contents(tmp_path)] == [
+        (f"{number}{pack}/{path}", data) for number in "ab" for path, data in expected
+    ]
+
+
+def test_many_names_are_kept_in_little_memory() -> None:
+    tracemalloc.start()
+    distinct = Distinct()
+    assert all(distinct.name(f"/results/{n}.json") == f"/results/{n}.json" for n in range(20_000))
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size < 20_000 * 32
+    assert distinct.name("/results/0.json") == "/results/0.json (2)"
+    assert distinct.name("/results/19999.json") == "/results/19999.json (2)"
+
+
+# Work to be dealt out
+
+
+def test_units_dealt_out_are_the_documents(tmp_path: Path) -> None:
+    """A unit is read by whoever gets it, as if by one reader."""
+    root = folder(tmp_path / "a", TREE)
+    for ending in ARCHIVES:
+        archive(root / f"x{ending}", TREE)
+    whole = list(documents([root, archive(tmp_path / "y.zip", TREE)]))
+    dealt = list(units([root, tmp_path / "y.zip"]))
+    copies = [pickle.loads(pickle.dumps(unit)) for unit in dealt]
+    assert copies == dealt
+    assert [document for unit in copies for document in read_unit(unit)] == whole
+    assert {unit.path for unit in dealt if unit.holds_many} == {
+        "a/c.jsonl",
+        "y.zip",
+        *(f"x{ending}" for ending in ARCHIVES),
+    }
+    for unit in dealt:
+        assert unit.file
+        assert unit.n_bytes == Path(unit.file).stat().st_size
+        reported: list[int] = []
+        assert list(read_unit(unit, on_bytes=reported.append))
+        assert sum(reported) == unit.n_bytes
 
 
 # Progress

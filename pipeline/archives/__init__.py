@@ -5,17 +5,22 @@ is in memory, but for a compressed zip, which is there as a whole. `source + "/"
 same document however it was reached: through its folder, through a folder above, or alone.
 """
 
-import stat
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.archives.containers import Part, parts
+from pipeline.archives.failures import UNREADABLE, why
 from pipeline.archives.meter import Meter, open_metered
-from pipeline.archives.names import form_of, why_passed_over
-from pipeline.archives.sources import Found, found_in, resolved
+from pipeline.archives.names import PLAIN, Form, form_of, why_passed_over
+from pipeline.archives.plain import is_regular, read_file
+from pipeline.archives.sources import Unit, found_in, resolved
 
-__all__ = ["Document", "documents", "measure"]
+__all__ = ["MAX_DOCUMENT", "Document", "Unit", "documents", "measure", "read_unit", "units"]
+
+MAX_DOCUMENT = 64 * 2**20
+_NOT_REGULAR = "not a regular file"
 
 Sources = str | Path | Sequence[str | Path]
 
@@ -31,69 +36,77 @@ class Document(NamedTuple):
 
 
 def documents(
-    sources: Sources, on_bytes: Callable[[int], None] | None = None
+    sources: Sources,
+    on_bytes: Callable[[int], None] | None = None,
+    *,
+    max_document: int = MAX_DOCUMENT,
 ) -> Iterator[Document]:
     """Iterate over all documents of the sources, in the same order on every machine.
 
     Raises `SourceError` at once, for all unusable sources together. `on_bytes` is told of bytes
-    on disk as they are consumed; in the end they add up to what `measure` foretold.
+    on disk as they are consumed; in the end they add up to what `measure` foretold. A document of
+    more than `max_document` bytes is not read, and broken.
     """
-    roots = resolved(sources)
-    report = on_bytes or (lambda _: None)
-    return (
-        document for root in roots for found in found_in(root) for document in _read(found, report)
-    )
+    return chain.from_iterable(read_unit(unit, max_document, on_bytes) for unit in units(sources))
+
+
+def units(sources: Sources) -> Iterator[Unit]:
+    """Iterate over what the sources lead to on disk, with sizes: what there is to be dealt out.
+
+    Raises `SourceError` at once, for all unusable sources together.
+    """
+    return chain.from_iterable(map(found_in, resolved(sources)))
 
 
 def measure(sources: Sources) -> tuple[int, int]:
     """Count the files on disk and their bytes; an archive is one file of its own size."""
-    files = [
-        _size(found.file)
-        for root in resolved(sources)
-        for found in found_in(root)
-        if found.file is not None
-    ]
-    return len(files), sum(files)
+    sizes = [unit.n_bytes for unit in units(sources) if unit.file is not None]
+    return len(sizes), sum(sizes)
 
 
-def _size(file: Path) -> int:
-    """Return the bytes on disk, 0 for a file that is gone: reading it will tell of that."""
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
-
-
-def _read(found: Found, report: Callable[[int], None]) -> Iterator[Document]:
-    """Yield the documents of one thing on disk, and account for all of its bytes."""
-    if found.file is None:
-        yield Document(found.source, found.path, None, found.reason, found.is_broken)
+def read_unit(
+    unit: Unit, max_document: int = MAX_DOCUMENT, on_bytes: Callable[[int], None] | None = None
+) -> Iterator[Document]:
+    """Iterate over the documents of one thing on disk; `on_bytes` is told of its size, no more."""
+    report = on_bytes or (lambda _: None)
+    source, path, file, n_bytes, reason, is_broken, _ = unit
+    if file is None:
+        yield Document(source, path, None, reason, is_broken)
         return
-    meter = Meter(_size(found.file), report)
-    for part in _parts(found.file, meter):
-        yield _document(found, part)
+    name = file[file.rfind("/") + 1 :]
+    reason = why_passed_over(name)
+    form = form_of(name)
+    if reason is None and form != PLAIN:
+        yield from _parts(unit, file, form, max_document, Meter(n_bytes, report))
+        return
+    if n_bytes:
+        report(n_bytes)
+    yield Document(source, path, None, reason) if reason else _log(unit, file, max_document)
+
+
+def _parts(unit: Unit, file: str, form: Form, limit: int, meter: Meter) -> Iterator[Document]:
+    """Yield what is in a file that is not one document as it is."""
+    if is_regular(file):
+        for part in parts(lambda: open_metered(file, meter), form, limit):
+            yield _document(unit, part)
+    else:
+        yield Document(unit.source, unit.path, None, _NOT_REGULAR)
     meter.finish()
 
 
-def _parts(file: Path, meter: Meter) -> Iterator[Part]:
-    """Yield what is in one file, or why it was not opened."""
-    reason = why_passed_over(file.name) or _why_not_regular(file)
-    if reason:
-        return iter([Part("", reason=reason)])
-    return parts(lambda: open_metered(file, meter), form_of(file.name))
-
-
-def _why_not_regular(file: Path) -> str | None:
-    """Say so if opening the file could wait forever, as a pipe does; a missing one fails later."""
+def _log(unit: Unit, file: str, limit: int) -> Document:
+    """Return the document that a file by itself is."""
+    source, path = unit.source, unit.path
     try:
-        return None if stat.S_ISREG(file.stat().st_mode) else "not a regular file"
-    except OSError:
-        return None
+        data = read_file(file, limit)
+    except UNREADABLE as error:
+        return Document(source, path, None, why(error), is_broken=True)
+    return Document(source, path, data, _NOT_REGULAR if data is None else None)
 
 
-def _document(found: Found, part: Part) -> Document:
+def _document(unit: Unit, part: Part) -> Document:
     """Name a part of a file; members of an archive that was itself given have it as source."""
-    source, path = found.source, found.path + part.path
-    if found.is_given and part.path.startswith("/"):
-        source, path = f"{source}/{found.path}", part.path[1:]
+    source, path = unit.source, unit.path + part.path
+    if unit.is_given and part.path.startswith("/"):
+        source, path = f"{source}/{unit.path}", part.path[1:]
     return Document(source, path, part.data, part.reason, part.is_broken)

@@ -26,8 +26,25 @@ UNREADABLE = (
 )
 
 
+class LostArchiveError(Exception):
+    """An archive failed while a member was read: not the member's own, and nothing can follow."""
+
+
 def why(error: BaseException) -> str:
     """Return what went wrong in a few words; an `OSError` without its path, which is a label's."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
+
+
+def check_size(n_bytes: int, limit: int) -> None:
+    """Refuse what would fill the memory: a few kilobytes can decompress to terabytes."""
+    if n_bytes > limit:
+        raise ValueError(too_large(limit))
+
+
+def too_large(limit: int) -> str:
+    """Say that a document is larger than it may be, and what to do."""
+    n_mib, rest = divmod(limit, 1 << 20)
+    size = f"{limit:,} bytes" if rest else f"{n_mib:,} MiB"
+    return f"the document is larger than {size}; give --max-document more to have it read"

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,13 +33,13 @@ class Meter:
         self.add(self._left)
 
 
-def open_metered(file: Path, meter: Meter) -> io.BufferedReader:
+def open_metered(file: str, meter: Meter) -> io.BufferedReader:
     """Return a file opened for reading that tells the meter what is read of it."""
     return io.BufferedReader(_MeteredFile(file, meter), _BUFFER_BYTES)
 
 
 class _MeteredFile(io.FileIO):
-    def __init__(self, file: Path, meter: Meter) -> None:
+    def __init__(self, file: str, meter: Meter) -> None:
         super().__init__(file)
         self._meter = meter
 

@@ -1,13 +1,10 @@
 """What a file's name says: the form that it has, or why it is no log."""
 
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
-_SHORT = {".tgz": (".tar", ".gz"), ".tzst": (".tar", ".zst"), ".txz": (".tar", ".xz")}
-_CODECS = {".gz": "gz", ".zst": "zst", ".xz": "xz"}
 _KINDS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar", ".zip": "zip"}
-
-
+_CODECS = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz"}
+_SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz"}
 _HIDDEN = {"__MACOSX", "_delta_log"}
 
 
@@ -23,12 +20,16 @@ class Form(NamedTuple):
         return self.kind in ("tar", "zip")
 
 
+PLAIN = Form("json", None)
+NO_LOG = Form(None, None)
+_FORMS = {kind + codec: Form(_KINDS[kind], _CODECS[codec]) for kind in _KINDS for codec in _CODECS}
+_FORMS |= {short: _FORMS[long] for short, long in _SHORT.items()}
+
+
 def form_of(name: str) -> Form:
     """Return the form that the ending of a name stands for; its kind is null for what is no log."""
     before, last = _endings(name.lower())
-    before, last = _SHORT.get(last, (before, last))
-    codec = _CODECS.get(last)
-    return Form(_KINDS.get(before if codec else last), codec)
+    return _FORMS.get(last) or _FORMS.get(before + last, NO_LOG)
 
 
 def why_passed_over(path: str) -> str | None:
@@ -53,13 +54,16 @@ def printable(name: str) -> str:
 
     Escaped and not replaced by one sign, so that two such names stay two.
     """
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _endings(name: str) -> tuple[str, str]:
-    """Return a name's last two endings, empty where it has fewer."""
-    before, last = ["", "", *PurePosixPath(name).suffixes][-2:]
-    return before, last
+    """Return the last two endings of the last name in a path, empty where it has fewer."""
+    _, *endings = name[name.rfind("/") + 1 :].lstrip(".").split(".")
+    if not endings or not endings[-1]:
+        return "", ""
+    before = endings[-2] if len(endings) > 1 else ""
+    return before and "." + before, "." + endings[-1]
 
 
 def _ending(name: str) -> str:

@@ -7,19 +7,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.archives.failures import why
-from pipeline.archives.names import is_hidden_folder, printable
+from pipeline.archives.names import form_of, is_hidden_folder, printable
 from pipeline.errors import SourceError
 
 
-class Found(NamedTuple):
-    """One thing on disk; `file` is what to open, null where only `reason` is to be told."""
+class Unit(NamedTuple):
+    """One thing on disk: a small value to be dealt out, and read by `read_unit` anywhere.
+
+    `file` is what to open, null where only `reason` is to be told.
+    """
 
     source: str
     path: str
-    file: Path | None
+    file: str | None
+    n_bytes: int = 0
     reason: str | None = None
     is_broken: bool = False
     is_given: bool = False  # a source itself, not found in a folder
+
+    @property
+    def holds_many(self) -> bool:
+        """Whether it can hold any number of documents, so that its size says little of it."""
+        return self.file is not None and form_of(self.file).kind in ("jsonl", "tar", "zip")
 
 
 def resolved(sources: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -37,11 +46,12 @@ def resolved(sources: str | Path | Sequence[str | Path]) -> list[Path]:
     return roots
 
 
-def found_in(root: Path) -> Iterator[Found]:
+def found_in(root: Path) -> Iterator[Unit]:
     """Yield what is under a folder, hidden and linked folders unentered; or the file itself."""
     if root.is_dir():
         return _walk(_label(root), str(root), "")
-    return iter([Found(_label(root.parent), printable(root.name), root, is_given=True)])
+    file = str(root)
+    return iter([Unit(_label(root.parent), printable(root.name), file, _size(file), is_given=True)])
 
 
 def _matches(source: str) -> list[str]:
@@ -99,26 +109,27 @@ def _why_empty(root: Path) -> str | None:
     return f"{_label(root)!r}: no file in this folder (give one that holds logs or archives)"
 
 
-def _walk(source: str, folder: str, prefix: str) -> Iterator[Found]:
+def _walk(source: str, folder: str, prefix: str) -> Iterator[Unit]:
     """Yield what is under a folder, by POSIX path; `prefix` is the folder's path with a slash."""
     try:
         with os.scandir(folder) as listing:
-            entries = sorted(listing, key=_rank)
+            # In the order of whole paths: `a.json` before `a/0.json`, as text has it.
+            entries = sorted((_name(entry), entry) for entry in listing)
     except OSError as error:
-        yield Found(source, printable(prefix) or ".", None, why(error), is_broken=True)
+        yield Unit(source, printable(prefix) or ".", None, 0, why(error), is_broken=True)
         return
-    for entry in entries:
-        path = prefix + entry.name
-        if not _is_folder(entry):
-            yield Found(source, printable(path), Path(entry.path))
+    for name, entry in entries:
+        path = prefix + name
+        if not name.endswith("/"):
+            yield Unit(source, printable(path), entry.path, _size(entry))
         elif reason := _why_not_entered(entry):
-            yield Found(source, printable(path) + "/", None, reason)
+            yield Unit(source, printable(path), None, 0, reason)
         else:
-            yield from _walk(source, entry.path, path + "/")
+            yield from _walk(source, entry.path, path)
 
 
-def _rank(entry: os.DirEntry[str]) -> str:
-    """Return a key that puts whole paths in order: `a.json` before `a/0.json`, as text has it."""
+def _name(entry: os.DirEntry[str]) -> str:
+    """Return the entry's name, a folder's with a slash."""
     return entry.name + "/" if _is_folder(entry) else entry.name
 
 
@@ -133,6 +144,14 @@ def _why_not_entered(entry: os.DirEntry[str]) -> str | None:
     if is_hidden_folder(entry.name):
         return "hidden folder"
     return "a linked folder is not followed" if entry.is_symlink() else None
+
+
+def _size(file: str | os.DirEntry[str]) -> int:
+    """Return the bytes on disk, 0 for a file that is gone: reading it will tell of that."""
+    try:
+        return (os.stat(file) if isinstance(file, str) else file.stat()).st_size  # noqa: PTH116
+    except OSError:
+        return 0
 
 
 def _label(path: Path) -> str:

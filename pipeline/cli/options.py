@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -47,8 +48,16 @@ EditionOption = Annotated[
     ),
 ]
 EngineOption = Annotated[
-    Literal["polars", "duckdb"],
-    typer.Option("--engine", metavar="ENGINE", help="What computes: polars or duckdb."),
+    Literal["polars", "duckdb", "spark"],
+    typer.Option("--engine", metavar="ENGINE", help="What computes: polars, duckdb or spark."),
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="With --engine spark: its cluster, else $SPARK_MASTER, else local[*], this machine.",
+    ),
 ]
 GamesOption = Annotated[
     int | None,
@@ -63,6 +72,21 @@ ModelsOption = Annotated[
     list[str] | None,
     typer.Option("--model", metavar="MODEL", help="Only this model; may be given several times."),
 ]
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
+
+
+def n_bytes(size: str, option: str) -> int:
+    """The bytes of a size such as 64MiB, 2GB or 1000000; raises BadParameter."""
+    found = _SIZE.fullmatch(size.strip())
+    if found is None:
+        raise typer.BadParameter(
+            f"{size!r} is no size, such as 64MiB, 2GB or 1000000", param_hint=option
+        )
+    number, unit, is_binary = found.groups()
+    power = "kmgt".index(unit.lower()) + 1 if unit else 0
+    return int(float(number) * (1024 if is_binary else 1000) ** power)
 
 
 def number_of_games(edition: str, games: int | None) -> int:

@@ -6,6 +6,8 @@ reader of a lake could notice; it is stored in every table.
 """
 
 from collections.abc import Iterable
+from copy import copy
+from functools import cache
 
 import dataframely as dy
 import polars as pl
@@ -344,6 +346,33 @@ TABLES: dict[str, type[Table]] = {
     "ingests": Ingests,
 }
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
+
+
+GAME_ROW = "game"
+
+
+@cache
+def shared_columns(table: str) -> frozenset[str]:
+    """The columns that a table's rows repeat of their game and their player."""
+    contract = TABLES[table]
+    if issubclass(contract, (OfSeat, Messages)):
+        return frozenset(OfPlayer.columns())
+    return frozenset(OfGame.columns()) if contract is Players else frozenset()
+
+
+@cache
+def own_contract(table: str) -> type[dy.Schema]:
+    """The rules for what a table's rows do not share; `GAME_ROW` is a number for their game."""
+    contract, shared = TABLES[table], shared_columns(table)
+    if not shared:
+        return contract
+    own: dict[str, dy.Column] = {GAME_ROW: dy.Int64(primary_key=True)}
+    for name, column in contract.columns().items():
+        if name not in shared:
+            # Under its own name a column could hide one of the schema's methods.
+            own[f"own_{name}"] = copied = copy(column)
+            copied.alias = name
+    return type(f"Own{contract.__name__}", (dy.Schema,), own)
 
 
 def row_meaning(table: str) -> str:

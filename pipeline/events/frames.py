@@ -1,23 +1,28 @@
 """Games made into the rows of the event tables, a batch at a time and column by column.
 
-What all events of a game or of a seat share is written down once for each, and gathered.
+What all events of a game or of a seat share is written down once for each, and repeated only as
+numbers; what texts say is read for all of a table's texts at once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from itertools import chain
+from operator import attrgetter
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import astuple, fields
 
-from pipeline.events.contracts import polars_schema
+from pipeline.events import prose
+from pipeline.events.contracts import GAME_ROW, GAME_TABLES, own_contract, polars_schema
 from pipeline.events.identity import setting_id
 from pipeline.game import (
     Contribution,
     Decision,
     Game,
     Guess,
-    Message,
+    Messages,
     Proposal,
     ProposalVote,
     Result,
@@ -26,29 +31,22 @@ from pipeline.game import (
     Seat,
     Vote,
 )
-from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Role, competition
+from pipeline.vocabulary import SIDE_OF_ROLE, GameType, ParseStatus, Role, Side, competition
 
-EVENTS: dict[str, type[Struct]] = {
-    "results": Result,
-    "messages": Message,
-    "votes": Vote,
-    "guesses": Guess,
-    "role_identifications": RoleIdentification,
-    "role_analyses": RoleAnalysis,
-    "decisions": Decision,
-    "contributions": Contribution,
-    "proposals": Proposal,
-    "proposal_votes": ProposalVote,
-}
 _OF_GAME = ("game_id", "game_type", "system", "setting_id", "game_index", "is_finished")
 _OF_PLAYER = ("player", "model", "role", "side", "is_tested", "competition")
+_PLAYER_ROW = "seated"
 _SIDES = {str(role): str(side) for role, side in SIDE_OF_ROLE.items()}
 _COMPETITIONS = {
     f"{game_type}/{role}": competition(game_type, role) for game_type in GameType for role in Role
 }
+_TEXTS = pl.List(pl.String)
+_OK = pl.lit(str(ParseStatus.OK))
+_OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
+_UNREADABLE = pl.lit(str(ParseStatus.UNREADABLE))
 
 
-class Placed(Struct, frozen=True):
+class Placed(Struct, frozen=True, gc=False):
     """A game with its identity and the place that it was found in."""
 
     game: Game
@@ -59,109 +57,327 @@ class Placed(Struct, frozen=True):
     path: str
 
 
-def frames(batch: Sequence[Placed]) -> dict[str, pl.DataFrame]:
-    """The rows of every event table, as the contracts have them, in the games' order."""
-    games = _games(batch)
-    players = _players(batch, games)
-    tables = {"games": games, "players": players}
-    for table, kind in EVENTS.items():
-        tables[table] = _events(table, kind, batch, games, players)
-    return {
-        table: rows.select(pl.col(name).cast(dtype) for name, dtype in polars_schema(table).items())
-        for table, rows in tables.items()
-    }
+class Frames(Struct):
+    """The rows of every event table as Arrow's columns, what rows share as dictionaries.
+
+    `broken` are the games that have a row which breaks its contract, with the rules.
+    """
+
+    tables: dict[str, pa.Table]
+    broken: dict[str, str]
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One of the tables, with the columns and types of its contract."""
+        return pl.DataFrame(self.tables[name]).cast(pl.Schema(polars_schema(name)))
 
 
-def _games(batch: Sequence[Placed]) -> pl.DataFrame:
+def frames(batch: Sequence[Placed]) -> Frames:
+    """The rows of the games, in their order."""
+    rows = _Batch(batch)
+    return Frames({table: rows.whole(table) for table in GAME_TABLES}, rows.broken())
+
+
+class _Batch:
+    """The games of a batch as `tables`, each of which may be derived from those before it.
+
+    Beside columns of its contract a row has `game`, the number of its game in the batch, and
+    `seated`, that of its player among all players, null where it has none.
+    """
+
+    def __init__(self, batch: Sequence[Placed]) -> None:
+        self._games = [placed.game for placed in batch]
+        games = _game_rows(batch)
+        self._of_game = {name: _encoded(games[name]) for name in _OF_GAME}
+        self._game_types = games["game_type"]
+        self._first_player = _firsts(games["n_players"])
+        self._first_message = _firsts(games["n_messages"])
+        players = self._player_rows()
+        self._of_player = {name: _encoded(players[name]) for name in _OF_PLAYER}
+        self._names = players["player"]
+        self._seats = players.select(GAME_ROW, "player", "seat", "side")
+        messages = self._message_rows()
+        self._content, self._status = messages["content"], messages["parse_status"]
+        self.tables = {"games": games, "players": players, "messages": messages}
+        for table, (kind, derive) in _EVENTS.items():
+            self.tables[table] = derive(self._event_rows(table, kind), self)
+
+    def whole(self, table: str) -> pa.Table:
+        """A table with all columns of its contract."""
+        rows, schema = self.tables[table], polars_schema(table)
+        told = rows.select(pl.col(n).cast(dtype) for n, dtype in schema.items() if n in rows)
+        columns = told.to_arrow(compat_level=pl.CompatLevel.oldest())
+        games = rows[GAME_ROW].to_arrow()
+        players = rows[_PLAYER_ROW].to_arrow() if _PLAYER_ROW in rows else None
+        arrays = [
+            columns[name]
+            if name in told
+            else _taken(self._of_game[name], games)
+            if name in self._of_game
+            else _taken(self._of_player[name], players)
+            for name in schema
+        ]
+        return pa.table(arrays, names=list(schema))
+
+    def broken(self) -> dict[str, str]:
+        """The games that have a row which breaks its contract, with the rules."""
+        broken: dict[str, str] = {}
+        games = self.tables["games"]["game_id"]
+        for table, rows in self.tables.items():
+            contract = own_contract(table)
+            if GAME_ROW in contract.column_names():
+                own = rows.select(pl.col(n).cast(c.dtype) for n, c in contract.columns().items())
+            else:
+                own = pl.DataFrame(self.whole(table)).cast(pl.Schema(polars_schema(table)))
+            failure = contract.filter(own).failure
+            if len(failure):
+                rules = f"the contract of {table}: {', '.join(failure.counts())}"
+                invalid = failure.invalid()
+                whose = (
+                    games.gather(invalid[GAME_ROW]) if GAME_ROW in invalid else invalid["game_id"]
+                )
+                broken |= dict.fromkeys(whose, rules)
+        return broken
+
+    def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
+        """The rows with `<name>_seat` and `<name>_side` of the player of their game named there."""
+        named = self._seats.rename({"player": name, "seat": f"{name}_seat", "side": f"{name}_side"})
+        return rows.join(named, on=[GAME_ROW, name], how="left", maintain_order="left")
+
+    def text_of(self, rows: pl.DataFrame) -> pl.Series:
+        """The text of each row's message, as `text`."""
+        return self._content.gather(self._message(rows)).alias("text")
+
+    def status_of(self, rows: pl.DataFrame) -> pl.Series:
+        """The parse status of each row's message, null where there is none."""
+        return self._status.gather(self._message(rows)).alias("parse_status")
+
+    def name_of(self, rows: pl.DataFrame) -> pl.Series:
+        """The name of each row's player, as `player`."""
+        return self._names.gather(rows[_PLAYER_ROW]).alias("player")
+
+    def game_type_of(self, rows: pl.DataFrame) -> pl.Series:
+        """The type of each row's game, as `game_type`."""
+        return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
+
+    def _message(self, rows: pl.DataFrame) -> pl.Series:
+        index = rows["message_index"].cast(pl.Int64)
+        return self._first_message.gather(rows[GAME_ROW]) + index
+
+    def _event_rows(self, table: str, kind: type[Struct]) -> pl.DataFrame:
+        of_games = list(map(attrgetter(table), self._games))
+        rows = _columns(table, kind, chain.from_iterable(of_games))
+        return self._seated(rows.with_columns(_group_of_each(of_games)))
+
+    def _player_rows(self) -> pl.DataFrame:
+        of_games = [game.seats for game in self._games]
+        rows = _columns("players", Seat, chain.from_iterable(of_games))
+        rows = rows.with_columns(_group_of_each(of_games))
+        seat = pl.int_range(1, pl.len() + 1) - self._first_player.gather(rows[GAME_ROW])
+        rank = pl.col("final_score").rank("min", descending=True).over(GAME_ROW)
+        return _with_competition(
+            rows.with_columns(self.game_type_of(rows), seat=seat, score_rank=rank)
+        )
+
+    def _message_rows(self) -> pl.DataFrame:
+        of_games = [game.messages for game in self._games]
+        columns = {
+            name: list(chain.from_iterable(map(attrgetter(name), of_games)))
+            for name in _names(Messages)
+        }
+        rows = _typed("messages", columns).with_columns(_group_of_each(of_games))
+        index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
+        is_outage = prose.is_outage(pl.col("content"))
+        status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
+        return self._seated(rows.with_columns(message_index=index, parse_status=status))
+
+    def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
+        seated = self._first_player.gather(rows[GAME_ROW]) + rows["seat"].cast(pl.Int64) - 1
+        return rows.with_columns(seated.alias(_PLAYER_ROW))
+
+
+def _game_rows(batch: Sequence[Placed]) -> pl.DataFrame:
     games = [placed.game for placed in batch]
-    identity = [name for name in fields_of(Placed) if name != "game"]
-    columns = {
+    columns: dict[str, Sequence[object]] = {
         "setting_id": [setting_id(game.game_type, game.setting) for game in games],
         "n_players": [len(game.seats) for game in games],
         "n_messages": [len(game.messages) for game in games],
     }
-    columns |= {name: [getattr(placed, name) for placed in batch] for name in identity}
+    columns |= {n: list(map(attrgetter(n), batch)) for n in _names(Placed) if n != "game"}
     as_told = [name for name in polars_schema("games") if name not in columns]
-    columns |= {name: [getattr(game, name) for game in games] for name in as_told}
-    return pl.DataFrame(columns, schema_overrides=polars_schema("games"))
+    columns |= {name: list(map(attrgetter(name), games)) for name in as_told}
+    return _typed("games", columns).with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
 
 
-def _players(batch: Sequence[Placed], games: pl.DataFrame) -> pl.DataFrame:
-    seats = [placed.game.seats for placed in batch]
-    own = _columns("players", Seat, (seat for of_game in seats for seat in of_game))
-    ranked = pl.col("final_score").rank("min", descending=True).over("game_id")
-    return (
-        own.hstack(games.select(_OF_GAME)[_row_of_each(seats)])
-        .with_columns(
-            pl.int_range(1, pl.len() + 1).over("game_id").alias("seat"),
-            ranked.alias("score_rank"),
+def _votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _with_stated(rows, batch)
+    stated = prose.only(pl.col("stated")).alias("stated_target")
+    rows = rows.with_columns(stated, _chosen("target"), _vote_status("target"))
+    return batch.seat_of(rows, "target").with_columns(
+        is_correct=(pl.col("target_side") == str(Side.HIDDEN)).fill_null(value=False),
+        is_valid=(pl.col("target_seat") != pl.col("seat")).fill_null(value=False),
+    )
+
+
+def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _with_stated(rows, batch)
+    rows = rows.with_columns(_chosen("candidate"), _vote_status("candidate"))
+    return batch.seat_of(rows, "candidate")
+
+
+def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """The rows with the players that their texts name, as `stated`."""
+    rows = rows.with_columns(batch.text_of(rows), batch.name_of(rows))
+    return rows.with_columns(stated=prose.stated_players(pl.col("text"), pl.col("player")))
+
+
+def _chosen(name: str) -> pl.Expr:
+    stated = prose.only(pl.col("stated"))
+    return pl.when("is_logged").then(name).otherwise(stated).alias(name)
+
+
+def _vote_status(name: str) -> pl.Expr:
+    # What the game registered counts as it stands, whatever a strict reading makes of the text.
+    logged = pl.when(pl.col(name).is_not_null()).then(_OK).otherwise(_UNREADABLE)
+    status = pl.when("is_logged").then(logged).otherwise(prose.surely(pl.col("stated")))
+    return prose.outage_or(pl.col("text"), status).alias("parse_status")
+
+
+def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    # An answer counts as the game logged it, whatever a strict reading would make of the text.
+    return rows.with_columns(batch.status_of(rows).fill_null(str(ParseStatus.OK)))
+
+
+def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = rows.with_columns(batch.text_of(rows))
+    text = pl.col("text")
+    status = prose.choice_status(text, pl.col("choice"))
+    return rows.with_columns(parse_status=prose.outage_or(text, status))
+
+
+def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    text = pl.col("text")
+    rows = rows.with_columns(batch.text_of(rows))
+    rows = rows.with_columns(stated_amount=prose.stated_amount(text))
+    status = prose.amount_status(pl.col("amount"), pl.col("stated_amount"))
+    return rows.with_columns(parse_status=prose.outage_or(text, status))
+
+
+def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = rows.with_columns(
+        batch.status_of(rows).alias("spoken"), numbers=prose.numbers(pl.col("share_text"))
+    )
+    rows = rows.with_columns(share=prose.share(pl.col("numbers")))
+    status = prose.share_status(pl.col("numbers"), pl.col("share"))
+    is_outage = pl.col("spoken") == _OUTAGE
+    return rows.with_columns(parse_status=pl.when(is_outage).then(_OUTAGE).otherwise(status))
+
+
+def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """Adds whether the tested seat is the author of what was agreed.
+
+    That is the seat which most of the final round's voters named; a tie goes to the earliest
+    voter's choice, votes that name no player are left out.
+    """
+    author = (
+        batch.tables["proposal_votes"]
+        .filter("is_final_round", pl.col("candidate_seat").is_not_null())
+        .group_by(GAME_ROW, "candidate_seat", maintain_order=True)
+        .len()
+        .sort("len", descending=True, maintain_order=True)
+        .unique(GAME_ROW, keep="first", maintain_order=True)
+        .select(GAME_ROW, author="candidate_seat")
+    )
+    rows = rows.join(author, on=GAME_ROW, how="left", maintain_order="left")
+    return _with_competition(
+        rows.with_columns(
+            batch.game_type_of(rows),
+            is_tested=True,
+            round=pl.lit(None, pl.Int32),
+            parse_status=_OK,
+            proposed_agreement=pl.when("agreed").then(pl.col("author") == pl.col("seat")),
         )
-        .with_columns(_side(), _competition())
     )
 
 
-def _events(
-    table: str,
-    kind: type[Struct],
-    batch: Sequence[Placed],
-    games: pl.DataFrame,
-    players: pl.DataFrame,
-) -> pl.DataFrame:
-    events = [getattr(placed.game, table) for placed in batch]
-    own = _columns(table, kind, (event for of_game in events for event in of_game))
-    game_row = _row_of_each(events)
-    player_row = (
-        (games["n_players"].cum_sum() - games["n_players"]).gather(game_row) + own["seat"] - 1
-    )
-    of_game = games.select(_OF_GAME)[game_row]
-    # A row of nobody's, the moderator's or a whole team's, gathers nulls.
-    of_player = players.select(pl.col(_OF_PLAYER).gather(player_row))
-    told = [name for name in _OF_PLAYER if name in own.columns]
-    rows = own.hstack(of_game).hstack(of_player.drop(told))
-    if table == "messages":
-        rows = rows.with_columns(pl.int_range(pl.len()).over("game_id").alias("message_index"))
-    if table == "results":
-        rows = rows.with_columns(is_tested=True).with_columns(_side(), _competition())
-    return rows.with_columns(pl.col("is_tested").fill_null(value=False))
+# The event tables: what their rows are made of, and what is derived for all rows at once.
+_Derive = Callable[[pl.DataFrame, _Batch], pl.DataFrame]
+_EVENTS: dict[str, tuple[type[Struct], _Derive]] = {
+    "votes": (Vote, _votes),
+    "guesses": (Guess, lambda rows, _: rows),
+    "role_identifications": (RoleIdentification, _answers),
+    "role_analyses": (RoleAnalysis, _answers),
+    "decisions": (Decision, _decisions),
+    "contributions": (Contribution, _contributions),
+    "proposals": (Proposal, _proposals),
+    "proposal_votes": (ProposalVote, _proposal_votes),
+    "results": (Result, _results),
+}
+
+
+def _names(kind: type[Struct]) -> list[str]:
+    return [field.name for field in fields(kind)]
 
 
 def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:
     """The rows' own fields as columns, typed by the table's contract."""
-    names = fields_of(kind)
-    schema = polars_schema(table)
+    names = _names(kind)
     columns = list(zip(*map(astuple, rows), strict=True)) or [()] * len(names)
-    return pl.DataFrame(
-        [_series(name, values, schema[name]) for name, values in zip(names, columns, strict=True)]
-    )
+    return _typed(table, dict(zip(names, columns, strict=True)))
+
+
+def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
+    # Whether the log itself says whom a vote was for is no column of a table.
+    schema = polars_schema(table) | {"is_logged": pl.Boolean()}
+    return pl.DataFrame([_series(n, values, schema[n]) for n, values in columns.items()])
 
 
 def _series(name: str, values: Sequence[object], dtype: pl.DataType) -> pl.Series:
-    if isinstance(dtype, pl.List):
-        # polars makes a Series of each list; Arrow does not.
-        return pl.Series(name, pa.array(values, pa.list_(pa.string())), dtype=dtype)
-    return pl.Series(name, values, dtype=dtype)
+    return _lists(name, values) if dtype == _TEXTS else pl.Series(name, values, dtype=dtype)
 
 
-def fields_of(kind: type[Struct]) -> list[str]:
-    """The names of a struct's fields, in order."""
-    return [field.name for field in fields(kind)]
-
-
-def _row_of_each(groups: Sequence[Sequence[Struct]]) -> pl.Series:
-    """For each member of each group, the group's number."""
-    numbers = pl.Series(range(len(groups)), dtype=pl.Int64)
-    sizes = pl.Series([len(group) for group in groups], dtype=pl.Int64)
-    return numbers.repeat_by(sizes).explode().drop_nulls()
-
-
-def _side() -> pl.Expr:
-    return pl.col("role").replace_strict(_SIDES, return_dtype=pl.String).alias("side")
-
-
-def _competition() -> pl.Expr:
-    played = pl.concat_str("game_type", pl.lit("/"), "role")
-    return (
-        pl.when("is_tested")
-        .then(played.replace_strict(_COMPETITIONS, default=None, return_dtype=pl.String))
-        .alias("competition")
+def _lists(name: str, values: Sequence[object]) -> pl.Series:
+    """Lists of texts; a text stands for a list of itself."""
+    alone = pl.Series("alone", [v if isinstance(v, str) else None for v in values], pl.String)
+    # polars makes a Series of each list; Arrow does not.
+    lists = pa.array([v for v in values if not isinstance(v, str)], pa.list_(pa.string()))
+    nth = alone.is_null().cast(pl.Int64).cum_sum() - 1
+    others = pl.Series("others", lists, _TEXTS).gather(
+        pl.select(pl.when(alone.is_null()).then(nth)).to_series()
     )
+    listed = pl.when(alone.is_not_null()).then(pl.concat_list(alone)).otherwise(others)
+    return pl.select(listed.alias(name)).to_series()
+
+
+def _firsts(sizes: pl.Series) -> pl.Series:
+    """The number of the first row of each group, where the groups' rows follow one another."""
+    return (sizes.cum_sum() - sizes).cast(pl.Int64)
+
+
+def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
+    """For each member of each group, the group's number, as `game`."""
+    sizes = np.fromiter(map(len, groups), np.int64, len(groups))
+    return pl.Series(GAME_ROW, np.repeat(np.arange(len(groups)), sizes), dtype=pl.Int64)
+
+
+def _encoded(column: pl.Series) -> pa.Array:
+    """A column to be repeated, text as a dictionary."""
+    array = column.to_arrow(compat_level=pl.CompatLevel.oldest())
+    return array.cast(pa.string()).dictionary_encode() if column.dtype == pl.String else array
+
+
+def _taken(column: pa.Array, rows: pa.Array) -> pa.Array:
+    """The rows of a column; a row of nobody's, the moderator's or a whole team's, is null."""
+    taken = column.take(rows)
+    if not pa.types.is_dictionary(column.type):
+        is_flag = pa.types.is_boolean(column.type)
+        return taken.fill_null(False) if is_flag else taken
+    # What hardly any row needs is not to be written with them.
+    return taken.cast(pa.string()).dictionary_encode() if len(rows) < len(column) else taken
+
+
+def _with_competition(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the side of their role, and the competition where they are tested."""
+    side = pl.col("role").replace_strict(_SIDES, return_dtype=pl.String)
+    played = pl.concat_str("game_type", pl.lit("/"), "role")
+    known = played.replace_strict(_COMPETITIONS, default=None, return_dtype=pl.String)
+    return rows.with_columns(side=side, competition=pl.when("is_tested").then(known))

@@ -1,15 +1,18 @@
 """The identities of documents, games and settings: hashes that are the same on every machine."""
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
-from pathlib import PurePosixPath
+from functools import lru_cache
+
+import msgspec
 
 from pipeline.events.contracts import ID_LENGTH
 from pipeline.game import JsonValue
 
-_INDEXED = re.compile(r"([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE)
+_INDEXED = re.compile(r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE | re.DOTALL)
+# Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
+_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def sha256(data: bytes) -> str:
@@ -22,7 +25,7 @@ def game_index(path: str) -> int | None:
 
     A line of a file of many logs has none: the file's stem is the same for all of them.
     """
-    found = _INDEXED.fullmatch(PurePosixPath(path).name)
+    found = _INDEXED.fullmatch(path)
     return int(found[1]) if found else None
 
 
@@ -31,20 +34,26 @@ def game_id(document_sha256: str, index: int | None, assigned_model: str | None)
 
     Neither folder nor archive enters, so a file is the same game wherever it is found.
     """
-    return _digest([document_sha256, index, assigned_model])
+    return _digest(_ENCODER.encode([document_sha256, index, assigned_model]))
 
 
 def setting_id(game_type: str, setting: Mapping[str, JsonValue]) -> str:
     """The id of what was fixed before play; equal numbers are equal however they are written."""
-    return _digest([game_type, {key: _canonical(value) for key, value in setting.items()}])
+    numbers = {key: _canonical(value) for key, value in setting.items()}
+    return _digest_of_setting(_ENCODER.encode([game_type, numbers]))
 
 
 def _canonical(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {key: _canonical(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_canonical(inner) for inner in value]
     return float(value) if isinstance(value, int) else value
 
 
-def _digest(value: JsonValue) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:ID_LENGTH]
+
+
+# Games of one setting come by the hundred.
+_digest_of_setting = lru_cache(maxsize=4096)(_digest)

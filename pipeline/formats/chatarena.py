@@ -12,8 +12,8 @@ import msgspec
 from pipeline.formats import hidden_roles
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.prose import player_number
-from pipeline.formats.rows import Row, messages
-from pipeline.game import Game
+from pipeline.formats.rows import MODERATOR, Row, messages
+from pipeline.game import Game, Vote
 from pipeline.vocabulary import GameType, Phase
 
 NAME = "chatarena"
@@ -39,12 +39,12 @@ def read(data: bytes, model: str | None) -> Game | None:
         return None
     history = decode(_ROWS, data)
     hidden, word, topic = _roles(history)
-    spoken = {row.agent_name for row in history if not row.is_moderator}
-    players = sorted(spoken | {hidden}, key=lambda name: (player_number(name) or 0, name))
+    speakers = {row.agent_name for row in history} - {MODERATOR}
+    players = sorted(speakers | {hidden}, key=lambda name: (player_number(name) or 0, name))
     seats = hidden_roles.seats(
         hidden_roles.CHAMELEON, hidden, dict.fromkeys(players, model), set(players)
     )
-    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    numbers = {player: number for number, player in enumerate(players, start=1)}
     flag = _win_flag(history)
     ending = hidden_roles.CHAMELEON.endings[flag] if flag is not None else None
     game = Game(
@@ -58,13 +58,14 @@ def read(data: bytes, model: str | None) -> Game | None:
         outcome_code=flag,
         n_rounds=1,
         seats=seats,
-        messages=messages(history, numbers, hidden_roles.Places(hidden_roles.CHAMELEON)),
+        messages=messages(history, numbers, hidden_roles.places(hidden_roles.CHAMELEON, history)),
     )
-    game.n_rounds = max((m.round or 0 for m in game.messages if m.phase is Phase.CLUE), default=0)
+    spoken = game.messages
+    game.n_rounds = spoken.last_round(Phase.CLUE)
     game.votes = [
-        hidden_roles.vote_as_stated(game, index)
-        for index, message in enumerate(game.messages)
-        if message.phase is Phase.VOTE and message.seat is not None
+        Vote(seat, spoken.round[index] or 1, index, None, is_logged=False)
+        for index in spoken.of_phase(Phase.VOTE)
+        if (seat := spoken.seat[index])
     ]
     game.guesses = hidden_roles.guesses(game, word)
     game.results = hidden_roles.results(game, hidden_roles.CHAMELEON)
@@ -75,7 +76,7 @@ def _roles(history: Sequence[Row]) -> tuple[str, str, str | None]:
     """Who the chameleon is, the secret word, and the topic, as the moderator told them."""
     hidden = word = topic = None
     for row in history:
-        if not row.is_moderator:
+        if row.agent_name != MODERATOR:
             continue
         if row.content == _IS_CHAMELEON and isinstance(row.visible_to, str):
             hidden = row.visible_to
@@ -94,7 +95,7 @@ def _roles(history: Sequence[Row]) -> tuple[str, str, str | None]:
 
 def _win_flag(history: Sequence[Row]) -> int | None:
     for row in reversed(history):
-        if row.is_moderator:
+        if row.agent_name == MODERATOR:
             for words, flag in _ENDINGS.items():
                 if words in row.content:
                     return flag

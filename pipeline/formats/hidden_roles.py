@@ -4,13 +4,14 @@ Chameleon and Undercover are played the same way: clues, an accusation, and in C
 guess by the one who was caught.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from pipeline.formats.prose import stated_guess, stated_player
-from pipeline.formats.rows import Place, Row, Turns
-from pipeline.game import Game, Guess, Message, Result, Seat, Vote
+from pipeline.formats.prose import stated_guess
+from pipeline.formats.rows import MODERATOR, Place, Row
+from pipeline.game import Game, Guess, Result, Seat
 from pipeline.vocabulary import (
     SIDE_OF_ROLE,
     GameType,
@@ -21,7 +22,7 @@ from pipeline.vocabulary import (
     Side,
 )
 
-_PHASE_OF_TYPE = {
+_PHASE_OF_TYPE: dict[str | None, Phase] = {
     "clue": Phase.CLUE,
     "metric_consistency": Phase.IDENTIFICATION,
     "metric_pgm": Phase.ANALYSIS,
@@ -29,6 +30,7 @@ _PHASE_OF_TYPE = {
     "accuse": Phase.VOTE,
     "guess": Phase.GUESS,
 }
+_MODERATION: Place = (Phase.MODERATION, None)
 _VOTE_PROMPT = "Now vote"
 _GUESS_PROMPT = "can guess"
 
@@ -78,38 +80,36 @@ CAUGHT_FLAG = 0
 GUESS_FLAGS = {0: False, 1: True}
 
 
-class Places:
-    """Tells each row's phase and round; to be asked in the rows' order.
+def places(rules: Rules, history: Sequence[Row]) -> Iterator[Place]:
+    """Each row's phase and round.
 
     The moderator's prompts move the game on, since plain logs call every answer `text`. In
     Chameleon each clue opens a round of questions, in Undercover each player's clue of its own.
     """
-
-    def __init__(self, rules: Rules) -> None:
-        self._rules = rules
-        self._turns = Turns()
-        self._phase = Phase.CLUE
-        self._clue_round = 0
-
-    def __call__(self, row: Row) -> Place:
-        if row.is_moderator:
-            self._follow(row.content)
-            return Phase.MODERATION, None
-        phase = _PHASE_OF_TYPE.get(row.msg_type or "", self._phase)
-        return phase, self._round(row.agent_name, phase)
-
-    def _follow(self, prompt: str) -> None:
-        if _VOTE_PROMPT in prompt:
-            self._phase = Phase.VOTE
-        elif _GUESS_PROMPT in prompt:
-            self._phase = Phase.GUESS
-
-    def _round(self, player: str, phase: Phase) -> int | None:
-        turn = self._turns.next(player, phase)
-        if phase is Phase.CLUE:
-            self._clue_round = self._clue_round + 1 if self._rules.every_clue_is_a_round else turn
-            return self._clue_round
-        return (self._clue_round or None) if phase is Phase.REFLECTION else turn
+    # Python looks a member up in its enum slowly, and there is a row for each message.
+    clue, reflection = Phase.CLUE, Phase.REFLECTION
+    every_clue_is_a_round = rules.every_clue_is_a_round
+    prompted = clue
+    clue_round = 0
+    turns: defaultdict[Phase, dict[str, int]] = defaultdict(dict)
+    for row in history:
+        player = row.agent_name
+        if player == MODERATOR:
+            if _VOTE_PROMPT in row.content:
+                prompted = Phase.VOTE
+            elif _GUESS_PROMPT in row.content:
+                prompted = Phase.GUESS
+            yield _MODERATION
+            continue
+        phase = _PHASE_OF_TYPE.get(row.msg_type, prompted)
+        if phase is reflection:
+            yield phase, clue_round or None
+            continue
+        of_phase = turns[phase]
+        turn = of_phase[player] = of_phase.get(player, 0) + 1
+        if phase is clue:
+            clue_round = turn = clue_round + 1 if every_clue_is_a_round else turn
+        yield phase, turn
 
 
 def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[str]) -> list[Seat]:
@@ -125,67 +125,6 @@ def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[
     ]
 
 
-def message_of(messages: Sequence[Message], seat: int, phase: Phase, round_: int) -> int | None:
-    """The index of the message by a seat in a round of a phase, or None where there is none."""
-    for index, message in enumerate(messages):
-        if message.seat == seat and message.phase is phase and message.round == round_:
-            return index
-    return None
-
-
-def vote(game: Game, seat: int, target: str | None, message_index: int | None) -> Vote:
-    """A vote that the game registered for `target` (None where it named nobody)."""
-    stated, status = None, ParseStatus.OK
-    if message_index is not None:
-        stated, status = stated_player(
-            game.messages[message_index].content, game.seats[seat - 1].player
-        )
-    if status is not ParseStatus.OUTAGE:
-        status = ParseStatus.OK if target else ParseStatus.UNREADABLE
-    return _vote(game, seat, target, stated_target=stated, status=status, index=message_index)
-
-
-def vote_as_stated(game: Game, message_index: int) -> Vote:
-    """A vote of which only the text is known: the game registered what it says, if anything."""
-    message = game.messages[message_index]
-    assert message.seat is not None
-    stated, status = stated_player(message.content, message.player)
-    return _vote(
-        game,
-        message.seat,
-        stated,
-        stated_target=stated,
-        status=status,
-        index=message_index,
-        round_=message.round or 1,
-    )
-
-
-def _vote(
-    game: Game,
-    seat: int,
-    target: str | None,
-    *,
-    stated_target: str | None,
-    status: ParseStatus,
-    index: int | None,
-    round_: int = 1,
-) -> Vote:
-    target_seat = seat_of(game, target)
-    target_role = game.seats[target_seat - 1].role if target_seat else None
-    return Vote(
-        seat=seat,
-        round=round_,
-        message_index=index,
-        parse_status=status,
-        target=target,
-        target_seat=target_seat,
-        is_correct=target_role is not None and SIDE_OF_ROLE[target_role] is Side.HIDDEN,
-        is_valid=target_seat is not None and target_seat != seat,
-        stated_target=stated_target,
-    )
-
-
 def seat_of(game: Game, player: str | None) -> int | None:
     """The seat of a player by name, or None where no seat has that name."""
     for seat, candidate in enumerate(game.seats, start=1):
@@ -199,14 +138,14 @@ def guesses(game: Game, secret: str) -> list[Guess]:
     if game.outcome_code not in GUESS_FLAGS:
         return []
     is_correct = GUESS_FLAGS[game.outcome_code]
-    spoken = [i for i, message in enumerate(game.messages) if message.phase is Phase.GUESS]
+    spoken = [index for index, phase in enumerate(game.messages.phase) if phase is Phase.GUESS]
     hidden = next(
         seat for seat, s in enumerate(game.seats, 1) if SIDE_OF_ROLE[s.role] is Side.HIDDEN
     )
     index = spoken[-1] if spoken else None
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:
-        word, status = stated_guess(game.messages[index].content)
+        word, status = stated_guess(game.messages.content[index])
     return [
         Guess(
             seat=hidden,
@@ -228,13 +167,14 @@ def results(game: Game, rules: Rules) -> list[Result]:
             teams.setdefault((seat.model, seat.role), []).append(number)
     flag = game.outcome_code if game.is_finished else None
     ending = rules.endings.get(flag) if flag is not None else None
+    played_against = opponents(game)
     return [
         Result(
             model=model,
             role=role,
             seat=members[0] if len(members) == 1 else None,
-            message_index=len(game.messages) - 1 if game.messages else None,
-            opponent=opponents(game),
+            message_index=len(game.messages) - 1 if len(game.messages) else None,
+            opponent=played_against,
             is_win=_is_win(ending, game.outcome_code, role) if ending else None,
             win_credit=_credit(ending, role) if ending else None,
             guess_is_correct=_guess_is_correct(game),

@@ -1,14 +1,12 @@
 """The message rows that ChatArena writes, and MAgIC after it, made into typed messages."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from pipeline.formats.prose import is_outage
-from pipeline.game import Message
-from pipeline.vocabulary import ParseStatus, Phase
+from pipeline.game import Messages
+from pipeline.vocabulary import Phase
 
 MODERATOR = "Moderator"
 EVERYONE = "all"
@@ -26,57 +24,37 @@ class Row(Struct, gc=False):
     visible_to: str | list[str] = EVERYONE
     msg_type: str | None = None
 
-    @property
-    def is_moderator(self) -> bool:
-        return self.agent_name == MODERATOR
 
-    @property
-    def is_public(self) -> bool:
-        return self.visible_to in (EVERYONE, [EVERYONE])
-
-    @property
-    def is_to_moderator(self) -> bool:
-        return self.visible_to in (MODERATOR, [MODERATOR])
-
-
-# A row's phase and round, found by reading the rows in order.
+# A row's phase and round.
 Place = tuple[Phase, int | None]
 
 
-def messages(
-    history: Sequence[Row], seats: dict[str, int], place: Callable[[Row], Place]
-) -> list[Message]:
-    """The rows as messages; `place` is asked for each row once, in order."""
-    return [_message(row, seats.get(row.agent_name), *place(row)) for row in history]
+def is_public(row: Row) -> bool:
+    """Whether everybody was shown the row."""
+    return row.visible_to in (EVERYONE, [EVERYONE])
 
 
-def _message(row: Row, seat: int | None, phase: Phase, round_: int | None) -> Message:
-    return Message(
-        seat=seat,
-        player=row.agent_name,
-        round=round_,
-        phase=phase,
-        turn=row.turn,
-        visible_to=_viewers(row),
-        content=row.content,
-        msg_type=row.msg_type,
-        parse_status=ParseStatus.OUTAGE if is_outage(row.content) else ParseStatus.OK,
+def is_to_moderator(row: Row) -> bool:
+    """Whether the moderator alone was shown the row."""
+    return row.visible_to in (MODERATOR, [MODERATOR])
+
+
+def messages(history: Sequence[Row], seats: dict[str, int], places: Iterable[Place]) -> Messages:
+    """The rows as messages; `places` are the phase and the round of each, in order."""
+    players = [row.agent_name for row in history]
+    kinds = [row.msg_type for row in history]
+    phases, rounds = zip(*places, strict=True) if history else ((), ())
+    return Messages(
+        player=players,
+        seat=[seats.get(player) for player in players],
+        round=list(rounds),
+        phase=list(phases),
+        turn=[row.turn for row in history],
+        visible_to=[
+            # The rows of the benchmark's own questions say "all", though no player is shown them.
+            [] if kind is not None and kind.startswith("metric_") else row.visible_to
+            for row, kind in zip(history, kinds, strict=True)
+        ],
+        content=[row.content for row in history],
+        msg_type=kinds,
     )
-
-
-def _viewers(row: Row) -> list[str]:
-    # The rows of the benchmark's own questions say "all", though no player is shown them.
-    if row.msg_type is not None and row.msg_type.startswith("metric_"):
-        return []
-    return [row.visible_to] if isinstance(row.visible_to, str) else row.visible_to
-
-
-class Turns:
-    """Counts how often each player has come up in each phase: the round of a repeated question."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[tuple[str, Phase]] = Counter()
-
-    def next(self, player: str, phase: Phase) -> int:
-        self._seen[player, phase] += 1
-        return self._seen[player, phase]

@@ -1,40 +1,43 @@
 """Ingest: documents of any source become rows of a lake, all of them or none.
 
-Documents are decoded a batch at a time into files that nobody sees yet; one transaction at the end
-decides what each document is and makes the files part of the lake.
+Workers decode documents a batch at a time into files that nobody sees yet; one transaction at the
+end decides what each document is and makes the files part of the lake.
 """
 
-from collections import Counter
+import os
+import tempfile
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 from msgspec import Struct
 
 from pipeline import __version__
-from pipeline.archives import Document, documents
+from pipeline.archives import MAX_DOCUMENT, Document, Unit, read_unit, units
 from pipeline.archives.sources import resolved
-from pipeline.errors import LakeError
+from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import GAME_TABLES
-from pipeline.ingest.decode import (
-    KNOWN,
-    QUARANTINED,
-    Batch,
-    Seen,
-    decode,
-    fault_frame,
-    look,
-    seen_frame,
-)
-from pipeline.ingest.state import LOCATION, Resolution, State, known, resolve, state
+from pipeline.ingest.collected import Collected
+from pipeline.ingest.decode import KNOWN, QUARANTINED
+from pipeline.ingest.pool import Team, processes
+from pipeline.ingest.state import LOCATION, KnownGames, Resolution, State, resolve, state
+from pipeline.ingest.tasks import tasks
+from pipeline.ingest.worker import Job, Staged
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
-from pipeline.lake.files import TableWriter
+from pipeline.lake.files import discard
 from pipeline.lake.transaction import Transaction, transaction
 from pipeline.vocabulary import DocumentStatus
 
-BATCH_BYTES = 32 * 2**20
-BATCH_DOCUMENTS = 4000
+MEMORY = 2 * 2**30
+LEAST_MEMORY = 2**29
+# Of a job's memory, the part that a batch of documents may have: decoded, it takes about ten times
+# as much as its bytes. Smaller batches than the least are slow, larger than the most no faster.
+_BATCH_SHARE = 16
+_LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 64 * 2**20
 
 
 class Report(Struct):
@@ -61,155 +64,143 @@ def ingest(
     *,
     model: str | None = None,
     dry_run: bool = False,
+    jobs: int | None = None,
+    memory: int = MEMORY,
+    max_document: int = MAX_DOCUMENT,
+    team: Team | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
     """Reads every document of the sources into the lake, which is made if need be.
 
-    `model` names who played where a log does not say. `on_progress` is told of documents seen and
-    of bytes read on disk, as they come. With `dry_run` nothing is written. Raises SourceError for a
+    `model` names who played where a log does not say. `jobs` processes decode (by default one a
+    core; for little, this one alone), in about `memory` bytes all together; a document of more
+    than `max_document` bytes is quarantined unread. A `team` are other workers than processes of
+    this machine, as `pipeline.spark.cluster` gives them. `on_progress` is told of documents seen
+    and of bytes read on disk, as they come. With `dry_run` nothing is written. Raises SourceError for a
     source that cannot be read at all, LakeError for a lake that cannot be written.
     """
+    if memory < LEAST_MEMORY:
+        raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
+    jobs = jobs or len(os.sched_getaffinity(0))
+    tell = on_progress or (lambda n_documents, n_bytes: None)
     names = [str(source) for source in resolved(sources)]
     started_at = datetime.now(UTC)
-    found = _documents(sources, on_progress or (lambda documents, n_bytes: None))
-    if dry_run:
-        return _rehearse(found, open_lake(lake) if is_lake(lake) else None, model)
-    opened = open_lake(lake) if is_lake(lake) else create_lake(lake)
-    stage = _Stage(opened)
+    opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
     try:
-        _decode_all(found, state(opened), model, stage)
-        with transaction(opened.path) as change:
-            return _commit(change, stage, names, started_at)
+        with tempfile.TemporaryDirectory(prefix="magic-") as scratch:
+            job = Job(
+                lake=None if dry_run or opened is None else str(opened.path),
+                token=uuid.uuid4().hex,
+                model=model,
+                known=_known(state(opened), Path(scratch)),
+                max_document=max_document,
+                batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
+            )
+            collected = Collected(Path(scratch))
+            with _staging(job) as release:
+                chosen = team or partial(processes, jobs)
+                staged = _decode(sources, job, chosen, collected, tell)
+                if job.lake is None:
+                    return _rehearse(collected, opened)
+                with transaction(Path(job.lake)) as change:
+                    began = {"started_at": started_at, "sources": names}
+                    return _commit(change, staged, collected, began, release)
     except OSError as error:
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         raise LakeError(f"{lake}: the lake could not be written: {error}") from error
-    finally:
-        stage.discard()
 
 
-def _documents(
-    sources: str | Path | Sequence[str | Path], on_progress: Progress
-) -> Iterator[Document]:
-    times: Counter[tuple[str, str]] = Counter()
-    for document in documents(sources, on_bytes=lambda n_bytes: on_progress(0, n_bytes)):
-        on_progress(1, 0)
-        place = document.source, document.path
-        times[place] += 1
-        # An archive can have members of one name; each is a document of its own.
-        nth = times[place]
-        yield document if nth == 1 else document._replace(path=f"{document.path} ({nth})")
-
-
-class _Stage:
-    """Files written so far, part of no table yet, and what was seen."""
-
-    def __init__(self, lake: Lake | None) -> None:
-        self.seen: list[pl.DataFrame] = []
-        self.faults: list[dict[str, object]] = []
-        self.games: list[pl.DataFrame] = []
-        self._lake = lake
-        self.writers = (
-            {table: TableWriter(lake.folder(table), table) for table in GAME_TABLES} if lake else {}
-        )
-
-    def add(self, batch: Batch) -> None:
-        self.seen.append(seen_frame(batch.seen))
-        self.faults += batch.faults
-        self.games.append(batch.tables["games"].select("game_id", "game_type"))
-        for table, writer in self.writers.items():
-            writer.write(batch.tables[table])
-
-    def all_seen(self) -> pl.DataFrame:
-        return pl.concat(self.seen) if self.seen else seen_frame([])
-
-    def all_games(self) -> pl.DataFrame:
-        empty = pl.DataFrame(schema={"game_id": pl.String, "game_type": pl.String})
-        return pl.concat([empty, *self.games])
-
-    def close(self) -> None:
-        for writer in self.writers.values():
-            writer.close()
-
-    def release(self) -> None:
-        """Leaves the files to a commit; from here on they are not deleted."""
-        self.writers = {}
-
-    def discard(self) -> None:
-        """Deletes the files that were not released."""
-        for table, writer in self.writers.items():
-            writer.close()
-            assert self._lake is not None
-            for file in writer.files:
-                (self._lake.folder(table) / file.name).unlink(missing_ok=True)
-
-
-def _decode_all(found: Iterable[Document], held: State, model: str | None, stage: _Stage) -> None:
-    decoded: set[str] = set()
-    for batch in _batches(found):
-        seen = [look(document) for document in batch]
-        _mark_known(seen, held, model)
-        stage.add(decode(batch, seen, model, decoded))
-
-
-def _batches(found: Iterable[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
-    n_bytes = 0
-    for document in found:
-        batch.append(document)
-        n_bytes += len(document.data or b"")
-        if n_bytes >= BATCH_BYTES or len(batch) >= BATCH_DOCUMENTS:
-            yield batch
-            batch, n_bytes = [], 0
-    if batch:
-        yield batch
-
-
-def _mark_known(seen: Sequence[Seen], held: State, model: str | None) -> None:
+def _known(held: State, scratch: Path) -> str | None:
     if held.games.is_empty():
-        return
-    for one, (game_id, assigned) in zip(
-        seen, known(seen_frame(seen), held, model).iter_rows(), strict=True
-    ):
-        if game_id is not None:
-            one.found, one.game_id, one.assigned_model = KNOWN, game_id, assigned
+        return None
+    file = scratch / "known.arrow"
+    KnownGames.save(held.games, file)
+    return str(file)
 
 
-def _rehearse(found: Iterable[Document], lake: Lake | None, model: str | None) -> Report:
-    stage = _Stage(None)
-    held = state(lake)
-    _decode_all(found, held, model, stage)
-    resolution = resolve(stage.all_seen(), held)
-    now = fault_frame(stage.faults, 1)
-    before = lake.table("quarantine").drop("raw").collect() if lake else now.drop("raw").clear()
-    return _report(resolution, stage, _faults(before, now, resolution).current, None)
+@contextmanager
+def _staging(job: Job) -> Iterator[Callable[[], None]]:
+    """Deletes the job's files in the end, unless they were released: left to a commit."""
+    is_released = False
+
+    def release() -> None:
+        nonlocal is_released
+        is_released = True
+
+    try:
+        yield release
+    finally:
+        if job.lake is not None and not is_released:
+            for table in GAME_TABLES:
+                discard(Path(job.lake) / table, job.token)
 
 
-def _commit(change: Transaction, stage: _Stage, sources: list[str], started_at: datetime) -> Report:
-    stage.close()
-    resolution = resolve(stage.all_seen(), state(change.lake))
+def _decode(
+    sources: str | Path | Sequence[str | Path],
+    job: Job,
+    team: Team,
+    collected: Collected,
+    tell: Progress,
+) -> list[Staged]:
+    """Has all documents decoded; gives what each worker leaves behind."""
+
+    def read(unit: Unit) -> Iterable[Document]:
+        return read_unit(unit, job.max_document, lambda n_bytes: tell(0, n_bytes))
+
+    with team(job, units(sources)) as (workers, found):
+        for one in workers.run(tasks(found, read if workers.takes_documents else None)):
+            tell(one.n_documents, one.n_bytes)
+            collected.add(one)
+        staged = workers.finish()
+    for left in staged:
+        tell(left.found.n_documents, left.found.n_bytes)
+        collected.add(left.found)
+    return staged
+
+
+def _rehearse(collected: Collected, lake: Lake | None) -> Report:
+    resolution = resolve(collected.seen(), state(lake))
+    now = _of_ingest(collected.faults(), 1)
+    before = lake.table("quarantine").drop("raw").collect() if lake else now.clear()
+    return _report(resolution, _faults(before, now, resolution).current, None)
+
+
+def _commit(
+    change: Transaction,
+    staged: list[Staged],
+    collected: Collected,
+    began: dict[str, object],
+    release: Callable[[], None],
+) -> Report:
+    resolution = resolve(collected.seen(), state(change.lake))
     _refuse_lost_race(resolution)
     for table in GAME_TABLES:
         change.remove(table, resolution.superseded)
-        change.add(table, change.without(table, stage.writers[table].files, resolution.surplus))
-    documents = resolution.documents.with_columns(ingest_id=pl.lit(change.ingest_id))
-    change.write("documents", documents)
+        for worker, left in enumerate(staged):
+            surplus = resolution.surplus.filter(worker=worker).select("game_id")
+            change.add(table, change.without(table, left.files[table], surplus))
+    change.write("documents", [_of_ingest(resolution.documents, change.ingest_id)])
     before = change.lake.table("quarantine").drop("raw").collect()
-    faults = _faults(before, fault_frame(stage.faults, change.ingest_id), resolution)
+    faults = _faults(before, _of_ingest(collected.faults(), change.ingest_id), resolution)
     change.remove("quarantine", faults.gone)
-    change.write("quarantine", faults.new)
-    report = _report(resolution, stage, faults.current, change.ingest_id)
-    stage.release()
+    whole = collected.whole_faults(faults.new)
+    change.write("quarantine", (_of_ingest(rows, change.ingest_id) for rows in whole))
+    report = _report(resolution, faults.current, change.ingest_id)
+    release()
     change.commit(
-        {
-            "started_at": started_at,
-            "sources": sources,
-            "n_documents": documents.height,
+        began
+        | {
+            "n_documents": resolution.documents.height,
             **{f"n_{status}": n for status, n in report.statuses.items()},
             "n_superseded": report.n_superseded,
             "tool_version": __version__,
         }
     )
     return report
+
+
+def _of_ingest(rows: pl.DataFrame, ingest_id: int) -> pl.DataFrame:
+    return rows.select(pl.lit(ingest_id, pl.Int64).alias("ingest_id"), pl.all())
 
 
 def _refuse_lost_race(resolution: Resolution) -> None:
@@ -253,7 +244,7 @@ def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> 
     new = now.join(stays, on=version, how="anti", nulls_equal=True)
     new = new.join(own, on="location", how="semi").drop("location")
     known = stays.join(seen, on=version, how="semi", nulls_equal=True).drop("location")
-    current = pl.concat([known, new.drop("raw")])
+    current = pl.concat([known, new])
     gone = gone.select("source", "path", "sha256").unique()
     return _Faults(gone, new, current)
 
@@ -262,12 +253,9 @@ def _located(faults: pl.DataFrame) -> pl.DataFrame:
     return faults.with_columns(location=LOCATION)
 
 
-def _report(
-    resolution: Resolution, stage: _Stage, faults: pl.DataFrame, ingest_id: int | None
-) -> Report:
-    counted = resolution.documents.group_by("status").len()
-    by_status = dict(counted.iter_rows())
-    new = stage.all_games().join(resolution.surplus, on="game_id", how="anti")
+def _report(resolution: Resolution, faults: pl.DataFrame, ingest_id: int | None) -> Report:
+    by_status = dict(resolution.documents.group_by("status").len().iter_rows())
+    new = resolution.documents.filter("is_bearer")
     return Report(
         statuses={str(status): by_status.get(str(status), 0) for status in DocumentStatus},
         games=new.group_by("game_type").agg(n_games=pl.len()).sort("game_type"),

@@ -1,13 +1,14 @@
 """A batch of documents decoded: games, and what was found instead of a game."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
-import msgspec
 import polars as pl
+import pyarrow as pa
 from msgspec import Struct, field
 
 from pipeline.archives import Document
-from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
+from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Placed, frames
 from pipeline.events.identity import game_id, game_index, sha256
 from pipeline.formats import read
@@ -19,7 +20,9 @@ NO_LOG = "no log: neither a `history` nor a list of message rows"
 # What a document was found to be, before anything is known of the others.
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 
+# `place` is the document's place in the order of the sources.
 SEEN_SCHEMA: dict[str, pl.DataType] = {
+    "place": pl.Int64(),
     "source": pl.String(),
     "path": pl.String(),
     "n_bytes": pl.Int64(),
@@ -30,12 +33,17 @@ SEEN_SCHEMA: dict[str, pl.DataType] = {
     "format": pl.String(),
     "reason": pl.String(),
     "game_id": pl.String(),
+    "game_type": pl.String(),
+}
+FAULT_SCHEMA = {
+    name: dtype for name, dtype in polars_schema("quarantine").items() if name != "ingest_id"
 }
 
 
-class Seen(Struct):
+class Seen(Struct, gc=False):
     """One document as an ingest saw it: a row of `documents` in the making."""
 
+    place: int
     source: str
     path: str
     n_bytes: int | None = None
@@ -46,19 +54,34 @@ class Seen(Struct):
     format: str | None = None
     reason: str | None = None
     game_id: str | None = None
+    game_type: str | None = None
+
+
+class FaultRow(Struct, gc=False):
+    """A row of `quarantine`, but for the ingest."""
+
+    source: str
+    path: str
+    sha256: str | None
+    game_id: str | None
+    json_path: str
+    rule: str
+    message: str
+    n_bytes: int | None
+    raw: bytes | None
 
 
 class Batch(Struct):
-    """What came of a batch of documents. `faults` are rows of `quarantine` without the ingest."""
+    """What came of a batch of documents."""
 
     seen: list[Seen] = field(default_factory=list)
-    faults: list[dict[str, object]] = field(default_factory=list)
-    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+    faults: list[FaultRow] = field(default_factory=list)
+    tables: dict[str, pa.Table] = field(default_factory=dict)
 
 
-def look(document: Document) -> Seen:
+def look(document: Document, place: int) -> Seen:
     """The document with its hash and index, not decoded yet."""
-    seen = Seen(source=document.source, path=document.path, reason=document.reason)
+    seen = Seen(place, document.source, document.path, reason=document.reason)
     if document.data is None:
         seen.found = QUARANTINED if document.is_broken else IGNORED
         return seen
@@ -88,9 +111,11 @@ def decode(
         placed = _place(document.data, one, model, batch)
         if placed and placed.game_id not in decoded:
             games.setdefault(placed.game_id, placed)
-    batch.tables = frames(list(games.values()))
-    _refuse_broken_contracts(batch, documents)
-    decoded.update(batch.tables["games"]["game_id"])
+    rows = frames(list(games.values()))
+    batch.tables = rows.tables
+    if rows.broken:
+        _refuse(rows.broken, batch, documents)
+    decoded.update(batch.tables["games"]["game_id"].to_pylist())
     return batch
 
 
@@ -105,7 +130,7 @@ def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | 
     if game is None:
         one.found, one.reason = IGNORED, NO_LOG
         return None
-    one.found, one.format = GAME, game.format
+    one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
     one.assigned_model = game.assigned_model
     one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)
     for fault in game.faults:
@@ -120,30 +145,26 @@ def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | 
     )
 
 
-def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> dict[str, object]:
-    return {
-        "source": one.source,
-        "path": one.path,
-        "sha256": one.sha256,
-        "game_id": one.game_id,
-        **msgspec.structs.asdict(fault),
-        "n_bytes": one.n_bytes,
-        "raw": None if data is None else data[:RAW_LIMIT],
-    }
+def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> FaultRow:
+    return FaultRow(
+        one.source,
+        one.path,
+        one.sha256,
+        one.game_id,
+        fault.json_path,
+        fault.rule,
+        fault.message,
+        one.n_bytes,
+        None if data is None else data[:RAW_LIMIT],
+    )
 
 
-def _refuse_broken_contracts(batch: Batch, documents: Sequence[Document]) -> None:
+def _refuse(broken: dict[str, str], batch: Batch, documents: Sequence[Document]) -> None:
     """Quarantines the games that have a row which breaks its table's contract."""
-    broken: dict[str, str] = {}
-    for table in GAME_TABLES:
-        failure = TABLES[table].filter(batch.tables[table]).failure
-        rules = ", ".join(failure.counts())
-        broken |= dict.fromkeys(failure.invalid()["game_id"], f"the contract of {table}: {rules}")
-    if not broken:
-        return
-    batch.faults = [fault for fault in batch.faults if fault["game_id"] not in broken]
+    batch.faults = [fault for fault in batch.faults if fault.game_id not in broken]
     for table, rows in batch.tables.items():
-        batch.tables[table] = rows.filter(~pl.col("game_id").is_in(list(broken)))
+        is_broken = pl.Series(rows["game_id"]).cast(pl.String).is_in(list(broken))
+        batch.tables[table] = rows.filter((~is_broken).to_arrow())
     for document, one in zip(documents, batch.seen, strict=True):
         if one.found == GAME and one.game_id in broken:
             rule = broken[one.game_id]
@@ -152,14 +173,16 @@ def _refuse_broken_contracts(batch: Batch, documents: Sequence[Document]) -> Non
             batch.faults.append(_fault_row(one, document.data, fault))
 
 
-def seen_frame(seen: Sequence[Seen]) -> pl.DataFrame:
-    """What was seen as a frame, a row a document."""
-    rows = [msgspec.structs.astuple(one) for one in seen]
-    order = list(Seen.__struct_fields__)
-    return pl.DataFrame(rows, schema={name: SEEN_SCHEMA[name] for name in order}, orient="row")
+def seen_frame(seen: Sequence[Seen], worker: int = 0) -> pl.DataFrame:
+    """What a worker saw as a frame, a row a document."""
+    return _frame(seen, SEEN_SCHEMA).with_columns(worker=pl.lit(worker, pl.Int32))
 
 
-def fault_frame(faults: Sequence[dict[str, object]], ingest_id: int) -> pl.DataFrame:
-    """The faults as rows of `quarantine`."""
-    rows = [{"ingest_id": ingest_id, **fault} for fault in faults]
-    return pl.DataFrame(rows, schema=polars_schema("quarantine"))
+def fault_frame(faults: Sequence[FaultRow]) -> pl.DataFrame:
+    """The faults as rows of `quarantine`, but for the ingest."""
+    return _frame(faults, FAULT_SCHEMA)
+
+
+def _frame(rows: Sequence[Struct], schema: dict[str, pl.DataType]) -> pl.DataFrame:
+    columns = {name: list(map(attrgetter(name), rows)) for name in schema}
+    return pl.DataFrame(columns, schema=schema)

@@ -4,7 +4,11 @@ Whether a document is new, known, a copy or a replacement depends on all the oth
 decided for all at once, by joins.
 """
 
+from pathlib import Path
+from typing import Self
+
 import polars as pl
+import pyarrow as pa
 from msgspec import Struct
 
 from pipeline.events.contracts import polars_schema
@@ -48,6 +52,45 @@ def state(lake: Lake | None) -> State:
     # A game without an index gives way to one with: a place holds what its bytes are now.
     held = last.select("location", game_id=_same_game(last, found)["in_lake"])
     return State(found, held.drop_nulls("game_id"))
+
+
+class KnownGames:
+    """The games of a lake by the hash of their bytes, in a file that several processes share.
+
+    Only what is asked for is read of it, so its size does not matter.
+    """
+
+    def __init__(self, games: pl.DataFrame) -> None:
+        self._games = games
+        self._keys = games["key"]
+
+    @classmethod
+    def save(cls, games: pl.DataFrame, file: Path) -> None:
+        """Writes the file from the games of a `State`."""
+        keyed = games.with_columns(key=_key(pl.col("sha256"))).sort("key")
+        keyed.write_ipc(file, compression="uncompressed")
+
+    @classmethod
+    def load(cls, file: str) -> Self:
+        """The games in such a file, which has to stay as long as they are used."""
+        games = pl.DataFrame(pa.ipc.open_file(pa.memory_map(file)).read_all())
+        return cls(games.with_columns(pl.col("key").set_sorted()))
+
+    def among(self, sha256: pl.Series) -> State:
+        """A state with just those games that have one of these hashes."""
+        keys = sha256.drop_nulls().unique().to_frame().select(_key(pl.col("sha256"))).to_series()
+        first = self._keys.search_sorted(keys, side="left")
+        size = self._keys.search_sorted(keys, side="right") - first
+        rows = pl.int_ranges(first, first + size, eager=True).explode().drop_nulls()
+        return State(self._games[rows].drop("key"), _NOTHING_HELD)
+
+
+def _key(sha256: pl.Expr) -> pl.Expr:
+    """A number that sorts hashes: their first 60 bits."""
+    return sha256.str.head(15).str.to_integer(base=16)
+
+
+_NOTHING_HELD = pl.DataFrame(schema={"location": pl.String, "game_id": pl.String})
 
 
 def known(seen: pl.DataFrame, held: State, model: str | None) -> pl.DataFrame:
@@ -99,7 +142,7 @@ class Resolution(Struct):
     """What an ingest does.
 
     `documents` are the documents seen, with their status; `superseded` the lake's games that no
-    place holds any more; `surplus` the games decoded that turn out to be another one's copy.
+    place holds any more; `surplus` the games, by worker, that were decoded and are another's copy.
     """
 
     documents: pl.DataFrame
@@ -109,6 +152,7 @@ class Resolution(Struct):
 
 def resolve(seen: pl.DataFrame, held: State) -> Resolution:
     """The status of every document seen, given what the lake holds."""
+    seen = seen.sort("place")
     in_lake = _same_game(seen, held.games)["in_lake"]
     is_new = (pl.col("found") == GAME) & in_lake.is_null()
     new_games = seen.filter(is_new).select(_GAME_COLUMNS).unique()
@@ -128,12 +172,12 @@ def resolve(seen: pl.DataFrame, held: State) -> Resolution:
         .with_columns(status=_status(is_game))
     )
     documents = _described(documents, held)
-    surplus = documents.filter((pl.col("found") == GAME) & (pl.col("own") != pl.col("game_id")))
-    raced = documents.filter((pl.col("found") == GAME) & ~pl.col("is_new"))
+    decoded = documents.filter(pl.col("found") == GAME).select("worker", game_id="own").unique()
+    bearers = documents.filter("is_bearer").select("worker", "game_id")
     return Resolution(
         documents=documents,
         superseded=_superseded(documents, held),
-        surplus=pl.concat([surplus, raced]).select(game_id="own").unique(),
+        surplus=decoded.join(bearers, on=["worker", "game_id"], how="anti"),
     )
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from pipeline.lake.schema import arrow_schema
 
 MAX_FILE_BYTES = 256 * 2**20
-COMPRESSION_LEVEL = 3
+COMPRESSION_LEVEL = 1
 MAX_STATISTIC_LENGTH = 64
 
 
@@ -37,23 +37,41 @@ def remove_action(name: str) -> RemoveAction:
 
 
 class TableWriter:
-    """Writes one table's rows to new files in its folder, starting another when one is full."""
+    """Writes one table's rows to new files in its folder, starting another when one is full.
 
-    def __init__(self, folder: Path, table: str) -> None:
+    The files' names have the token in them, for `discard`.
+    """
+
+    def __init__(self, folder: Path, table: str, token: str = "") -> None:
         self._folder = folder
+        self._token = token
         self._schema = arrow_schema(table)
         self._file: _OpenFile | None = None
         self.files: list[DataFile] = []
 
-    def write(self, rows: pl.DataFrame) -> None:
-        """Adds the rows as one row group."""
-        if rows.is_empty():
+    def write(self, rows: pl.DataFrame | pa.Table) -> None:
+        """Adds the rows as one row group; of Arrow's columns, text may come as dictionaries."""
+        if not len(rows):
             return
+        table = self._arrow(rows)
         if self._file is None:
-            self._file = _OpenFile(self._folder, self._schema)
-        self._file.write(rows)
+            self._file = _OpenFile(self._folder / _new_name(self._token), table.schema)
+        self._file.write(table)
         if self._file.n_bytes > MAX_FILE_BYTES:
             self.close()
+
+    def _arrow(self, rows: pl.DataFrame | pa.Table) -> pa.Table:
+        """The rows with the contract's columns, types and nullability, dictionaries as they are."""
+        if isinstance(rows, pl.DataFrame):
+            rows = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+        rows = rows.select(self._schema.names)
+        fields = [
+            field.with_type(held)
+            if pa.types.is_dictionary(held := rows.schema.field(n).type)
+            else field
+            for n, field in zip(self._schema.names, self._schema, strict=True)
+        ]
+        return rows.cast(pa.schema(fields))
 
     def close(self) -> None:
         """Ends the file being written; `files` is complete then."""
@@ -61,17 +79,25 @@ class TableWriter:
             self.files.append(self._file.close())
             self._file = None
 
+    def abandon(self) -> None:
+        """Deletes what was written."""
+        self.close()
+        for file in self.files:
+            (self._folder / file.name).unlink(missing_ok=True)
+        self.files = []
+
 
 class _OpenFile:
-    def __init__(self, folder: Path, schema: pa.Schema) -> None:
-        self._path = folder / f"part-{uuid.uuid4()}.parquet"
-        self._schema = schema
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
         self._footers: list[pq.FileMetaData] = []
         self._writer = pq.ParquetWriter(
             self._path,
             schema,
             compression="zstd",
             compression_level=COMPRESSION_LEVEL,
+            # Else readers would take a dictionary for another type than text.
+            store_schema=False,
             metadata_collector=self._footers,
         )
 
@@ -79,13 +105,22 @@ class _OpenFile:
     def n_bytes(self) -> int:
         return self._path.stat().st_size
 
-    def write(self, rows: pl.DataFrame) -> None:
-        table = rows.select(self._schema.names).to_arrow(compat_level=pl.CompatLevel.oldest())
-        self._writer.write_table(table.cast(self._schema))
+    def write(self, table: pa.Table) -> None:
+        self._writer.write_table(table)
 
     def close(self) -> DataFile:
         self._writer.close()
         return DataFile(self._path.name, self.n_bytes, _stats(self._footers[0]))
+
+
+def _new_name(token: str) -> str:
+    return f"part-{token}-{uuid.uuid4()}.parquet" if token else f"part-{uuid.uuid4()}.parquet"
+
+
+def discard(folder: Path, token: str) -> None:
+    """Deletes the files in a table's folder that were written with the token."""
+    for path in folder.glob(f"part-{token}-*.parquet"):
+        path.unlink(missing_ok=True)
 
 
 def _stats(footer: pq.FileMetaData) -> str:

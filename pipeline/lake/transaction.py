@@ -5,7 +5,7 @@ row of `ingests` names, since an ingest that was killed may have got half way; t
 committed, and last the row that makes them visible.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,10 +57,11 @@ class Transaction:
         """Adds files that stand in the table's folder already."""
         self._added.setdefault(table, []).extend(files)
 
-    def write(self, table: str, rows: pl.DataFrame) -> None:
-        """Adds the rows."""
+    def write(self, table: str, frames: Iterable[pl.DataFrame]) -> None:
+        """Adds the rows of the frames, which are asked for one after the other."""
         writer = TableWriter(self.lake.folder(table), table)
-        writer.write(rows)
+        for rows in frames:
+            writer.write(rows)
         writer.close()
         self._own(table, writer.files)
         self.add(table, writer.files)
@@ -104,7 +105,7 @@ class Transaction:
             "contract_version": VERSION,
             "versions": [{"table": t, "version": v} for t, v in sorted(versions.items())],
         }
-        self.write(COMMITS, pl.DataFrame([row], schema=polars_schema(COMMITS)))
+        self.write(COMMITS, [pl.DataFrame([row], schema=polars_schema(COMMITS))])
         self._written = []
         self._commit(COMMITS)
 

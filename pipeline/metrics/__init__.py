@@ -1,5 +1,7 @@
 """The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
 
+The SQL runs in DuckDB, and translated on Spark.
+
 A metric is a module of its own name that declares `PAPER` and `RELEASE`, and a SQL file of the same
 name in each edition's folder; there is no list of them to keep.
 """
@@ -34,7 +36,7 @@ __all__ = [
     "metrics",
 ]
 
-ENGINES = ("polars", "duckdb")
+ENGINES = ("polars", "duckdb", "spark")
 
 NAMES: tuple[str, ...] = tuple(
     sorted(
@@ -59,6 +61,7 @@ def metrics(
     *,
     edition: str = PAPER,
     engine: str = "polars",
+    master: str | None = None,
     by: Sequence[str] = DEFAULT_BY,
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
@@ -71,7 +74,8 @@ def metrics(
     terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could
     not be read for sure), and reason where the value is null. With `game_type` among `by` there are
     also rows over all of them, called `all`. `num_of_game` is the release edition's: games numbered
-    below it count. Raises UsageError for a name that does not exist.
+    below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. Raises UsageError
+    for a name that does not exist.
     """
     request = Request(
         edition=edition,
@@ -80,13 +84,14 @@ def metrics(
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),
     )
-    return _answered(lake, request, engine, NAMES if names is None else tuple(names))
+    return _answered(lake, request, engine, master, NAMES if names is None else tuple(names))
 
 
 def _answered(
     lake: Lake,
     request: Request,
     engine: str,
+    master: str | None,
     names: Sequence[str],
     with_games: Collection[str] = NAMES,
 ) -> pl.DataFrame:
@@ -96,6 +101,10 @@ def _answered(
     check(request, {name: _columns(lake, name) for name in names})
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
+    if engine == "spark":
+        return _sorted(_by_spark(lake, names, request, with_games, master), names, request)
+    if master is not None:
+        raise UsageError(f"a master is for the engine spark, not for {engine}")
     compute = _by_polars if engine == "polars" else _by_duckdb
     return _sorted(compute(lake, names, request, with_games), names, request)
 
@@ -132,23 +141,45 @@ def _by_duckdb(
     from pipeline.warehouse import connect, keep, query
 
     declared = [sql.sql_metric(name, request.edition) for name in names]
-    own = {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
     counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
-    wanted = "\n".join(chain.from_iterable(counted))
-    with connect(lake, sql.views(NAMES) | own, wanted) as connection:
+    kept = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
+    wanted = "\n".join(["release_parameters", *chain.from_iterable(counted)])
+    frames = []
+    with connect(lake, _views(request), wanted) as connection:
         keep(connection, "kept_sides", counted[0].sides)
-        frames = []
         for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
             keep(connection, "kept_counts", in_rows)
             keep(connection, "kept_games", in_games)
-            found = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
-            valued, by_term = sql.values(one, request, found), sql.by_term(one, request, found)
-            frames.append(
-                _with_terms(
-                    query(connection, valued), query(connection, by_term), one.combine, request
-                )
-            )
+            valued = query(connection, sql.values(one, request, kept))
+            termed = query(connection, sql.by_term(one, request, kept))
+            frames.append(_with_terms(valued, termed, one.combine, request))
     return pl.concat(frames)
+
+
+def _by_spark(
+    lake: Lake,
+    names: Sequence[str],
+    request: Request,
+    with_games: Collection[str],
+    master: str | None,
+) -> pl.DataFrame:
+    # Imported here: it is there only with the extra, and takes its time.
+    from pipeline.spark import Views, open_session
+
+    declared = [sql.sql_metric(name, request.edition) for name in names]
+    counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
+    pairs = list(zip(declared, counted, strict=True))
+    valued = [sql.values(one, request, found) for one, found in pairs]
+    termed = [sql.by_term(one, request, found) for one, found in pairs]
+    frames = Views(open_session(master), lake, _views(request)).queries(valued + termed)
+    of_metric = zip(declared, frames[: len(names)], frames[len(names) :], strict=True)
+    return pl.concat(
+        [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
+    )
+
+
+def _views(request: Request) -> dict[str, str]:
+    return sql.views(NAMES) | {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
 
 
 def _with_terms(
@@ -197,6 +228,7 @@ def leaderboard(
     *,
     edition: str = PAPER,
     engine: str = "polars",
+    master: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
 ) -> pl.DataFrame:
@@ -210,7 +242,7 @@ def leaderboard(
         models=None if models is None else tuple(models),
         game_types=(ALL,),
     )
-    rows = _answered(lake, request, engine, NAMES, with_games=("win_rate",))
+    rows = _answered(lake, request, engine, master, NAMES, with_games=("win_rate",))
     wide = rows.pivot("metric", index="model", values="value", maintain_order=True)
     games = rows.group_by("model").agg(
         n_games=pl.col("n_games").filter(pl.col("metric") == "win_rate").first(),

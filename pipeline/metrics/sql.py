@@ -126,7 +126,7 @@ def values(metric: SqlMetric, request: Request, found: Counted | None = None) ->
         columns=_columns(request, "groups"),
         columns_of_by_term=_columns(request, "by_term"),
         sets=_sets(request),
-        group_by=", ".join(map(identifier, request.by)) or "()",
+        group_by=", ".join(map(identifier, request.by)),
         is_one_ratio="TRUE" if metric.is_one_ratio else "FALSE",
         join_combined=_join(request, "combined"),
         join_sizes=_join(request, "sizes"),
@@ -186,13 +186,11 @@ def _shown(metric: SqlMetric, request: Request) -> str:
     if not request.is_rolled_up:
         return "count(*) > 0"
     own = metric.game_types if request.edition == PAPER or len(metric.game_types) == 1 else set()
-    is_rolled_up = "grouping(game_type) = 1"
+    shown = own | {ALL}
     if request.game_types is not None:
-        own = own & set(request.game_types)
-        if ALL not in request.game_types:
-            is_rolled_up = "FALSE"
-    is_own = f"grouping(game_type) = 0 AND game_type IN ({_literals(own)})" if own else "FALSE"
-    return f"count(*) > 0 AND ({is_rolled_up} OR ({is_own}))"
+        shown &= set(request.game_types)
+    # By its alias: Spark knows no grouping() here.
+    return f"count(*) > 0 AND of_type IN ({_literals(shown)})"
 
 
 def _wanted(request: Request) -> str:

@@ -1,10 +1,9 @@
 """ChatArena transcripts of Chameleon: all that is known is in the rows, but for the model."""
 
 import pytest
-from rawlogs import OUTAGE, chatarena, encode, fault_of, game_of, moderate, say
+from rawlogs import OUTAGE, Game, Row, chatarena, encode, fault_of, game_of, moderate, say
 
 from pipeline.formats import read
-from pipeline.game import Game, Result
 from pipeline.vocabulary import GameType, Outcome, ParseStatus, Phase, Role
 
 MODEL = "some model"
@@ -12,7 +11,7 @@ OK, AMBIGUOUS = ParseStatus.OK, ParseStatus.AMBIGUOUS
 UNREADABLE, OUT = ParseStatus.UNREADABLE, ParseStatus.OUTAGE
 
 
-def by_role(game: Game) -> dict[Role, Result]:
+def by_role(game: Game) -> dict[str, Row]:
     assert len({r.role for r in game.results}) == len(game.results)
     return {r.role: r for r in game.results}
 
@@ -130,7 +129,7 @@ def test_the_guess() -> None:
         "Danube",
         False,
     )
-    assert game.messages[guess.message_index or 0].phase is Phase.GUESS
+    assert game.messages[guess.message_index or 0].phase == Phase.GUESS
 
 
 def test_phases_follow_the_moderators_prompts() -> None:
@@ -139,7 +138,7 @@ def test_phases_follow_the_moderators_prompts() -> None:
     assert [m.phase for m in game.messages if m.seat] == [Phase.CLUE] * 3 + [Phase.VOTE] * 3 + [
         Phase.GUESS
     ]
-    assert [m.round for m in game.messages if m.phase is Phase.CLUE] == [1, 2, 3]
+    assert [m.round for m in game.messages if m.phase == Phase.CLUE] == [1, 2, 3]
     assert game.n_rounds == 3
 
 

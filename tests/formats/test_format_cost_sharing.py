@@ -9,6 +9,8 @@ from rawlogs import (
     MODEL,
     OUTAGE,
     PLAYERS,
+    Game,
+    Row,
     cost_sharing,
     fault_of,
     game_of,
@@ -17,7 +19,6 @@ from rawlogs import (
     say,
 )
 
-from pipeline.game import Game, Result
 from pipeline.vocabulary import GameType, Outcome, ParseStatus, Phase, Role
 
 OK, AMBIGUOUS = ParseStatus.OK, ParseStatus.AMBIGUOUS
@@ -36,7 +37,7 @@ def votes_of(game: Game) -> list[tuple[Any, ...]]:
     return [(v.round, v.seat, v.candidate_seat, v.is_final_round) for v in game.proposal_votes]
 
 
-def only(results: list[Result]) -> Result:
+def only(results: list[Row]) -> Row:
     (result,) = results
     return result
 
@@ -264,7 +265,7 @@ def test_votes_of_the_final_round_are_the_logged_ones() -> None:
     for v in game.proposal_votes:
         assert v.message_index is not None
         assert game.messages[v.message_index].seat == v.seat
-        assert game.messages[v.message_index].phase is Phase.PROPOSAL_VOTE
+        assert game.messages[v.message_index].phase == Phase.PROPOSAL_VOTE
 
 
 def test_votes_without_the_key_are_read_from_the_last_rounds_texts() -> None:

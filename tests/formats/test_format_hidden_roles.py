@@ -10,13 +10,14 @@ from rawlogs import (
     MODEL,
     OUTAGE,
     PLAYERS,
+    Game,
+    Row,
     chameleon,
     game_of,
     say,
     undercover,
 )
 
-from pipeline.game import Game, Result, Vote
 from pipeline.vocabulary import AnalysisKind, GameType, Outcome, ParseStatus, Phase, Role
 
 OK, UNREADABLE, OUT = ParseStatus.OK, ParseStatus.UNREADABLE, ParseStatus.OUTAGE
@@ -33,12 +34,12 @@ def votes_of(game: Game) -> list[tuple[Any, ...]]:
     ]
 
 
-def only(results: list[Result]) -> Result:
+def only(results: list[Row]) -> Row:
     (result,) = results
     return result
 
 
-def vote(game: Game, seat: int) -> Vote:
+def vote(game: Game, seat: int) -> Row:
     (found,) = [v for v in game.votes if v.seat == seat]
     return found
 
@@ -133,7 +134,7 @@ def test_votes_are_the_logged_ones(build: Callable[..., Any]) -> None:
     for v in game.votes:
         assert v.message_index is not None
         assert game.messages[v.message_index].seat == v.seat
-        assert game.messages[v.message_index].phase is Phase.VOTE
+        assert game.messages[v.message_index].phase == Phase.VOTE
         assert v.round == 1
 
 
@@ -280,7 +281,7 @@ def test_the_guess_of_the_one_caught(flag: int, is_correct: bool, model: str, te
     game = game_of(chameleon(flag=flag, model=model, tested=tested, guess=text))
     (guess,) = game.guesses
     assert (guess.seat, guess.round, guess.guess, guess.secret) == (2, 1, "Danube", "Danube")
-    assert guess.parse_status is OK
+    assert guess.parse_status == OK
     # The game's word decides, not ours.
     assert guess.is_correct is is_correct
     assert guess.message_index is not None
@@ -350,7 +351,7 @@ def test_rounds_and_phases_of_a_chameleon_game() -> None:
 def test_rounds_of_an_undercover_game() -> None:
     game = game_of(undercover())
     assert game.n_rounds == 2
-    assert [(m.seat, m.round) for m in game.messages if m.phase is Phase.CLUE and m.seat] == [
+    assert [(m.seat, m.round) for m in game.messages if m.phase == Phase.CLUE and m.seat] == [
         (1, 1),
         (2, 1),
         (3, 1),

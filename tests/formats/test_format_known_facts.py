@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from rawlogs import encode
+from rawlogs import Game, Row, encode, games_of
 
 from pipeline.archives import documents
 from pipeline.formats import read
-from pipeline.game import Game, Vote
 from pipeline.vocabulary import GameType, Outcome, ParseStatus, Role
 
 OK = ParseStatus.OK
@@ -31,11 +30,19 @@ class Read(NamedTuple):
 
 def games_in(archive: Path, model: str | None = None) -> list[Read]:
     """Every game of an archive."""
-    return [
-        Read(document.path, json.loads(document.data), game)
+    found = [
+        (document.path, json.loads(document.data), game)
         for document in documents(archive)
         if document.data is not None and (game := read(document.data, model))
     ]
+    told = games_of(game for _, _, game in found)
+    return [Read(path, log, game) for (path, log, _), game in zip(found, told, strict=True)]
+
+
+def read_without(public: Iterable[Read], key: str) -> list[Game]:
+    """The games as their logs are read that lack a key."""
+    games = [read(encode({k: one.log[k] for k in one.log if k != key})) for one in public]
+    return games_of(game for game in games if game is not None)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +55,7 @@ def of_type(public: Iterable[Read], *game_types: GameType) -> list[Read]:
     return [one for one in public if one.game.game_type in game_types]
 
 
-def voted_out(votes: Iterable[Vote]) -> int | None:
+def voted_out(votes: Iterable[Row]) -> int | None:
     """The seat with the most votes, None for a tie; a vote that names nobody counts for nobody."""
     counted = Counter(vote.target_seat for vote in votes if vote.target_seat is not None)
     (first, most), *others = counted.most_common()
@@ -79,7 +86,7 @@ def test_games_are_unfinished_where_an_outage_cut_them_off(public: list[Read]) -
     assert len(cut_off) == 3
     for one in cut_off:
         assert one.game.game_type is GameType.COST_SHARING
-        assert one.game.messages[-1].parse_status is ParseStatus.OUTAGE
+        assert one.game.messages[-1].parse_status == ParseStatus.OUTAGE
 
 
 def test_a_competition_is_told_by_who_is_tested(public: list[Read]) -> None:
@@ -202,7 +209,7 @@ def test_a_right_guess_is_the_secret_word(public: list[Read]) -> None:
     guesses = [guess for one in public for guess in one.game.guesses]
     assert Counter(guess.is_correct for guess in guesses) == {True: 85, False: 90}
     for guess in guesses:
-        assert guess.parse_status is OK
+        assert guess.parse_status == OK
         assert guess.guess
         if guess.is_correct:
             assert guess.guess.lower() == guess.secret.lower()
@@ -248,9 +255,8 @@ def test_texts_say_what_was_logged_of_proposals(public: list[Read]) -> None:
     Where the log has null, or two shares run into one, the text may say more.
     """
     n_shares = 0
-    for path, log, game in of_type(public, GameType.COST_SHARING):
-        without = read(encode({key: log[key] for key in log if key != "proposal"}))
-        assert without is not None
+    games = of_type(public, GameType.COST_SHARING)
+    for (path, _, game), without in zip(games, read_without(games, "proposal"), strict=True):
         stated = {(p.seat, p.round, p.party): p.share for p in without.proposals}
         logged = {(p.seat, p.round, p.party): p.share for p in game.proposals if p.is_last}
         for place, share in logged.items():
@@ -262,12 +268,11 @@ def test_texts_say_what_was_logged_of_proposals(public: list[Read]) -> None:
 
 def test_texts_say_what_was_logged_of_votes_for_proposals(public: list[Read]) -> None:
     n_votes = 0
-    for path, log, game in of_type(public, GameType.COST_SHARING):
-        without = read(encode({key: log[key] for key in log if key != "vote"}))
-        assert without is not None
+    games = of_type(public, GameType.COST_SHARING)
+    for (path, _, game), without in zip(games, read_without(games, "vote"), strict=True):
         stated = {(v.seat, v.round): v.candidate_seat for v in without.proposal_votes}
         for v in game.proposal_votes:
-            if v.is_final_round and v.parse_status is OK:
+            if v.is_final_round and v.parse_status == OK:
                 assert stated[v.seat, v.round] == v.candidate_seat, path
                 n_votes += 1
     assert n_votes > 600

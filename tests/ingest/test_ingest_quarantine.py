@@ -219,7 +219,7 @@ def test_a_game_whose_rows_break_a_contract_is_refused_alone(lab: Lab) -> None:
 
 def test_every_batch_knows_what_others_decoded(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """However documents are dealt out into batches, the lake is the same."""
-    monkeypatch.setattr("pipeline.ingest.BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr("pipeline.ingest.worker.BATCH_DOCUMENTS", 2)
     for n in range(3):
         lab.write(f"{n}/a.json", faulty())
         lab.write(f"{n}/b.json", GAME)
@@ -320,7 +320,7 @@ def test_progress_tells_of_every_document_and_byte(lab: Lab) -> None:
 def test_decoding_needs_no_lake() -> None:
     """What is unknown to the lake is decoded without it, so that workers can."""
     documents = [Document("/logs", "3.json", encode(GAME))]
-    seen = [look(documents[0])]
+    seen = [look(documents[0], 0)]
     batch = decode(documents, seen, None, set())
     assert (seen[0].found, seen[0].game_index) == ("game", 3)
-    assert batch.tables["decisions"].height == 3
+    assert batch.tables["decisions"].num_rows == 3

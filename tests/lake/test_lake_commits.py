@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import shutil
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
 
 from pipeline.errors import LakeError, SourceError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema
-from pipeline.ingest import decode, ingest
+from pipeline.ingest import ingest
+from pipeline.ingest.decode import decode
 from pipeline.lake import create_lake, is_lake, open_lake
 from pipeline.lake.transaction import Transaction
 
@@ -171,6 +173,12 @@ def test_two_crashes_in_a_row_and_another_source(
     assert "never" not in set(table(lake, "results")["model"])
 
 
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress is told of after each document, not after each thousand."""
+    monkeypatch.setattr(import_module("pipeline.ingest.tasks"), "TASK_UNITS", 1)
+
+
 def during(n_documents: int, act: Callable[[], object]) -> Callable[[int, int], None]:
     """A watcher of progress that acts once, when so many documents were read."""
     seen = [0]
@@ -183,6 +191,7 @@ def during(n_documents: int, act: Callable[[], object]) -> Callable[[int, int], 
     return watch
 
 
+@pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("error", [Crash, KeyboardInterrupt, ValueError])
 def test_what_goes_wrong_in_reading_leaves_no_file(
     lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
@@ -194,7 +203,7 @@ def test_what_goes_wrong_in_reading_leaves_no_file(
         assert parquet_files(lake) > lying
         raise error
 
-    monkeypatch.setattr("pipeline.ingest.BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr("pipeline.ingest.worker.BATCH_DOCUMENTS", 2)
     with pytest.raises(error):
         ingest(more, lake, on_progress=during(5, fail))
     assert parquet_files(lake) == lying
@@ -215,8 +224,8 @@ def test_what_goes_wrong_in_decoding_leaves_no_file(
             raise Crash
         return decode(*args)
 
-    monkeypatch.setattr("pipeline.ingest.BATCH_DOCUMENTS", 3)
-    monkeypatch.setattr("pipeline.ingest.decode", failing)
+    monkeypatch.setattr("pipeline.ingest.worker.BATCH_DOCUMENTS", 3)
+    monkeypatch.setattr("pipeline.ingest.worker.decode", failing)
     with pytest.raises(Crash):
         ingest(more, lake)
     assert parquet_files(lake) == lying
@@ -238,7 +247,7 @@ def test_the_split_into_files_changes_nothing(
             file.write_bytes(file.read_bytes().replace(b"third", model.encode()))
         ingest(more, whole)
         with monkeypatch.context() as patch:
-            patch.setattr("pipeline.ingest.BATCH_DOCUMENTS", 1)
+            patch.setattr("pipeline.ingest.worker.BATCH_DOCUMENTS", 1)
             patch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
             ingest(more, split)
         provenance = {"without": ["source"], "but_for": ["ingests"]}
@@ -251,6 +260,7 @@ def test_the_split_into_files_changes_nothing(
 # Beside another ingest
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_an_ingest_that_another_overtakes(lake: Path, more: Path) -> None:
     """Both land; what the other brought first is a copy here."""
     copy = lake.parent / "copy"
@@ -263,6 +273,7 @@ def test_an_ingest_that_another_overtakes(lake: Path, more: Path) -> None:
     assert set(statuses(lake, 4).values()) == {"ingested", "quarantined", "ignored"}
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_an_ingest_overtaken_by_an_ingest_of_the_same(lake: Path, more: Path) -> None:
     report = ingest(more, lake, on_progress=during(3, lambda: ingest(more, lake)))
     assert nonzero(report) == {"unchanged": 5, "quarantined": 1, "ignored": 1}
@@ -270,6 +281,7 @@ def test_an_ingest_overtaken_by_an_ingest_of_the_same(lake: Path, more: Path) ->
     assert table(lake, "quarantine").height == 3
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_an_ingest_whose_known_game_another_takes_out(lake: Path, more: Path) -> None:
     """It did not decode that game, since the lake had it; it says so and changes nothing."""
     ingest(more, lake)

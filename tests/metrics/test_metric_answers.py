@@ -5,12 +5,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from event_tables import assert_same
+from event_tables import ENGINES, assert_same
 from polars.testing import assert_frame_equal
 
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
-from pipeline.metrics import ENGINES, TITLES, magic_json, metrics
+from pipeline.metrics import TITLES, magic_json, metrics
 from pipeline.metrics.request import EDITIONS, RELEASE
 
 KEYS = ["edition", "metric", "model", "game_type"]

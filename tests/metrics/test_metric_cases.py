@@ -4,9 +4,9 @@ from importlib import import_module
 
 import polars as pl
 import pytest
-from event_tables import assert_same, lake_of
+from event_tables import ENGINES, assert_same, lake_of
 
-from pipeline.metrics import ENGINES, NAMES, metrics
+from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.request import EDITIONS
 
 

@@ -4,9 +4,9 @@ import oracle
 import polars as pl
 import pytest
 from cases import rationality
-from event_tables import assert_same, checked, lake_of, table
+from event_tables import ENGINES, assert_same, checked, lake_of, table
 
-from pipeline.metrics import ENGINES, metrics
+from pipeline.metrics import metrics
 
 VOTES = """
 game | seat | round | is_correct | parse_status

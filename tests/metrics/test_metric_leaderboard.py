@@ -1,9 +1,9 @@
 """The leaderboard: the metrics' values over all, a row for each model, ranked by win rate."""
 
 import pytest
-from event_tables import lake_of, table
+from event_tables import ENGINES, lake_of, table
 
-from pipeline.metrics import ENGINES, NAMES, leaderboard
+from pipeline.metrics import NAMES, leaderboard
 
 RESULTS = """
 game | model           | win_credit | is_finished

@@ -2,10 +2,10 @@
 
 import pytest
 from cases.reasoning import TABLES
-from event_tables import Frames, assert_same, lake_of
+from event_tables import ENGINES, Frames, assert_same, lake_of
 
 from pipeline.errors import UsageError
-from pipeline.metrics import ENGINES, NAMES, magic_json, metrics
+from pipeline.metrics import NAMES, magic_json, metrics
 
 LAKE = Frames(TABLES)
 RELEASE = {"edition": "release"}
@@ -17,7 +17,8 @@ RELEASE = {"edition": "release"}
         ({"names": ["judgment"]}, "no metric `judgment`: there are win_rate, judgement"),
         ({"names": ["judgement", "__init__"]}, "no metric `__init__`"),
         ({"edition": "papers"}, "no edition `papers`: there are paper, release"),
-        ({"engine": "spark"}, "no engine `spark`: there are polars, duckdb"),
+        ({"engine": "pandas"}, "no engine `pandas`: there are polars, duckdb, spark"),
+        ({"master": "local"}, "a master is for the engine spark, not for polars"),
         ({"by": ["modle"]}, "no column `modle` to group by: there are .*model, role"),
         ({"by": ["value"]}, "no column `value`"),
         ({"by": "modle"}, "no column `modle`"),

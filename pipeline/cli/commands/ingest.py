@@ -1,17 +1,18 @@
 """`magic ingest`: logs into a lake."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pipeline.cli import progress, terminal
 from pipeline.cli.exits import INTERRUPTED, QUARANTINED
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, MasterOption, n_bytes
 
 if TYPE_CHECKING:
     import polars as pl
 
     from pipeline.ingest import Report
+    from pipeline.ingest.pool import Team
 
 
 def ingest(
@@ -29,6 +30,25 @@ def ingest(
         str | None,
         typer.Option("--model", metavar="NAME", help="Who played, where a log does not say."),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", min=1, metavar="N", help="Processes that decode; by default one a core."
+        ),
+    ] = None,
+    engine: Annotated[
+        Literal["local", "spark"],
+        typer.Option("--engine", metavar="ENGINE", help="What does the work: local or spark."),
+    ] = "local",
+    master: MasterOption = None,
+    memory: Annotated[
+        str,
+        typer.Option("--memory", metavar="SIZE", help="What all of it may take, as a rule."),
+    ] = "2GiB",
+    max_document: Annotated[
+        str,
+        typer.Option("--max-document", metavar="SIZE", help="Quarantine larger documents unread."),
+    ] = "64MiB",
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
     ] = False,
@@ -47,6 +67,8 @@ def ingest(
       magic ingest results/ --lake lake/
       magic ingest "runs/*.tar.zst" more.zip --strict
       magic ingest chat-logs/ --model gpt-3.5-turbo --dry-run
+      magic ingest archive.tar.zst --jobs 8 --memory 8GiB
+      magic ingest s3://logs/ --lake s3://lake/ --engine spark --master spark://HOST:7077
     """
     try:
         from pipeline.archives import measure
@@ -55,7 +77,15 @@ def ingest(
 
         with progress.of_documents(lambda: measure(source)) as on_progress:
             report = ingest_into(
-                source, lake, model=model, dry_run=dry_run, on_progress=on_progress
+                source,
+                lake,
+                model=model,
+                dry_run=dry_run,
+                jobs=jobs,
+                memory=n_bytes(memory, "--memory"),
+                max_document=n_bytes(max_document, "--max-document"),
+                team=_team(engine, master),
+                on_progress=on_progress,
             )
     except KeyboardInterrupt:
         terminal.complain("interrupted: the lake is whole; run the same command again")
@@ -69,6 +99,16 @@ def ingest(
         terminal.note("dry run: nothing was written")
     if strict and (n_quarantined or n_parts):
         raise typer.Exit(QUARANTINED)
+
+
+def _team(engine: str, master: str | None) -> "Team | None":
+    if engine == "spark":
+        from pipeline.spark import cluster
+
+        return cluster(master)
+    if master is not None:
+        raise typer.BadParameter("only with --engine spark", param_hint="--master")
+    return None
 
 
 def _counts(report: "Report") -> "pl.DataFrame":

@@ -10,6 +10,7 @@ from pipeline.cli.options import (
     FormOption,
     GamesOption,
     LakeOption,
+    MasterOption,
     ModelsOption,
     number_of_games,
 )
@@ -38,6 +39,7 @@ def leaderboard(
     edition: EditionOption = "paper",
     games: GamesOption = None,
     engine: EngineOption = "polars",
+    master: MasterOption = None,
     model: ModelsOption = None,
     form: FormOption = "table",
 ) -> None:
@@ -60,6 +62,7 @@ def leaderboard(
         open_lake(lake),
         edition=edition,
         engine=engine,
+        master=master,
         num_of_game=num_of_game,
         models=model or None,
     )

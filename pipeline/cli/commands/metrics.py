@@ -11,6 +11,7 @@ from pipeline.cli.options import (
     EngineOption,
     GamesOption,
     LakeOption,
+    MasterOption,
     ModelsOption,
     form_option,
     number_of_games,
@@ -27,6 +28,7 @@ def metrics(
     edition: EditionOption = "paper",
     games: GamesOption = None,
     engine: EngineOption = "polars",
+    master: MasterOption = None,
     by: Annotated[
         str,
         typer.Option("--by", metavar="COLUMNS", help="What to group by, with commas; '' for none."),
@@ -59,6 +61,7 @@ def metrics(
       magic metrics --model gpt-4 --format csv
       magic metrics --metric judgement --by model,role
       magic metrics --edition release --games 20 --engine duckdb
+      magic metrics --engine spark --master spark://head:7077
       magic metrics --edition release --model gpt-4 --format magic-json
     """
     if form == "magic-json":
@@ -74,6 +77,7 @@ def metrics(
         open_lake(lake),
         edition=edition,
         engine=engine,
+        master=master,
         by=[column.strip() for column in by.split(",") if column.strip()],
         models=model or None,
         names=metric or None,

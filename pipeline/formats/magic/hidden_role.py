@@ -1,6 +1,7 @@
 """What MAgIC's Chameleon and Undercover logs share: backends, votes, the benchmark's questions."""
 
 import re
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -22,8 +23,8 @@ from pipeline.formats.magic.log import (
     result,
 )
 from pipeline.formats.rows import messages
-from pipeline.game import Fault, Game, JsonValue, Message, RoleAnalysis, RoleIdentification
-from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
+from pipeline.game import Event, Fault, Game, JsonValue, RoleAnalysis, RoleIdentification, Vote
+from pipeline.vocabulary import AnalysisKind, Phase
 
 
 class Backend(Struct):
@@ -38,6 +39,7 @@ class Analyses(Struct):
 
 
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
+_TRUTHS = (0, 1)
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
 _VOTES = msgspec.json.Decoder(dict[str, str | None])
 _IDENTIFICATIONS = msgspec.json.Decoder(dict[str, dict[str, int]])
@@ -79,33 +81,34 @@ def game(
         outcome_code=log.win_flag,
         n_rounds=0,
         seats=seats,
-        messages=messages(log.rows, numbers, hidden_roles.Places(rules)),
+        messages=messages(log.rows, numbers, hidden_roles.places(rules, log.rows)),
     )
-    built.n_rounds = max((m.round or 0 for m in built.messages if m.phase is Phase.CLUE), default=0)
-    _add_votes(built, getattr(log, votes_key), votes_key)
-    places = {(m.seat, m.phase, m.round): i for i, m in enumerate(built.messages)}
-    _add_identifications(built, log.consistency_metric, places)
-    _add_analyses(built, log.pgm_metric, places)
+    built.n_rounds = built.messages.last_round(Phase.CLUE)
+    turns = built.messages.turns()
+    _add_votes(built, getattr(log, votes_key), votes_key, numbers, turns[Phase.VOTE])
+    asked = turns[Phase.IDENTIFICATION]
+    _add_identifications(built, log.consistency_metric, numbers, asked)
+    _add_analyses(built, log.pgm_metric, turns[Phase.ANALYSIS])
     return built
 
 
-def _add_votes(built: Game, part: Part, key: str) -> None:
+# A phase's messages by seat and round.
+Turns = Mapping[tuple[int, int], int]
+
+
+def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoken: Turns) -> None:
     votes = optional(part, _VOTES, key, built.faults)
     for player, target in (votes or {}).items():
-        seat = hidden_roles.seat_of(built, player)
         if target is None:  # the engine's votes are null until they are cast
             continue
+        seat = numbers.get(player)
         if seat is None:
             built.faults.append(_no_such_player(f"$.{key}", player))
             continue
-        index = hidden_roles.message_of(built.messages, seat, Phase.VOTE, 1)
-        built.votes.append(hidden_roles.vote(built, seat, target or None, index))
+        built.votes.append(Vote(seat, 1, spoken.get((seat, 1)), target or None))
 
 
-Places = dict[tuple[int | None, Phase, int | None], int]
-
-
-def _add_identifications(built: Game, part: Part, places: Places) -> None:
+def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Turns) -> None:
     rounds = optional(part, _IDENTIFICATIONS, "consistency_metric", built.faults)
     if rounds is None:
         return
@@ -114,71 +117,54 @@ def _add_identifications(built: Game, part: Part, places: Places) -> None:
         round_ = _round(built, key, at)
         if round_ is None:
             continue
-        for player, is_correct in answers.items():
-            seat = hidden_roles.seat_of(built, player)
-            if seat is None or is_correct not in (0, 1):
-                built.faults.append(
-                    _no_such_player(at, player) if seat is None else _no_truth(at, is_correct)
-                )
-                continue
-            index = places.get((seat, Phase.IDENTIFICATION, round_))
-            built.role_identifications.append(
-                RoleIdentification(
-                    seat=seat,
-                    round=round_,
-                    message_index=index,
-                    parse_status=_status(built.messages, index),
-                    is_correct=bool(is_correct),
-                )
-            )
-    logged = {(event.round, event.seat) for event in built.role_identifications}
-    _tell_missing(built, "consistency_metric", Phase.IDENTIFICATION, logged)
+        for player, truth in answers.items():
+            seat = numbers.get(player)
+            if seat is None:
+                built.faults.append(_no_such_player(at, player))
+            elif truth not in _TRUTHS:
+                built.faults.append(_no_truth(at, truth))
+            else:
+                index = spoken.get((seat, round_))
+                event = RoleIdentification(seat, round_, index, truth == 1)
+                built.role_identifications.append(event)
+    _tell_missing(built, "consistency_metric", spoken, built.role_identifications)
 
 
-def _add_analyses(built: Game, part: Part, places: Places) -> None:
+def _add_analyses(built: Game, part: Part, spoken: Turns) -> None:
     rounds = optional(part, _ANALYSES, "pgm_metric", built.faults)
     if rounds is None:
         return
+    n_seats = len(built.seats)
     for key, analyses in rounds.items():
         at = f"$.pgm_metric.{key}"
         round_ = _round(built, key, at)
         if round_ is None:
             continue
-        for kind in AnalysisKind:
-            by_seat = getattr(analyses, kind)
-            if len(by_seat) > len(built.seats):
+        for kind, truths in (
+            (AnalysisKind.GOLD, analyses.gold),
+            (AnalysisKind.INTER, analyses.inter),
+        ):
+            if len(truths) > n_seats:
                 rule = "there are no more answers than seats"
-                built.faults.append(Fault(f"{at}.{kind}", rule, f"{len(by_seat)} answers"))
-            for seat, is_correct in enumerate(by_seat[: len(built.seats)], start=1):
-                if is_correct not in (0, 1):
-                    built.faults.append(_no_truth(f"{at}.{kind}[{seat - 1}]", is_correct))
+                built.faults.append(Fault(f"{at}.{kind}", rule, f"{len(truths)} answers"))
+            for seat, truth in enumerate(truths[:n_seats], start=1):
+                if truth not in _TRUTHS:
+                    built.faults.append(_no_truth(f"{at}.{kind}[{seat - 1}]", truth))
                     continue
-                index = places.get((seat, Phase.ANALYSIS, round_))
-                built.role_analyses.append(
-                    RoleAnalysis(
-                        seat=seat,
-                        round=round_,
-                        message_index=index,
-                        parse_status=_status(built.messages, index),
-                        kind=kind,
-                        is_correct=bool(is_correct),
-                    )
-                )
-    logged = {(event.round, event.seat) for event in built.role_analyses}
-    _tell_missing(built, "pgm_metric", Phase.ANALYSIS, logged)
+                index = spoken.get((seat, round_))
+                built.role_analyses.append(RoleAnalysis(seat, round_, index, kind, truth == 1))
+    _tell_missing(built, "pgm_metric", spoken, built.role_analyses)
 
 
-def _tell_missing(built: Game, key: str, phase: Phase, logged: set[tuple[int, int]]) -> None:
+def _tell_missing(built: Game, key: str, spoken: Turns, judged: Iterable[Event]) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    missing: dict[int, list[str]] = {}
-    for message in built.messages:
-        if message.phase is not phase or message.seat is None or message.round is None:
-            continue
-        if (message.round, message.seat) not in logged:
-            missing.setdefault(message.round, []).append(message.player)
-    for round_, players in missing.items():
+    missing = spoken.keys() - {(event.seat, event.round) for event in judged}
+    players: dict[int, list[str]] = {}
+    for seat, round_ in sorted(missing, key=spoken.__getitem__):
+        players.setdefault(round_, []).append(built.seats[seat - 1].player)
+    for round_, silent in players.items():
         rule = "every answer in the history is judged"
-        built.faults.append(Fault(f"$.{key}.{round_ - 1}", rule, f"none of {', '.join(players)}"))
+        built.faults.append(Fault(f"$.{key}.{round_ - 1}", rule, f"none of {', '.join(silent)}"))
 
 
 def _round(built: Game, key: str, at: str) -> int | None:
@@ -187,11 +173,6 @@ def _round(built: Game, key: str, at: str) -> int | None:
         return int(key) + 1
     built.faults.append(Fault(at, "the keys are rounds, counted from 0", repr(key)))
     return None
-
-
-def _status(spoken: list[Message], index: int | None) -> ParseStatus:
-    # The answer counts as the game logged it, whatever a strict reading would make of the text.
-    return ParseStatus.OK if index is None else spoken[index].parse_status
 
 
 def _no_such_player(at: str, player: str) -> Fault:

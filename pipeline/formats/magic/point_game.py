@@ -1,12 +1,14 @@
 """What MAgIC's Prisoner's Dilemma and Public Good logs share: seats, decisions by round, scores."""
 
+from collections.abc import Iterator, Sequence
+
 from msgspec import UNSET, Struct, UnsetType
 
 from pipeline.formats.broken import broken
 from pipeline.formats.hidden_roles import opponents
 from pipeline.formats.magic.log import FORMAT, PGM, PGM_SUFFIX, PLAIN, SYSTEM, Log, result
 from pipeline.formats.prose import player_number
-from pipeline.formats.rows import Place, Row, messages
+from pipeline.formats.rows import MODERATOR, Place, Row, is_to_moderator, messages
 from pipeline.game import Game, JsonValue, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
@@ -26,33 +28,28 @@ class Opponents(Struct, kw_only=True):
     test_player_name: str | UnsetType = UNSET
 
 
-class Places:
-    """Tells each row's phase and round: what a player tells the moderator alone is its decision.
+def places(phase: Phase, history: Sequence[Row]) -> Iterator[Place]:
+    """Each row's phase and round; what a player tells the moderator alone is its decision.
 
     The log does not number decisions. A round ends where the moderator speaks, or where a player
     decides a second time; so one decision missing does not shift those after it.
     """
-
-    def __init__(self, phase: Phase) -> None:
-        self._phase = phase
-        self._round = 1
-        self._decided: set[str] = set()
-
-    def __call__(self, row: Row) -> Place:
-        if row.is_moderator:
-            self._end_round()
-            return Phase.MODERATION, None
-        if not row.is_to_moderator:
-            return Phase.REFLECTION, self._round
-        if row.agent_name in self._decided:
-            self._end_round()
-        self._decided.add(row.agent_name)
-        return self._phase, self._round
-
-    def _end_round(self) -> None:
-        if self._decided:
-            self._round += 1
-            self._decided.clear()
+    moderation, reflection = Phase.MODERATION, Phase.REFLECTION
+    round_ = 1
+    decided: set[str] = set()
+    for row in history:
+        is_moderator = row.agent_name == MODERATOR
+        is_decision = not is_moderator and is_to_moderator(row)
+        if decided and (is_moderator or (is_decision and row.agent_name in decided)):
+            round_ += 1
+            decided.clear()
+        if is_moderator:
+            yield moderation, None
+        elif is_decision:
+            decided.add(row.agent_name)
+            yield phase, round_
+        else:
+            yield reflection, round_
 
 
 def game(
@@ -89,8 +86,7 @@ def game(
         for place, name in enumerate(names)
     ]
     numbers = {name: number for number, name in enumerate(names, start=1)}
-    spoken = messages(log.rows, numbers, Places(phase))
-    played = max((m.round or 0 for m in spoken if m.phase is phase), default=0)
+    spoken = messages(log.rows, numbers, places(phase, log.rows))
     built = Game(
         game_type=game_type,
         system=SYSTEM,
@@ -99,7 +95,7 @@ def game(
         setting={**setting, "tested": tested},
         is_finished=ended is not None,
         outcome=Outcome.COMPLETED if ended is not None else None,
-        n_rounds=played if n_rounds is None else n_rounds,
+        n_rounds=spoken.last_round(phase) if n_rounds is None else n_rounds,
         seats=seats,
         messages=spoken,
     )
@@ -109,7 +105,7 @@ def game(
             model=players.test_player.model,
             role=Role.PLAYER,
             seat=numbers[tested],
-            message_index=len(spoken) - 1 if spoken else None,
+            message_index=len(spoken) - 1 if len(spoken) else None,
             opponent=opponents(built),
             is_win=is_win,
             win_credit=None if is_win is None else float(is_win),
@@ -120,7 +116,7 @@ def game(
 
 def _names(log: Log, tested: str) -> list[str]:
     """The players by seat. Seats are known by number, so a silent player keeps its seat."""
-    spoke = {r.agent_name for r in log.rows if r.is_to_moderator and not r.is_moderator}
+    spoke = {r.agent_name for r in log.rows if is_to_moderator(r)} - {MODERATOR}
     named = spoke | {tested}
     numbers = [number for name in named if (number := player_number(name))]
     n_seats = max([len(log.scores or []), *numbers])

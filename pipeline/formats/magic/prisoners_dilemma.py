@@ -1,17 +1,14 @@
 """Prisoner's Dilemma (`prisoner`): three players choose to cooperate or to defect, five times."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable
 
 import msgspec
 from msgspec import UNSET, Struct, field
 
 from pipeline.formats.magic import point_game
 from pipeline.formats.magic.log import Log, keys, required
-from pipeline.formats.prose import is_outage
 from pipeline.game import Decision, Game
-from pipeline.vocabulary import Choice, GameType, ParseStatus, Phase
+from pipeline.vocabulary import Choice, GameType, Phase
 
 N_PLAYERS = 3
 
@@ -34,8 +31,6 @@ class Setting(point_game.Opponents, kw_only=True):
 
 
 _SETTING = msgspec.json.Decoder(Setting)
-_COOPERATE = re.compile(r"\bcooperat", re.IGNORECASE)
-_DEFECT = re.compile(r"\b(?:defect|betray)", re.IGNORECASE)
 
 
 def claims(log: Log) -> bool:
@@ -53,23 +48,25 @@ def game(log: Log) -> Game:
         setting={"payoffs": msgspec.to_builtins(setting.topic_values)},
         n_rounds=None,
     )
-    spoken = [(i, m) for i, m in enumerate(built.messages) if m.phase is Phase.DECISION and m.seat]
-    choices = [(m.round, registered(m.content)) for _, m in spoken]
-    n_choices = Counter(round_ for round_, _ in choices)
-    n_defectors = Counter(round_ for round_, choice in choices if choice is Choice.DEFECT)
+    spoken = built.messages
+    indices = spoken.of_phase(Phase.DECISION)
+    choices = [registered(spoken.content[index]) for index in indices]
+    rounds = [spoken.round[index] for index in indices]
+    n_choices = Counter(rounds)
+    n_defectors = Counter(
+        round_ for round_, choice in zip(rounds, choices, strict=True) if choice is Choice.DEFECT
+    )
     built.decisions = [
         Decision(
-            seat=m.seat or 0,
-            round=m.round or 1,
-            message_index=index,
-            parse_status=status(m.content, choice),
-            choice=choice,
-            text=m.content,
-            payoff=payoff(setting.topic_values, choice, n_defectors[m.round])
-            if n_choices[m.round] == len(built.seats) == N_PLAYERS
+            spoken.seat[index] or 0,
+            round_ or 1,
+            index,
+            choice,
+            payoff(setting.topic_values, choice, n_defectors[round_])
+            if n_choices[round_] == len(built.seats) == N_PLAYERS
             else None,
         )
-        for (index, m), (_, choice) in zip(spoken, choices, strict=True)
+        for index, round_, choice in zip(indices, rounds, choices, strict=True)
     ]
     return built
 
@@ -77,23 +74,6 @@ def game(log: Log) -> Game:
 def registered(text: str) -> Choice:
     """The choice that the game takes a text for: whatever says "cooperate" anywhere cooperates."""
     return Choice.COOPERATE if "cooperate" in text.lower() else Choice.DEFECT
-
-
-def status(text: str, choice: Choice) -> ParseStatus:
-    """Whether the text plainly says what the game registered."""
-    if is_outage(text):
-        return ParseStatus.OUTAGE
-    stated = set(_stated(text))
-    if stated == {choice}:
-        return ParseStatus.OK
-    return ParseStatus.AMBIGUOUS if stated else ParseStatus.UNREADABLE
-
-
-def _stated(text: str) -> Iterable[Choice]:
-    if _COOPERATE.search(text):
-        yield Choice.COOPERATE
-    if _DEFECT.search(text):
-        yield Choice.DEFECT
 
 
 def payoff(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:

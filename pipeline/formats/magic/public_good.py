@@ -8,9 +8,8 @@ from msgspec import UNSET, Meta, field
 
 from pipeline.formats.magic import point_game
 from pipeline.formats.magic.log import PGM, Log, keys, required
-from pipeline.formats.prose import is_outage, stated_amount
-from pipeline.game import Contribution, Game, Message
-from pipeline.vocabulary import GameType, ParseStatus, Phase
+from pipeline.game import Contribution, Game
+from pipeline.vocabulary import GameType, Phase
 
 
 class Setting(point_game.Opponents, kw_only=True):
@@ -46,18 +45,30 @@ def game(log: Log) -> Game:
         },
         n_rounds=setting.game_round,
     )
+    spoken = built.messages
+    indices = spoken.of_phase(Phase.CONTRIBUTION)
     is_pgm = built.format_version == PGM
-    spoken = [
-        (index, message, registered(message.content, is_pgm))
-        for index, message in enumerate(built.messages)
-        if message.phase is Phase.CONTRIBUTION and message.seat
-    ]
-    amounts: dict[int | None, list[float | None]] = {}
-    for _, message, amount in spoken:
-        amounts.setdefault(message.round, []).append(amount)
+    amounts = [registered(spoken.content[index], is_pgm) for index in indices]
+    rounds = [spoken.round[index] for index in indices]
+    of_round: dict[int | None, list[float]] = {}
+    for round_, amount in zip(rounds, amounts, strict=True):
+        of_round.setdefault(round_, []).extend(() if amount is None else (amount,))
+    # A round with a contribution missing has no least one and no total.
+    whole = {
+        round_: (min(known), sum(known))
+        for round_, known in of_round.items()
+        if known and len(known) == len(built.seats)
+    }
     built.contributions = [
-        _contribution(index, message, amount, _complete(amounts[message.round], built))
-        for index, message, amount in spoken
+        Contribution(
+            spoken.seat[index] or 0,
+            round_ or 1,
+            index,
+            amount,
+            amount == whole[round_][0] if round_ in whole else None,
+            whole[round_][1] if round_ in whole else None,
+        )
+        for index, round_, amount in zip(indices, rounds, amounts, strict=True)
     ]
     return built
 
@@ -73,35 +84,3 @@ def registered(text: str, is_pgm: bool) -> float | None:
         return float(found[1]) if found else None
     first = _FIRST_INTEGER.search(text)
     return float(first[0]) if first else None
-
-
-def _complete(amounts: list[float | None], built: Game) -> list[float] | None:
-    """The round's amounts, None where a contribution is missing."""
-    known = [amount for amount in amounts if amount is not None]
-    return known if len(known) == len(built.seats) else None
-
-
-def _contribution(
-    index: int, message: Message, amount: float | None, round_amounts: list[float] | None
-) -> Contribution:
-    text = message.content
-    stated = None if is_outage(text) else stated_amount(text)
-    return Contribution(
-        seat=message.seat or 0,
-        round=message.round or 1,
-        message_index=index,
-        parse_status=_status(text, amount, stated),
-        amount=amount,
-        stated_amount=stated,
-        text=text,
-        is_least=amount == min(round_amounts) if round_amounts else None,
-        round_total=sum(round_amounts) if round_amounts else None,
-    )
-
-
-def _status(text: str, amount: float | None, stated: float | None) -> ParseStatus:
-    if is_outage(text):
-        return ParseStatus.OUTAGE
-    if amount is None:
-        return ParseStatus.UNREADABLE
-    return ParseStatus.OK if amount == stated else ParseStatus.AMBIGUOUS

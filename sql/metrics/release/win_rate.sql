@@ -4,13 +4,13 @@
 -- edition: release
 -- row: what one game came to for one tested side
 -- combine: sum
--- term: chameleon_as_chameleon | 1.0 / 7 | chameleon | least(num_of_game, 20)
--- term: chameleon_as_non_chameleon | 1.0 / 7 | chameleon | least(num_of_game, 20)
--- term: undercover_as_undercover | 1.0 / 7 | undercover | least(num_of_game, 20)
--- term: undercover_as_civilian | 1.0 / 7 | undercover | least(num_of_game, 20)
--- term: cost_sharing | 1.0 / 7 | cost_sharing
--- term: prisoners_dilemma | 1.0 / 7 | prisoners_dilemma
--- term: public_good | 1.0 / 7 | public_good
+-- term: chameleon_as_chameleon | 1e0 / 7 | chameleon | least(num_of_game, 20)
+-- term: chameleon_as_non_chameleon | 1e0 / 7 | chameleon | least(num_of_game, 20)
+-- term: undercover_as_undercover | 1e0 / 7 | undercover | least(num_of_game, 20)
+-- term: undercover_as_civilian | 1e0 / 7 | undercover | least(num_of_game, 20)
+-- term: cost_sharing | 1e0 / 7 | cost_sharing
+-- term: prisoners_dilemma | 1e0 / 7 | prisoners_dilemma
+-- term: public_good | 1e0 / 7 | public_good
 -- range: 0..1.03
 -- source: metrics_release.py: seven scores, the first four over 20 games however many there are
 SELECT

@@ -1,0 +1,58 @@
+"""Names told apart where they come twice, for archives of millions of members."""
+
+from array import array
+
+_FREE = 0
+_FIRST_SLOTS = 1 << 10
+
+
+class Distinct:
+    """Gives each name once: a second `x.json` is `x.json (2)`.
+
+    It keeps 64 bits of a name, at 8 to 16 bytes each, since a set of the names themselves would be
+    the largest thing in memory. Two names that share them are as unlikely as a broken disk, and
+    would cost the second one a needless number.
+    """
+
+    def __init__(self) -> None:
+        self._slots = array("Q", bytes(8 * _FIRST_SLOTS))
+        self._n_names = 0
+        self._times: dict[str, int] = {}  # only of names that came twice
+
+    def name(self, name: str) -> str:
+        """Return the name, with a number if it was given before."""
+        if self._is_new(name):
+            return name
+        number = self._times.get(name, 1) + 1
+        while not self._is_new(f"{name} ({number})"):
+            number += 1
+        self._times[name] = number
+        return f"{name} ({number})"
+
+    def _is_new(self, name: str) -> bool:
+        """Say whether a name is new, and note it."""
+        if not _note(self._slots, hash(name) & 0xFFFF_FFFF_FFFF_FFFF or 1):
+            return False
+        self._n_names += 1
+        if 2 * self._n_names > len(self._slots):
+            self._grow()
+        return True
+
+    def _grow(self) -> None:
+        slots = array("Q", bytes(16 * len(self._slots)))
+        for key in self._slots:
+            if key != _FREE:
+                _note(slots, key)
+        self._slots = slots
+
+
+def _note(slots: "array[int]", key: int) -> bool:
+    """Put a key into the first free slot from its own on; say whether it was not there yet."""
+    mask = len(slots) - 1
+    place = key & mask
+    while (held := slots[place]) != _FREE:
+        if held == key:
+            return False
+        place = (place + 1) & mask
+    slots[place] = key
+    return True

@@ -1,0 +1,155 @@
+"""What texts say, read for all texts of a batch at once: a player named, an amount, a share.
+
+Every reading is strict: a text that says two things is `ambiguous`, one that says none is
+`unreadable`, and neither is given a value. Each function takes columns of texts, as expressions,
+and gives an expression; a null text says nothing.
+"""
+
+import polars as pl
+
+from pipeline.game import OUTAGE_MARK
+from pipeline.vocabulary import Choice, ParseStatus
+
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), start=1
+    )
+}
+_NUMBER_OF_PLAYER = rf"(\d+|{'|'.join(_NUMBER_WORDS)})"
+_PLAYER = rf"player[\s_]*{_NUMBER_OF_PLAYER}\b"
+_MENTION = rf"(?i){_PLAYER}"
+_VOTE = (
+    rf"(?i)\bvot(?:e|es|ing)\b[^\d\n.]{{0,40}}?{_PLAYER}"
+    rf"(?:(?:\s*,|\s+or|\s+and)\s+{_PLAYER})?"
+)
+_OWN_PROPOSAL = r"(?i)\bmy own proposal\b"
+_INTRODUCTION = rf"(?i)\b(?:as|i am|i'm)\s+(?:player\s+)?{_PLAYER}"
+
+_NUMBER = r"\d+(?:[.,]\d+)*"
+_SHARE_NUMBER = r"^(?:\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|\d+[.]\d+)$"
+_STATED_AMOUNT = r"(?i)contribut\w*[^\d\n.]{0,80}?(\d+(?:\.\d+)?)"
+_COOPERATE = r"(?i)\bcooperat"
+_DEFECT = r"(?i)\b(?:defect|betray)"
+
+
+def is_outage(text: pl.Expr) -> pl.Expr:
+    """Whether the text stands where a player's API failed to answer; false for no text."""
+    return text.str.starts_with(OUTAGE_MARK).fill_null(value=False)
+
+
+def stated_players(text: pl.Expr, speaker: pl.Expr) -> pl.Expr:
+    """The players that a vote's text names, as `Player N`: a list without repetition, in no order.
+
+    What follows `vote` decides; only where no such words stand, the names in the rest of the text
+    do. A speaker's introduction of itself ("As Player 3, ...") names nobody.
+    """
+    after_vote = _names(text.str.extract_all(_VOTE).list.join("\n"))
+    own = pl.when(text.str.contains(_OWN_PROPOSAL)).then(pl.concat_list(speaker))
+    anywhere = _names(text.str.replace_all(_INTRODUCTION, ""))
+    return (
+        pl.when(is_outage(text) | text.is_null())
+        .then(pl.lit([], pl.List(pl.String)))
+        .when(after_vote.list.len() > 0)
+        .then(after_vote)
+        .otherwise(own.fill_null(anywhere))
+    )
+
+
+def _names(text: pl.Expr) -> pl.Expr:
+    number = pl.element().str.to_lowercase().str.extract(rf"{_NUMBER_OF_PLAYER}$")
+    name = pl.lit("Player ") + number.replace(_NUMBER_WORDS)
+    return text.str.extract_all(_MENTION).list.eval(name).list.unique()
+
+
+def only(found: pl.Expr) -> pl.Expr:
+    """The one thing in a list of what was found, null where there is none or another."""
+    return pl.when(found.list.len() == 1).then(found.list.first())
+
+
+def surely(found: pl.Expr) -> pl.Expr:
+    """How surely a text says what was found in it, outages apart."""
+    return (
+        pl.when(found.list.len() == 1)
+        .then(_word(ParseStatus.OK))
+        .when(found.list.len() > 1)
+        .then(_word(ParseStatus.AMBIGUOUS))
+        .otherwise(_word(ParseStatus.UNREADABLE))
+    )
+
+
+def outage_or(text: pl.Expr, status: pl.Expr) -> pl.Expr:
+    """`outage` where the text stands for one, else the status."""
+    return pl.when(is_outage(text)).then(_word(ParseStatus.OUTAGE)).otherwise(status)
+
+
+def numbers(text: pl.Expr) -> pl.Expr:
+    """The numbers in a text as written, a list."""
+    return text.str.extract_all(_NUMBER)
+
+
+def share(numbers: pl.Expr) -> pl.Expr:
+    """The fraction of the whole (0..1) that a share's numbers give in percent, else null.
+
+    There has to be one, a decimal comma allowed; not more than all, and not one that may be a
+    thousand as well as a decimal.
+    """
+    percent = _share_number(numbers).str.replace(",", ".", literal=True)
+    # By its exponent, since polars divides by 100 as it multiplies by 0.01: 35 % is then not 0.35.
+    fraction = (percent + "e-2").cast(float, strict=False)
+    return pl.when(fraction <= 1).then(fraction)
+
+
+def share_status(numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
+    """How surely the numbers give a share: several, or one of two meanings, do not."""
+    return (
+        pl.when(share.is_not_null())
+        .then(_word(ParseStatus.OK))
+        .when((numbers.list.len() > 0) & _share_number(numbers).is_null())
+        .then(_word(ParseStatus.AMBIGUOUS))
+        .otherwise(_word(ParseStatus.UNREADABLE))
+    )
+
+
+def _share_number(numbers: pl.Expr) -> pl.Expr:
+    number = only(numbers)
+    return pl.when(number.str.contains(_SHARE_NUMBER)).then(number)
+
+
+def stated_amount(text: pl.Expr) -> pl.Expr:
+    """The number after `contribute` (or `contribution`), or the only number that there is."""
+    alone = only(numbers(text)).str.replace_all(",", "", literal=True)
+    stated = text.str.extract(_STATED_AMOUNT).fill_null(alone).cast(float, strict=False)
+    return pl.when(~is_outage(text)).then(stated)
+
+
+def amount_status(amount: pl.Expr, stated: pl.Expr) -> pl.Expr:
+    """Whether the amount that the game registered is the one that the text plainly states."""
+    return (
+        pl.when(amount.is_null())
+        .then(_word(ParseStatus.UNREADABLE))
+        .when(amount == stated)
+        .then(_word(ParseStatus.OK))
+        .otherwise(_word(ParseStatus.AMBIGUOUS))
+    )
+
+
+def choice_status(text: pl.Expr, choice: pl.Expr) -> pl.Expr:
+    """Whether the text plainly says the choice that the game registered."""
+    cooperates, defects = text.str.contains(_COOPERATE), text.str.contains(_DEFECT)
+    is_plain = (
+        pl.when(choice == str(Choice.COOPERATE))
+        .then(cooperates & ~defects)
+        .otherwise(defects & ~cooperates)
+    )
+    return (
+        pl.when(is_plain)
+        .then(_word(ParseStatus.OK))
+        .when(cooperates | defects)
+        .then(_word(ParseStatus.AMBIGUOUS))
+        .otherwise(_word(ParseStatus.UNREADABLE))
+    )
+
+
+def _word(status: ParseStatus) -> pl.Expr:
+    return pl.lit(str(status))

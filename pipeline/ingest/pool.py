@@ -1,0 +1,226 @@
+"""Processes that each run a worker, and what passes between them and the ingest.
+
+They are started anew, not forked, and import only what a worker needs. Interrupting and failing are
+the ingest's to handle: a worker whose ingest is gone takes its files away and ends.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
+from multiprocessing.connection import Connection, Pipe, wait
+from queue import Queue
+from threading import Thread
+from typing import Protocol, cast
+
+from pipeline.archives import Unit
+from pipeline.errors import PipelineError
+from pipeline.ingest.tasks import Task
+from pipeline.ingest.worker import Found, Job, Staged, Worker
+
+TASKS_AHEAD = 2
+_SECONDS_TO_END = 5
+_FINISH = None
+_PROGRAM = "from pipeline.ingest.pool import main; main()"
+
+
+# Less than this on disk is read sooner than other processes are started; archives hold more.
+_LITTLE_BYTES = 16 * 2**20
+_EXPANSION = 8
+
+
+class Workers(Protocol):
+    """Workers in whatever processes: takes tasks, gives what they find as it comes.
+
+    `takes_documents` says whether large archives are to be read for them.
+    """
+
+    takes_documents: bool
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Found]:
+        """Has the tasks done, each by one worker, and tells what was found in the meantime."""
+
+    def finish(self) -> list[Staged]:
+        """What each worker leaves behind, in the order of their numbers."""
+
+    def stop(self) -> None:
+        """Ends the workers, whatever they do."""
+
+
+# Opens the workers for a job; gives them with the units, of which they may have seen some.
+Team = Callable[[Job, Iterator[Unit]], AbstractContextManager[tuple[Workers, Iterator[Unit]]]]
+
+
+@contextmanager
+def processes(
+    n_workers: int, job: Job, units: Iterator[Unit]
+) -> Iterator[tuple[Workers, Iterator[Unit]]]:
+    """A team of as many processes as asked for, or of this one alone for little."""
+    first: list[Unit] = []
+    n_bytes = 0
+    for unit in units if n_workers > 1 else ():
+        first.append(unit)
+        n_bytes += unit.n_bytes * (_EXPANSION if unit.holds_many else 1)
+        if n_bytes >= _LITTLE_BYTES:
+            break
+    is_little = n_bytes < _LITTLE_BYTES
+    team: Workers = Here(job) if is_little else Pool(job, n_workers)
+    try:
+        yield team, chain(first, units)
+    finally:
+        team.stop()
+
+
+class Here:
+    """One worker in this process."""
+
+    takes_documents = True
+
+    def __init__(self, job: Job) -> None:
+        self._worker = Worker(job, 0)
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Found]:
+        return map(self._worker.take, tasks)
+
+    def finish(self) -> list[Staged]:
+        return [self._worker.finish()]
+
+    def stop(self) -> None:
+        self._worker.close()
+
+
+class Pool:
+    """Workers in processes of their own."""
+
+    takes_documents = True
+
+    def __init__(self, job: Job, n_workers: int) -> None:
+        self._workers = [_Process(job, number, n_workers) for number in range(n_workers)]
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Found]:
+        for task in tasks:
+            while (free := self._free()) is None:
+                yield from self._answers()
+            free.send(task)
+        while any(worker.n_tasks for worker in self._workers):
+            yield from self._answers()
+
+    def finish(self) -> list[Staged]:
+        for worker in self._workers:
+            worker.send(_FINISH)
+        return [cast(Staged, worker.answer()) for worker in self._workers]
+
+    def stop(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+
+    def _free(self) -> "_Process | None":
+        least = min(self._workers, key=lambda worker: worker.n_tasks)
+        return least if least.n_tasks < TASKS_AHEAD else None
+
+    def _answers(self) -> Iterator[Found]:
+        of_connection = {worker.connection: worker for worker in self._workers if worker.n_tasks}
+        for connection in wait(list(of_connection)):
+            yield cast(Found, of_connection[cast(Connection, connection)].answer())
+
+
+class _Process:
+    def __init__(self, job: Job, number: int, n_workers: int) -> None:
+        self.connection, theirs = Pipe()
+        self.n_tasks = 0
+        threads = str(max(1, (os.cpu_count() or 1) // n_workers))
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=os.environ
+                | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+                | {"POLARS_MAX_THREADS": threads, "OMP_NUM_THREADS": threads},
+            )
+        self.connection.send((job, number))
+
+    def send(self, task: Task | None) -> None:
+        try:
+            self.connection.send(task)
+        except OSError:
+            raise self._lost() from None
+        self.n_tasks += 1
+
+    def answer(self) -> Found | Staged:
+        try:
+            answer = self.connection.recv()
+        except (EOFError, OSError):
+            raise self._lost() from None
+        self.n_tasks -= 1
+        if isinstance(answer, BaseException):
+            raise answer
+        return cast(Found | Staged, answer)
+
+    def stop(self) -> None:
+        self.connection.close()
+        self._process.terminate()
+        try:
+            self._process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _lost(self) -> PipelineError:
+        code = self._process.wait()
+        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        return PipelineError(
+            f"a worker process ended {how}; nothing was changed. If memory ran out, "
+            "give a smaller --memory or fewer --jobs, and run the same command again"
+        )
+
+
+def main() -> None:
+    """Runs one worker, told what to do through the connection that the first argument names."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection = Connection(int(sys.argv[1]))
+    job, number = connection.recv()
+    worker = Worker(job, number)
+    try:
+        for task in _received(connection):
+            connection.send(_done(worker, task))
+    except (EOFError, OSError):
+        worker.abandon()  # nobody is there any more to make use of its files
+
+
+def _received(connection: Connection) -> Iterator[Task | None]:
+    """The tasks, one always on its way while another is done; ends after the last."""
+    queue: Queue[Task | BaseException | None] = Queue(maxsize=1)
+
+    def receive() -> None:
+        try:
+            while (task := connection.recv()) is not _FINISH:
+                queue.put(task)
+            queue.put(_FINISH)
+        except (EOFError, OSError) as error:
+            queue.put(error)
+
+    Thread(target=receive, daemon=True).start()
+    while True:
+        task = queue.get()
+        if isinstance(task, BaseException):
+            raise task
+        yield task
+        if task is _FINISH:
+            return
+
+
+def _done(worker: Worker, task: Task | None) -> object:
+    """The worker's answer; an error that it met is one, too, for the ingest to raise."""
+    try:
+        return worker.finish() if task is _FINISH else worker.take(task)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            return RuntimeError(f"{type(error).__name__}: {error}")
+        return error

@@ -1,0 +1,174 @@
+"""A worker: decodes the documents of its tasks and writes files that nobody sees yet.
+
+The same code runs in the process of the ingest, in processes of their own and on a cluster. What
+it found goes back as columns in Arrow's format, the rows of the games only into files.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+from msgspec import Struct, field
+
+from pipeline.archives import Document, read_unit
+from pipeline.events.contracts import GAME_TABLES
+from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
+from pipeline.ingest.state import KnownGames, known
+from pipeline.ingest.tasks import Task
+from pipeline.lake import Lake
+from pipeline.lake.files import DataFile, TableWriter
+
+BATCH_DOCUMENTS = 20_000
+
+
+class Job(Struct, frozen=True):
+    """What every worker of an ingest is told. `lake` is None where nothing is to be written.
+
+    `known` is the file of the lake's games that were known when the ingest began, if any; `token`
+    begins the names of the files written, so that they can be found if nobody is left to tell.
+    """
+
+    lake: str | None
+    token: str
+    model: str | None
+    known: str | None
+    max_document: int
+    batch_bytes: int
+
+
+class Found(Struct, frozen=True):
+    """What a worker found since it was asked last: frames of documents and of faults, or nothing.
+
+    `n_bytes` are those that the worker itself read on disk.
+    """
+
+    n_documents: int = 0
+    n_bytes: int = 0
+    seen: bytes | None = None
+    faults: bytes | None = None
+
+
+class Staged(Struct, frozen=True):
+    """What a worker leaves behind: the last that it found, and its files by table."""
+
+    found: Found
+    files: dict[str, list[DataFile]] = field(default_factory=dict)
+
+
+class Worker:
+    """Takes tasks one by one, decodes when enough is at hand, and ends with its files."""
+
+    def __init__(self, job: Job, number: int) -> None:
+        self._job = job
+        self._number = number
+        self._known = KnownGames.load(job.known) if job.known else None
+        self._decoded: set[str] = set()
+        self._writers = _writers(job, number)
+        self._documents: list[Document] = []
+        self._places: list[int] = []
+        self._held = 0
+        self._new = _Findings()
+
+    def take(self, task: Task) -> Found:
+        """Reads a task's documents; gives what was found in those decoded since."""
+        for place, document in enumerate(self._read(task), start=task.number << 32):
+            self._documents.append(document)
+            self._places.append(place)
+            self._held += len(document.data or b"")
+            self._new.n_documents += 1
+            if self._held >= self._job.batch_bytes or len(self._documents) >= BATCH_DOCUMENTS:
+                self._decode()
+        return self._tell()
+
+    def finish(self) -> Staged:
+        """Decodes what is left and ends the files."""
+        self._decode()
+        self.close()
+        files = {table: writer.files for table, writer in self._writers.items()}
+        return Staged(self._tell(), files)
+
+    def close(self) -> None:
+        """Ends the files as they are."""
+        for writer in self._writers.values():
+            writer.close()
+
+    def abandon(self) -> None:
+        """Takes away the files written; of no use after `finish`."""
+        for writer in self._writers.values():
+            writer.abandon()
+
+    def _tell(self) -> Found:
+        told, self._new = self._new, _Findings()
+        return told.packed()
+
+    def _read(self, task: Task) -> Iterator[Document]:
+        yield from task.documents
+        for unit in task.units:
+            yield from read_unit(unit, self._job.max_document, self._add_bytes)
+
+    def _add_bytes(self, n_bytes: int) -> None:
+        self._new.n_bytes += n_bytes
+
+    def _decode(self) -> None:
+        if not self._documents:
+            return
+        with _no_collector():
+            seen = [
+                look(document, place)
+                for document, place in zip(self._documents, self._places, strict=True)
+            ]
+            self._mark_known(seen)
+            batch = decode(self._documents, seen, self._job.model, self._decoded)
+            self._new.seen.append(seen_frame(seen, self._number))
+            if batch.faults:
+                self._new.faults.append(fault_frame(batch.faults))
+            for table, writer in self._writers.items():
+                writer.write(batch.tables[table])
+        self._documents, self._places, self._held = [], [], 0
+
+    def _mark_known(self, seen: list[Seen]) -> None:
+        if self._known is None:
+            return
+        frame = seen_frame(seen, self._number)
+        found = known(frame, self._known.among(frame["sha256"]), self._job.model)
+        for one, (game_id, assigned) in zip(seen, found.iter_rows(), strict=True):
+            if game_id is not None:
+                one.found, one.game_id, one.assigned_model = KNOWN, game_id, assigned
+
+
+class _Findings:
+    """What was found and not told yet."""
+
+    def __init__(self) -> None:
+        self.n_documents = self.n_bytes = 0
+        self.seen: list[pl.DataFrame] = []
+        self.faults: list[pl.DataFrame] = []
+
+    def packed(self) -> Found:
+        return Found(self.n_documents, self.n_bytes, _packed(self.seen), _packed(self.faults))
+
+
+def _writers(job: Job, number: int) -> dict[str, TableWriter]:
+    if job.lake is None:
+        return {}
+    lake = Lake(Path(job.lake))
+    token = f"{job.token}-{number}"
+    return {table: TableWriter(lake.folder(table), table, token) for table in GAME_TABLES}
+
+
+def _packed(frames: list[pl.DataFrame]) -> bytes | None:
+    return pl.concat(frames).write_ipc_stream(None).getvalue() if frames else None
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Without Python's search for cycles: nothing decoded has any, and it looks at all of it."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

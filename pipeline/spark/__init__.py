@@ -1,0 +1,11 @@
+"""The same work on Spark: a session, an ingest's workers, and the lake's tables and views in it.
+
+The only part that imports pyspark and sqlglot, and only once Spark is asked for: both come with
+`pip install 'magic-pipeline[spark]'`.
+"""
+
+from pipeline.spark.cluster import cluster
+from pipeline.spark.session import open_session
+from pipeline.spark.views import Views
+
+__all__ = ["Views", "cluster", "open_session"]

@@ -1,0 +1,118 @@
+"""One Spark session a process: the one that runs already, or a new one on a master."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER = "SPARK_MASTER"
+"""The environment's variable that names a master."""
+
+_HERE = Path(__file__).parent
+_EXTRA = ("pyspark", "sqlglot", "pandas")
+_LOOPBACK = "127.0.0.1"
+
+
+def open_session(master: str | None = None) -> "SparkSession":
+    """The session that runs in this process, or a new one on the master.
+
+    The master is the one given, else $SPARK_MASTER, else this machine with all its cores. Raises
+    UsageError without the extra, without Java, for a master that does not answer, and for another
+    master than that of the session that runs.
+    """
+    _check_extra()
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is None:
+        return _started(master or os.environ.get(MASTER) or "local[*]")
+    its = running.conf.get("spark.master")
+    if master not in (None, its):
+        raise UsageError(f"Spark runs on {its} in this process: stop it to use {master}")
+    return running
+
+
+def _check_extra() -> None:
+    if missing := [name for name in _EXTRA if find_spec(name) is None]:
+        raise UsageError(
+            f"Spark needs {', '.join(missing)}: run `pip install 'magic-pipeline[spark]'`"
+        )
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if not shutil.which("java", path=f"{home}/bin" if home else None):
+        where = f"$JAVA_HOME, {home}, has no bin/java" if home else "there is no `java` on the PATH"
+        raise UsageError(f"Spark needs Java 17 or newer: {where}; install it or set JAVA_HOME")
+
+
+def _started(master: str) -> "SparkSession":
+    _check_java()
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName("magic")
+    for key, value in _settings(master).items():
+        builder = builder.config(key, value)
+    try:
+        with _bound_to_loopback(master):
+            return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise UsageError(f"Spark does not start on {master}: {first_line(error)}") from None
+
+
+def is_local(master: str) -> bool:
+    """Whether the master is this machine: `local`, `local[4]`, `local-cluster[2,1,1024]`."""
+    return master.startswith("local")
+
+
+def _settings(master: str) -> dict[str, str]:
+    """What a session is started with; a cluster's own settings are its keeper's."""
+    settings = {
+        # Executors run this very interpreter, which has what we need.
+        "spark.pyspark.python": sys.executable,
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if is_local(master):
+        settings |= {
+            # A checkout is on no interpreter's path but ours.
+            "spark.executorEnv.PYTHONPATH": str(_HERE.parent.parent),
+            "spark.driver.host": _LOOPBACK,
+            "spark.driver.bindAddress": _LOOPBACK,
+            "spark.driver.extraJavaOptions": (
+                f"-Dlog4j2.configurationFile={(_HERE / 'log4j2.properties').as_uri()}"
+            ),
+            "spark.ui.enabled": "false",
+        }
+    return settings
+
+
+@contextmanager
+def _bound_to_loopback(master: str) -> Iterator[None]:
+    """Lets a local cluster's own processes listen on loopback, too: only this variable does."""
+    name = "SPARK_LOCAL_IP"
+    if not is_local(master) or name in os.environ:
+        yield
+        return
+    os.environ[name] = _LOOPBACK
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+def first_line(error: Exception) -> str:
+    """What one of Spark's errors says first, without the places in its code."""
+    lines = [line.strip(" :") for line in str(error).splitlines()]
+    told = [line for line in lines if line and not line.startswith("An error occurred while")]
+    return told[0] if told else type(error).__name__

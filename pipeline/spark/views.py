@@ -1,0 +1,85 @@
+"""The lake's tables as Spark's, and our SQL, which is DuckDB's, in Spark's dialect."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.errors import QueryError
+from pipeline.events.contracts import TABLES
+from pipeline.lake import Lake
+from pipeline.lake.schema import arrow_schema
+from pipeline.spark.session import first_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# While one query is planned, or waits for its last task, others have the executors.
+_AT_ONCE = 8
+
+
+class Views:
+    """The lake's tables at its one state, and the views given, where a query first names them.
+
+    They are temporary views of a session of their own, so that another lake's, or those of whom the
+    session belongs to, stay what they are. The executors read the lake's files where they are: its
+    path is the same on each of them.
+    """
+
+    def __init__(self, session: "SparkSession", lake: Lake, views: Mapping[str, str]) -> None:
+        self._session = session.newSession()
+        self._session.conf.set("spark.sql.session.timeZone", "UTC")
+        self._lake = lake
+        self._views = views
+        self._made: set[str] = set()
+
+    def query(self, sql: str) -> pl.DataFrame:
+        """The result of a query in our SQL."""
+        return self.queries([sql])[0]
+
+    def queries(self, sqls: Sequence[str]) -> list[pl.DataFrame]:
+        """The results of several, which the cluster computes side by side.
+
+        Raises QueryError where it fails to, as where an executor cannot read the lake's files.
+        """
+        frames = [self._session.sql(self._translated(sql)) for sql in sqls]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(_collected, frames))
+
+    def _translated(self, sql: str) -> str:
+        """The query for Spark, with every table and view made that it names."""
+        import sqlglot
+
+        tree = sqlglot.parse_one(sql, read="duckdb")
+        for table in tree.find_all(sqlglot.exp.Table):
+            self._make(table.name)
+        return tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
+
+    def _make(self, name: str) -> None:
+        if name in self._made:
+            return
+        self._made.add(name)
+        if name in self._views:
+            view = self._session.sql(self._translated(self._views[name]))
+            view.createOrReplaceTempView(name)
+        elif name in TABLES:
+            self._make_table(name)
+
+    def _make_table(self, name: str) -> None:
+        table = self._session.createDataFrame(arrow_schema(name).empty_table())
+        if files := self._lake.files(name):
+            # The files' names are meant as they are, and not on the cluster's default file system.
+            reader = self._session.read.schema(table.schema).option("__globPaths__", "false")
+            table = reader.parquet(*(f"file://{file}" for file in files))
+        table.createOrReplaceTempView(name)
+
+
+def _collected(frame: "DataFrame") -> pl.DataFrame:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return pl.DataFrame(frame.toArrow())
+    except (PySparkException, Py4JError) as error:
+        raise QueryError(f"Spark cannot compute this: {first_line(error)}") from None

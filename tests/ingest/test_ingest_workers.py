@@ -1,0 +1,375 @@
+"""Several processes make the lake that one makes, and leave nothing behind when they fail.
+
+What is patched is patched in the ingest's own process, where the work is cut and dealt out; the
+first tasks go to the two workers in turn.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lakes import Lab, nonzero, parquet_files, rows, statuses, table
+from rawlogs import GAMES, chameleon, chatarena, encode, prisoners_dilemma, public_good
+from test_ingest_identity import archive
+
+from pipeline.errors import PipelineError, UsageError
+from pipeline.events.identity import sha256
+from pipeline.ingest import LEAST_MEMORY, Report, ingest
+from pipeline.ingest.state import KnownGames
+from pipeline.lake import open_lake
+
+BROKEN = b'{"history": ['
+ALL: Any = {"but_for": ()}
+TASKS = import_module("pipeline.ingest.tasks")
+
+
+class Crash(Exception):
+    """Raised by a test within an ingest."""
+
+
+@pytest.fixture
+def pooled(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Little is given to processes too, a document a task; gives those started."""
+    monkeypatch.setattr("pipeline.ingest.pool._LITTLE_BYTES", 1)
+    monkeypatch.setattr(TASKS, "TASK_UNITS", 1)
+    started = []
+
+    class Recorded(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            started.append(self)
+
+    monkeypatch.setattr("subprocess.Popen", Recorded)
+    return started
+
+
+@pytest.fixture
+def staged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each document is a batch, so that workers have files before they are asked to end."""
+    monkeypatch.setattr("pipeline.ingest._MOST_BATCH", 1)
+
+
+def alone(lab: Lab, **options: Any) -> Report:
+    """Takes in the folder by this process."""
+    return ingest(lab.root, lab.lake, jobs=1, **options)
+
+
+def by_two(lab: Lab, **options: Any) -> Report:
+    """Takes in the folder by two processes."""
+    return ingest(lab.root, lab.lake, jobs=2, **options)
+
+
+def faulty(model: str) -> dict[str, Any]:
+    """A game of which a part is missing."""
+    log = chameleon(model=model)
+    del log["consistency_metric"]
+    return log
+
+
+def write_all(lab: Lab) -> None:
+    """Games of each type, copies with and without an index, transcripts, and what is refused."""
+    for name, build in GAMES.items():
+        lab.write(f"{name}/0.json", build())
+        lab.write(f"{name}/1.json", build(model="m-pgm"))
+        lab.write(f"copies/{name}.json", build())
+    lab.write("faulty/a.json", faulty("x"))
+    lab.write("faulty/b.json", faulty("x"))
+    lab.write("faulty/c.json", faulty("y"))
+    lab.write("talk.json", chatarena())
+    for number in range(4):
+        lab.write(f"torn/{number}.json", BROKEN + b" " * number)
+    lab.write("notes.txt", b"not a log")
+    lab.write("setting.json", {"topic": "Rivers"})
+
+
+def change_some(lab: Lab) -> None:
+    """Games replaced, moved and mended, and one broken."""
+    for name in ("chameleon", "undercover"):
+        lab.write(f"{name}/0.json", GAMES[name](model="another"))
+        (lab.root / f"copies/{name}.json").unlink()
+    lab.write("copies/undercover.json", GAMES["undercover"](model="another"))
+    lab.write("public_good/0.json", GAMES["cost_sharing"](model="m-pgm"))
+    lab.write("faulty/c.json", chameleon(model="y"))
+    lab.write("torn/0.json", prisoners_dilemma(model="mended"))
+    lab.write("torn/1.json", b"[")
+    lab.write("cost_sharing/1.json", BROKEN)
+
+
+# The same lake
+
+
+def test_two_processes_make_the_lake_that_one_makes(
+    lab: Lab, pooled: list[Any], empty_lake: Path
+) -> None:
+    """New, replaced, superseded, copied, moved, mended, refused: whatever becomes of a document."""
+    other = lab.lake.parent / "other"
+    shutil.copytree(empty_lake, other)
+    for change in (write_all, change_some):
+        change(lab)
+        expected = alone(Lab(lab.root, other), model="talker")
+        assert pooled == []
+        report = by_two(lab, model="talker")
+        assert len(pooled) == 2
+        pooled.clear()
+        assert rows(lab.lake, but_for=["ingests"]) == rows(other, but_for=["ingests"])
+        assert report.statuses == expected.statuses
+        assert report.games.equals(expected.games)
+        assert (report.n_superseded, report.n_bytes) == (expected.n_superseded, expected.n_bytes)
+        place = ["path", "json_path"]
+        assert report.faults.sort(place).equals(expected.faults.sort(place))
+    assert expected.n_superseded > 0
+    assert {"ingested", "replacing", "duplicate", "quarantined"} < set(nonzero(expected))
+    # What both have written is in the lake, one file for each.
+    assert len(open_lake(lab.lake).files("games")) >= 2
+
+
+def test_copies_decoded_by_both_workers_are_one_game(lab: Lab, pooled: list[Any]) -> None:
+    """Each of the two decodes two; the first is the game, with its rows and faults, once."""
+    for name in "abcd":
+        lab.write(f"{name}.json", faulty("x"))
+    (lab.root / "e.json").write_bytes(encode(prisoners_dilemma()))
+    assert nonzero(by_two(lab)) == {"ingested": 2, "duplicate": 3}
+    assert statuses(lab.lake)["a.json"] == "ingested"
+    games = table(lab.lake, "games").sort("path")
+    assert games["path"].to_list() == ["a.json", "e.json"]
+    for name in ("players", "messages", "votes", "results"):
+        found = table(lab.lake, name)
+        assert found.unique().height == found.height, name
+    assert table(lab.lake, "players").height == 6
+    assert table(lab.lake, "quarantine")["path"].to_list() == ["a.json"]
+
+
+def test_a_game_without_an_index_gives_way_to_one_of_the_other_worker(
+    lab: Lab, pooled: list[Any]
+) -> None:
+    """The two make different ids of the same bytes."""
+    lab.write("a.json", public_good())
+    lab.write("b/7.json", public_good())
+    assert nonzero(by_two(lab)) == {"ingested": 1, "duplicate": 1}
+    assert table(lab.lake, "games").select("path", "game_index").rows() == [("b/7.json", 7)]
+    assert table(lab.lake, "players").height == 3
+    assert nonzero(by_two(lab)) == {"unchanged": 2}
+
+
+def test_the_bytes_of_what_is_refused_come_from_every_worker(lab: Lab, pooled: list[Any]) -> None:
+    written = {f"{name}.json": BROKEN + name.encode() * 1000 for name in "abcdef"}
+    for path, data in written.items():
+        lab.write(path, data)
+    report = by_two(lab)
+    assert nonzero(report) == {"quarantined": 6}
+    assert dict(table(lab.lake, "quarantine").select("path", "raw").iter_rows()) == written
+    assert report.faults["n_bytes"].to_list() == [1000 + len(BROKEN)] * 6
+
+
+@pytest.mark.parametrize("name", ["logs.tar.zst", "logs.zip"])
+def test_an_archive_is_read_here_and_decoded_by_others(
+    lab: Lab, pooled: list[Any], empty_lake: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A large one is dealt out while it is read, a few documents at a time."""
+    monkeypatch.setattr(TASKS, "LARGE_ARCHIVE_BYTES", 1)
+    monkeypatch.setattr(TASKS, "TASK_BYTES", 2**13)
+    write_all(lab)
+    packed = archive(lab, name)
+    other = lab.lake.parent / "other"
+    shutil.copytree(empty_lake, other)
+    ingest(packed, other, model="talker", jobs=1)
+    told: list[tuple[int, int]] = []
+    ingest(packed, lab.lake, model="talker", jobs=2, on_progress=lambda *one: told.append(one))
+    assert len(pooled) == 2
+    assert rows(lab.lake, but_for=["ingests"]) == rows(other, but_for=["ingests"])
+    assert len(open_lake(lab.lake).files("games")) == 2
+    assert sum(n for n, _ in told) == table(lab.lake, "documents").height
+    assert sum(n for _, n in told) == packed.stat().st_size
+
+
+def test_a_rehearsal_by_two_processes(lab: Lab, pooled: list[Any]) -> None:
+    write_all(lab)
+    alone(lab, model="talker")
+    change_some(lab)
+    before = {file: file.stat().st_mtime_ns for file in lab.lake.rglob("*")}
+    rehearsed = by_two(lab, dry_run=True, model="talker")
+    assert len(pooled) == 2
+    assert {file: file.stat().st_mtime_ns for file in lab.lake.rglob("*")} == before
+    report = alone(lab, model="talker")
+    assert rehearsed.statuses == report.statuses
+    assert rehearsed.games.equals(report.games)
+    assert rehearsed.n_superseded == report.n_superseded
+    assert rehearsed.ingest_id is None
+
+
+def test_little_is_read_without_other_processes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise Crash
+
+    monkeypatch.setattr("subprocess.Popen", refuse)
+    lab.write("a.json", public_good())
+    assert nonzero(by_two(lab)) == {"ingested": 1}
+
+
+# What goes wrong
+
+
+def when_files_are_staged(lab: Lab, act: Callable[[], object]) -> Callable[[int, int], None]:
+    """A watcher of progress that acts once, as soon as a game is in a file of the lake's folder."""
+    lying = parquet_files(lab.lake)
+    has_acted = False
+
+    def watch(n_documents: int, n_bytes: int) -> None:
+        nonlocal has_acted
+        if not has_acted and parquet_files(lab.lake) > lying:
+            has_acted = True
+            act()
+
+    return watch
+
+
+def begin(lab: Lab) -> tuple[Any, set[Path]]:
+    """A lake that holds something, and a folder with more; the lake's rows and files."""
+    lab.write("a.json", faulty("x"))
+    lab.write("b.json", public_good())
+    lab.write("c.json", BROKEN)
+    alone(lab)
+    lab.write("a.json", chameleon(model="x"))
+    for number in range(20):
+        lab.write(f"new/{number}.json", prisoners_dilemma(model=f"new {number}"))
+    return rows(lab.lake, **ALL), parquet_files(lab.lake)
+
+
+@pytest.mark.usefixtures("staged_at_once")
+def test_a_worker_that_is_killed(lab: Lab, pooled: list[Any]) -> None:
+    """It is told how it ended, nothing of the ingest stays, and the next one does it all."""
+    before, lying = begin(lab)
+    kill = when_files_are_staged(lab, lambda: pooled[0].send_signal(signal.SIGKILL))
+    with pytest.raises(PipelineError, match=r"(?s)ended by signal 9; nothing was changed.*again"):
+        by_two(lab, on_progress=kill)
+    assert pooled[0].returncode == -signal.SIGKILL
+    assert pooled[1].returncode is not None
+    assert parquet_files(lab.lake) == lying
+    assert rows(lab.lake, **ALL) == before
+    report = by_two(lab)
+    assert nonzero(report) == {"ingested": 20, "replacing": 1, "unchanged": 1, "quarantined": 1}
+    assert report.ingest_id == 2
+
+
+@pytest.mark.usefixtures("staged_at_once")
+@pytest.mark.parametrize("error", [Crash, KeyboardInterrupt])
+def test_an_ingest_that_fails_ends_its_workers(
+    lab: Lab, pooled: list[Any], error: type[BaseException]
+) -> None:
+    before, lying = begin(lab)
+
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(error):
+        by_two(lab, on_progress=when_files_are_staged(lab, fail))
+    assert len(pooled) == 2
+    assert None not in [process.returncode for process in pooled]
+    assert parquet_files(lab.lake) == lying
+    assert rows(lab.lake, **ALL) == before
+
+
+# Runs an ingest by two processes that kills itself as soon as a file is staged, and tells of them.
+_KILLED = """
+import importlib, os, signal, sys
+from pathlib import Path
+import pipeline.ingest, pipeline.ingest.pool
+root, lake, n_files = sys.argv[1], sys.argv[2], int(sys.argv[3])
+pipeline.ingest.pool._LITTLE_BYTES = 1
+pipeline.ingest._MOST_BATCH = 1
+importlib.import_module("pipeline.ingest.tasks").TASK_UNITS = 1
+def watch(n_documents, n_bytes):
+    if sum(1 for _ in Path(lake).rglob("*.parquet")) > n_files:
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+        print(children, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+pipeline.ingest.ingest(root, lake, jobs=2, on_progress=watch)
+"""
+
+
+def is_running(process: int) -> bool:
+    """Whether there is such a process, and it is not merely waiting to be asked how it ended."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's /proc")
+def test_workers_whose_ingest_is_killed_take_their_files_away(lab: Lab) -> None:
+    before, lying = begin(lab)
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, lab.root, lab.lake, str(len(lying))],
+        check=False,
+        stdout=subprocess.PIPE,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        | {"TMPDIR": str(lab.root.parent)},
+        timeout=60,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    children = [int(child) for child in killed.stdout.split()]
+    assert len(children) == 2
+    deadline = time.monotonic() + 20
+    while any(map(is_running, children)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [child for child in children if is_running(child)] == []
+    assert parquet_files(lab.lake) == lying
+    assert rows(lab.lake, **ALL) == before
+
+
+def test_too_little_memory(lab: Lab) -> None:
+    lab.write("a.json", public_good())
+    nowhere = lab.root.parent / "nowhere"
+    with pytest.raises(UsageError, match=f"at least {LEAST_MEMORY >> 20} MiB"):
+        ingest(lab.root, nowhere, memory=LEAST_MEMORY - 1)
+    assert not nowhere.exists()
+    assert nonzero(ingest(lab.root, lab.lake, memory=LEAST_MEMORY)) == {"ingested": 1}
+
+
+# What workers know of the lake
+
+HASHES = st.sampled_from(["0" * 64, "f" * 64, *(sha256(bytes([n])) for n in range(12))])
+
+
+@given(
+    held=st.lists(st.tuples(HASHES, st.integers(0, 3) | st.none()), max_size=20),
+    asked=st.lists(HASHES | st.none(), max_size=10),
+)
+def test_known_games_are_those_of_the_hashes_asked_for(
+    tmp_path_factory: pytest.TempPathFactory,
+    held: list[tuple[str, int | None]],
+    asked: list[str | None],
+) -> None:
+    """All of them and no other, however often a lake has one."""
+    games = pl.DataFrame(
+        {
+            "game_id": [f"{number:032x}" for number in range(len(held))],
+            "sha256": [hashed for hashed, _ in held],
+            "game_index": [index for _, index in held],
+            "assigned_model": [None] * len(held),
+            "format": ["magic"] * len(held),
+            "source": ["/logs"] * len(held),
+            "path": ["a.json"] * len(held),
+        },
+        schema_overrides={"sha256": pl.String, "game_index": pl.Int64, "assigned_model": pl.String},
+    )
+    file = tmp_path_factory.mktemp("known") / "known.arrow"
+    KnownGames.save(games, file)
+    wanted = pl.Series("sha256", asked, dtype=pl.String)
+    found = KnownGames.load(str(file)).among(wanted).games
+    expected = games.filter(pl.col("sha256").is_in(wanted.drop_nulls().implode()))
+    assert found.columns == games.columns
+    assert found.sort("game_id").equals(expected.sort("game_id"))

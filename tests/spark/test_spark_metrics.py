@@ -1,0 +1,83 @@
+"""The metrics on Spark, from the SQL that DuckDB runs: equal to both other engines."""
+
+import polars as pl
+import pytest
+from event_tables import ENGINES, ODD, assert_same, lake_of
+
+from pipeline.cli import main
+from pipeline.errors import QueryError
+from pipeline.metrics import NAMES, metrics
+from pipeline.metrics.request import EDITIONS
+from pipeline.metrics.sql import views
+from pipeline.spark import Views
+from pipeline.warehouse import connect, query
+
+pytestmark = pytest.mark.slow
+
+# A name as a literal: what one dialect escapes by doubling, the other does with a backslash.
+NAMED = ("judgement/m", f"judgement/{ODD}", r"O'Neil\'; --")
+QUESTIONS = {
+    "paper": {},
+    "release": {"edition": "release"},
+    "release of fewer games": {"edition": "release", "num_of_game": 2, "by": ["model"]},
+    "of all": {"by": []},
+    "by setting": {"by": ["game_type", "setting_id"], "game_types": ["all", "chameleon"]},
+    "by a seat's column": {"by": ["round"]},
+    "of some": {"models": NAMED, "game_types": ["undercover"], "by": ["model", "role"]},
+    "of none": {"models": []},
+}
+
+
+def assert_engines_agree(lake, **question):
+    found = metrics(lake, engine="spark", **question)
+    for engine in ENGINES:
+        assert_same(found, metrics(lake, engine=engine, **question))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_cases(question, spark, case_lake):
+    assert_engines_agree(case_lake, **QUESTIONS[question])
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_sample(edition, spark, sample_lake):
+    assert_engines_agree(sample_lake, edition=edition)
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_public_games(edition, spark, public_lake):
+    assert_engines_agree(public_lake, edition=edition)
+
+
+def test_every_view_and_table(spark, sample_lake):
+    """Each view and the tables that they are made of have the same rows in DuckDB and on Spark."""
+    made = views(NAMES)
+    selects = [f"SELECT * FROM {name}" for name in made]
+    found = Views(spark, sample_lake, made).queries(selects)
+    with connect(sample_lake, made) as connection:
+        for name, of_spark, select in zip(made, found, selects, strict=True):
+            of_duckdb = query(connection, select)
+            assert of_spark.height, name
+            assert_same(*(rows.sort(pl.all(), nulls_last=True) for rows in (of_spark, of_duckdb)))
+
+
+def test_an_empty_lake(spark, tmp_path):
+    assert_engines_agree(lake_of(tmp_path, {}), names=["win_rate", "rationality"])
+
+
+def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
+    lake = lake_of(tmp_path, {"votes": sample_lake.table("votes").collect()})
+    for file in lake.files("votes"):
+        with open(file, "wb") as damaged:  # noqa: PTH123
+            damaged.write(b"no Parquet at all")
+    with pytest.raises(QueryError, match=r"^Spark cannot compute this: [^\n]*$"):
+        Views(spark, lake, {}).query("SELECT count(DISTINCT model) FROM votes")
+
+
+def test_command(spark, sample_lake, capsys):
+    asked = ["metrics", "--lake", str(sample_lake.path), "--metric", "judgement", "--format", "csv"]
+    told = []
+    for engine in ("spark", "duckdb"):
+        assert main([*asked, "--engine", engine]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1] != ""

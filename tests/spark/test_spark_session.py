@@ -1,0 +1,58 @@
+"""The session: one a process, on a cluster whose executors can run our code; else a clear word."""
+
+import os
+import sys
+
+import pytest
+
+import pipeline
+from pipeline.errors import UsageError
+from pipeline.spark import open_session, session
+
+
+def test_without_the_extra(monkeypatch):
+    monkeypatch.setattr(session, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"^[^\n]*pip install 'magic-pipeline\[spark\]'[^\n]*$"):
+        open_session()
+
+
+@pytest.mark.parametrize("home", [None, "/no/such/place"])
+def test_without_java(home, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if home:
+        monkeypatch.setenv("JAVA_HOME", home)
+    with pytest.raises(UsageError, match=rf"^Spark needs Java 17 or newer: [^\n]*{home or 'PATH'}"):
+        session._check_java()
+
+
+def test_what_an_error_says_first():
+    error = RuntimeError(
+        "An error occurred while calling None.Context.\n"
+        ": org.apache.spark.SparkException: Could not parse Master URL: 'x'\n\tat org.apache..."
+    )
+    assert session.first_line(error) == (
+        "org.apache.spark.SparkException: Could not parse Master URL: 'x'"
+    )
+
+
+@pytest.mark.slow
+def test_there_is_one_session(spark, monkeypatch):
+    assert open_session() is spark
+    assert open_session(spark.conf.get("spark.master")) is spark
+    monkeypatch.setenv(session.MASTER, "local[1]")
+    assert open_session() is spark
+    with pytest.raises(UsageError, match=r"Spark runs on local-cluster.*stop it to use local\[1\]"):
+        open_session("local[1]")
+
+
+@pytest.mark.slow
+def test_executors_can_run_our_code(spark):
+    def where(part: int) -> tuple[int, str, str]:
+        import pipeline.formats
+
+        return os.getppid(), sys.executable, pipeline.__file__
+
+    found = spark.sparkContext.parallelize(range(8), 8).map(where).collect()
+    assert {(python, file) for _, python, file in found} == {(sys.executable, pipeline.__file__)}
+    assert os.getpid() not in {parent for parent, _, _ in found}
