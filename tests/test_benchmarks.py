@@ -1,6 +1,5 @@
 """Every benchmark runs at a tiny size, so that none rots; what it measures there means nothing."""
 
-import inspect
 import os
 import subprocess
 import sys
@@ -8,13 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli.commands.ingest import ingest
-
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"__main__", "data", "measure"})
-# Goes when `magic ingest` has --jobs.
-HAS_JOBS = "jobs" in inspect.signature(ingest).parameters
-WITHOUT_JOBS = {"metrics", "startup"}
 
 pytestmark = pytest.mark.slow
 
@@ -27,8 +21,6 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_benchmark_writes_its_section(name: str, scratch: Path, tmp_path: Path) -> None:
-    if not HAS_JOBS and name not in WITHOUT_JOBS:
-        pytest.skip("magic ingest has no --jobs")
     results = tmp_path / "results.md"
     results.write_text("# Results\n\n## another\n\nkept\n\n## " + name + "\n\nold\n")
     options = ["--games", "70", "--runs", "1", "--results", str(results)]

@@ -84,7 +84,7 @@ def metrics(
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),
     )
-    return _answered(lake, request, engine, master, NAMES if names is None else tuple(names))
+    return _answered(lake, request, engine, master, names=NAMES if names is None else tuple(names))
 
 
 def _answered(
@@ -92,6 +92,7 @@ def _answered(
     request: Request,
     engine: str,
     master: str | None,
+    *,
     names: Sequence[str],
     with_games: Collection[str] = NAMES,
 ) -> pl.DataFrame:
@@ -242,7 +243,7 @@ def leaderboard(
         models=None if models is None else tuple(models),
         game_types=(ALL,),
     )
-    rows = _answered(lake, request, engine, master, NAMES, with_games=("win_rate",))
+    rows = _answered(lake, request, engine, master, names=NAMES, with_games=("win_rate",))
     wide = rows.pivot("metric", index="model", values="value", maintain_order=True)
     games = rows.group_by("model").agg(
         n_games=pl.col("n_games").filter(pl.col("metric") == "win_rate").first(),
