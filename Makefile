@@ -10,7 +10,7 @@ UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint lowest lock clean
+.PHONY: help demo test lint lowest bench lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -52,6 +52,10 @@ lowest:  ## run the tests with the lower bounds of pyproject.toml, in .venv-lowe
 	$(call environment,.venv-lowest,lowest)
 	@# Whether results are right is the question here, not what old releases warn of.
 	.venv-lowest/bin/python -m pytest -W default $(PYTEST)
+
+bench:  ## measure speed and memory against named baselines (BENCH=metrics: only that one)
+	$(call environment,.venv,dev)
+	.venv/bin/python benchmarks $(BENCH)
 
 # dev.txt is resolved first and holds run.txt to the same versions. UPGRADE=1 leaves the versions locked
 # before behind. The locks name no index, so that pip takes the files from wherever it is set up to.

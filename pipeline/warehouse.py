@@ -20,6 +20,8 @@ from pipeline.sqlfiles import identifier, literal
 _WORD = re.compile(r"\w+")
 # Words by which a query asks what there is.
 _CATALOGUE = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
+# Functions that take a name, or a whole query, as a text.
+_RUNNING = {"query", "query_table"}
 _EXPLAIN = re.compile(r"^\s*explain(?:\s+analyze\b|\s*\([^)]*\))?", re.IGNORECASE)
 _TEXTS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 # Words by which what parses as a SELECT can write all the same.
@@ -63,12 +65,29 @@ def _named(query: str, views: Mapping[str, str]) -> set[str]:
     if _CATALOGUE & _words(query):
         return existing
     found: set[str] = set()
-    unread = existing & _words(query)
+    unread = existing & _names_in(query)
     while unread:
         found |= unread
         unread = {word for name in unread for word in _words(views.get(name, ""))}
         unread = (unread & existing) - found
     return found
+
+
+def _names_in(query: str) -> set[str]:
+    """The words that can be names: not those in comments, nor in texts unless these are run."""
+    text = query.encode()
+    tokens = duckdb.tokenize(query)  # places are those of bytes
+    ends = [*(start for start, _ in tokens[1:]), len(text)]
+    by_kind = [
+        (kind, text[start:end].decode()) for (start, kind), end in zip(tokens, ends, strict=True)
+    ]
+    names = {
+        word
+        for kind, token in by_kind
+        if kind not in (duckdb.token_type.comment, duckdb.token_type.string_const)
+        for word in _words(token)
+    }
+    return names | _words(query) if names & _RUNNING else names
 
 
 def _words(query: str) -> set[str]:
@@ -102,6 +121,11 @@ def _rows(lake: Lake, table: str) -> pa.Table | ds.Dataset:
     if not lake.files(table):
         return arrow_schema(table).empty_table()
     return lake.delta(table).to_pyarrow_dataset()
+
+
+def keep(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+    """Computes the SELECT once and holds the result as a table of the connection's own."""
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {identifier(name)} AS {select}")
 
 
 def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:

@@ -1,15 +1,16 @@
--- The terms of one metric, summed for each group. The runner fills in what begins with a dollar:
---   $rows     the metric's rows           $terms   its declared terms, a row for each game type
---   $groups   the groups, a row each      $select  the grouping columns, `all` where rolled up
---   $sets     the grouping sets, with term $join   equality of the grouping columns
+-- The terms of one metric, summed for each group. It reads `counts` (counts.sql) and `sides`
+-- (sides.sql), and the runner fills in what begins with a dollar:
+--   $terms   the declared terms, a row for each game type
+--   $groups  the groups, a row each      $select  the grouping columns, `all` where rolled up
+--   $sets    the grouping sets, with term $join   equality of the grouping columns
 WITH sums AS (
     SELECT
         ${select}
         term,
-        sum(hit) FILTER (WHERE is_counted) AS hits,
-        count(*) FILTER (WHERE is_counted) AS n_counted,
-        count(DISTINCT game_id) FILTER (WHERE is_counted AND hit IS NULL) AS n_unknown
-    FROM ${rows}
+        sum(hits) AS hits,
+        CAST(sum(n_counted) AS BIGINT) AS n_counted,
+        CAST(sum(n_unknown) AS BIGINT) AS n_unknown
+    FROM counts
     GROUP BY GROUPING SETS (${sets})
 )
 SELECT

@@ -2,10 +2,8 @@
 SELECT
     ${select}
     ${of_type} AS of_type,
-    count(DISTINCT game_id) FILTER (WHERE NOT is_finished AND ${is_in_scope}) AS n_unfinished
-FROM results
-CROSS JOIN release_parameters
-WHERE is_tested
-    AND ${is_wanted}
+    CAST(coalesce(sum(CASE WHEN ${is_mine} THEN n_unfinished END), 0) AS BIGINT) AS n_unfinished
+FROM sides
+WHERE ${is_wanted}
 GROUP BY GROUPING SETS (${sets})
 HAVING ${is_shown}

@@ -3,5 +3,5 @@ SELECT
     ${select}
     ${of_type} AS of_type,
     CAST(NULL AS BIGINT) AS n_unfinished
-FROM ${rows}
+FROM counts
 GROUP BY GROUPING SETS (${sets})

@@ -1,13 +1,27 @@
--- One metric's value for each group, from its terms (by_term.sql).
-WITH by_term AS (
+-- One metric's value for each group, from its terms (by_term.sql) and what it counts (counts.sql,
+-- games.sql, sides.sql).
+WITH counts AS (
+    ${counts}
+),
+counted_games AS (
+    ${games}
+),
+sides AS (
+    ${sides}
+),
+by_term AS (
     ${by_term}
 ),
 sizes AS (
     SELECT
         ${select}
-        count(DISTINCT game_id) FILTER (WHERE is_counted) AS n_games,
-        count(*) FILTER (WHERE parse_status <> 'ok') AS n_unreadable
-    FROM ${rows}
+        CAST(sum(n_games) AS BIGINT) AS n_games,
+        CAST(sum(n_unreadable) AS BIGINT) AS n_unreadable
+    FROM (
+        SELECT ${fine}, n_games, 0 AS n_unreadable FROM counted_games
+        UNION ALL
+        SELECT ${fine}, n_games, n_unreadable FROM counts
+    ) AS parts
     GROUP BY GROUPING SETS (${sets})
 ),
 combined AS (

@@ -8,8 +8,9 @@ name in each edition's folder; there is no list of them to keep.
 
 import importlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
+from itertools import chain
 
 import polars as pl
 
@@ -17,10 +18,9 @@ from pipeline import sqlfiles
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import sql
-from pipeline.metrics.compute import VALUE_COLUMNS, values
+from pipeline.metrics.compute import VALUE_COLUMNS, Counts, counts, sides, values
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
-from pipeline.warehouse import connect, query
 
 __all__ = [
     "ALL",
@@ -84,18 +84,30 @@ def metrics(
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),
     )
-    wanted = NAMES if names is None else tuple(names)
-    for name in wanted:
+    return _answered(lake, request, engine, master, names=NAMES if names is None else tuple(names))
+
+
+def _answered(
+    lake: Lake,
+    request: Request,
+    engine: str,
+    master: str | None,
+    *,
+    names: Sequence[str],
+    with_games: Collection[str] = NAMES,
+) -> pl.DataFrame:
+    """The rows of `metrics`; telling games apart is half of the work, so only where it is asked."""
+    for name in names:
         metric(name, PAPER)
-    check(request, {name: _columns(lake, name) for name in wanted})
+    check(request, {name: _columns(lake, name) for name in names})
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
     if engine == "spark":
-        return _sorted(_by_spark(lake, wanted, request, master), wanted, request)
+        return _sorted(_by_spark(lake, names, request, with_games, master), names, request)
     if master is not None:
         raise UsageError(f"a master is for the engine spark, not for {engine}")
     compute = _by_polars if engine == "polars" else _by_duckdb
-    return _sorted(compute(lake, wanted, request), wanted, request)
+    return _sorted(compute(lake, names, request, with_games), names, request)
 
 
 def _columns(lake: Lake, name: str) -> list[str]:
@@ -107,44 +119,68 @@ def _columns(lake: Lake, name: str) -> list[str]:
     return [column for column in schemas[0] if all(column in schema for schema in schemas)]
 
 
-def _by_polars(lake: Lake, names: Sequence[str], request: Request) -> pl.DataFrame:
+def _by_polars(
+    lake: Lake, names: Sequence[str], request: Request, with_games: Collection[str]
+) -> pl.DataFrame:
     tables = cache(lake.table)
-    lazy = [values(name, metric(name, request.edition), tables, request) for name in names]
-    return pl.concat(pl.collect_all(lazy, engine="streaming"))
+    declared = [metric(name, request.edition) for name in names]
+    lazy = [sides(tables, request)]
+    for name, one in zip(names, declared, strict=True):
+        lazy += counts(one, tables, request, with_games=name in with_games)
+    known, *found = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
+    counted = map(Counts, found[0::2], found[1::2])
+    return pl.concat(
+        values(name, one, each, known, request)
+        for name, one, each in zip(names, declared, counted, strict=True)
+    ).collect()
 
 
-def _by_duckdb(lake: Lake, names: Sequence[str], request: Request) -> pl.DataFrame:
-    def ask(selects: list[str]) -> list[pl.DataFrame]:
-        with connect(lake, _views(request), "\n".join(selects)) as connection:
-            return [query(connection, select) for select in selects]
+def _by_duckdb(
+    lake: Lake, names: Sequence[str], request: Request, with_games: Collection[str]
+) -> pl.DataFrame:
+    # Imported here, so that the other engine's answers do not wait for it.
+    from pipeline.warehouse import connect, keep, query
 
-    return _by_sql(ask, names, request)
+    declared = [sql.sql_metric(name, request.edition) for name in names]
+    counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
+    kept = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
+    wanted = "\n".join(["release_parameters", *chain.from_iterable(counted)])
+    frames = []
+    with connect(lake, _views(request), wanted) as connection:
+        keep(connection, "kept_sides", counted[0].sides)
+        for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
+            keep(connection, "kept_counts", in_rows)
+            keep(connection, "kept_games", in_games)
+            valued = query(connection, sql.values(one, request, kept))
+            termed = query(connection, sql.by_term(one, request, kept))
+            frames.append(_with_terms(valued, termed, one.combine, request))
+    return pl.concat(frames)
 
 
 def _by_spark(
-    lake: Lake, names: Sequence[str], request: Request, master: str | None
+    lake: Lake,
+    names: Sequence[str],
+    request: Request,
+    with_games: Collection[str],
+    master: str | None,
 ) -> pl.DataFrame:
     # Imported here: it is there only with the extra, and takes its time.
     from pipeline.spark import Views, open_session
 
-    return _by_sql(Views(open_session(master), lake, _views(request)).queries, names, request)
+    declared = [sql.sql_metric(name, request.edition) for name in names]
+    counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
+    pairs = list(zip(declared, counted, strict=True))
+    valued = [sql.values(one, request, found) for one, found in pairs]
+    termed = [sql.by_term(one, request, found) for one, found in pairs]
+    frames = Views(open_session(master), lake, _views(request)).queries(valued + termed)
+    of_metric = zip(declared, frames[: len(names)], frames[len(names) :], strict=True)
+    return pl.concat(
+        [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
+    )
 
 
 def _views(request: Request) -> dict[str, str]:
     return sql.views(NAMES) | {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
-
-
-def _by_sql(
-    ask: Callable[[list[str]], list[pl.DataFrame]], names: Sequence[str], request: Request
-) -> pl.DataFrame:
-    declared = [sql.sql_metric(name, request.edition) for name in names]
-    valued = [sql.values(one, request) for one in declared]
-    termed = [sql.by_term(one, request) for one in declared]
-    found = ask(valued + termed)
-    of_metric = zip(declared, found[: len(names)], found[len(names) :], strict=True)
-    return pl.concat(
-        [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
-    )
 
 
 def _with_terms(
@@ -201,16 +237,13 @@ def leaderboard(
 
     Ties share the better rank; a model without a win rate has none and comes last.
     """
-    rows = metrics(
-        lake,
+    request = Request(
         edition=edition,
-        engine=engine,
-        master=master,
-        by=DEFAULT_BY,
         num_of_game=num_of_game,
-        models=models,
-        game_types=[ALL],
+        models=None if models is None else tuple(models),
+        game_types=(ALL,),
     )
+    rows = _answered(lake, request, engine, master, names=NAMES, with_games=("win_rate",))
     wide = rows.pivot("metric", index="model", values="value", maintain_order=True)
     games = rows.group_by("model").agg(
         n_games=pl.col("n_games").filter(pl.col("metric") == "win_rate").first(),

@@ -1,4 +1,10 @@
-"""The metrics in polars: rows to terms, terms to values, for any grouping."""
+"""The metrics in polars: rows to counts, counts to terms, terms to values, for any grouping.
+
+Rows are counted once, by the finest groups; all that follows is about few rows.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import polars as pl
 
@@ -56,19 +62,79 @@ def _is_wanted(request: Request) -> pl.Expr:
     return wanted
 
 
-def values(name: str, metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
-    """The metric's rows for each group, as `pipeline.metrics.metrics` gives them."""
-    counted = rows(metric, tables, request)
-    by = _by(request)
-    groups = _groups(metric, counted, tables, request)
-    terms = _terms(metric, counted, groups, request)
-    sizes = _grouped(
-        counted,
-        request,
-        [],
-        n_games=pl.col("game_id").filter("is_counted").n_unique(),
-        n_unreadable=(pl.col("parse_status") != "ok").sum(),
+class Counts(NamedTuple):
+    """What a metric counts, by the request's finest groups; lazy until it is collected.
+
+    `sums` has a row for each term too: hits, counted, n_unknown (games), n_unreadable. Games with a
+    counted row are n_games, in `sums` where they can be told by term, else in `games`.
+    """
+
+    sums: pl.LazyFrame
+    games: pl.LazyFrame
+
+
+def counts(metric: Metric, tables: Tables, request: Request, *, with_games: bool) -> Counts:
+    """The metric's rows counted, in one pass if need be two; games only if they are asked for.
+
+    To tell games apart is most of the work.
+    """
+    by_term = with_games and metric.has_one_term_a_type
+    parts = [
+        _sums(one, _rows(one, tables, request), request, with_games=by_term) for one in metric.rows
+    ]
+    games = (
+        rows(metric, tables, request)
+        .filter("is_counted")
+        .group_by(request.fine)
+        .agg(n_games=pl.col("game_id").n_unique().cast(pl.Int64))
     )
+    is_apart = with_games and not by_term
+    return Counts(pl.concat(parts), games if is_apart else games.clear())
+
+
+def _sums(one: Rows, counted: pl.LazyFrame, request: Request, *, with_games: bool) -> pl.LazyFrame:
+    is_unknown = pl.col("is_counted") & pl.col("hit").is_null()
+    # By default what is counted is where a hit is known.
+    unknown = pl.lit(0).first() if one.counted is None else _n_games(is_unknown)
+    sums = {
+        "hits": pl.when("is_counted").then("hit").sum(),
+        "counted": pl.col("is_counted").sum().cast(pl.Int64),
+        "n_unknown": unknown.cast(pl.Int64),
+        "n_unreadable": (pl.col("parse_status") != "ok").sum().cast(pl.Int64),
+        "n_games": _n_games(pl.col("is_counted")) if with_games else pl.lit(0, pl.Int64).first(),
+    }
+    # A key that is the same everywhere would cost as much as any other.
+    if one.term.meta.is_literal():
+        summed = counted.group_by(request.fine).agg(**sums).with_columns(term=one.term)
+    else:
+        summed = counted.group_by(*request.fine, "term").agg(**sums)
+    return summed.select(*request.fine, "term", *sums)
+
+
+def _n_games(wanted: pl.Expr) -> pl.Expr:
+    return pl.when(wanted).then("game_id").drop_nulls().n_unique().cast(pl.Int64)
+
+
+def sides(tables: Tables, request: Request) -> pl.LazyFrame:
+    """The finest groups that a tested side is of, with n_unfinished, games in scope without end."""
+    if not request.is_of_results:
+        return pl.LazyFrame()
+    in_scope = pl.lit(value=True) if request.edition == PAPER else _is_in_scope(request)
+    return (
+        tables("results")
+        .filter(pl.col("is_tested"), _is_wanted(request))
+        .group_by(request.fine)
+        .agg(n_unfinished=_n_games(~pl.col("is_finished") & in_scope))
+    )
+
+
+def values(
+    name: str, metric: Metric, counted: Counts, sides: pl.LazyFrame, request: Request
+) -> pl.LazyFrame:
+    """The metric's rows for each group, as `pipeline.metrics.metrics` gives them."""
+    by = _by(request)
+    groups = _groups(metric, counted, sides, request)
+    terms = _terms(metric, counted, groups, request)
     combined = terms.group_by(by, maintain_order=True).agg(
         value=pl.when(pl.col("n_unknown").sum() == 0).then(_VALUE[metric.combine]),
         hits=pl.col("hits").sum(),
@@ -77,8 +143,10 @@ def values(name: str, metric: Metric, tables: Tables, request: Request) -> pl.La
         missing=pl.col("term").filter(pl.col("counted") == 0).str.join(", "),
         terms=pl.struct("term", "weight", "hits", "counted", value="ratio"),
     )
+    sizes = pl.concat([counted.sums, counted.games], how="diagonal")
+    n_rows = _rolled(sizes, request, pl.col("n_games", "n_unreadable").sum())
     return (
-        _join(_join(groups, combined, by), sizes, by)
+        _join(_join(groups, combined, by), n_rows, by)
         .with_columns(
             pl.when(metric.is_one_ratio).then("hits").alias("hits"),
             pl.when(metric.is_one_ratio).then("counted").alias("counted"),
@@ -124,31 +192,21 @@ def _reason() -> pl.Expr:
     )
 
 
-def _groups(
-    metric: Metric, counted: pl.LazyFrame, tables: Tables, request: Request
-) -> pl.LazyFrame:
+def _groups(metric: Metric, counted: Counts, sides: pl.LazyFrame, request: Request) -> pl.LazyFrame:
     """The groups that have a row, each with its number of unfinished games."""
+    of_type = [] if request.is_rolled_up else [pl.col("game_type").min().alias("of_type")]
     if not request.is_of_results:
-        known = _grouped(counted, request, [], n_rows=pl.len(), **_of_type(request))
+        groups = _rolled(counted.sums, request, pl.len(), *of_type)
         unknown = pl.lit(None, pl.Int64).alias("n_unfinished")
-        return known.select(*_by(request), unknown, of_type=_type_of_group(request))
-    sides = tables("results").filter(pl.col("is_tested"), _is_wanted(request))
-    if not request.has_every_group:
-        sides = sides.filter(pl.col("game_type").is_in(metric.game_types))
-    in_scope = pl.lit(value=True) if request.edition == PAPER else _is_in_scope(request)
+        return groups.select(*_by(request), unknown, of_type=_type_of_group(request))
     is_mine = pl.col("game_type").is_in(metric.game_types)
-    unfinished = pl.col("game_id").filter(~pl.col("is_finished") & in_scope & is_mine).n_unique()
-    groups = _grouped(sides, request, [], n_unfinished=unfinished, **_of_type(request))
+    if not request.has_every_group:
+        sides = sides.filter(is_mine)
+    mine = sides.with_columns(pl.when(is_mine).then("n_unfinished").otherwise(0))
+    groups = _rolled(mine, request, pl.col("n_unfinished").sum(), *of_type)
     if request.is_rolled_up:
         groups = groups.filter(pl.col("game_type").is_in(request.shown_types(metric)))
     return groups.select(*_by(request), "n_unfinished", of_type=_type_of_group(request))
-
-
-def _of_type(request: Request) -> dict[str, pl.Expr]:
-    """The sum that tells a group's game type, where it is of one and not grouped by it."""
-    if request.is_rolled_up or not request.is_of_one_type:
-        return {}
-    return {"of_type": pl.col("game_type").min()}
 
 
 def _type_of_group(request: Request) -> pl.Expr:
@@ -158,29 +216,19 @@ def _type_of_group(request: Request) -> pl.Expr:
     return pl.col("of_type") if request.is_of_one_type else pl.lit(ALL)
 
 
-def _terms(
-    metric: Metric, counted: pl.LazyFrame, groups: pl.LazyFrame, request: Request
-) -> pl.LazyFrame:
+def _terms(metric: Metric, counted: Counts, groups: pl.LazyFrame, request: Request) -> pl.LazyFrame:
     """Each term of each group that it can exist in, with its hits and what was counted."""
-    sums = _grouped(
-        counted,
-        request,
-        ["term"],
-        hits=pl.col("hit").filter("is_counted").sum(),
-        counted=pl.col("is_counted").sum(),
-        n_unknown=pl.col("game_id")
-        .filter(pl.col("is_counted") & pl.col("hit").is_null())
-        .n_unique(),
-    )
+    summed = pl.col("hits", "counted", "n_unknown").sum()
+    sums = _rolled(counted.sums, request, summed, also=["term"])
     by = _by(request)
     declared = _declared(metric, request)
     expected = groups.join(declared, on="of_type").select(
         *by, "term", "place", "weight", "fixed_count"
     )
-    summed = expected.join(sums, on=[*by, "term"], how="left", nulls_equal=True)
-    counts = pl.coalesce("fixed_count", "counted", pl.lit(0)).cast(pl.Int64)
+    found = expected.join(sums, on=[*by, "term"], how="left", nulls_equal=True)
+    n_counted = pl.coalesce("fixed_count", "counted", pl.lit(0)).cast(pl.Int64)
     return (
-        summed.with_columns(pl.col("hits").fill_null(0.0), counted=counts)
+        found.with_columns(pl.col("hits").fill_null(0.0), counted=n_counted)
         .with_columns(
             pl.col("n_unknown").fill_null(0),
             ratio=pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted")),
@@ -221,23 +269,19 @@ def _declared(metric: Metric, request: Request) -> pl.LazyFrame:
     return pl.LazyFrame(declared, schema=schema)
 
 
-def _grouped(
-    frame: pl.LazyFrame, request: Request, also: list[str], **sums: pl.Expr
+def _rolled(
+    counted: pl.LazyFrame,
+    request: Request,
+    *sums: pl.Expr,
+    also: Sequence[str] = (),
 ) -> pl.LazyFrame:
-    """The frame's sums by group, and over all game types where these are told apart.
-
-    A game is of one type, so what is distinct within types is distinct over all: sums roll up.
-    """
+    """Sums over the finest groups: by group, and over all game types where these are told apart."""
     by = [*_by(request), *also]
-    summed = frame.with_columns(_EVERYTHING).group_by(by).agg(**sums)
-    if not request.is_rolled_up:
-        return summed
-    over_all = (
-        summed.with_columns(game_type=pl.lit(ALL))
-        .group_by(by)
-        .agg(pl.col(name).sum() for name in sums)
-    )
-    return pl.concat([summed, over_all.select(*by, *sums)], how="vertical_relaxed")
+    everywhere = counted.with_columns(_EVERYTHING)
+    rolled = [everywhere]
+    if request.is_rolled_up:
+        rolled.append(everywhere.with_columns(game_type=pl.lit(ALL)))
+    return pl.concat([rows.group_by(by).agg(sums) for rows in rolled])
 
 
 _EVERYTHING = pl.lit(0).alias("everything")

@@ -66,6 +66,12 @@ class Metric(Struct, frozen=True):
         return tuple(game_type for game_type in GameType if game_type in found)
 
     @property
+    def has_one_term_a_type(self) -> bool:
+        """Whether a game's rows are all for the same term, since a game is of one type."""
+        types = [game_type for term in self.terms for game_type in term.game_types]
+        return len(set(types)) == len(types)
+
+    @property
     def is_one_ratio(self) -> bool:
         """Whether the value is simply hits over counted."""
         return len(self.terms) == 1 or self.combine in (Combine.POOLED, Combine.POOLED_OVER_ALL)

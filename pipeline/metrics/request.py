@@ -30,6 +30,14 @@ class Request(Struct, frozen=True):
     game_types: tuple[str, ...] | None = None
 
     @property
+    def fine(self) -> tuple[str, ...]:
+        """The columns that rows are counted by; the groups asked for are sums of these.
+
+        A game is of one type, so what is distinct within types is distinct over several.
+        """
+        return self.by if self.is_rolled_up else (*self.by, "game_type")
+
+    @property
     def is_rolled_up(self) -> bool:
         """Whether there are also rows over all game types."""
         return "game_type" in self.by

@@ -1,10 +1,11 @@
 """The metrics in SQL: the views that `sql/` holds, filled in for a grouping.
 
 A file of `sql/metrics/` gives a metric's rows and declares its terms in its header; the files above
-it sum the terms and combine them, the same for every metric.
+it count the rows, sum the terms and combine them, the same for every metric.
 """
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -27,6 +28,12 @@ class SqlMetric(Struct, frozen=True):
     @property
     def game_types(self) -> set[str]:
         return {game_type for _, _, game_types, _ in self.terms for game_type in game_types}
+
+    @property
+    def has_one_term_a_type(self) -> bool:
+        """Whether a game's rows are all for the same term, since a game is of one type."""
+        types = [game_type for _, _, game_types, _ in self.terms for game_type in game_types]
+        return len(set(types)) == len(types)
 
     @property
     def is_one_ratio(self) -> bool:
@@ -71,16 +78,50 @@ def views(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def values(metric: SqlMetric, request: Request) -> str:
-    """The SELECT of the metric's values by the request's grouping."""
+class Counted(NamedTuple):
+    """SELECTs of what a metric counts by the finest groups; the rest is about their few rows."""
+
+    counts: str
+    games: str
+    sides: str
+
+
+def counted(metric: SqlMetric, request: Request, *, with_games: bool = True) -> Counted:
+    """The SELECTs that count the metric's rows, its games, and the sides that its groups are of.
+
+    To tell games apart is most of the work, so it is left out unless asked for, and done in the
+    first pass over the rows where a group's games are those of its one term.
+    """
+    fine = ", ".join(map(identifier, request.fine))
+    rows = f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)}) AS counted"
+    by_term = metric.has_one_term_a_type
+    in_scope = "TRUE" if request.edition == PAPER else "game_index < num_of_game"
+    games = filled("games", fine=fine, rows=rows)
+    sides = filled("sides", fine=fine, is_in_scope=in_scope, is_wanted=_wanted(request))
+    return Counted(
+        counts=filled(
+            "counts", fine=fine, rows=rows, with_games=str(with_games and by_term).upper()
+        ),
+        games=games if with_games and not by_term else f"{games} LIMIT 0",
+        sides=sides if request.is_of_results else "SELECT NULL AS n_unfinished",
+    )
+
+
+def values(metric: SqlMetric, request: Request, found: Counted | None = None) -> str:
+    """The SELECT of the metric's values by the request's grouping.
+
+    What it counts is counted in it, or read from where it was `found` before.
+    """
+    found = found or counted(metric, request)
     return filled(
         "value",
+        **found._asdict(),
         metric=metric.name,
         edition=metric.edition,
         combine=metric.combine,
-        by_term=by_term(metric, request),
-        rows=_rows(metric, request),
+        by_term=_by_term(metric, request),
         groups=_groups(metric, request),
+        fine=", ".join(map(identifier, request.fine)),
         select=_select(request),
         columns=_columns(request, "groups"),
         columns_of_by_term=_columns(request, "by_term"),
@@ -92,11 +133,18 @@ def values(metric: SqlMetric, request: Request) -> str:
     )
 
 
-def by_term(metric: SqlMetric, request: Request) -> str:
+def by_term(metric: SqlMetric, request: Request, found: Counted | None = None) -> str:
     """The SELECT of the metric's terms by the request's grouping, a row for each."""
+    found = found or counted(metric, request)
+    return (
+        f"WITH counts AS ({found.counts}), sides AS ({found.sides})\n"
+        f"SELECT * FROM ({_by_term(metric, request)}) AS by_term"
+    )
+
+
+def _by_term(metric: SqlMetric, request: Request) -> str:
     return filled(
         "by_term",
-        rows=_rows(metric, request),
         groups=_groups(metric, request),
         terms=_terms(metric),
         select=_select(request),
@@ -110,21 +158,18 @@ def _groups(metric: SqlMetric, request: Request) -> str:
     if not request.is_of_results:
         return filled(
             "groups_of_rows",
-            rows=_rows(metric, request),
             select=_select(request),
             of_type=_type_of_group(request),
             sets=_sets(request),
         )
     mine = f"game_type IN ({_literals(metric.game_types)})"
-    in_scope = mine if request.edition == PAPER else f"{mine} AND game_index < num_of_game"
-    wanted = [_wanted(request)] + ([] if request.has_every_group else [mine])
     return filled(
         "groups",
         select=_select(request),
         of_type=_type_of_group(request),
         sets=_sets(request),
-        is_in_scope=in_scope,
-        is_wanted=" AND ".join(wanted),
+        is_mine=mine,
+        is_wanted="TRUE" if request.has_every_group else mine,
         is_shown=_shown(metric, request),
     )
 
@@ -146,10 +191,6 @@ def _shown(metric: SqlMetric, request: Request) -> str:
         shown &= set(request.game_types)
     # By its alias: Spark knows no grouping() here.
     return f"count(*) > 0 AND of_type IN ({_literals(shown)})"
-
-
-def _rows(metric: SqlMetric, request: Request) -> str:
-    return f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)})"
 
 
 def _wanted(request: Request) -> str:

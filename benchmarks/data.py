@@ -1,0 +1,107 @@
+"""Simulated data for the benchmarks, made once and kept in a scratch folder.
+
+The folder is `$MAGIC_BENCH`, by default `benchmarks/data`; it can be deleted at any time.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+from measure import HERE, magic
+
+from pipeline import __version__
+from pipeline.events.contracts import GAME_TABLES, polars_schema
+from pipeline.lake import Lake, create_lake, open_lake
+from pipeline.lake.files import TableWriter
+from pipeline.lake.transaction import transaction
+from pipeline.simulate.competitions import COMPETITIONS
+
+SCRATCH = Path(os.environ.get("MAGIC_BENCH", HERE / "data")).resolve()
+MODELS = 10
+BASE_GAMES = 20_000
+ROW_GROUP = 500_000
+
+
+def made(name: str, make: Callable[[Path], object]) -> Path:
+    """The scratch folder's entry of this name, made if it is not there yet."""
+    path = SCRATCH / name
+    if not path.exists():
+        SCRATCH.mkdir(parents=True, exist_ok=True)
+        unfinished = SCRATCH / f"{name}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        make(unfinished)
+        unfinished.rename(path)
+    return path
+
+
+def logs(games: int, archive: str | None = None) -> Path:
+    """A folder of at least so many games' logs, or one archive of the same games."""
+    each = -(-games // (MODELS * len(COMPETITIONS)))
+    kind = ("--archive", archive) if archive else ()
+
+    def make(path: Path) -> None:
+        magic("simulate", "--models", MODELS, "--games", each, "--seed", 1, "--out", path, *kind)
+
+    folder = made(f"logs-{games}{'-' + archive if archive else ''}", make)
+    return next(path for path in folder.iterdir() if path.name != "truth.json")
+
+
+def fresh_lake() -> Path:
+    """A path in the scratch folder where there is no lake."""
+    path = SCRATCH / "fresh-lake"
+    shutil.rmtree(path, ignore_errors=True)
+    return path
+
+
+def multiplied_lake(games: int) -> Lake:
+    """A lake of about so many games, without messages: simulated ones again and again, new ids.
+
+    It lies as a lake does that is well kept: large files, the rows by game type and model.
+    """
+    base = min(games, BASE_GAMES)
+
+    def make(path: Path) -> None:
+        _multiply(_lake(base), games // base, path)
+
+    return open_lake(made(f"lake-{games}", make))
+
+
+def _lake(games: int) -> Lake:
+    source = logs(games)
+    return open_lake(made(f"lake-of-logs-{games}", lambda p: magic("ingest", source, "--lake", p)))
+
+
+def _multiply(base: Lake, times: int, path: Path) -> None:
+    lake = create_lake(path)
+    with transaction(lake.path) as change:
+        for table in GAME_TABLES:
+            if table == "messages":
+                continue
+            writer = TableWriter(lake.folder(table), table)
+            for rows in _copies(base.table(table), times):
+                writer.write(rows)
+            writer.close()
+            change.add(table, writer.files)
+        change.commit(_ingest())
+
+
+def _copies(table: pl.LazyFrame, times: int) -> Iterator[pl.DataFrame]:
+    """The table's rows so many times, each time of other games, a row group at a time."""
+    order = [c for c in ("game_type", "model") if c in table.collect_schema().names()]
+    rows = table.sort(*order, "game_id", maintain_order=True).collect()
+    # A copy's ids begin with its own number, mixed, and go on as the game's own, 96 random bits.
+    copies = pl.DataFrame({"copy": [f"{n * 2_654_435_761 % 2**32:08x}" for n in range(times)]})
+    other_game = pl.col("copy") + pl.col("game_id").str.slice(8)
+    for part in rows.iter_slices(max(1, ROW_GROUP // times)):
+        again = copies.join(part, how="cross", maintain_order="left_right")
+        yield again.with_columns(game_id=other_game).drop("copy")
+
+
+def _ingest() -> dict[str, object]:
+    """The row of `ingests`, but for what a transaction knows."""
+    counts = {name: 0 for name in polars_schema("ingests") if name.startswith("n_")}
+    told = {"sources": [], "started_at": datetime.now(UTC), "tool_version": __version__}
+    return counts | told

@@ -1,0 +1,69 @@
+"""Does a game cost the same in a large archive as in a small one, in bounded memory?
+
+Archives of a hundredth, a tenth and all of the games are ingested with `--jobs 2`. Seconds a game
+are what an ingest takes beyond one of a single folder of settings, its start-up.
+"""
+
+import statistics
+import sys
+
+from measure import MAGIC, Row, medians, parser, peak_memory, report, run
+
+from data import fresh_lake, logs, made
+
+LIMIT = 1.25
+MEMORY_BYTES = 2 * 2**30
+MEMORY_LIMIT = 1.2
+SHARES = (100, 10, 1)
+
+
+def main() -> int:
+    options = parser(__doc__, games=500_000).parse_args()
+    lake = fresh_lake()
+    sizes = [max(1, options.games // share) for share in SHARES]
+    empty = made("nothing", lambda path: path.mkdir())
+
+    def ingest(source: object) -> list[str]:
+        return [*MAGIC, "ingest", str(source), "--lake", str(lake), "--jobs", "2"]
+
+    start_up = medians({"": lambda: run(ingest(empty))}, options.runs, before=fresh_lake)[""]
+    seconds: dict[int, list[float]] = {size: [] for size in sizes}
+    peaks = dict.fromkeys(sizes, 0)
+    for _ in range(options.runs):
+        for size in sizes:
+            source = logs(size)
+            fresh_lake()
+            taken, peak = peak_memory(ingest(source))
+            seconds[size].append(max(taken - start_up, 0.0) / size * 1e6)
+            peaks[size] = max(peaks[size], peak)
+    cost = {size: statistics.median(found) for size, found in seconds.items()}
+    least, large, largest = min(cost.values()), *sizes[1:]
+    rows = [
+        *(
+            Row(f"{size:,} games, of the cheapest", cost[size], least, LIMIT, "µs a game")
+            for size in sizes
+        ),
+        *(
+            Row(
+                f"{size:,} games, peak memory",
+                peaks[size] / 2**20,
+                MEMORY_BYTES / 2**20,
+                1.0,
+                "MiB",
+            )
+            for size in sizes
+        ),
+        Row(
+            f"peak memory of {largest:,} games, of {large:,}",
+            peaks[largest] / 2**20,
+            peaks[large] / 2**20,
+            MEMORY_LIMIT,
+            "MiB",
+        ),
+    ]
+    baseline = "the size that costs least a game; 2 GiB; a tenth of the games"
+    return report("growth", __doc__, baseline, rows, options.results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
