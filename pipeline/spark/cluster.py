@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -75,7 +75,7 @@ class _Cluster:
                 f"Spark could not do the ingest: {first_line(error)}; nothing was changed: "
                 "mend what it says, and run the same command again"
             ) from None
-        for _, found, staged in sorted(done, key=lambda one: cast(int, one[0])):
+        for _, found, staged in sorted(done, key=lambda one: one[0]):
             yield from found
             self._staged.append(staged)
 
