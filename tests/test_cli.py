@@ -33,6 +33,7 @@ EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
     "ingest",
     "leaderboard",
+    "maintain",
     "metrics",
     "quarantine",
     "schema",
@@ -222,6 +223,7 @@ SHOWING = {
     "quarantine": ["quarantine"],
     "quarantine in full": ["quarantine", "--full"],
     "dry run": ["ingest", "--dry-run"],
+    "maintain": ["maintain", "--dry-run"],
 }
 
 

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from msgspec import Struct
 
 from pipeline import __version__
 from pipeline.events.contracts import TABLES, polars_schema
-from pipeline.lake.files import MAX_FILE_BYTES, SORTED, DataFile, TableWriter
+from pipeline.lake.files import MAX_FILE_BYTES, SORTED, TEXTS, DataFile, TableWriter
 from pipeline.lake.lake import COMMITS, Lake, open_lake
 from pipeline.lake.transaction import transaction
 from pipeline.stores import File, Place
@@ -22,6 +23,7 @@ from pipeline.stores import File, Place
 KEEP_DAYS = 7.0
 OLDER_THAN_HOURS = 24.0
 CHUNK_ROWS = 2**20
+CHUNK_BYTES = 384 * 2**20  # in columns; sorting and writing take twice as much again
 ROUND_CHUNKS = 32  # each chunk looks through the files of its round
 MAX_COMMIT_FILES = 16
 
@@ -168,38 +170,58 @@ def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> list[_Mer
 
 def _write_sorted(lake: Lake, merge: _Merge) -> None:
     """Writes the rows of the old files in order into new ones."""
-    files = [str(lake.folder(merge.table) / name) for name in merge.old]
-    order = _order(merge.table)
-    writer = TableWriter(lake.folder(merge.table), merge.table, SORTED)
+    folder, schema = lake.folder(merge.table), polars_schema(merge.table)
+    order = [name for name in ORDER if name in schema]
+    footers = {str(folder / name): _footer(folder / name) for name in merge.old}
+    chunk_rows = _chunk_rows(list(footers.values()))
+    writer = TableWriter(folder, merge.table, SORTED)
     merge.new = writer.files
-    for some in _rounds(files):
-        rows = pl.scan_parquet(some, schema=polars_schema(merge.table), glob=False)
-        for chosen in _chunks(rows, order):
-            chunk = rows.filter(chosen).collect(engine="streaming")
-            writer.write(chunk.sort(order, nulls_last=False, maintain_order=True))
-    writer.close()
+    try:
+        for some in _rounds(footers, ROUND_CHUNKS * chunk_rows):
+            rows = pl.scan_parquet(some, schema=schema, glob=False)
+            for chosen in _chunks(rows, order, chunk_rows):
+                chunk = rows.filter(chosen).collect(engine="streaming")
+                writer.write(chunk.sort(order, nulls_last=False, maintain_order=True))
+    finally:
+        writer.close()
 
 
-def _order(table: str) -> list[str]:
-    return [name for name in ORDER if name in polars_schema(table)]
+def _footer(file: Place) -> pq.FileMetaData:
+    with file.open() as opened:
+        return pq.read_metadata(opened)
 
 
-def _rounds(files: list[str]) -> Iterator[list[str]]:
+def _chunk_rows(footers: list[pq.FileMetaData]) -> int:
+    """How many rows to hold at once, by the length of their texts."""
+    n_rows = sum(footer.num_rows for footer in footers)
+    columns = [
+        footer.row_group(group).column(number)
+        for footer in footers
+        for group in range(footer.num_row_groups)
+        for number in range(footer.num_columns)
+    ]
+    n_bytes = sum(
+        column.total_uncompressed_size for column in columns if column.path_in_schema in TEXTS
+    )
+    width = 16 * footers[0].num_columns + n_bytes // max(n_rows, 1)
+    return int(max(1, min(CHUNK_ROWS, CHUNK_BYTES // width)))
+
+
+def _rounds(footers: dict[str, pq.FileMetaData], most: int) -> Iterator[list[str]]:
     """The files in lists of a bounded number of rows, but for one file that has more."""
     some: list[str] = []
     n_rows = 0
-    for file in files:
-        n_rows_here = pl.scan_parquet(file, glob=False).select(pl.len()).collect().item()
-        if some and n_rows + n_rows_here > ROUND_CHUNKS * CHUNK_ROWS:
+    for file, footer in footers.items():
+        if some and n_rows + footer.num_rows > most:
             yield some
             some, n_rows = [], 0
         some.append(file)
-        n_rows += n_rows_here
+        n_rows += footer.num_rows
     if some:
         yield some
 
 
-def _chunks(rows: pl.LazyFrame, keys: list[str]) -> Iterator[pl.Expr]:
+def _chunks(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]:
     """Conditions that part the rows into chunks to be held in memory, in the order of the keys."""
     first, *_ = keys
     counts = rows.group_by(keys).len("n").sort(keys, nulls_last=False).collect(engine="streaming")
@@ -207,11 +229,11 @@ def _chunks(rows: pl.LazyFrame, keys: list[str]) -> Iterator[pl.Expr]:
     n_rows = 0
     for row in counts.iter_rows(named=True):
         n = row.pop("n")
-        if chosen and (n_rows + n > CHUNK_ROWS or row[first] != chosen[-1][first]):
+        if chosen and (n_rows + n > most or row[first] != chosen[-1][first]):
             yield _any_of(chosen)
             chosen, n_rows = [], 0
-        if n > CHUNK_ROWS:
-            yield from (_any_of([row]) & part for part in _parts(rows, -(-n // CHUNK_ROWS)))
+        if n > most:
+            yield from (_any_of([row]) & part for part in _parts(rows, -(-n // most)))
         else:
             chosen.append(row)
             n_rows += n
