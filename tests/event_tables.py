@@ -147,14 +147,15 @@ class Files(Lake):
     """Tables as bare Parquet files: all that both engines ask of a lake, without its log."""
 
     def files(self, table: str) -> list[str]:
-        return sorted(map(str, self.folder(table).glob("*.parquet")))
+        folder = self.folder(table)
+        return [str(folder / file.name) for file in folder.files()]
 
 
 def lake_of(folder: Path, tables: Mapping[str, pl.DataFrame], n_files: int = 1) -> Files:
     """A lake in the folder that holds the tables, each in so many files; the rest are empty."""
     lake = Files(folder.resolve())
     for name, rows in tables.items():
-        lake.folder(name).mkdir()
+        lake.folder(name).make()
         size = -(-rows.height // n_files)
         for start in range(0, rows.height, size or 1):
             writer = TableWriter(lake.folder(name), name)

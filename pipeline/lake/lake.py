@@ -26,8 +26,8 @@ LOCK_SECONDS = 600
 class Lake:
     """One state of a lake. Open it anew to see what was committed since."""
 
-    def __init__(self, path: Place) -> None:
-        self.path = path
+    def __init__(self, path: str | Path | Place) -> None:
+        self.path = place(path)
         self._opened: dict[str, DeltaTable] = {}
 
     @cached_property
