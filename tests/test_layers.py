@@ -12,7 +12,7 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"errors", "vocabulary", "stores"},
+    {"errors", "machine", "vocabulary", "stores"},
     {"game", "sqlfiles", "archives", "simulate"},
     {"formats"},
     {"events"},
@@ -28,7 +28,7 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 ONLY = {
     "formats": {"game", "vocabulary"},
     "events": {"game", "vocabulary"},
-    "simulate": {"errors"},
+    "simulate": {"errors", "machine"},
     "archives": {"errors", "stores"},
     "lake": {"errors", "events", "stores"},
 }

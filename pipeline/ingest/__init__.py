@@ -4,7 +4,6 @@ Workers decode documents a batch at a time into files that nobody sees yet; one 
 end decides what each document is and makes the files part of the lake.
 """
 
-import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +29,7 @@ from pipeline.ingest.worker import Job, Staged
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
 from pipeline.lake.transaction import Transaction, transaction
+from pipeline.machine import cores
 from pipeline.stores import place
 from pipeline.vocabulary import DocumentStatus
 
@@ -82,7 +82,7 @@ def ingest(
     """
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
-    jobs = jobs or len(os.sched_getaffinity(0))
+    jobs = jobs or cores()
     tell = on_progress or (lambda n_documents, n_bytes: None)
     names = [str(source) for source in resolved(sources)]
     started_at = datetime.now(UTC)

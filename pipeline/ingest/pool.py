@@ -21,6 +21,7 @@ from pipeline.archives import Unit
 from pipeline.errors import PipelineError
 from pipeline.ingest.tasks import Task
 from pipeline.ingest.worker import Found, Job, Staged, Worker
+from pipeline.machine import cores
 
 TASKS_AHEAD = 2
 _SECONDS_TO_END = 5
@@ -132,7 +133,7 @@ class _Process:
     def __init__(self, job: Job, number: int, n_workers: int) -> None:
         self.connection, theirs = Pipe()
         self.n_tasks = 0
-        threads = str(max(1, (os.cpu_count() or 1) // n_workers))
+        threads = str(max(1, cores() // n_workers))
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, str(theirs.fileno())],

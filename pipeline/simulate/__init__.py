@@ -5,12 +5,12 @@ any number of games, and the truth behind them in `truth.json`.
 """
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import UsageError
+from pipeline.machine import cores
 from pipeline.simulate.competitions import COMPETITIONS
 from pipeline.simulate.work import Plan
 from pipeline.simulate.writer import ARCHIVES, into_folder
@@ -54,7 +54,7 @@ def simulate(
     _check(out, models, games, archive, jobs)
     plan = Plan(seed, models, games)
     n_games = models * games * len(COMPETITIONS)
-    n_jobs = jobs or (1 if n_games < SMALL else _cores())
+    n_jobs = jobs or (1 if n_games < SMALL else cores())
     out.mkdir(parents=True, exist_ok=True)
     truth = out / "truth.json"
     truth.write_text(json.dumps(_truth(plan), indent=4) + "\n", encoding="utf-8")
@@ -96,7 +96,3 @@ def _check(out: Path, models: int, games: int, archive: str | None, jobs: int | 
         wrong.append(f"{out} exists and is not an empty folder; name another one")
     if wrong:
         raise UsageError("; ".join(wrong))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
