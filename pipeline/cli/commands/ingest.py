@@ -67,7 +67,7 @@ def ingest(
       magic ingest results/ --lake lake/
       magic ingest "runs/*.tar.zst" more.zip --strict
       magic ingest chat-logs/ --model gpt-3.5-turbo --dry-run
-      magic ingest archive.tar.zst --jobs 8 --memory 8GiB
+      magic ingest more.zip --jobs 8 --memory 8GiB
       magic ingest s3://logs/ --lake s3://lake/ --engine spark --master spark://HOST:7077
     """
     try:
