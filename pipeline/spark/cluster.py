@@ -57,6 +57,7 @@ class _Cluster:
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Found]:
         from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
 
         parts = balanced(list(tasks), self._context.defaultParallelism)
         if not parts:
@@ -70,7 +71,7 @@ class _Cluster:
 
         try:
             done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
-        except Py4JError as error:
+        except (PySparkException, Py4JError) as error:
             raise PipelineError(
                 f"Spark could not do the ingest: {first_line(error)}; nothing was changed: "
                 "mend what it says, and run the same command again"

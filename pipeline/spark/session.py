@@ -121,7 +121,12 @@ def _environment(master: str) -> Iterator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """What one of Spark's errors says first, without the places in its code."""
-    lines = [line.strip(" :") for line in str(error).splitlines()]
+    """What one of Spark's errors says first, without the places in its code.
+
+    Where Python failed on an executor, it is what that has raised.
+    """
+    _, is_python, raised = str(error).rpartition("Traceback (most recent call last):\n")
+    found = (line for line in raised.splitlines() if not (is_python and line[:1].isspace()))
+    lines = [line.strip(" :") for line in found]
     told = [line for line in lines if line and not line.startswith("An error occurred while")]
     return told[0] if told else type(error).__name__

@@ -31,6 +31,29 @@ def test_a_master_that_is_none():
         session._started("head:7077")
 
 
+PYTHON = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+    run()
+    ^^^^^
+KeyError: 1
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "worker.py", line 3, in main
+    write()
+FileNotFoundError: [Errno 2] no such file: 'x.parquet'
+
+\tat org.apache.spark.api.python.BasePythonRunner...
+"""
+
+
+def test_what_an_executor_raised():
+    said = "FileNotFoundError: [Errno 2] no such file: 'x.parquet'"
+    assert session.first_line(RuntimeError(PYTHON)) == said
+
+
 def test_what_an_error_says_first():
     error = RuntimeError(
         "An error occurred while calling None.Context.\n"

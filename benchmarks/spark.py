@@ -1,0 +1,81 @@
+"""Does a cluster of two executors make the lake that two processes make, and how soon?
+
+The sources are a folder and an archive. A cluster runs already, so Spark's start-up is left out.
+Where a row or a metric differs, the script fails.
+"""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pyspark
+from measure import Row, medians, parser, report
+from polars.testing import assert_frame_equal
+
+from data import SCRATCH, logs
+from pipeline.events.contracts import TABLES
+from pipeline.ingest import ingest
+from pipeline.lake import Lake, open_lake
+from pipeline.metrics import metrics
+from pipeline.spark import cluster, open_session
+
+MASTER = "local-cluster[2,1,2048]"
+ARCHIVED = 4  # of so many games, one is in an archive as well
+
+
+def main() -> int:
+    options = parser(__doc__, games=20_000).parse_args()
+    sources = [logs(options.games), logs(options.games // ARCHIVED, "tar.zst")]
+    local, spark = SCRATCH / "local-lake", SCRATCH / "spark-lake"
+    ingests = {
+        "local": partial(_into_new, local, sources, jobs=2),
+        "spark": partial(_into_new, spark, sources, team=cluster(MASTER)),
+    }
+    with _session():
+        wrote = medians(ingests, options.runs)
+        lakes = [open_lake(local), open_lake(spark)]
+        _compare(*lakes)
+        _assert_equal(metrics(lakes[0]), metrics(lakes[1]))
+        _assert_equal(metrics(lakes[0]), metrics(lakes[1], engine="spark"))
+    rows = [Row("ingest on Spark, of two processes", wrote["spark"], wrote["local"])]
+    notes = "All rows of the tables are equal, and all metrics to 1e-12."
+    return report("spark", __doc__, "the same without Spark", rows, options.results, notes)
+
+
+def _into_new(lake: Path, sources: list[Path], **options: object) -> None:
+    shutil.rmtree(lake, ignore_errors=True)
+    ingest(sources, lake, **options)
+
+
+@contextmanager
+def _session() -> Iterator[None]:
+    session = open_session(MASTER)
+    # Where a cluster on one machine keeps what its executors say.
+    work = Path(pyspark.__file__).parent / "work" / session.sparkContext.applicationId
+    try:
+        yield
+    finally:
+        session.stop()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _compare(left: Lake, right: Lake) -> None:
+    """Ends with an error where a table's rows differ, but for the ingests' times."""
+    for table in sorted(set(TABLES) - {"ingests"}):
+        _assert_equal(*(_sorted(lake.table(table).collect()) for lake in (left, right)))
+
+
+def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.sort(name for name, of in rows.schema.items() if not of.is_nested())
+
+
+def _assert_equal(left: pl.DataFrame, right: pl.DataFrame) -> None:
+    assert_frame_equal(left, right, check_exact=False, rel_tol=1e-12, abs_tol=1e-12)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
