@@ -6,6 +6,7 @@ are what an ingest takes beyond one of a single folder of settings, its start-up
 
 import statistics
 import sys
+from pathlib import Path
 
 from measure import MAGIC, Row, medians, parser, peak_memory, report, run
 
@@ -17,11 +18,17 @@ MEMORY_LIMIT = 1.2
 SHARES = (100, 10, 1)
 
 
+def _settings(folder: Path) -> None:
+    """A folder with one document that is no log."""
+    folder.mkdir()
+    (folder / "setting.json").write_text("{}")
+
+
 def main() -> int:
     options = parser(__doc__, games=500_000).parse_args()
     lake = fresh_lake()
     sizes = [max(1, options.games // share) for share in SHARES]
-    empty = made("nothing", lambda path: path.mkdir())
+    empty = made("settings", _settings)
 
     def ingest(source: object) -> list[str]:
         return [*MAGIC, "ingest", str(source), "--lake", str(lake), "--jobs", "2"]
