@@ -26,14 +26,6 @@ spark.sql.shuffle.partitions     2
 """
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps them in one process where tests are dealt out to several: a cluster is for all."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory) -> Iterator[object]:
     """The session on the cluster; skips where the extra or Java is missing."""

@@ -12,7 +12,8 @@ from pipeline.metrics.sql import views
 from pipeline.spark import Views
 from pipeline.warehouse import connect, query
 
-pytestmark = pytest.mark.slow
+# One cluster for all: they run in one process, where tests are dealt out to several.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 # A name as a literal: what one dialect escapes by doubling, the other does with a backslash.
 NAMED = ("judgement/m", f"judgement/{ODD}", r"O'Neil\'; --")
