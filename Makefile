@@ -5,7 +5,7 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$python; break; }; done)
 LAKE ?= lake
-PYTEST ?= -n 2 --dist loadgroup $(if $(CI),--slow)
+PYTEST ?= -n 2 $(if $(CI),--slow)
 UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help

@@ -32,9 +32,6 @@ from pipeline.simulate import simulate
 from pipeline.spark import cluster
 from pipeline.spark.cluster import balanced
 
-# One cluster for all: they run in one process, where tests are dealt out to several.
-pytestmark = pytest.mark.xdist_group("spark")
-
 TOP = Path(__file__).resolve().parent.parent.parent
 SAMPLE = TOP / "data" / "sample" / "results"
 TASKS = import_module("pipeline.ingest.tasks")

@@ -12,8 +12,7 @@ from pipeline.metrics.sql import views
 from pipeline.spark import Views
 from pipeline.warehouse import connect, query
 
-# One cluster for all: they run in one process, where tests are dealt out to several.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.slow
 
 # A name as a literal: what one dialect escapes by doubling, the other does with a backslash.
 NAMED = ("judgement/m", f"judgement/{ODD}", r"O'Neil\'; --")

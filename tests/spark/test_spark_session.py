@@ -9,9 +9,6 @@ import pipeline
 from pipeline.errors import UsageError
 from pipeline.spark import open_session, session
 
-# One cluster for all: they run in one process, where tests are dealt out to several.
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setattr(session, "find_spec", lambda name: None)
