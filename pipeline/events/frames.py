@@ -15,7 +15,14 @@ from msgspec import Struct
 from msgspec.structs import astuple, fields
 
 from pipeline.events import prose
-from pipeline.events.contracts import GAME_ROW, GAME_TABLES, own_contract, polars_schema
+from pipeline.events.contracts import (
+    GAME_ROW,
+    GAME_TABLES,
+    OfGame,
+    OfPlayer,
+    own_contract,
+    polars_schema,
+)
 from pipeline.events.identity import setting_id
 from pipeline.game import (
     Contribution,
@@ -33,8 +40,8 @@ from pipeline.game import (
 )
 from pipeline.vocabulary import SIDE_OF_ROLE, GameType, ParseStatus, Role, Side, competition
 
-_OF_GAME = ("game_id", "game_type", "system", "setting_id", "game_index", "is_finished")
-_OF_PLAYER = ("player", "model", "role", "side", "is_tested", "competition")
+_OF_GAME = tuple(OfGame.columns())
+_OF_PLAYER = tuple(name for name in OfPlayer.columns() if name not in _OF_GAME)
 _PLAYER_ROW = "seated"
 _SIDES = {str(role): str(side) for role, side in SIDE_OF_ROLE.items()}
 _COMPETITIONS = {
