@@ -20,6 +20,7 @@ from pipeline.events.contracts import (
     GAME_TABLES,
     OfGame,
     OfPlayer,
+    is_kept,
     own_contract,
     polars_schema,
 )
@@ -129,13 +130,11 @@ class _Batch:
         """The games that have a row which breaks its contract, with the rules."""
         broken: dict[str, str] = {}
         games = self.tables["games"]["game_id"]
-        for table, rows in self.tables.items():
-            contract = own_contract(table)
-            if GAME_ROW in contract.column_names():
-                own = rows.select(pl.col(n).cast(c.dtype) for n, c in contract.columns().items())
-            else:
-                own = pl.DataFrame(self.whole(table)).cast(pl.Schema(polars_schema(table)))
-            failure = contract.filter(own).failure
+        for table in GAME_TABLES:
+            rows = self._own(table)
+            if rows.select(is_kept(table)).item():
+                continue
+            failure = own_contract(table).filter(rows).failure
             if len(failure):
                 rules = f"the contract of {table}: {', '.join(failure.counts())}"
                 invalid = failure.invalid()
@@ -144,6 +143,14 @@ class _Batch:
                 )
                 broken |= dict.fromkeys(whose, rules)
         return broken
+
+    def _own(self, table: str) -> pl.DataFrame:
+        """The columns that the table's own contract is about."""
+        columns = own_contract(table).columns()
+        rows = self.tables[table]
+        if GAME_ROW not in columns:
+            rows = pl.DataFrame(self.whole(table))
+        return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
     def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
         """The rows with `<name>_seat` and `<name>_side` of the player of their game named there."""
@@ -334,7 +341,7 @@ def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataF
 
 def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
     # Whether the log itself says whom a vote was for is no column of a table.
-    schema = polars_schema(table) | {"is_logged": pl.Boolean()}
+    schema = {**polars_schema(table), "is_logged": pl.Boolean()}
     return pl.DataFrame([_series(n, values, schema[n]) for n, values in columns.items()])
 
 

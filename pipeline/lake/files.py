@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -190,19 +191,26 @@ def _stats(footer: pq.FileMetaData) -> str:
         if "." in name or any(c is None or not c.has_null_count for c in columns):
             continue
         nulls[name] = sum(c.null_count for c in columns)
-        known = [c for c in columns if c.has_min_max]
-        values = [value for c in known for value in (c.min, c.max)]
-        if len(known) == len(columns) and all(map(_is_short, values)):
-            low[name], high[name] = min(c.min for c in known), max(c.max for c in known)
+        ranges = [_range(column) for column in columns]
+        if all(ranges):
+            low[name] = min(least for least, _ in filter(None, ranges))
+            high[name] = max(most for _, most in filter(None, ranges))
     return json.dumps(
         {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
     )
 
 
-def _is_short(value: object) -> bool:
-    if isinstance(value, str):
-        return len(value) <= MAX_STATISTIC_LENGTH
-    return isinstance(value, int) and not isinstance(value, bool)
+def _range(column: pq.Statistics) -> tuple[Any, Any] | None:
+    """The least and the most of a column of whole numbers or short texts, else None."""
+    # In raw form: `min` makes an Arrow scalar, for which pandas is imported where there is one.
+    if not column.has_min_max:
+        return None
+    least, most = column.min_raw, column.max_raw
+    if column.logical_type.type == "STRING":
+        least, most = least.decode(), most.decode()
+        return (least, most) if max(len(least), len(most)) <= MAX_STATISTIC_LENGTH else None
+    is_number = column.logical_type.type in ("NONE", "INT") and type(least) is int
+    return (least, most) if is_number else None
 
 
 def files_with(files: Sequence[str], keys: pl.DataFrame) -> list[str]:
