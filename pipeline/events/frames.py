@@ -25,6 +25,7 @@ from pipeline.events.contracts import (
 )
 from pipeline.events.identity import setting_id
 from pipeline.game import (
+    QUESTION_MARK,
     Contribution,
     Decision,
     Game,
@@ -48,6 +49,7 @@ _COMPETITIONS = {
     f"{game_type}/{role}": competition(game_type, role) for game_type in GameType for role in Role
 }
 _TEXTS = pl.List(pl.String)
+_NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 _UNREADABLE = pl.lit(str(ParseStatus.UNREADABLE))
@@ -192,10 +194,14 @@ class _Batch:
             for name in _names(Messages)
         }
         rows = _typed("messages", columns).with_columns(_group_of_each(of_games))
+        is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
+        shown = pl.when(is_question).then(_NOBODY).otherwise("visible_to")
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
         is_outage = prose.is_outage(pl.col("content"))
         status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
-        return self._seated(rows.with_columns(message_index=index, parse_status=status))
+        return self._seated(
+            rows.with_columns(message_index=index, parse_status=status, visible_to=shown)
+        )
 
     def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
         seated = self._first_player.gather(rows[GAME_ROW]) + rows["seat"].cast(pl.Int64) - 1

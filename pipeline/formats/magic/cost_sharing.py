@@ -1,7 +1,7 @@
 """Cost Sharing (`airportfee`): three airlines propose shares of a fee and vote until all agree."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET
@@ -19,7 +19,7 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.rows import MODERATOR, Place, Row, is_public, messages
+from pipeline.formats.rows import MODERATOR, PUBLIC, Places, Row, messages
 from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
@@ -43,17 +43,20 @@ def claims(log: Log) -> bool:
     return log.proposal is not UNSET or log.nego_turn is not None
 
 
-def places(history: Sequence[Row]) -> Iterator[Place]:
+def places(history: Sequence[Row]) -> Places:
     """Each row's phase and round, as the moderator's prompts move the negotiation on.
 
     Reasoning of a PGM player is told only by its being private.
     """
     moderation, reflection, other = Phase.MODERATION, Phase.REFLECTION, Phase.OTHER
+    found = Places()
     prompted = other
     spoken: set[str] = set()
     n_rounds = 0
     for row in history:
+        phase = prompted
         if row.agent_name == MODERATOR:
+            phase = moderation
             if _VOTE_PROMPT in row.content:
                 prompted = Phase.PROPOSAL_VOTE
                 spoken.clear()
@@ -61,14 +64,15 @@ def places(history: Sequence[Row]) -> Iterator[Place]:
                 prompted = Phase.PROPOSAL
                 spoken.clear()
                 n_rounds += 1
-            yield moderation, n_rounds or None
-        elif not is_public(row):
-            yield reflection, n_rounds or None
+        elif row.visible_to not in PUBLIC:
+            phase = reflection
         elif row.agent_name in spoken:
-            yield other, n_rounds or None
+            phase = other
         else:
             spoken.add(row.agent_name)
-            yield prompted, n_rounds or None
+        found.phase.append(phase)
+        found.round.append(n_rounds or None)
+    return found
 
 
 def game(log: Log) -> Game:

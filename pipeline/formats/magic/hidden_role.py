@@ -1,14 +1,14 @@
 """What MAgIC's Chameleon and Undercover logs share: backends, votes, the benchmark's questions."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from pipeline.formats import hidden_roles
 from pipeline.formats.broken import broken
-from pipeline.formats.hidden_roles import Rules
+from pipeline.formats.hidden_roles import Answers, Rules
 from pipeline.formats.magic.log import (
     FIXED_SUFFIX,
     FORMAT,
@@ -39,7 +39,9 @@ class Analyses(Struct):
 
 
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
-_TRUTHS = (0, 1)
+_TRUTHS = frozenset((0, 1))
+# Python looks a member up in its enum slowly.
+_GOLD, _INTER = AnalysisKind.GOLD, AnalysisKind.INTER
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
 _VOTES = msgspec.json.Decoder(dict[str, str | None])
 _IDENTIFICATIONS = msgspec.json.Decoder(dict[str, dict[str, int]])
@@ -67,6 +69,7 @@ def game(
     tested = {player for player, model in models.items() if not model.endswith(FIXED_SUFFIX)}
     seats = hidden_roles.seats(rules, hidden, dict(models), tested)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    places, answers = hidden_roles.places(rules, log.rows)
     ending = rules.endings.get(log.win_flag) if log.win_flag is not None else None
     is_finished = ending is not None and result(log, winners) is not None
     is_pgm = any(model.endswith(PGM_SUFFIX) for model in models.values())
@@ -81,22 +84,17 @@ def game(
         outcome_code=log.win_flag,
         n_rounds=0,
         seats=seats,
-        messages=messages(log.rows, numbers, hidden_roles.places(rules, log.rows)),
+        messages=messages(log.rows, numbers, places),
     )
     built.n_rounds = built.messages.last_round(Phase.CLUE)
-    turns = built.messages.turns()
-    _add_votes(built, getattr(log, votes_key), votes_key, numbers, turns[Phase.VOTE])
-    asked = turns[Phase.IDENTIFICATION]
+    _add_votes(built, getattr(log, votes_key), votes_key, numbers, answers[Phase.VOTE])
+    asked = answers[Phase.IDENTIFICATION]
     _add_identifications(built, log.consistency_metric, numbers, asked)
-    _add_analyses(built, log.pgm_metric, turns[Phase.ANALYSIS])
+    _add_analyses(built, log.pgm_metric, numbers, answers[Phase.ANALYSIS])
     return built
 
 
-# A phase's messages by seat and round.
-Turns = Mapping[tuple[int, int], int]
-
-
-def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoken: Turns) -> None:
+def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoken: Answers) -> None:
     votes = optional(part, _VOTES, key, built.faults)
     for player, target in (votes or {}).items():
         if target is None:  # the engine's votes are null until they are cast
@@ -105,10 +103,10 @@ def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoke
         if seat is None:
             built.faults.append(_no_such_player(f"$.{key}", player))
             continue
-        built.votes.append(Vote(seat, 1, spoken.get((seat, 1)), target or None))
+        built.votes.append(Vote(seat, 1, _answer(spoken, player, 1), target or None))
 
 
-def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Turns) -> None:
+def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
     rounds = optional(part, _IDENTIFICATIONS, "consistency_metric", built.faults)
     if rounds is None:
         return
@@ -124,44 +122,67 @@ def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoke
             elif truth not in _TRUTHS:
                 built.faults.append(_no_truth(at, truth))
             else:
-                index = spoken.get((seat, round_))
+                index = _answer(spoken, player, round_)
                 event = RoleIdentification(seat, round_, index, truth == 1)
                 built.role_identifications.append(event)
-    _tell_missing(built, "consistency_metric", spoken, built.role_identifications)
+    _tell_missing(built, "consistency_metric", numbers, spoken, built.role_identifications)
 
 
-def _add_analyses(built: Game, part: Part, spoken: Turns) -> None:
+def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
     rounds = optional(part, _ANALYSES, "pgm_metric", built.faults)
     if rounds is None:
         return
-    n_seats = len(built.seats)
     for key, analyses in rounds.items():
         at = f"$.pgm_metric.{key}"
         round_ = _round(built, key, at)
         if round_ is None:
             continue
-        for kind, truths in (
-            (AnalysisKind.GOLD, analyses.gold),
-            (AnalysisKind.INTER, analyses.inter),
-        ):
-            if len(truths) > n_seats:
-                rule = "there are no more answers than seats"
-                built.faults.append(Fault(f"{at}.{kind}", rule, f"{len(truths)} answers"))
-            for seat, truth in enumerate(truths[:n_seats], start=1):
-                if truth not in _TRUTHS:
-                    built.faults.append(_no_truth(f"{at}.{kind}[{seat - 1}]", truth))
-                    continue
-                index = spoken.get((seat, round_))
-                built.role_analyses.append(RoleAnalysis(seat, round_, index, kind, truth == 1))
-    _tell_missing(built, "pgm_metric", spoken, built.role_analyses)
+        indices = [_answer(spoken, player, round_) for player in numbers]
+        for kind, truths in ((_GOLD, analyses.gold), (_INTER, analyses.inter)):
+            _tell_wrong(built, f"{at}.{kind}", truths)
+            built.role_analyses += [
+                RoleAnalysis(seat, round_, index, kind, truth == 1)
+                for seat, (index, truth) in enumerate(zip(indices, truths, strict=False), start=1)
+                if truth in _TRUTHS
+            ]
+    _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
 
 
-def _tell_missing(built: Game, key: str, spoken: Turns, judged: Iterable[Event]) -> None:
+def _answer(spoken: Answers, player: str, round_: int) -> int | None:
+    """The index of a player's answer in a round, None where the history has none."""
+    said = spoken.get(player, ())
+    return said[round_ - 1] if round_ <= len(said) else None
+
+
+def _tell_wrong(built: Game, at: str, truths: Sequence[int]) -> None:
+    """Adds a fault for each answer of a list that is none, and for answers of nobody's."""
+    n_seats = len(built.seats)
+    if len(truths) > n_seats:
+        rule = "there are no more answers than seats"
+        built.faults.append(Fault(at, rule, f"{len(truths)} answers"))
+    if not _TRUTHS.issuperset(truths):
+        built.faults += [
+            _no_truth(f"{at}[{place}]", truth)
+            for place, truth in enumerate(truths[:n_seats])
+            if truth not in _TRUTHS
+        ]
+
+
+def _tell_missing(
+    built: Game, key: str, numbers: dict[str, int], spoken: Answers, judged: Iterable[Event]
+) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    missing = spoken.keys() - {(event.seat, event.round) for event in judged}
+    indices = {event.message_index for event in judged}
+    missing = sorted(
+        (index, round_, player)
+        for player, said in spoken.items()
+        if player in numbers
+        for round_, index in enumerate(said, start=1)
+        if index not in indices
+    )
     players: dict[int, list[str]] = {}
-    for seat, round_ in sorted(missing, key=spoken.__getitem__):
-        players.setdefault(round_, []).append(built.seats[seat - 1].player)
+    for _, round_, player in missing:
+        players.setdefault(round_, []).append(player)
     for round_, silent in players.items():
         rule = "every answer in the history is judged"
         built.faults.append(Fault(f"$.{key}.{round_ - 1}", rule, f"none of {', '.join(silent)}"))
