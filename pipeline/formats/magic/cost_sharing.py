@@ -31,9 +31,12 @@ _BACKENDS = msgspec.json.Decoder(dict[str, str])
 _PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
 _VOTES = msgspec.json.Decoder(dict[str, str | int])
 
+# A share ends with its line or before the next airline, and is looked at for such an end only where
+# one may begin. Case is ignored but for the first letter, by which a text is searched fast.
 _SHARE_LINE = re.compile(
-    r"airline\s+([A-Z])\b\W*?[:=]\W*?(\S[^\n]*?)(?=\s*$|[,;]?[ \t*-]*airline\s+[A-Z]\b)",
-    re.IGNORECASE | re.MULTILINE,
+    r"[Aa](?i:irline\s+([A-Z])\b)\W*?[:=]\W*?"
+    r"(\S(?:[^\s,;*aA-]|(?!\s*$|[,;]?[ \t*-]*(?i:airline\s+[A-Z]\b)).)*+)",
+    re.MULTILINE,
 )
 _SPACES = re.compile(r"[ \t]{2,}")
 _TEMPLATE = re.compile(r"I vote for (Player \d+)")
@@ -137,9 +140,10 @@ def _proposals(built: Game, log: Log) -> list[Proposal]:
 
 
 def _stated_shares(text: str, built: Game) -> dict[str, str | None]:
-    # Runs of spaces would make the search slow.
+    if "  " in text or "\t" in text:  # runs of spaces would make the search slow
+        text = _SPACES.sub(" ", text)
     found: dict[str, str | None] = {
-        party.upper(): share.strip() for party, share in _SHARE_LINE.findall(_SPACES.sub(" ", text))
+        party.upper(): share.strip() for party, share in _SHARE_LINE.findall(text)
     }
     return found or dict.fromkeys(_parties(built))
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
@@ -40,8 +41,6 @@ class Analyses(Struct):
 
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = frozenset((0, 1))
-# Python looks a member up in its enum slowly.
-_GOLD, _INTER = AnalysisKind.GOLD, AnalysisKind.INTER
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
 _VOTES = msgspec.json.Decoder(dict[str, str | None])
 _IDENTIFICATIONS = msgspec.json.Decoder(dict[str, dict[str, int]])
@@ -138,8 +137,12 @@ def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answ
         if round_ is None:
             continue
         indices = [_answer(spoken, player, round_) for player in numbers]
-        for kind, truths in ((_GOLD, analyses.gold), (_INTER, analyses.inter)):
-            _tell_wrong(built, f"{at}.{kind}", truths)
+        for kind, truths in (
+            (AnalysisKind.GOLD, analyses.gold),
+            (AnalysisKind.INTER, analyses.inter),
+        ):
+            if len(truths) > len(numbers) or not _TRUTHS.issuperset(truths):
+                _tell_wrong(built, f"{at}.{kind}", truths)
             built.role_analyses += [
                 RoleAnalysis(seat, round_, index, kind, truth == 1)
                 for seat, (index, truth) in enumerate(zip(indices, truths, strict=False), start=1)
@@ -160,12 +163,11 @@ def _tell_wrong(built: Game, at: str, truths: Sequence[int]) -> None:
     if len(truths) > n_seats:
         rule = "there are no more answers than seats"
         built.faults.append(Fault(at, rule, f"{len(truths)} answers"))
-    if not _TRUTHS.issuperset(truths):
-        built.faults += [
-            _no_truth(f"{at}[{place}]", truth)
-            for place, truth in enumerate(truths[:n_seats])
-            if truth not in _TRUTHS
-        ]
+    built.faults += [
+        _no_truth(f"{at}[{place}]", truth)
+        for place, truth in enumerate(truths[:n_seats])
+        if truth not in _TRUTHS
+    ]
 
 
 def _tell_missing(
@@ -190,10 +192,15 @@ def _tell_missing(
 
 def _round(built: Game, key: str, at: str) -> int | None:
     """The round that a part's key stands for; a key that is no number is a fault."""
-    if _ROUND_KEY.fullmatch(key):
-        return int(key) + 1
-    built.faults.append(Fault(at, "the keys are rounds, counted from 0", repr(key)))
-    return None
+    round_ = _round_of_key(key)
+    if round_ is None:
+        built.faults.append(Fault(at, "the keys are rounds, counted from 0", repr(key)))
+    return round_
+
+
+@lru_cache
+def _round_of_key(key: str) -> int | None:
+    return int(key) + 1 if _ROUND_KEY.fullmatch(key) else None
 
 
 def _no_such_player(at: str, player: str) -> Fault:
