@@ -13,7 +13,6 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from pipeline.vocabulary import (
-    AnalysisKind,
     Choice,
     GameType,
     Outcome,
@@ -136,8 +135,13 @@ class RoleIdentification(Event, frozen=True, gc=False):
 
 
 class RoleAnalysis(Event, frozen=True, gc=False):
-    kind: AnalysisKind
-    is_correct: bool
+    """Whether the analysis is right by each of its two measures, null where that is not told.
+
+    `gold` and `inter` are `AnalysisKind`s; each that is told is a row of its own.
+    """
+
+    gold: bool | None
+    inter: bool | None
 
 
 class Decision(Event, frozen=True, gc=False):

@@ -39,7 +39,15 @@ from pipeline.game import (
     Seat,
     Vote,
 )
-from pipeline.vocabulary import SIDE_OF_ROLE, GameType, ParseStatus, Role, Side, competition
+from pipeline.vocabulary import (
+    SIDE_OF_ROLE,
+    AnalysisKind,
+    GameType,
+    ParseStatus,
+    Role,
+    Side,
+    competition,
+)
 
 _OF_GAME = tuple(OfGame.columns())
 _OF_PLAYER = tuple(name for name in OfPlayer.columns() if name not in _OF_GAME)
@@ -49,6 +57,8 @@ _COMPETITIONS = {
     f"{game_type}/{role}": competition(game_type, role) for game_type in GameType for role in Role
 }
 _TEXTS = pl.List(pl.String)
+# Fields of events which are no columns of a table, though columns are derived from them.
+_BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
@@ -260,6 +270,13 @@ def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(batch.status_of(rows).fill_null(str(ParseStatus.OK)))
 
 
+def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _answers(rows, batch).with_columns(
+        kind=pl.lit(list(AnalysisKind), _TEXTS), is_correct=pl.concat_list(*AnalysisKind)
+    )
+    return rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
+
+
 def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(batch.text_of(rows))
     text = pl.col("text")
@@ -318,7 +335,7 @@ _EVENTS: dict[str, tuple[type[Struct], _Derive]] = {
     "votes": (Vote, _votes),
     "guesses": (Guess, lambda rows, _: rows),
     "role_identifications": (RoleIdentification, _answers),
-    "role_analyses": (RoleAnalysis, _answers),
+    "role_analyses": (RoleAnalysis, _analyses),
     "decisions": (Decision, _decisions),
     "contributions": (Contribution, _contributions),
     "proposals": (Proposal, _proposals),
@@ -339,8 +356,7 @@ def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataF
 
 
 def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
-    # Whether the log itself says whom a vote was for is no column of a table.
-    schema = polars_schema(table) | {"is_logged": pl.Boolean()}
+    schema = polars_schema(table) | _BEFORE_DERIVED
     return pl.DataFrame([_series(n, values, schema[n]) for n, values in columns.items()])
 
 

@@ -124,6 +124,12 @@ def places(rules: Rules, history: Sequence[Row]) -> tuple[Places, Mapping[Phase,
     return found, answers
 
 
+def n_rounds(rules: Rules, answers: Mapping[Phase, Answers]) -> int:
+    """The number of rounds of clues that were begun."""
+    n_clues = [len(said) for said in answers[Phase.CLUE].values()]
+    return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
+
+
 def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[str]) -> list[Seat]:
     """The seats in the order of `models`; the player `hidden` has the hidden role."""
     return [

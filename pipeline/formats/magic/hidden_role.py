@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +26,7 @@ from pipeline.formats.magic.log import (
 )
 from pipeline.formats.rows import messages
 from pipeline.game import Event, Fault, Game, JsonValue, RoleAnalysis, RoleIdentification, Vote
-from pipeline.vocabulary import AnalysisKind, Phase
+from pipeline.vocabulary import Phase
 
 
 class Backend(Struct):
@@ -40,7 +41,7 @@ class Analyses(Struct):
 
 
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
-_TRUTHS = frozenset((0, 1))
+_TRUTHS = {0: False, 1: True}
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
 _VOTES = msgspec.json.Decoder(dict[str, str | None])
 _IDENTIFICATIONS = msgspec.json.Decoder(dict[str, dict[str, int]])
@@ -81,11 +82,10 @@ def game(
         is_finished=is_finished,
         outcome=ending.outcome if ending and is_finished else None,
         outcome_code=log.win_flag,
-        n_rounds=0,
+        n_rounds=hidden_roles.n_rounds(rules, answers),
         seats=seats,
         messages=messages(log.rows, numbers, places),
     )
-    built.n_rounds = built.messages.last_round(Phase.CLUE)
     _add_votes(built, getattr(log, votes_key), votes_key, numbers, answers[Phase.VOTE])
     asked = answers[Phase.IDENTIFICATION]
     _add_identifications(built, log.consistency_metric, numbers, asked)
@@ -122,7 +122,7 @@ def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoke
                 built.faults.append(_no_truth(at, truth))
             else:
                 index = _answer(spoken, player, round_)
-                event = RoleIdentification(seat, round_, index, truth == 1)
+                event = RoleIdentification(seat, round_, index, _TRUTHS[truth])
                 built.role_identifications.append(event)
     _tell_missing(built, "consistency_metric", numbers, spoken, built.role_identifications)
 
@@ -136,18 +136,17 @@ def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answ
         round_ = _round(built, key, at)
         if round_ is None:
             continue
-        indices = [_answer(spoken, player, round_) for player in numbers]
-        for kind, truths in (
-            (AnalysisKind.GOLD, analyses.gold),
-            (AnalysisKind.INTER, analyses.inter),
-        ):
-            if len(truths) > len(numbers) or not _TRUTHS.issuperset(truths):
+        for kind, truths in (("gold", analyses.gold), ("inter", analyses.inter)):
+            if len(truths) > len(numbers) or not _TRUTHS.keys() >= set(truths):
                 _tell_wrong(built, f"{at}.{kind}", truths)
-            built.role_analyses += [
-                RoleAnalysis(seat, round_, index, kind, truth == 1)
-                for seat, (index, truth) in enumerate(zip(indices, truths, strict=False), start=1)
-                if truth in _TRUTHS
-            ]
+        truths_of_seats = zip_longest(
+            map(_TRUTHS.get, analyses.gold), map(_TRUTHS.get, analyses.inter)
+        )
+        built.role_analyses += [
+            RoleAnalysis(seat, round_, _answer(spoken, player, round_), gold, inter)
+            for (player, seat), (gold, inter) in zip(numbers.items(), truths_of_seats, strict=False)
+            if gold is not None or inter is not None
+        ]
     _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
 
 
@@ -175,15 +174,15 @@ def _tell_missing(
 ) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
     indices = {event.message_index for event in judged}
-    missing = sorted(
+    missing = [
         (index, round_, player)
         for player, said in spoken.items()
         if player in numbers
         for round_, index in enumerate(said, start=1)
         if index not in indices
-    )
+    ]
     players: dict[int, list[str]] = {}
-    for _, round_, player in missing:
+    for _, round_, player in sorted(missing):
         players.setdefault(round_, []).append(player)
     for round_, silent in players.items():
         rule = "every answer in the history is judged"
