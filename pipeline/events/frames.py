@@ -366,15 +366,9 @@ def _series(name: str, values: Sequence[object], dtype: pl.DataType) -> pl.Serie
 
 def _lists(name: str, values: Sequence[object]) -> pl.Series:
     """Lists of texts; a text stands for a list of itself."""
-    alone = pl.Series("alone", [v if isinstance(v, str) else None for v in values], pl.String)
+    lists = [[value] if isinstance(value, str) else value for value in values]
     # polars makes a Series of each list; Arrow does not.
-    lists = pa.array([v for v in values if not isinstance(v, str)], pa.list_(pa.string()))
-    nth = alone.is_null().cast(pl.Int64).cum_sum() - 1
-    others = pl.Series("others", lists, _TEXTS).gather(
-        pl.select(pl.when(alone.is_null()).then(nth)).to_series()
-    )
-    listed = pl.when(alone.is_not_null()).then(pl.concat_list(alone)).otherwise(others)
-    return pl.select(listed.alias(name)).to_series()
+    return pl.Series(name, pa.array(lists, pa.list_(pa.string())), _TEXTS)
 
 
 def _firsts(sizes: pl.Series) -> pl.Series:

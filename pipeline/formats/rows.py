@@ -39,7 +39,7 @@ def messages(history: Sequence[Row], seats: dict[str, int], places: Places) -> M
     players = [row.agent_name for row in history]
     return Messages(
         player=players,
-        seat=[seats.get(player) for player in players],
+        seat=list(map(seats.get, players)),
         round=places.round,
         phase=places.phase,
         turn=[row.turn for row in history],

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import zip_longest
 
 import msgspec
 from msgspec import Struct
@@ -136,16 +135,12 @@ def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answ
         round_ = _round(built, key, at)
         if round_ is None:
             continue
-        for kind, truths in (("gold", analyses.gold), ("inter", analyses.inter)):
-            if len(truths) > len(numbers) or not _TRUTHS.keys() >= set(truths):
-                _tell_wrong(built, f"{at}.{kind}", truths)
-        truths_of_seats = zip_longest(
-            map(_TRUTHS.get, analyses.gold), map(_TRUTHS.get, analyses.inter)
-        )
+        gold = _truths(built, f"{at}.gold", analyses.gold)
+        inter = _truths(built, f"{at}.inter", analyses.inter)
         built.role_analyses += [
-            RoleAnalysis(seat, round_, _answer(spoken, player, round_), gold, inter)
-            for (player, seat), (gold, inter) in zip(numbers.items(), truths_of_seats, strict=False)
-            if gold is not None or inter is not None
+            RoleAnalysis(seat, round_, _answer(spoken, player, round_), by_gold, by_inter)
+            for (player, seat), by_gold, by_inter in zip(numbers.items(), gold, inter, strict=True)
+            if by_gold is not None or by_inter is not None
         ]
     _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
 
@@ -156,17 +151,20 @@ def _answer(spoken: Answers, player: str, round_: int) -> int | None:
     return said[round_ - 1] if round_ <= len(said) else None
 
 
-def _tell_wrong(built: Game, at: str, truths: Sequence[int]) -> None:
-    """Adds a fault for each answer of a list that is none, and for answers of nobody's."""
+def _truths(built: Game, at: str, logged: Sequence[int]) -> list[bool | None]:
+    """Each seat's truth, None where the log has none; faults for what is none, or nobody's."""
     n_seats = len(built.seats)
-    if len(truths) > n_seats:
+    truths = list(map(_TRUTHS.get, logged[:n_seats]))
+    if len(logged) > n_seats:
         rule = "there are no more answers than seats"
-        built.faults.append(Fault(at, rule, f"{len(truths)} answers"))
-    built.faults += [
-        _no_truth(f"{at}[{place}]", truth)
-        for place, truth in enumerate(truths[:n_seats])
-        if truth not in _TRUTHS
-    ]
+        built.faults.append(Fault(at, rule, f"{len(logged)} answers"))
+    if None in truths:
+        built.faults += [
+            _no_truth(f"{at}[{place}]", logged[place])
+            for place, truth in enumerate(truths)
+            if truth is None
+        ]
+    return truths + [None] * (n_seats - len(truths))
 
 
 def _tell_missing(
