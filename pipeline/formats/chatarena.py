@@ -45,6 +45,7 @@ def read(data: bytes, model: str | None) -> Game | None:
         hidden_roles.CHAMELEON, hidden, dict.fromkeys(players, model), set(players)
     )
     numbers = {player: number for number, player in enumerate(players, start=1)}
+    places, answers = hidden_roles.places(hidden_roles.CHAMELEON, history)
     flag = _win_flag(history)
     ending = hidden_roles.CHAMELEON.endings[flag] if flag is not None else None
     game = Game(
@@ -56,12 +57,11 @@ def read(data: bytes, model: str | None) -> Game | None:
         is_finished=ending is not None,
         outcome=ending.outcome if ending else None,
         outcome_code=flag,
-        n_rounds=1,
+        n_rounds=hidden_roles.n_rounds(hidden_roles.CHAMELEON, answers),
         seats=seats,
-        messages=messages(history, numbers, hidden_roles.places(hidden_roles.CHAMELEON, history)),
+        messages=messages(history, numbers, places),
     )
     spoken = game.messages
-    game.n_rounds = spoken.last_round(Phase.CLUE)
     game.votes = [
         Vote(seat, spoken.round[index] or 1, index, None, is_logged=False)
         for index in spoken.of_phase(Phase.VOTE)

@@ -1,7 +1,7 @@
 """Cost Sharing (`airportfee`): three airlines propose shares of a fee and vote until all agree."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET
@@ -19,7 +19,7 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.rows import MODERATOR, Place, Row, is_public, messages
+from pipeline.formats.rows import MODERATOR, PUBLIC, Places, Row, messages
 from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
@@ -31,9 +31,12 @@ _BACKENDS = msgspec.json.Decoder(dict[str, str])
 _PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
 _VOTES = msgspec.json.Decoder(dict[str, str | int])
 
+# A share ends with its line or before the next airline, and is looked at for such an end only where
+# one may begin. Case is ignored but for the first letter, by which a text is searched fast.
 _SHARE_LINE = re.compile(
-    r"airline\s+([A-Z])\b\W*?[:=]\W*?(\S[^\n]*?)(?=\s*$|[,;]?[ \t*-]*airline\s+[A-Z]\b)",
-    re.IGNORECASE | re.MULTILINE,
+    r"[Aa](?i:irline\s+([A-Z])\b)\W*?[:=]\W*?"
+    r"(\S(?:[^\s,;*aA-]|(?!\s*$|[,;]?[ \t*-]*(?i:airline\s+[A-Z]\b)).)*+)",
+    re.MULTILINE,
 )
 _SPACES = re.compile(r"[ \t]{2,}")
 _TEMPLATE = re.compile(r"I vote for (Player \d+)")
@@ -43,17 +46,20 @@ def claims(log: Log) -> bool:
     return log.proposal is not UNSET or log.nego_turn is not None
 
 
-def places(history: Sequence[Row]) -> Iterator[Place]:
+def places(history: Sequence[Row]) -> Places:
     """Each row's phase and round, as the moderator's prompts move the negotiation on.
 
     Reasoning of a PGM player is told only by its being private.
     """
     moderation, reflection, other = Phase.MODERATION, Phase.REFLECTION, Phase.OTHER
+    found = Places()
     prompted = other
     spoken: set[str] = set()
     n_rounds = 0
     for row in history:
+        phase = prompted
         if row.agent_name == MODERATOR:
+            phase = moderation
             if _VOTE_PROMPT in row.content:
                 prompted = Phase.PROPOSAL_VOTE
                 spoken.clear()
@@ -61,14 +67,15 @@ def places(history: Sequence[Row]) -> Iterator[Place]:
                 prompted = Phase.PROPOSAL
                 spoken.clear()
                 n_rounds += 1
-            yield moderation, n_rounds or None
-        elif not is_public(row):
-            yield reflection, n_rounds or None
+        elif row.visible_to not in PUBLIC:
+            phase = reflection
         elif row.agent_name in spoken:
-            yield other, n_rounds or None
+            phase = other
         else:
             spoken.add(row.agent_name)
-            yield prompted, n_rounds or None
+        found.phase.append(phase)
+        found.round.append(n_rounds or None)
+    return found
 
 
 def game(log: Log) -> Game:
@@ -133,9 +140,10 @@ def _proposals(built: Game, log: Log) -> list[Proposal]:
 
 
 def _stated_shares(text: str, built: Game) -> dict[str, str | None]:
-    # Runs of spaces would make the search slow.
+    if "  " in text or "\t" in text:  # runs of spaces would make the search slow
+        text = _SPACES.sub(" ", text)
     found: dict[str, str | None] = {
-        party.upper(): share.strip() for party, share in _SHARE_LINE.findall(_SPACES.sub(" ", text))
+        party.upper(): share.strip() for party, share in _SHARE_LINE.findall(text)
     }
     return found or dict.fromkeys(_parties(built))
 
