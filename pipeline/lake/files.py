@@ -105,6 +105,7 @@ class _OpenFile:
             compression_level=COMPRESSION_LEVEL,
             use_dictionary=leaves,
             write_statistics=leaves,
+            write_page_checksum=True,  # `magic verify` finds a changed byte by it
             store_schema=False,  # or readers would take from it what was encoded in memory
             metadata_collector=self._footers,
         )

@@ -33,7 +33,13 @@ class Lake:
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
         """The last row of `ingests`, None where nothing was ingested yet."""
-        rows = self.table(COMMITS).sort("ingest_id").tail(1).collect()
+        try:
+            rows = self.table(COMMITS).sort("ingest_id").tail(1).collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise LakeError(
+                f"{self.path}: the lake is damaged, the table `{COMMITS}` cannot be read: "
+                f"{one_line(error)}"
+            ) from None
         return rows.row(0, named=True) if rows.height else None
 
     @property
@@ -60,6 +66,10 @@ class Lake:
             version = None if table == COMMITS else self.versions[table]
             self._opened[table] = _opened(self.folder(table), version)
         return self._opened[table]
+
+    def latest_version(self, table: str) -> int:
+        """The table's newest version, which an ingest that was killed may have left behind."""
+        return _opened(self.folder(table)).version()
 
     def folder(self, table: str) -> Place:
         """Where the table's files are."""
@@ -91,7 +101,9 @@ def _opened(folder: Place, version: int | None = None) -> DeltaTable:
 
 def one_line(error: BaseException) -> str:
     """The first line of an error's text, and what is behind it: the library's are drawings."""
-    lines = [line.strip("\x1b[0m31 ↳") for line in str(error).splitlines()]
+    # Behind the text of an error in Rust comes where it was raised.
+    text = str(error).partition("<unknown>")[0]
+    lines = [line.strip("\x1b[0m31 ↳") for line in text.splitlines()]
     return ": ".join(dict.fromkeys(line for line in lines if line)) or type(error).__name__
 
 
