@@ -5,6 +5,7 @@ A reader takes the last such row and reads every table at that version, so it se
 tables or in none, whatever is committed meanwhile.
 """
 
+import re
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +22,8 @@ VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
 LOCK = ".lock"
 LOCK_SECONDS = 600
+# What follows the text of an error raised in Rust: where that was.
+_RAISED_AT = re.compile(r"\s+0: <unknown>")
 
 
 class Lake:
@@ -101,8 +104,7 @@ def _opened(folder: Place, version: int | None = None) -> DeltaTable:
 
 def one_line(error: BaseException) -> str:
     """The first line of an error's text, and what is behind it: the library's are drawings."""
-    # Behind the text of an error in Rust comes where it was raised.
-    text = str(error).partition("<unknown>")[0]
+    text = _RAISED_AT.split(str(error))[0]
     lines = [line.strip("\x1b[0m31 ↳") for line in text.splitlines()]
     return ": ".join(dict.fromkeys(line for line in lines if line)) or type(error).__name__
 

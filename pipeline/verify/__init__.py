@@ -18,8 +18,8 @@ from pipeline.verify.finding import ERROR, MOST, Finding
 
 __all__ = ["ERROR", "FAULT_SCHEMA", "MOST", "Verification", "verify"]
 
-# `finds` is what the check looks for, `n_rows` how often it found that in all; `row` is one of these
-# as JSON, its key and what contradicts something else.
+# `finds` is what the check looks for, `n_rows` how often it found that in all; `row` is one of
+# these as JSON, its key and what contradicts something else.
 FAULT_SCHEMA: dict[str, pl.DataType] = {
     "check": pl.String(),
     "severity": pl.String(),

@@ -1,7 +1,7 @@
 """The checks in `sql/checks`: each is a SELECT of the rows that ought not to be there.
 
-A check's header says what it finds and how grave that is; `tables` are those that it is made for one
-by one, as `${table}`. `by` says what its rows have in common: a check by game or by place (of a
+A check's header says what it finds and how grave that is; `tables` are those that it is made for
+one by one, as `${table}`. `by` says what its rows have in common: a check by game or by place (of a
 document) can be made for a part of the games or places at a time.
 """
 
@@ -69,11 +69,12 @@ def run(
     found = []
     chosen = list(chosen)
     # Only the tables that are read: others may be unreadable.
-    named = " ".join(sorted({table for check in chosen for table in tables_of(check)}))
-    with warehouse.connect(lake, {}, named) as connection:
+    read = sorted({table for check in chosen for table in tables_of(check)})
+    n_rows = {table: _n_rows(lake, table) for table in read}
+    with warehouse.connect(lake, {}, " ".join(read)) as connection:
         for check in chosen:
             on_progress(title(check))
-            if finding := _made(connection, check, _n_slices(lake, check), most):
+            if finding := _made(connection, check, _n_slices(n_rows, check), most):
                 found.append(finding)
     return found
 
@@ -97,10 +98,9 @@ def _made(
     return Finding(check.name, check.severity, check.finds, check.table, n_rows, rows[:most])
 
 
-def _n_slices(lake: Lake, check: Check) -> int:
+def _n_slices(n_rows: dict[str, int], check: Check) -> int:
     """In how many parts a check is to be made, so that each reads a bounded number of rows."""
-    sliced = _sliced_tables(check)
-    most = max((_n_rows(lake, table) for table in tables_of(check) & sliced), default=0)
+    most = max((n_rows[table] for table in tables_of(check) & _sliced_tables(check)), default=0)
     return min(-(-most // SLICE_ROWS), _IDS) or 1
 
 

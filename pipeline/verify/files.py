@@ -1,7 +1,7 @@
 """A table's files against its log and its contract, read a batch of rows at a time."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -44,12 +44,12 @@ class Looked(Struct):
     counts: Counter[str] = field(default_factory=Counter)
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
 
-    def add(self, check: str, row: dict[str, object], most: int, n: int = 1) -> None:
+    def add(self, check: str, row: Mapping[str, object], most: int, n: int = 1) -> None:
         """Notes what a check found, the first of it with the row."""
         self.counts[check] += n
         rows = self.rows.setdefault(check, [])
         if len(rows) < most:
-            rows.append(row)
+            rows.append(dict(row))
 
     @property
     def findings(self) -> list[Finding]:

@@ -22,7 +22,6 @@ pools AS (
 SELECT
     setting_id,
     n_players,
-    format_version,
     min((held - 100) / pool) AS least,
     max((held - 100) / pool) AS most,
     count(*) AS n_games
@@ -30,5 +29,5 @@ FROM games
 INNER JOIN shared USING (game_id)
 INNER JOIN pools USING (game_id)
 WHERE most - held <= 1e-6 AND pool > 0
-GROUP BY setting_id, n_players, format_version
+GROUP BY setting_id, n_players
 HAVING max((held - 100) / pool) - min((held - 100) / pool) > 1e-6

@@ -1,5 +1,6 @@
 """Damage done to a lake on purpose: to its rows by a commit of its own, or to its files."""
 
+import json
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 from deltalake import DeltaTable
-from rawlogs import GAMES, chameleon, chatarena, encode, prisoners_dilemma
+from rawlogs import chatarena, encode
 
 from pipeline import __version__
 from pipeline.events.contracts import VERSION, polars_schema
@@ -17,6 +18,7 @@ from pipeline.lake.files import TableWriter
 from pipeline.lake.lake import VERSION_KEY
 from pipeline.lake.schema import arrow_schema
 from pipeline.lake.transaction import transaction
+from pipeline.simulate import simulate
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -24,21 +26,17 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 def make_lake(top: Path) -> Path:
     """A lake with every kind of row: replaced games, copies, documents and parts refused."""
     logs, lake = top / "logs", top / "lake"
-    for name, build in GAMES.items():
-        for number in range(2):
-            file = logs / name / f"{number}.json"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(encode(build(model=f"model {number}")))
-    faulty = chameleon(model="faulty")
+    results = simulate(logs, models=2, games=2, seed=3).results
+    faulty = json.loads(next(results.glob("undercover/*/0.json")).read_bytes())
     del faulty["consistency_metric"]
-    (logs / "faulty.json").write_bytes(encode(faulty))
-    (logs / "caught.json").write_bytes(encode(chameleon(model="caught", flag=0)))
-    (logs / "torn.json").write_bytes(b'{"history": [')
-    (logs / "talk.json").write_bytes(encode(chatarena(ending="right")))
-    ingest(logs, lake, model="talker")
-    (logs / "prisoners_dilemma/0.json").write_bytes(encode(prisoners_dilemma(model="another")))
-    shutil.copy(logs / "caught.json", logs / "copy.json")
-    ingest(logs, lake, model="talker")
+    (results / "faulty.json").write_bytes(encode(faulty))
+    (results / "torn.json").write_bytes(b'{"history": [')
+    (results / "talk.json").write_bytes(encode(chatarena()))
+    ingest(results, lake, model="talker")
+    first, second, *_ = sorted(results.glob("prisoner/*/0.json"))
+    first.write_bytes(second.read_bytes().replace(b"sim-", b"other-"))
+    shutil.copy(results / "faulty.json", results / "copy.json")
+    ingest(results, lake, model="talker")
     return lake
 
 
