@@ -14,7 +14,7 @@ from pipeline.cli import commands, terminal
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.errors import PipelineError, UsageError
 
-
+# The libraries that read a lake's files.
 _READERS = {"polars", "_duckdb", "duckdb", "pyarrow", "deltalake"}
 
 
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _is_of_a_reader(error: Exception) -> bool:
-    """Whether it comes from a library that reads a lake's files: of whole ones none complains."""
+    """Whether it is the complaint of a library that reads a lake's files, which whole ones spare."""
     return type(error).__module__.partition(".")[0] in _READERS
 
 
