@@ -463,7 +463,7 @@ def test_file_that_vanishes_or_never_was(tmp_path: Path) -> None:
     assert all(document.is_broken and document.reason for document in broken)
     (root / "4.tar").unlink()
     with pytest.raises(SourceError, match=r"4\.tar: it was changed or taken away"):
-        next(reading)
+        list(reading)
 
 
 # Damage

@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _is_of_a_reader(error: Exception) -> bool:
-    """Whether it is the complaint of a library that reads a lake's files, which whole ones spare."""
+    """Whether a library that reads a lake's files complains, as it does of no whole one."""
     return type(error).__module__.partition(".")[0] in _READERS
 
 
