@@ -22,6 +22,7 @@ VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
 LOCK = ".lock"
 LOCK_SECONDS = 600
+_DRAWN = re.compile(r"\x1b\[[0-9;]*m")
 # What follows the text of an error raised in Rust: where that was.
 _RAISED_AT = re.compile(r"\s+0: <unknown>")
 
@@ -105,7 +106,7 @@ def _opened(folder: Place, version: int | None = None) -> DeltaTable:
 def one_line(error: BaseException) -> str:
     """The first line of an error's text, and what is behind it: the library's are drawings."""
     text = _RAISED_AT.split(str(error))[0]
-    lines = [line.strip("\x1b[0m31 ↳") for line in text.splitlines()]
+    lines = [_DRAWN.sub("", line).strip(" ↳") for line in text.splitlines()]
     return ": ".join(dict.fromkeys(line for line in lines if line)) or type(error).__name__
 
 

@@ -21,7 +21,7 @@ _BUFFER_BYTES = 2**22
 # What is looked for in the files of a table, by the name of the check.
 FINDS = {
     "log": "a table whose log cannot be read",
-    "latest_version": "a commit that was begun and not completed; the next ingest takes it back",
+    "latest_version": "a newer version than the lake's state: of an ingest that runs or was killed",
     "file_missing": "a file that the log names and that is not there",
     "file_size": "a file of another size than the log says",
     "file_damaged": "a file that cannot be read",
