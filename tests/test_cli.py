@@ -40,6 +40,7 @@ COMMANDS = (
     "simulate",
     "sql",
     "tables",
+    "verify",
 )
 HEAVY = ("polars", "pyarrow", "duckdb", "deltalake", "dataframely", "msgspec", "rich", "numpy")
 # Both what a terminal obeys and what hides or turns text.

@@ -18,7 +18,7 @@ LAYERS: list[set[str]] = [
     {"events"},
     {"lake"},
     {"ingest", "warehouse"},
-    {"spark"},
+    {"spark", "verify"},
     {"metrics"},
     {"api"},
     {"cli"},

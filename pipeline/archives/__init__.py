@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.archives.containers import Part, parts
-from pipeline.archives.failures import UNREADABLE, check_size, why
+from pipeline.archives.failures import UNREADABLE, check_size, moved_on, why
 from pipeline.archives.meter import Meter, Metered
 from pipeline.archives.names import PLAIN, Form, form_of, why_passed_over
 from pipeline.archives.sources import Unit, found_in, resolved
-from pipeline.stores import is_regular, open_file, read_file
+from pipeline.stores import ChangedError, is_gone, is_regular, open_file, read_file, version
 
 __all__ = ["MAX_DOCUMENT", "Document", "Unit", "documents", "measure", "read_unit", "units"]
 
@@ -46,7 +46,8 @@ def documents(
 
     Raises `SourceError` at once, for all unusable sources together. `on_bytes` is told of bytes
     on disk as they are consumed; in the end they add up to what `measure` foretold. A document of
-    more than `max_document` bytes is not read, and broken.
+    more than `max_document` bytes is not read, and broken. A file that is changed or taken away
+    while it is read raises `SourceError`.
     """
     return chain.from_iterable(read_unit(unit, max_document, on_bytes) for unit in units(sources))
 
@@ -87,12 +88,15 @@ def read_unit(
 
 def _parts(unit: Unit, file: str, form: Form, limit: int, meter: Meter) -> Iterator[Document]:
     """Yield what is in a file that is not one document as it is."""
+    before = version(file)
     if is_regular(file):
         for part in parts(lambda: Metered(open_file(file), meter), form, limit):
             yield _document(unit, part)
     else:
         yield Document(unit.source, unit.path, None, _NOT_REGULAR)
     meter.finish()
+    if version(file) != before or is_gone(file):
+        raise moved_on(file)
 
 
 def _log(unit: Unit, file: str, limit: int) -> Document:
@@ -100,7 +104,11 @@ def _log(unit: Unit, file: str, limit: int) -> Document:
     source, path = unit.source, unit.path
     try:
         data = read_file(file, lambda n_bytes: check_size(n_bytes, limit))
+    except ChangedError:
+        raise moved_on(file) from None
     except UNREADABLE as error:
+        if is_gone(file):
+            raise moved_on(file) from None
         return Document(source, path, None, why(error), is_broken=True)
     return Document(source, path, data, _NOT_REGULAR if data is None else None)
 

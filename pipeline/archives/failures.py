@@ -8,6 +8,9 @@ import zlib
 
 import zstandard
 
+from pipeline.archives.names import printable
+from pipeline.errors import SourceError
+
 # What the libraries raise on bytes that are cut short or damaged: each its own, and a few of
 # Python's where they trust a length or a number. Anything else is a defect of ours.
 UNREADABLE = (
@@ -24,6 +27,14 @@ UNREADABLE = (
     tarfile.TarError,
     zipfile.BadZipFile,
 )
+
+
+def moved_on(file: str) -> SourceError:
+    """Return the error for a source that somebody changes or takes away while it is read."""
+    return SourceError(
+        f"{printable(file)}: it was changed or taken away while it was read; nothing was ingested: "
+        "run the same command again when nobody writes there"
+    )
 
 
 class LostArchiveError(Exception):

@@ -41,6 +41,9 @@ _BATCH_SHARE = 16
 _LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
 
 
+_NO_GAMES = pl.Series(dtype=pl.String)
+
+
 class Report(Struct):
     """What an ingest did: documents by status, games by type, games superseded, what is unusable.
 
@@ -69,6 +72,8 @@ def ingest(
     memory: int = MEMORY,
     max_document: int = MAX_DOCUMENT,
     team: Team | None = None,
+    documents: Iterable[Document] = (),
+    again: pl.Series = _NO_GAMES,
     on_progress: Progress | None = None,
 ) -> Report:
     """Reads every document of the sources into the lake, which is made if need be.
@@ -76,7 +81,9 @@ def ingest(
     `model` names who played where a log does not say. `jobs` processes decode (by default one a
     core; for little, this one alone), in about `memory` bytes all together; a document of more
     than `max_document` bytes is quarantined unread. A `team` are other workers than processes of
-    this machine, as `pipeline.spark.cluster` gives them. `on_progress` is told of documents seen
+    this machine, as `pipeline.spark.cluster` gives them. `documents` are some that were read
+    already; there need be no sources then. Games `again` are decoded though the lake has them, and
+    take their own place. `on_progress` is told of documents seen
     and of bytes read on disk, as they come. With `dry_run` nothing is written. Raises SourceError
     for a source that cannot be read at all, LakeError for a lake that cannot be written.
     """
@@ -84,7 +91,7 @@ def ingest(
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
     jobs = jobs or cores()
     tell = on_progress or (lambda n_documents, n_bytes: None)
-    names = [str(source) for source in resolved(sources)]
+    names = [str(source) for source in resolved(sources)] if sources else []
     started_at = datetime.now(UTC)
     opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
     try:
@@ -93,19 +100,20 @@ def ingest(
                 lake=None if dry_run or opened is None else str(opened.path),
                 token=uuid.uuid4().hex,
                 model=model,
-                known=_known(state(opened), Path(scratch)),
+                known=_known(state(opened).without(again), Path(scratch)),
                 max_document=max_document,
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
             )
             collected = Collected(Path(scratch))
             with _staging(job) as release:
                 chosen = team or partial(processes, jobs)
-                staged = _decode(sources, job, chosen, collected, tell)
+                found = units(names) if names else iter(())
+                staged = _decode(found, job, chosen, collected, tell, documents=documents)
                 if job.lake is None:
                     return _rehearse(collected, opened)
                 with transaction(job.lake) as change:
                     began = {"started_at": started_at, "sources": names}
-                    return _commit(change, staged, collected, began, release)
+                    return _commit(change, staged, collected, began, release, again=again)
     except OSError as error:
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         raise LakeError(f"{lake}: the lake could not be written: {error}") from error
@@ -137,19 +145,21 @@ def _staging(job: Job) -> Iterator[Callable[[], None]]:
 
 
 def _decode(
-    sources: str | Path | Sequence[str | Path],
+    found: Iterator[Unit],
     job: Job,
     team: Team,
     collected: Collected,
     tell: Progress,
+    *,
+    documents: Iterable[Document],
 ) -> list[Staged]:
     """Has all documents decoded; gives what each worker leaves behind."""
 
     def read(unit: Unit) -> Iterable[Document]:
         return read_unit(unit, job.max_document, lambda n_bytes: tell(0, n_bytes))
 
-    with team(job, units(sources)) as (workers, found):
-        for one in workers.run(deal(found, read if workers.takes_documents else None)):
+    with team(job, found) as (workers, dealt):
+        for one in workers.run(deal(dealt, read if workers.takes_documents else None, documents)):
             tell(one.n_documents, one.n_bytes)
             collected.add(one)
         staged = workers.finish()
@@ -172,9 +182,12 @@ def _commit(
     collected: Collected,
     began: dict[str, object],
     release: Callable[[], None],
+    *,
+    again: pl.Series,
 ) -> Report:
-    resolution = resolve(collected.seen(), state(change.lake))
+    resolution = resolve(collected.seen(), state(change.lake).without(again))
     _refuse_lost_race(resolution)
+    resolution.with_again(again)
     for table in GAME_TABLES:
         change.remove(table, resolution.superseded)
         for worker, left in enumerate(staged):

@@ -69,6 +69,7 @@ class Worker:
         self._places: list[int] = []
         self._held = 0
         self._new = _Findings()
+        self._is_finished = False
 
     def take(self, task: Task) -> Found:
         """Reads a task's documents; gives what was found in those decoded since."""
@@ -84,18 +85,15 @@ class Worker:
     def finish(self) -> Staged:
         """Decodes what is left and ends the files."""
         self._decode()
-        self.close()
+        for writer in self._writers.values():
+            writer.close()
+        self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
         return Staged(self._tell(), files)
 
-    def close(self) -> None:
-        """Ends the files as they are."""
-        for writer in self._writers.values():
-            writer.close()
-
-    def abandon(self) -> None:
-        """Takes away the files written; of no use after `finish`."""
-        for writer in self._writers.values():
+    def stop(self) -> None:
+        """Takes away the files written, unless `finish` has handed them over."""
+        for writer in () if self._is_finished else self._writers.values():
             writer.abandon()
 
     def _tell(self) -> Found:

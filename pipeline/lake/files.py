@@ -3,7 +3,8 @@
 import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,15 +72,28 @@ class TableWriter:
             return
         if self._file is None:
             self._file = _OpenFile(self._folder, self._kind, _written(self._schema, rows.schema))
-        self._file.write(rows)
+        with self._or_nothing():
+            self._file.write(rows)
         if self._file.n_bytes > MAX_FILE_BYTES:
             self.close()
 
     def close(self) -> None:
         """Ends the file being written; `files` is complete then."""
         if self._file is not None:
-            self.files.append(self._file.close())
+            with self._or_nothing():
+                self.files.append(self._file.close())
             self._file = None
+
+    @contextmanager
+    def _or_nothing(self) -> Iterator[None]:
+        """Takes the open file away if it cannot be written, as on a disk that is full."""
+        try:
+            yield
+        except BaseException:
+            if self._file is not None:
+                self._file.abandon()
+                self._file = None
+            raise
 
     def abandon(self) -> None:
         """Deletes what was written."""
@@ -105,6 +119,7 @@ class _OpenFile:
             compression_level=COMPRESSION_LEVEL,
             use_dictionary=leaves,
             write_statistics=leaves,
+            write_page_checksum=True,  # `magic verify` finds a changed byte by it
             store_schema=False,  # or readers would take from it what was encoded in memory
             metadata_collector=self._footers,
         )
@@ -125,7 +140,7 @@ class _OpenFile:
         return DataFile(self._name, n_bytes, _stats(self._footers[0]))
 
     def abandon(self) -> None:
-        self._writer.close()
+        self._writer.is_open = False  # or it would end the file when it is collected, and complain
         self._draft.path.unlink(missing_ok=True)
 
 

@@ -5,6 +5,7 @@ A reader takes the last such row and reads every table at that version, so it se
 tables or in none, whatever is committed meanwhile.
 """
 
+import re
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +22,9 @@ VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
 LOCK = ".lock"
 LOCK_SECONDS = 600
+_DRAWN = re.compile(r"\x1b\[[0-9;]*m")
+# What follows the text of an error raised in Rust: where that was.
+_RAISED_AT = re.compile(r"\s+0: <unknown>")
 
 
 class Lake:
@@ -33,7 +37,13 @@ class Lake:
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
         """The last row of `ingests`, None where nothing was ingested yet."""
-        rows = self.table(COMMITS).sort("ingest_id").tail(1).collect()
+        try:
+            rows = self.table(COMMITS).sort("ingest_id").tail(1).collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise LakeError(
+                f"{self.path}: the lake is damaged, the table `{COMMITS}` cannot be read: "
+                f"{one_line(error)}"
+            ) from None
         return rows.row(0, named=True) if rows.height else None
 
     @property
@@ -60,6 +70,10 @@ class Lake:
             version = None if table == COMMITS else self.versions[table]
             self._opened[table] = _opened(self.folder(table), version)
         return self._opened[table]
+
+    def latest_version(self, table: str) -> int:
+        """The table's newest version, which an ingest that was killed may have left behind."""
+        return _opened(self.folder(table)).version()
 
     def folder(self, table: str) -> Place:
         """Where the table's files are."""
@@ -91,7 +105,8 @@ def _opened(folder: Place, version: int | None = None) -> DeltaTable:
 
 def one_line(error: BaseException) -> str:
     """The first line of an error's text, and what is behind it: the library's are drawings."""
-    lines = [line.strip("\x1b[0m31 ↳") for line in str(error).splitlines()]
+    text = _RAISED_AT.split(str(error))[0]
+    lines = [_DRAWN.sub("", line).strip(" ↳") for line in text.splitlines()]
     return ": ".join(dict.fromkeys(line for line in lines if line)) or type(error).__name__
 
 

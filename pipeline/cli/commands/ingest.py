@@ -90,7 +90,7 @@ def ingest(
     except KeyboardInterrupt:
         terminal.complain("interrupted: the lake is whole; run the same command again")
         raise typer.Exit(INTERRUPTED) from None
-    counts = _counts(report)
+    counts = counted(report)
     show(counts, form, brief=counts.filter(counts["n"] > 0), headings={"n": "number"})
     n_quarantined, n_parts = report.statuses["quarantined"], _parts(report).height
     if n_quarantined or n_parts:
@@ -111,7 +111,7 @@ def _team(engine: str, master: str | None) -> "Team | None":
     return None
 
 
-def _counts(report: "Report") -> "pl.DataFrame":
+def counted(report: "Report") -> "pl.DataFrame":
     """The report as one table: what was counted, of which kind, how many."""
     import polars as pl
 
