@@ -1,6 +1,7 @@
 """Cost Sharing (`airportfee`): three airlines propose shares of a fee and vote until all agree."""
 
 import re
+import string
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -19,11 +20,13 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
+from pipeline.formats.players import check_players
 from pipeline.formats.rows import MODERATOR, Place, Row, is_public, messages
 from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 AGREE, FAIL = "agree", "fail"
+PARTIES = string.ascii_uppercase
 _VOTE_PROMPT = "Now vote"
 _PROPOSAL_PROMPTS = ("Now everyone propose", "Please continue a new round")
 
@@ -31,8 +34,10 @@ _BACKENDS = msgspec.json.Decoder(dict[str, str])
 _PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
 _VOTES = msgspec.json.Decoder(dict[str, str | int])
 
+# Runs of signs are bounded, or a text of nothing else would make the search take hours.
 _SHARE_LINE = re.compile(
-    r"airline\s+([A-Z])\b\W*?[:=]\W*?(\S[^\n]*?)(?=\s*$|[,;]?[ \t*-]*airline\s+[A-Z]\b)",
+    r"airline\s+([A-Z])\b\W{0,40}?[:=]\W{0,40}?"
+    r"(\S[^\n]*?)(?=\s{0,40}$|[,;]?[ \t*-]{0,40}airline\s+[A-Z]\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 _SPACES = re.compile(r"[ \t]{2,}")
@@ -74,6 +79,7 @@ def places(history: Sequence[Row]) -> Iterator[Place]:
 def game(log: Log) -> Game:
     """The negotiation: every round's proposals and votes, the last ones as the game logged them."""
     models = required(log.player_backends, _BACKENDS, "player_backends")
+    check_players(models, "$.player_backends", most=len(PARTIES))
     if log.test_player_name is UNSET or log.test_player_name not in models:
         raise broken(
             "$.test_player_name", "it names a player with a backend", repr(log.test_player_name)
@@ -137,11 +143,7 @@ def _stated_shares(text: str, built: Game) -> dict[str, str | None]:
     found: dict[str, str | None] = {
         party.upper(): share.strip() for party, share in _SHARE_LINE.findall(_SPACES.sub(" ", text))
     }
-    return found or dict.fromkeys(_parties(built))
-
-
-def _parties(built: Game) -> list[str]:
-    return [chr(ord("A") + place) for place in range(len(built.seats))]
+    return found or dict.fromkeys(PARTIES[: len(built.seats)])
 
 
 def _rows(
