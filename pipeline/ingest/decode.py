@@ -18,7 +18,7 @@ RAW_LIMIT = 64 * 2**10
 # What is told of a document that is nothing but faults must not take more memory than others do.
 MOST_FAULTS = 20
 TEXT_LIMIT = 1000
-UNFORESEEN = "a document is a game, no log, or breaks a rule that is known"
+UNFORESEEN = "what magic foresees"
 NO_LOG = "no log: neither a `history` nor a list of message rows"
 
 # What a document was found to be, before anything is known of the others.
@@ -131,7 +131,7 @@ def _frames(games: Sequence[Placed]) -> Frames:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if len(games) == 1:
-            return Frames(frames([]).tables, {games[0].game_id: f"{UNFORESEEN} ({_told(error)})"})
+            return Frames(frames([]).tables, {games[0].game_id: f"{UNFORESEEN}: {_told(error)}"})
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
     tables = {
@@ -184,8 +184,9 @@ def _first(faults: Sequence[Fault]) -> Sequence[Fault]:
     return [*told, Fault("$", f"a document has at most {MOST_FAULTS} faulty parts", rest)]
 
 
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}; this is a defect of magic, please report it"
+def _told(error: BaseException) -> str:
+    what = f"{type(error).__name__}: {error}"[: TEXT_LIMIT // 2]
+    return f"{what}; this is a defect of magic, please report it"
 
 
 def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> FaultRow:

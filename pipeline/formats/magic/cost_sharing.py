@@ -20,7 +20,7 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.players import check_players
+from pipeline.formats.players import check_distinct, check_players
 from pipeline.formats.rows import MODERATOR, Place, Row, is_public, messages
 from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
@@ -80,6 +80,7 @@ def game(log: Log) -> Game:
     """The negotiation: every round's proposals and votes, the last ones as the game logged them."""
     models = required(log.player_backends, _BACKENDS, "player_backends")
     check_players(models, "$.player_backends", most=len(PARTIES))
+    check_distinct(log.player_backends, len(models), 4, "$.player_backends")
     if log.test_player_name is UNSET or log.test_player_name not in models:
         raise broken(
             "$.test_player_name", "it names a player with a backend", repr(log.test_player_name)
