@@ -10,7 +10,7 @@ UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint lowest bench lock clean
+.PHONY: help demo test lint torture lowest bench lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -47,6 +47,10 @@ lint:  ## the checks of style and types alone
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
+
+torture:  ## the long tests of reliability, some of them for hours (TORTURE=mutate: only that one)
+	$(call environment,.venv,dev)
+	.venv/bin/python tests/reliability $(TORTURE)
 
 lowest:  ## run the tests with the lower bounds of pyproject.toml, in .venv-lowest
 	$(call environment,.venv-lowest,lowest)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pipeline.archives.failures import LostArchiveError, size
 
-# By default a file may come to so many times its size on disk: logs do to some 10 to 50 times, an
-# archive of nearly equal ones to 200. What is little does no harm, whatever it is made of.
+# By default a file may come to so many times its size on disk; logs come to some 10 to 60 times.
+# What is little does no harm, whatever it is made of.
 _MOST_TIMES = 200
 _LEAST, _MOST = 2**30, 2**40
 
