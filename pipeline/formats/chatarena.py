@@ -11,6 +11,7 @@ import msgspec
 
 from pipeline.formats import hidden_roles
 from pipeline.formats.broken import broken, decode
+from pipeline.formats.players import check_players
 from pipeline.formats.prose import player_number
 from pipeline.formats.rows import MODERATOR, Row, messages
 from pipeline.game import Game, Vote
@@ -41,6 +42,7 @@ def read(data: bytes, model: str | None) -> Game | None:
     hidden, word, topic = _roles(history)
     speakers = {row.agent_name for row in history} - {MODERATOR}
     players = sorted(speakers | {hidden}, key=lambda name: (player_number(name) or 0, name))
+    check_players(players, "$")
     seats = hidden_roles.seats(
         hidden_roles.CHAMELEON, hidden, dict.fromkeys(players, model), set(players)
     )

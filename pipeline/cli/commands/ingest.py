@@ -49,6 +49,15 @@ def ingest(
         str,
         typer.Option("--max-document", metavar="SIZE", help="Quarantine larger documents unread."),
     ] = "64MiB",
+    max_expanded: Annotated[
+        str | None,
+        typer.Option(
+            "--max-expanded",
+            metavar="SIZE",
+            help="Stop reading a compressed file or an archive that unpacks to more; "
+            "by default 200 times its size, at least 1GiB.",
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
     ] = False,
@@ -84,6 +93,7 @@ def ingest(
                 jobs=jobs,
                 memory=n_bytes(memory, "--memory"),
                 max_document=n_bytes(max_document, "--max-document"),
+                max_expanded=n_bytes(max_expanded, "--max-expanded") if max_expanded else None,
                 team=_team(engine, master),
                 on_progress=on_progress,
             )
@@ -116,6 +126,7 @@ def counted(report: "Report") -> "pl.DataFrame":
     import polars as pl
 
     rows = [
+        ("documents", "seen", report.n_seen),
         *(("documents", status, n) for status, n in report.statuses.items()),
         *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
         ("superseded games", None, report.n_superseded),

@@ -1,6 +1,7 @@
 """Cost Sharing (`airportfee`): three airlines propose shares of a fee and vote until all agree."""
 
 import re
+import string
 from collections.abc import Sequence
 
 import msgspec
@@ -19,11 +20,13 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
+from pipeline.formats.players import check_distinct, check_players
 from pipeline.formats.rows import MODERATOR, PUBLIC, Places, Row, messages
 from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 AGREE, FAIL = "agree", "fail"
+PARTIES = string.ascii_uppercase
 _VOTE_PROMPT = "Now vote"
 _PROPOSAL_PROMPTS = ("Now everyone propose", "Please continue a new round")
 
@@ -32,10 +35,11 @@ _PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
 _VOTES = msgspec.json.Decoder(dict[str, str | int])
 
 # A share ends with its line or before the next airline, and is looked at for such an end only where
-# one may begin. Case is ignored but for the first letter, by which a text is searched fast.
+# one may begin. Case is ignored but for the first letter, by which a text is searched fast. Runs of
+# signs are bounded, or a text of nothing else would make the search take hours.
 _SHARE_LINE = re.compile(
-    r"[Aa](?i:irline\s+([A-Z])\b)\W*?[:=]\W*?"
-    r"(\S(?:[^\s,;*aA-]|(?!\s*$|[,;]?[ \t*-]*(?i:airline\s+[A-Z]\b)).)*+)",
+    r"[Aa](?i:irline\s+([A-Z])\b)\W{0,40}?[:=]\W{0,40}?"
+    r"(\S(?:[^\s,;*aA-]|(?!\s{0,40}$|[,;]?[ \t*-]{0,40}(?i:airline\s+[A-Z]\b)).)*+)",
     re.MULTILINE,
 )
 _SPACES = re.compile(r"[ \t]{2,}")
@@ -81,6 +85,8 @@ def places(history: Sequence[Row]) -> Places:
 def game(log: Log) -> Game:
     """The negotiation: every round's proposals and votes, the last ones as the game logged them."""
     models = required(log.player_backends, _BACKENDS, "player_backends")
+    check_players(models, "$.player_backends", most=len(PARTIES))
+    check_distinct(log.player_backends, len(models), 4, "$.player_backends")
     if log.test_player_name is UNSET or log.test_player_name not in models:
         raise broken(
             "$.test_player_name", "it names a player with a backend", repr(log.test_player_name)
@@ -145,11 +151,7 @@ def _stated_shares(text: str, built: Game) -> dict[str, str | None]:
     found: dict[str, str | None] = {
         party.upper(): share.strip() for party, share in _SHARE_LINE.findall(text)
     }
-    return found or dict.fromkeys(_parties(built))
-
-
-def _parties(built: Game) -> list[str]:
-    return [chr(ord("A") + place) for place in range(len(built.seats))]
+    return found or dict.fromkeys(PARTIES[: len(built.seats)])
 
 
 def _rows(

@@ -23,6 +23,7 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
+from pipeline.formats.players import check_distinct, check_players
 from pipeline.formats.rows import messages
 from pipeline.game import Event, Fault, Game, JsonValue, RoleAnalysis, RoleIdentification, Vote
 from pipeline.vocabulary import Phase
@@ -63,6 +64,8 @@ def game(
     models = {
         p: b.model for p, b in required(log.player_backends, _BACKENDS, "player_backends").items()
     }
+    check_players(models, "$.player_backends")
+    check_distinct(log.player_backends, len(models), 6, "$.player_backends")
     if hidden not in models:
         raise broken("$", "the hidden player has a backend", f"{hidden!r} has none")
     tested = {player for player, model in models.items() if not model.endswith(FIXED_SUFFIX)}

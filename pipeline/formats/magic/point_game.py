@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 from pipeline.formats.broken import broken
 from pipeline.formats.hidden_roles import opponents
 from pipeline.formats.magic.log import FORMAT, PGM, PGM_SUFFIX, PLAIN, SYSTEM, Log, result
+from pipeline.formats.players import check_number, check_players
 from pipeline.formats.prose import player_number
 from pipeline.formats.rows import MODERATOR, TO_MODERATOR, Places, Row, messages
 from pipeline.game import Game, JsonValue, Result, Seat
@@ -118,9 +119,11 @@ def _names(log: Log, tested: str) -> list[str]:
     """The players by seat. Seats are known by number, so a silent player keeps its seat."""
     spoke = {row.agent_name for row in log.rows if row.visible_to in TO_MODERATOR} - {MODERATOR}
     named = spoke | {tested}
+    check_players(named, "$")
     numbers = [number for name in named if (number := player_number(name))]
     n_seats = max([len(log.scores or []), *numbers])
     if n_seats > len(log.scores or []) + len(log.rows) + MOST_SILENT_SEATS:
         raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
     strangers = sorted(name for name in named if player_number(name) is None)
+    check_number(n_seats + len(strangers), "$")
     return [f"Player {number}" for number in range(1, n_seats + 1)] + strangers
