@@ -34,13 +34,12 @@ _BACKENDS = msgspec.json.Decoder(dict[str, str])
 _PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
 _VOTES = msgspec.json.Decoder(dict[str, str | int])
 
-# A share ends with its line or before the next airline, and is looked at for such an end only where
-# one may begin. Case is ignored but for the first letter, by which a text is searched fast. Runs of
-# signs are bounded, or a text of nothing else would make the search take hours.
+# A share ends with its line or before the next airline. That is looked for only where it may begin,
+# and once in a run of marks, and runs before a share are bounded, so that no text makes the search
+# slow. Case is ignored but for the first letter, by which a text is searched fast.
 _SHARE_LINE = re.compile(
     r"[Aa](?i:irline\s+([A-Z])\b)\W{0,40}?[:=]\W{0,40}?"
-    r"(\S(?:[^\s,;*aA-]|(?!\s{0,40}$|[,;]?[ \t*-]{0,40}(?i:airline\s+[A-Z]\b)).)*+)",
-    re.MULTILINE,
+    r"(\S(?:[^\n \t,;*aA-]|(?![,;]?[ \t*-]*+(?i:airline\s+[A-Z]\b))(?:[ \t*-]++|.))*+)"
 )
 _SPACES = re.compile(r"[ \t]{2,}")
 _TEMPLATE = re.compile(r"I vote for (Player \d+)")
@@ -146,7 +145,7 @@ def _proposals(built: Game, log: Log) -> list[Proposal]:
 
 
 def _stated_shares(text: str, built: Game) -> dict[str, str | None]:
-    if "  " in text or "\t" in text:  # runs of spaces would make the search slow
+    if "  " in text or "\t" in text:  # rewriting costs as much as reading, and is seldom needed
         text = _SPACES.sub(" ", text)
     found: dict[str, str | None] = {
         party.upper(): share.strip() for party, share in _SHARE_LINE.findall(text)
