@@ -10,7 +10,7 @@ UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint lowest bench torture lock clean
+.PHONY: help demo test lint lowest bench torture audit lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -27,6 +27,7 @@ help:  ## print this
 	@echo "PYTHON=…  another interpreter, 3.11 or newer"
 	@echo "LAKE=…    another folder for the tables of make demo"
 	@echo "PYTEST=…  arguments for pytest, as in make test PYTEST='-k votes'"
+	@echo "AUDIT=…   arguments for pip-audit, as in make audit AUDIT='--vulnerability-service osv'"
 
 demo:  ## install into .venv, ingest the sample games and print the leaderboard
 	$(call environment,.venv,run)
@@ -60,6 +61,10 @@ bench:  ## measure speed and memory against named baselines (BENCH=metrics: only
 torture:  ## kill, fill, race and mutate for hours, as docs/reliability.md has it (TORTURE=kills: one)
 	$(call environment,.venv,dev)
 	PYTHONPATH=. .venv/bin/python tests/reliability $(TORTURE)
+
+audit:  ## ask an advisory service about all locked packages; fails where none is reached
+	$(call environment,.venv,dev)
+	.venv/bin/python requirements/audit.py dev $(AUDIT)
 
 # dev.txt is resolved first and holds run.txt to the same versions. UPGRADE=1 leaves the versions locked
 # before behind. The locks name no index, so that pip takes the files from wherever it is set up to.

@@ -54,17 +54,21 @@ class OpenLake:
         """A row for each model, ranked: see `pipeline.metrics.leaderboard`."""
         return metrics_.leaderboard(self.lake, edition=edition, engine=engine, master=master)
 
-    def sql(self, query: str) -> pl.DataFrame:
+    def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
         """The result of one reading statement over the tables and the metrics' views.
 
-        Raises QueryError for a statement that is wrong, or that would do more than read.
+        `memory` is how many bytes DuckDB may take, by default most of the machine's. Raises
+        QueryError for a statement that is wrong, or that would do more than read the lake.
         """
-        with warehouse.connect(self.lake, self._views, query) as connection:
+        with warehouse.connect(self.lake, self._views, query, memory=memory) as connection:
             return warehouse.query(connection, query)
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with every table and view, for many queries on the one state."""
-        return warehouse.connect(self.lake, self._views)
+    def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with every table and view, for many queries on the one state.
+
+        Whatever it is told, it reads but the lake's files, and writes nowhere but in memory.
+        """
+        return warehouse.connect(self.lake, self._views, memory=memory)
 
     @cached_property
     def _views(self) -> dict[str, str]:

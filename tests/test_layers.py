@@ -12,7 +12,7 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"errors", "machine", "vocabulary", "stores"},
+    {"errors", "machine", "processes", "vocabulary", "stores"},
     {"game", "sqlfiles", "archives", "simulate"},
     {"formats"},
     {"events"},
@@ -21,6 +21,7 @@ LAYERS: list[set[str]] = [
     {"spark", "verify"},
     {"metrics"},
     {"api"},
+    {"sandbox"},
     {"cli"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
@@ -28,6 +29,7 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 ONLY = {
     "formats": {"game", "vocabulary"},
     "events": {"game", "vocabulary"},
+    "sandbox": {"api", "errors", "processes"},
     "simulate": {"errors", "machine"},
     "archives": {"errors", "stores"},
     "lake": {"errors", "events", "stores"},
@@ -36,6 +38,7 @@ ONLY = {
 KEEPERS = {
     "deltalake": {"lake"},
     "filelock": {"stores"},
+    "fsspec": {"warehouse"},
     "obstore": {"stores"},
     "dataframely": {"events"},
     "pyspark": {"spark"},

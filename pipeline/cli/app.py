@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from pipeline import __version__
 from pipeline.cli import commands, terminal
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
+from pipeline.cli.options import with_safe
 from pipeline.errors import PipelineError, UsageError
 
 # The libraries that read a lake's files.
@@ -77,7 +78,7 @@ def magic(
 
 for _module in iter_modules(commands.__path__):
     _name = _module.name
-    app.command(_name)(getattr(import_module(f"{commands.__name__}.{_name}"), _name))
+    app.command(_name)(with_safe(getattr(import_module(f"{commands.__name__}.{_name}"), _name)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

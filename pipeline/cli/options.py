@@ -2,11 +2,16 @@
 
 import re
 import sys
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
 from typing import Annotated, Any, Literal
 
 import typer
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
+
+SAFE_CSV = "csv-safe"
 
 DEFAULT_LAKE = "lake"
 
@@ -71,6 +76,31 @@ ModelsOption = Annotated[
     list[str] | None,
     typer.Option("--model", metavar="MODEL", help="Only this model; may be given several times."),
 ]
+
+
+SafeOption = Annotated[
+    bool,
+    typer.Option("--safe", help="With --format csv: no cell that a spreadsheet would run."),
+]
+
+
+def with_safe(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with --safe if it has --format; it is then given the form `csv-safe`."""
+    own = signature(command)
+    if "form" not in own.parameters:
+        return command
+
+    @wraps(command)
+    def run(*, safe: bool, **given: Any) -> None:
+        if safe and given["form"] != "csv":
+            raise typer.BadParameter("only with --format csv", param_hint="--safe")
+        command(**given | ({"form": SAFE_CSV} if safe else {}))
+
+    last = Parameter("safe", Parameter.KEYWORD_ONLY, default=False, annotation=SafeOption)
+    # What typer makes the command's options of.
+    run.__signature__ = own.replace(parameters=[*own.parameters.values(), last])  # type: ignore[attr-defined]
+    run.__annotations__ = command.__annotations__ | {"safe": SafeOption}
+    return run
 
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import polars as pl
 
 from pipeline.cli import cells, layout, terminal
+from pipeline.cli.options import SAFE_CSV
 
 SLICE = 2000
 
@@ -107,11 +108,31 @@ def _json_escape(found: re.Match[str]) -> str:
 
 def _csv(frame: pl.DataFrame) -> Iterator[bytes]:
     """Comma-separated, nested values as JSON; to a terminal only what is printable."""
-    flat = frame.with_columns(_flat(column) for column in frame.iter_columns())
-    slices = list(flat.iter_slices(SLICE)) or [flat]
-    for number, rows in enumerate(slices):
-        text = rows.write_csv(include_header=number == 0, datetime_format="%+", time_format="%T%.f")
+    for text in _csv_texts(_flattened(frame)):
         yield (terminal.printable(text) if terminal.is_out_terminal() else text).encode()
+
+
+def _safe_csv(frame: pl.DataFrame) -> Iterator[bytes]:
+    """The same for a spreadsheet: what it would run begins with an apostrophe, all is printable."""
+    flat = _flattened(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
+    text = pl.col(pl.String)
+    safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text).name.keep()
+    for chunk in _csv_texts(flat.with_columns(safe)):
+        yield terminal.printable(chunk).encode()
+
+
+# How a text begins that a spreadsheet takes for a formula: some look past blanks, and read the wide
+# forms of these signs like the others.
+_FORMULA = re.compile(r"^\s*[=+\-@＝＋－＠]")
+
+
+def _csv_texts(flat: pl.DataFrame) -> Iterator[str]:
+    for number, rows in enumerate(list(flat.iter_slices(SLICE)) or [flat]):
+        yield rows.write_csv(include_header=number == 0, datetime_format="%+", time_format="%T%.f")
+
+
+def _flattened(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(_flat(column) for column in frame.iter_columns())
 
 
 def _flat(column: pl.Series) -> pl.Series:
@@ -121,6 +142,8 @@ def _flat(column: pl.Series) -> pl.Series:
         values = [None if value is None else cells.as_json(value) for value in column.to_list()]
     elif column.dtype == pl.Duration:
         return column.dt.to_string()
+    elif column.dtype in (pl.Categorical, pl.Enum):
+        return column.cast(pl.String)
     else:
         return column
     return pl.Series(column.name, values, pl.String)
@@ -135,5 +158,6 @@ def _parquet(frame: pl.DataFrame) -> Iterator[bytes]:
 _WRITERS: dict[str, Callable[[pl.DataFrame], Iterator[bytes]]] = {
     "json": _json,
     "csv": _csv,
+    SAFE_CSV: _safe_csv,
     "parquet": _parquet,
 }

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings
 
+    from pipeline.sandbox import Sandbox
+
 HELP = """\
   SELECT ...;       ask; the query ends with a semicolon
   .tables           the tables
@@ -21,7 +23,7 @@ HELP = """\
   .quit             leave, as do Ctrl-D and `exit`"""
 
 
-def converse(lake: str, form: Form) -> None:
+def converse(sandbox: "Sandbox", lake: str, form: Form) -> None:
     """Asks for queries and answers them until the user leaves; a wrong one is a line on stderr."""
     from pipeline.lake import open_lake
 
@@ -29,6 +31,7 @@ def converse(lake: str, form: Form) -> None:
     session = _session()
     terminal.note("Queries end with a semicolon; .help tells more, .quit leaves.")
     while True:
+        sandbox.prepare()  # it starts while the user types
         try:
             said = session.prompt("magic> ").strip()
         except KeyboardInterrupt:
@@ -38,24 +41,23 @@ def converse(lake: str, form: Form) -> None:
         if said.rstrip(";").strip().lower() in (".quit", ".exit", "quit", "exit"):
             return
         try:
-            answer(said, lake, form)
+            answer(said, sandbox, lake, form)
         except PipelineError as error:
             terminal.complain(str(error))
         except KeyboardInterrupt:
             terminal.complain("interrupted")
 
 
-def answer(said: str, lake: str, form: Form) -> None:
+def answer(said: str, sandbox: "Sandbox", lake: str, form: Form) -> None:
     """Shows the answer to one query or dot command; the lake is opened anew, to be of now."""
     if said.startswith("."):
         _obey(said.rstrip(";").split(), lake, form)
         return
     if not said.strip("; \n"):
         return
-    from pipeline import open_lake
     from pipeline.cli.output import show
 
-    rows = open_lake(lake).sql(said)
+    rows = sandbox.sql(lake, said)
     show(rows, form)
     terminal.note(f"{rows.height:,} row{'' if rows.height == 1 else 's'}")
 

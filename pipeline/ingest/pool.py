@@ -4,15 +4,13 @@ They are started anew, not forked, and import only what a worker needs. Interrup
 the ingest's to handle: a worker whose ingest is gone takes its files away and ends.
 """
 
-import os
 import pickle
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Connection, wait
 from queue import Queue
 from threading import Thread
 from typing import Protocol, cast
@@ -22,6 +20,7 @@ from pipeline.errors import PipelineError
 from pipeline.ingest.tasks import Task
 from pipeline.ingest.worker import Found, Job, Staged, Worker
 from pipeline.machine import cores
+from pipeline.processes import how_it_ended, start, theirs
 
 TASKS_AHEAD = 2
 _SECONDS_TO_END = 5
@@ -131,18 +130,11 @@ class Pool:
 
 class _Process:
     def __init__(self, job: Job, number: int, n_workers: int) -> None:
-        self.connection, theirs = Pipe()
         self.n_tasks = 0
         threads = str(max(1, cores() // n_workers))
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                env=os.environ
-                | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-                | {"POLARS_MAX_THREADS": threads, "OMP_NUM_THREADS": threads},
-            )
+        self._process, self.connection = start(
+            _PROGRAM, POLARS_MAX_THREADS=threads, OMP_NUM_THREADS=threads
+        )
         self.connection.send((job, number))
 
     def send(self, task: Task | None) -> None:
@@ -172,8 +164,7 @@ class _Process:
             self._process.wait()
 
     def _lost(self) -> PipelineError:
-        code = self._process.wait()
-        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        how = how_it_ended(self._process.wait())
         return PipelineError(
             f"a worker process ended {how}; nothing was changed. If memory ran out, "
             "give a smaller --memory or fewer --jobs, and run the same command again"
@@ -183,7 +174,7 @@ class _Process:
 def main() -> None:
     """Runs one worker, told what to do through the connection that the first argument names."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    connection = Connection(int(sys.argv[1]))
+    connection = theirs()
     job, number = connection.recv()
     worker = Worker(job, number)
     try:

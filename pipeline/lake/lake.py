@@ -85,6 +85,12 @@ class Lake:
         names = (uri.rpartition("/")[2] for uri in self.delta(table).file_uris())
         return sorted(str(self.folder(table) / name) for name in names)
 
+    def sizes(self, table: str) -> dict[str, int]:
+        """The bytes of each of these files, by its name in the table's folder."""
+        found = self.delta(table).get_add_actions(flatten=True)
+        names, n_bytes = (found.column(name).to_pylist() for name in ("path", "size_bytes"))
+        return dict(zip(names, n_bytes, strict=True))
+
     def table(self, table: str) -> pl.LazyFrame:
         """The table, with the columns and types of its contract."""
         files = self.files(table)

@@ -60,6 +60,9 @@ class Place(Protocol):
     def open(self) -> BinaryIO:
         """The file opened for reading, at any position."""
 
+    def read_range(self, start: int, n_bytes: int) -> bytes:
+        """Some of the file's bytes, fewer where it ends."""
+
     def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
         """Holds a lock of this name; raises TimeoutError where others hold it for so long.
 

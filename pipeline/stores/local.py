@@ -63,6 +63,13 @@ class LocalPlace:
     def open(self) -> BinaryIO:
         return self.path.open("rb")
 
+    def read_range(self, start: int, n_bytes: int) -> bytes:
+        handle = os.open(self.path, _FLAGS)
+        try:
+            return os.pread(handle, n_bytes, start)
+        finally:
+            os.close(handle)
+
     @contextmanager
     def lock(self, seconds: float) -> Iterator[Callable[[], None]]:
         try:

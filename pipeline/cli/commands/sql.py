@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, n_bytes
 from pipeline.errors import UsageError
+from pipeline.sandbox import Sandbox
 
 
 def sql(
@@ -22,35 +23,41 @@ def sql(
         typer.Option("-f", "--file", metavar="FILE", help="A file with the query; - is stdin."),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End it after so long.")
+    ] = 300,
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="SIZE", help="What DuckDB may take.")
+    ] = "2GiB",
     form: FormOption = "table",
 ) -> None:
     """Ask the lake in SQL.
 
-    It is DuckDB's SQL, and only reading is possible.
+    It is DuckDB's SQL, which can read this lake and nothing else, and write nothing.
     There is a view for each table and metric: `magic tables` and `magic schema TABLE` tell of them.
     Without a query there is a prompt, which takes lines until a semicolon.
 
     \b
     Examples:
       magic sql "SELECT model, avg(is_correct::INT) FROM votes WHERE is_tested GROUP BY ALL"
-      magic sql -f query.sql --format csv > answer.csv
+      magic sql -f query.sql --timeout 3600 --memory 8GiB --format csv > answer.csv
       magic sql
     """
     if query is not None and file is not None:
         raise UsageError("give a query or --file, not both")
-    if query is None and file is None and terminal.is_in_terminal():
-        from pipeline.cli.prompt import converse
+    with Sandbox(seconds=timeout, memory=n_bytes(memory, "--memory")) as sandbox:
+        if query is None and file is None and terminal.is_in_terminal():
+            from pipeline.cli.prompt import converse
 
-        converse(lake, form)
-        return
+            converse(sandbox, lake, form)
+            return
+        asked = query if query is not None else _read(file)
+        if not asked.strip():
+            raise UsageError('there is no query; give one, as in `magic sql "FROM games"`')
+        sandbox.prepare()  # it starts while we load what shows the answer
+        from pipeline.cli.output import show
 
-    from pipeline import open_lake
-    from pipeline.cli.output import show
-
-    asked = query if query is not None else _read(file)
-    if not asked.strip():
-        raise UsageError('there is no query; give one, as in `magic sql "FROM games"`')
-    show(open_lake(lake).sql(asked), form)
+        show(sandbox.sql(lake, asked), form)
 
 
 def _read(file: Path | None) -> str:

@@ -1,0 +1,33 @@
+"""Python processes of our own, and a connection to each."""
+
+import os
+import subprocess
+import sys
+from multiprocessing.connection import Connection, Pipe
+
+
+def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Connection]:
+    """A new Python that runs the program, and our end of a connection to it.
+
+    Its own end is the file that `sys.argv[1]` numbers. It is started anew, not forked, with our
+    modules: those that happen to lie in the current folder are not run (`-P`).
+    """
+    ours, theirs = Pipe()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", program, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | environment,
+        )
+    return process, ours
+
+
+def theirs() -> Connection:
+    """The connection to whoever started this process."""
+    return Connection(int(sys.argv[1]))
+
+
+def how_it_ended(code: int) -> str:
+    """How a process ended with this exit code, as in `by signal 9`."""
+    return f"by signal {-code}" if code < 0 else f"with exit code {code}"

@@ -1,0 +1,134 @@
+"""A query in a process of its own, which can be given limits of time and memory.
+
+DuckDB itself bounds neither: a query runs for as long as it takes, and some functions allocate past
+its memory limit.
+"""
+
+import io
+import os
+import resource
+import signal
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from pipeline.errors import PipelineError, QueryError
+from pipeline.processes import how_it_ended, start, theirs
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    import polars as pl
+
+_PROGRAM = "from pipeline.sandbox import main; main()"
+# Beside the data: stacks of threads and what allocators reserve.
+_OVERHEAD_BYTES = 2**30
+
+
+class Sandbox:
+    """Processes that answer one query each. The next one can be prepared in advance."""
+
+    def __init__(self, *, seconds: float, memory: int) -> None:
+        """A query has that many seconds, and DuckDB that many bytes: all it does, twice as many."""
+        self._seconds = seconds
+        self._memory = memory
+        self._next: _Process | None = None
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._next is not None:
+            self._next.kill()
+
+    def prepare(self) -> None:
+        """Starts a process, which loads what it needs while others are busy elsewhere."""
+        if self._next is None:
+            self._next = _Process()
+
+    def sql(self, lake: str, query: str) -> "pl.DataFrame":
+        """The result of one reading statement on the lake as it is now: see `OpenLake.sql`.
+
+        Raises QueryError also where it takes too long, or too much memory.
+        """
+        self.prepare()
+        process, self._next = self._next, None
+        assert process is not None
+        try:
+            return process.answer((lake, query, self._memory), self._seconds)
+        finally:
+            process.kill()
+
+
+class _Process:
+    def __init__(self) -> None:
+        self._process, self._connection = start(_PROGRAM)
+
+    def answer(self, asked: tuple[str, str, int], seconds: float) -> "pl.DataFrame":
+        try:
+            self._connection.send(asked)
+            if not self._connection.poll(seconds):
+                raise QueryError(
+                    f"no answer within {seconds:g} seconds: ask for less, or give more by --timeout"
+                )
+            error = self._connection.recv()
+            rows = b"" if error else self._connection.recv_bytes()
+        except (EOFError, OSError):
+            raise self._lost() from None
+        if error:
+            raise error
+        import polars as pl
+
+        return pl.read_ipc_stream(rows)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+
+    def _lost(self) -> PipelineError:
+        how = how_it_ended(self._process.wait())
+        return QueryError(
+            f"the query's process ended {how}, since memory ran out, as a rule: "
+            "ask for less at a time, or give more by --memory"
+        )
+
+
+def main() -> None:
+    """Answers one query, then ends: asked and told through the connection to who started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection = theirs()
+    from pipeline.api import open_lake_at
+
+    lake, query, memory = connection.recv()
+    Thread(target=_end_with, args=[connection], daemon=True).start()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries tell that memory ran out
+    try:
+        opened = open_lake_at(lake)
+        _limit(2 * memory + _OVERHEAD_BYTES)
+        rows = io.BytesIO()
+        opened.sql(query, memory=memory).write_ipc_stream(rows)
+    except MemoryError:
+        connection.send(QueryError("the result needs more memory than it may have: ask for less"))
+    except PipelineError as error:
+        connection.send(error)
+    except Exception as error:
+        connection.send(RuntimeError(f"{type(error).__name__}: {error}"))
+    else:
+        connection.send(None)
+        connection.send_bytes(rows.getbuffer())
+
+
+def _end_with(connection: "Connection") -> None:
+    """Ends this process once the one that started it is gone, whatever is being computed."""
+    with suppress(EOFError, OSError):
+        connection.poll(None)
+    os._exit(0)
+
+
+def _limit(n_bytes: int) -> None:
+    """Lets this process take that many bytes more, where the system can tell."""
+    with suppress(OSError, ValueError):
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + n_bytes, taken + n_bytes))

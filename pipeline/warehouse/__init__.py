@@ -1,0 +1,99 @@
+"""DuckDB over a lake: a view for each table, and nothing else within reach.
+
+The only module that opens DuckDB. DuckDB's settings alone do not keep it to reading: a folder that
+is allowed can be written to, and a COPY inside of WITH passes as a SELECT. So the lake's files are
+shown to it through `LakeFiles`, which has no way of writing, and it is allowed no other place.
+"""
+
+from collections.abc import Mapping
+
+import duckdb
+import polars as pl
+
+from pipeline.errors import LakeError, QueryError
+from pipeline.lake import Lake
+from pipeline.machine import cores
+from pipeline.sqlfiles import identifier, literal
+from pipeline.warehouse.files import SCHEME, LakeFiles
+from pipeline.warehouse.statements import reading, told
+from pipeline.warehouse.views import create_table_view, named
+
+# It fetches no extension, and takes no variable of Python for a table.
+_NO_HELP = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+}
+_NOWHERE = "nowhere"
+# In this order: what comes last takes away what the others need.
+_SETTINGS: dict[str, object] = {
+    "TimeZone": "UTC",
+    "home_directory": _NOWHERE,
+    "secret_directory": _NOWHERE,
+    "extension_directory": _NOWHERE,
+    "temp_directory": "",
+    "allow_persistent_secrets": False,
+    "allowed_directories": [f"{SCHEME}://"],
+    "enable_external_access": False,
+    "lock_configuration": True,
+}
+
+
+def connect(
+    lake: Lake,
+    views: Mapping[str, str],
+    wanted: str | None = None,
+    *,
+    memory: int | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """A connection that sees the lake's tables at its one state, and the views given.
+
+    Only what the query `wanted` can name is made, since making all takes a second; None makes all.
+    The connection can read the lake's files and nothing else, writes nothing, and its settings are
+    locked. `memory` is how many bytes DuckDB may take, by default most of the machine's.
+    """
+    limits = {"threads": cores()} | ({} if memory is None else {"memory_limit": f"{memory}B"})
+    connection = duckdb.connect(config={**_NO_HELP, **limits})
+    try:
+        _make_views(connection, lake, views, wanted)
+        _lock(connection)
+    except duckdb.Error as error:
+        connection.close()
+        raise LakeError(f"the lake is damaged: {told(error)}") from None
+    return connection
+
+
+def _make_views(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, views: Mapping[str, str], wanted: str | None
+) -> None:
+    files = LakeFiles(lake)
+    connection.register_filesystem(files)
+    tables, selects = named(wanted, views)
+    for table in tables:
+        create_table_view(connection, files.of(table), table, with_comments=wanted is None)
+    for name, select in selects.items():
+        connection.execute(f"CREATE VIEW {identifier(name)} AS {select}")
+
+
+def _lock(connection: duckdb.DuckDBPyConnection) -> None:
+    for setting, value in _SETTINGS.items():
+        spelt = literal(value) if isinstance(value, str) else str(value)
+        connection.execute(f"SET {setting} = {spelt}")
+
+
+def keep(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+    """Computes the SELECT once and holds the result as a table of the connection's own."""
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {identifier(name)} AS {select}")
+
+
+def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
+    """The result of one reading statement; raises QueryError for any other, or a wrong one."""
+    try:
+        return pl.DataFrame(connection.sql(reading(connection, sql)).to_arrow_table())
+    except pl.exceptions.DuplicateError as error:
+        raise QueryError(f"two columns have one name, give them aliases: {error}") from None
+    except pl.exceptions.PolarsError as error:
+        raise QueryError(f"a column's type cannot be shown, cast it: {error}") from None
+    except duckdb.Error as error:
+        raise QueryError(told(error)) from None

@@ -1,0 +1,74 @@
+"""What may be asked: one statement that reads, as DuckDB's own parser takes it.
+
+This gives clear refusals. What holds whatever passes is that DuckDB is shown but the lake's files.
+"""
+
+import re
+
+import duckdb
+
+from pipeline.errors import QueryError
+
+# DuckDB makes several statements of a PIVOT, of which the last reads.
+_KINDS = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
+_READING = (
+    *("select", "from", "with", "values", "table", "describe", "desc", "show", "summarize"),
+    *("pivot", "pivot_wider", "unpivot", "pivot_longer"),
+)
+_EXPLAIN = re.compile(
+    r"^\s*explain\b(?:\s+analyze\b|\s*\((?!\s*(?:select|from|with|values)\b)[^)]*\))*"
+)
+_FIRST = re.compile(r"[\s(]*(\w*)")
+# What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
+_WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
+_NO_EXTENSION = "Please try installing"
+
+
+def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """The one statement of the text; raises QueryError where there are more, or it may write."""
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise QueryError(f"give one statement at a time, not {len(statements)}")
+    said = _EXPLAIN.sub("", code(statements[0].query))
+    first = _FIRST.match(said)
+    word = first[1] if first else ""
+    # What is explained is asked for again: with ANALYZE it is also run.
+    kinds = {inner.type for inner in connection.extract_statements(said)}
+    if not kinds <= _KINDS or word not in _READING:
+        raise _refused(word)
+    if found := _WRITING.search(said):
+        raise _refused(found[1] or found[2])
+    return statements[0].query
+
+
+def _refused(word: str) -> QueryError:
+    return QueryError(f"only reading is possible here, and `{word.upper()}` does more: use SELECT")
+
+
+def code(sql: str) -> str:
+    """The text in lower case, without its comments, and with nothing said in its strings."""
+    text = sql.encode()
+    tokens = duckdb.tokenize(sql)  # places are those of bytes
+    ends = [*(start for start, _ in tokens[1:]), len(text)]
+    parts = {duckdb.token_type.comment: " ", duckdb.token_type.string_const: "'_' "}
+    return "".join(
+        parts.get(kind) or text[start:end].decode().lower()
+        for (start, kind), end in zip(tokens, ends, strict=True)
+    )
+
+
+def told(error: duckdb.Error) -> str:
+    """What was wrong in one line: without DuckDB's drawings, its advice, and our own places."""
+    match error:
+        case duckdb.PermissionException():
+            return "only the lake's tables can be read here, no files, URLs or other databases"
+        case duckdb.OutOfMemoryException():
+            return (
+                "the query needs more memory than it may have: ask for less at a time, "
+                "or give more by --memory (in Python: `memory`)"
+            )
+    lines = [line.strip() for line in str(error).partition(_NO_EXTENSION)[0].splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
+    if lines and lines[0].startswith("Traceback"):  # of our files
+        return lines[-1].partition(": ")[2]
+    return " ".join(lines)

@@ -1,0 +1,180 @@
+"""Text from logs is shown, never obeyed: by terminals, by spreadsheets, as a path."""
+
+import csv
+import io
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pipeline import open_lake
+from pipeline.cli import main, output, terminal
+from pipeline.errors import QueryError
+from pipeline.ingest import ingest
+from pipeline.simulate import simulate
+
+# Directions, and what shows nothing yet can hide something. Those that words of some languages are
+# spelt with, the joiners U+200C and U+200D, stay.
+STEERING = [
+    *(chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cc"),
+    *"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\u2029\ufeff",
+]
+ESCAPES = {
+    "colour": "\x1b[31mred\x1b[0m",
+    "clearing the screen": "\x1b[2J\x1b[H",
+    "title of the window": "\x1b]0;owned\x07",
+    "link": "\x1b]8;;http://example.com\x1b\\click\x1b]8;;\x1b\\",
+    "clipboard": "\x1b]52;c;cm0gLXJm\x07",
+    "report of the cursor": "\x1b[6n",
+    "in one byte": "\x9b2J",
+    "overwriting": "rm -rf\rls    ",
+    "erasing": "evil\b\b\b\bgood",
+    "turned round": "\u202egnp.exe",
+    "path": "../../../../tmp/escaped",
+}
+FORMULAS = {
+    "=1+1": "'=1+1",
+    "=cmd|'/c calc'!A1": "'=cmd|'/c calc'!A1",
+    "+1": "'+1",
+    "-1": "'-1",
+    "@SUM(1)": "'@SUM(1)",
+    "\t=1": "'\\t=1",
+    "\r=1": "'\\r=1",
+    "\n=1": "'\n=1",
+    "  =1": "'  =1",
+    "＝1": "'＝1",
+    "1=1": "1=1",
+    "a-b": "a-b",
+    "": "",
+    '"=1"': '"=1"',
+    "\x1b[2J": "\\x1b[2J",
+}
+
+
+@pytest.mark.parametrize("sign", STEERING, ids=lambda sign: f"U+{ord(sign):04X}")
+def test_what_steers_a_terminal_is_written_out(sign: str) -> None:
+    shown = terminal.printable(f"a{sign}b")
+    assert shown == ("a\nb" if sign == "\n" else f"a{sign.encode('unicode_escape').decode()}b")
+
+
+def test_other_text_is_left_alone() -> None:
+    text = "Zoë said: “¿qué?” – 你好, नमस्ते, שלום, 👩\u200d💻"
+    assert terminal.printable(text) == text
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of games whose models, words and places are all named by an enemy."""
+    top = tmp_path_factory.mktemp("hostile")
+    simulated = simulate(top / "logs", models=1, games=1, seed=3)
+    evil = iter(list(ESCAPES.values()) * 100)
+    for log in simulated.results.rglob("*.json"):
+        text = log.read_text()
+        escaped = json.dumps(next(evil))[1:-1]
+        text = text.replace(simulated.models[0], escaped).replace("I ", f"{escaped} ")
+        log.write_text(text)
+    (simulated.results / "chameleon" / "\x1b[2J\n\u202e.json").write_bytes(b'{"history": [\x1b[2J')
+    ingest(simulated.results, top / "lake")
+    return top / "lake"
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "json", "csv --safe"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["leaderboard"],
+        ["metrics"],
+        ["tables"],
+        ["quarantine"],
+        ["quarantine", "--full"],
+        ["sql", "FROM players"],
+        ["sql", "FROM messages"],
+        ["sql", "FROM documents"],
+        ["sql", "SELECT [model, content] AS l, {'a': content} AS s FROM messages"],
+        ["sql", "PIVOT players ON model USING count(*)"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_lets_it_through(
+    lake: Path, command: list[str], form: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main([*command, "--lake", str(lake), "--format", *form.split()]) == 0
+    for text in capsysbinary.readouterr():
+        steering = set(text.decode()) & set(STEERING) - {"\n"}
+        assert steering == set()
+
+
+@pytest.mark.parametrize("escape", ESCAPES.values(), ids=ESCAPES)
+def test_an_error_does_not_either(
+    lake: Path, escape: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = open_lake(lake)
+    for asked in ("SELECT '{}'::INT", 'SELECT "{}" FROM games', "FROM '{}'", "FROM {}"):
+        with pytest.raises(QueryError) as refusal:
+            opened.sql(asked.format(escape))
+        terminal.complain(str(refusal.value))
+        err = capsys.readouterr().err
+        assert set(err) & set(STEERING) == {"\n"}
+        assert err.count("\n") == 1
+
+
+def test_names_do_not_become_paths(lake: Path) -> None:
+    """Not a model's, a player's or a document's: every file is named by us."""
+    ours = re.compile(
+        r"(part|sorted)-[0-9a-f-]+\.parquet|\d{20}\.(json|checkpoint\.parquet)|\.lock"
+    )
+    files = [path for path in lake.rglob("*") if path.is_file()]
+    assert files
+    assert [path.name for path in files if not ours.fullmatch(path.name)] == []
+    assert not Path("/tmp/escaped").exists()
+
+
+# --- spreadsheets -------------------------------------------------------------------------------
+
+
+def safe_csv(frame: pl.DataFrame, capsysbinary: pytest.CaptureFixture[bytes]) -> str:
+    output.show(frame, "csv-safe")
+    return capsysbinary.readouterr().out.decode()
+
+
+def test_formulas_become_text(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    frame = pl.DataFrame({"=x": list(FORMULAS), "n": [-1] * len(FORMULAS)})
+    text = safe_csv(frame, capsysbinary)
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert header == ["'=x", "n"]
+    assert [row[0] for row in rows] == list(FORMULAS.values())
+    assert {row[1] for row in rows} == {"-1"}  # a number is none, whatever its sign
+
+
+def test_every_kind_of_text_is_made_safe(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    frame = pl.DataFrame(
+        {
+            "category": pl.Series(["=1"], dtype=pl.Categorical),
+            "enum": pl.Series(["=1"], dtype=pl.Enum(["=1"])),
+            "bytes": [b"=1"],
+            "list": [["=1"]],
+            "none": pl.Series([None], dtype=pl.String),
+        }
+    )
+    (_, row) = csv.reader(io.StringIO(safe_csv(frame, capsysbinary)))
+    assert row == ["'=1", "'=1", "'=1", '["=1"]', ""]
+
+
+def test_csv_as_it_is_keeps_what_it_holds(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    output.show(pl.DataFrame({"x": list(FORMULAS)}), "csv")
+    told = capsysbinary.readouterr().out.decode()
+    _, *rows = csv.reader(io.StringIO(told, newline=""))
+    assert [row[0] if row else "" for row in rows] == list(FORMULAS)
+
+
+def test_the_option_is_there_wherever_a_form_is(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sql", "SELECT '=1' AS x", "--lake", str(lake), "--format", "csv", "--safe"]) == 0
+    assert capsys.readouterr().out == "x\n'=1\n"
+    assert main(["tables", "--lake", str(lake), "--safe"]) == 2
+    assert "only with --format csv" in capsys.readouterr().err
+    assert main(["schema", "votes", "--format", "csv", "--safe"]) == 0

@@ -1,0 +1,422 @@
+"""What SQL can do to a lake and to the machine around it: read the lake, and nothing else."""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pytest
+
+import pipeline
+from pipeline.api import OpenLake
+from pipeline.cli import main
+from pipeline.errors import PipelineError, QueryError
+from pipeline.ingest import ingest
+from pipeline.sandbox import Sandbox
+from pipeline.warehouse import connect, query
+
+TOP = Path(__file__).resolve().parents[2]
+SECRET = "a-secret-of-this-machine"
+PLENTY = 2**30
+FOREVER = "SELECT count(*) FROM range(100000000000) AS a, range(100000000000) AS b"
+
+# `{secret}` is a file outside of the lake, `{out}` a folder outside, `{file}` a file of the lake as
+# DuckDB is shown it, and `{path}` the same file's place on disk.
+ATTEMPTS = {
+    # Reading what is not the lake's.
+    "read_csv": "SELECT * FROM read_csv('{secret}')",
+    "read_csv of the system": "SELECT * FROM read_csv('/etc/passwd')",
+    "read_csv of two": "SELECT * FROM read_csv(['{file}', '{secret}'])",
+    "read_text": "SELECT * FROM read_text('{secret}')",
+    "read_blob": "SELECT * FROM read_blob('{secret}')",
+    "read_json": "SELECT * FROM read_json('{secret}')",
+    "read_ndjson_objects": "SELECT * FROM read_ndjson_objects('{secret}')",
+    "read_parquet": "SELECT * FROM read_parquet('{path}')",
+    "read_parquet by pattern": "SELECT * FROM read_parquet('{out}/**')",
+    "read_duckdb": "SELECT * FROM read_duckdb('{secret}')",
+    "parquet_metadata": "SELECT * FROM parquet_metadata('{path}')",
+    "parquet_schema": "SELECT * FROM parquet_schema('{path}')",
+    "parquet_kv_metadata": "SELECT * FROM parquet_kv_metadata('{path}')",
+    "sniff_csv": "SELECT * FROM sniff_csv('{secret}')",
+    "glob": "SELECT * FROM glob('{out}/*')",
+    "file by its name": "FROM '{secret}'",
+    "file by a URL": "SELECT * FROM read_text('file://{secret}')",
+    "environment": "SELECT * FROM read_text('/proc/self/environ')",
+    "getenv": "SELECT getenv('HOME')",
+    "http": "SELECT * FROM read_csv('http://127.0.0.1:9/x.csv')",
+    "s3": "SELECT * FROM read_parquet('s3://bucket/x.parquet')",
+    "path out of the lake": "SELECT * FROM read_text('lake://votes/../../../secret.csv')",
+    "absolute path below the scheme": "SELECT * FROM read_text('lake://{secret}')",
+    "lock and log of the lake": "SELECT * FROM read_text('lake://.lock')",
+    "Delta log": "SELECT * FROM read_text('lake://votes/_delta_log/00000000000000000000.json')",
+    "glob of the lake": "SELECT * FROM glob('lake://**')",
+    "pattern over the lake": "SELECT * FROM read_parquet('lake://*/*.parquet')",
+    "text in a query": "SELECT * FROM query('SELECT * FROM read_text(''{secret}'')')",
+    "name in query_table": "SELECT * FROM query_table('{secret}')",
+    "subquery": "SELECT (SELECT content FROM read_text('{secret}')) FROM games",
+    "variable of Python": "SELECT * FROM SECRET",
+    "store of Python objects": "FROM read_csv('DUCKDB_INTERNAL_OBJECTSTORE://x')",
+    "pg_read_file": "SELECT * FROM pg_read_file('{secret}')",
+    "extension that reads": "SELECT * FROM sqlite_scan('{secret}', 'x')",
+    "extensions on disk": "SELECT * FROM duckdb_extensions()",
+    # Writing.
+    "COPY TO": "COPY (SELECT 1) TO '{out}/x.csv'",
+    "COPY over a file of the lake": "COPY (SELECT 1) TO '{file}' (FORMAT parquet)",
+    "COPY over its place": "COPY (SELECT 1) TO '{path}' (FORMAT parquet)",
+    "COPY TO with partitions": "COPY games TO 'lake://votes' (PARTITION_BY model, OVERWRITE)",
+    "COPY FROM": "COPY votes FROM '{secret}'",
+    "COPY inside WITH": "WITH x AS (COPY (SELECT 1 AS a) TO '{file}') SELECT * FROM x",
+    "COPY inside WITH, outside": "WITH x AS (COPY (SELECT 1 AS a) TO '{out}/x') SELECT * FROM x",
+    "COPY inside WITH, disguised": "WITH x AS (/* */ cOpY (SELECT 1) TO '{file}') FROM x",
+    "COPY inside WITH of a PIVOT": (
+        "WITH x AS (COPY (SELECT 1 AS a) TO '{file}') PIVOT votes ON model USING count(*)"
+    ),
+    "COPY of a PIVOT": "COPY (FROM (PIVOT votes ON model USING count(*))) TO '{out}/x'",
+    "COPY in a query's text": (
+        "SELECT * FROM query('WITH x AS (COPY (SELECT 1) TO ''{file}'') FROM x')"
+    ),
+    "EXPLAIN ANALYZE COPY": "EXPLAIN ANALYZE COPY (SELECT 1) TO '{file}'",
+    "EXPLAIN (ANALYZE) COPY": "EXPLAIN (ANALYZE, FORMAT json) COPY (SELECT 1) TO '{out}/x'",
+    "EXPLAIN ANALYZE COPY inside WITH": (
+        "EXPLAIN ANALYZE WITH x AS (COPY (SELECT 1) TO '{file}') FROM x"
+    ),
+    "EXPLAIN of a comment and COPY": "EXPLAIN ANALYZE /* SELECT */ COPY (SELECT 1) TO '{file}'",
+    "json_execute_serialized_sql": (
+        "SELECT * FROM json_execute_serialized_sql(json_serialize_sql("
+        "'WITH x AS (COPY (SELECT 1 AS a) TO ''{file}'') SELECT * FROM x'))"
+    ),
+    "json_execute_serialized_sql, quoted": (
+        "SELECT * FROM \"json_execute_serialized_sql\"(json_serialize_sql('SELECT 1'))"
+    ),
+    "json_execute_serialized_sql as a pragma": (
+        "PRAGMA json_execute_serialized_sql(json_serialize_sql('SELECT 1'))"
+    ),
+    "INSERT": "INSERT INTO votes SELECT * FROM votes",
+    "INSERT inside WITH": "WITH x AS (INSERT INTO votes FROM votes RETURNING *) FROM x",
+    "DELETE": "DELETE FROM votes",
+    "DELETE inside WITH": "WITH x AS (DELETE FROM votes RETURNING *) FROM x",
+    "UPDATE": "UPDATE votes SET model = 'me'",
+    "MERGE": "MERGE INTO votes USING games ON TRUE WHEN MATCHED THEN DELETE",
+    "TRUNCATE": "TRUNCATE votes",
+    "DROP": "DROP VIEW votes",
+    "CREATE TABLE": "CREATE TABLE x AS SELECT 1",
+    "CREATE TABLE AS PIVOT": "CREATE TABLE x AS PIVOT votes ON model USING count(*)",
+    "CREATE VIEW": "CREATE OR REPLACE VIEW votes AS SELECT 1",
+    "CREATE MACRO": "CREATE MACRO f(x) AS x",
+    "COMMENT": "COMMENT ON VIEW votes IS 'x'",
+    "EXPORT": "EXPORT DATABASE '{out}/x'",
+    "IMPORT": "IMPORT DATABASE '{out}'",
+    "ATTACH": "ATTACH '{out}/x.db'",
+    "ATTACH below the scheme": "ATTACH 'lake://votes/x.db'",
+    "ATTACH in memory": "ATTACH ':memory:' AS x",
+    "COPY FROM DATABASE": "COPY FROM DATABASE memory TO x",
+    "VACUUM": "VACUUM",
+    "CHECKPOINT": "CHECKPOINT",
+    # Getting around what keeps it so.
+    "INSTALL": "INSTALL httpfs",
+    "INSTALL from a path": "INSTALL '{out}/x.duckdb_extension'",
+    "LOAD": "LOAD httpfs",
+    "SET": "SET enable_external_access = true",
+    "SET allowed_directories": "SET allowed_directories = ['/']",
+    "SET temp_directory": "SET temp_directory = '{out}'",
+    "SET file_search_path": "SET file_search_path = '{out}'",
+    "RESET": "RESET lock_configuration",
+    "PRAGMA": "PRAGMA database_list",
+    "PRAGMA with a value": "PRAGMA temp_directory='{out}'",
+    "enable_logging": (
+        "SELECT * FROM enable_logging('QueryLog', storage := 'file', storage_path := '{out}')"
+    ),
+    "enable_profiling": "SELECT * FROM enable_profiling(save_location := '{out}/x')",
+    "CREATE SECRET": "CREATE PERSISTENT SECRET s (TYPE s3, KEY_ID 'x', SECRET 'y')",
+    "PREPARE": "PREPARE x AS COPY (SELECT 1) TO '{out}/x'",
+    "EXECUTE": "EXECUTE x",
+    "CALL": "CALL enable_logging()",
+    "USE": "USE memory",
+    "BEGIN": "BEGIN",
+    "SET VARIABLE": "SET VARIABLE x = 1",
+    "two statements": "SELECT 1; COPY (SELECT 1) TO '{out}/x'",
+    "statement behind a comment": "SELECT 1 --\n; DROP VIEW votes",
+}
+
+
+class Place(NamedTuple):
+    """A lake, with a folder beside it that is none of its business."""
+
+    lake: Path
+    outside: Path
+
+    def filled(self, sql: str) -> str:
+        file = next((self.lake / "votes").glob("*.parquet"))
+        return sql.format(
+            secret=self.outside / "secret.csv",
+            out=self.outside,
+            file=f"lake://votes/{file.name}",
+            path=file,
+        )
+
+    def state(self) -> dict[str, str]:
+        """The hash of every file."""
+        return {
+            str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+            for folder in self
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    top = tmp_path_factory.mktemp("sql")
+    found = Place(top / "lake", top / "outside")
+    found.outside.mkdir()
+    (found.outside / "secret.csv").write_text(f"what\n{SECRET}\n")
+    ingest(TOP / "data" / "sample" / "results", found.lake)
+    return found
+
+
+@pytest.fixture(scope="module")
+def lake(place: Place) -> OpenLake:
+    return pipeline.open_lake(place.lake)
+
+
+@pytest.fixture
+def unchanged(place: Place) -> Iterator[None]:
+    """Checks that no file of the lake or beside it was changed, made or taken away."""
+    before = place.state()
+    yield
+    assert place.state() == before
+
+
+def assert_is_one_clear_line(text: str, place: Place) -> None:
+    assert text
+    assert "\n" not in text
+    assert len(text) < 300
+    # What was asked may be told back; where things are on this machine may not.
+    for trace in ("Traceback", str(place.lake), "site-packages", str(TOP), str(Path.home()) + "/"):
+        assert trace not in text
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_an_attempt_is_refused(lake: OpenLake, place: Place, attempt: str) -> None:
+    with pytest.raises(QueryError) as refusal:
+        lake.sql(place.filled(ATTEMPTS[attempt]))
+    assert_is_one_clear_line(str(refusal.value), place)
+    assert str(place.outside) not in str(refusal.value)
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_a_connection_holds_by_itself(lake: OpenLake, place: Place, attempt: str) -> None:
+    """Without our look at the statement: what it gets is never of the outside."""
+    with connect(lake.lake, {}, "FROM votes, games") as connection:
+        try:
+            rows = connection.execute(place.filled(ATTEMPTS[attempt])).fetchall()
+        except duckdb.Error:
+            return
+        assert SECRET not in str(rows)
+        assert str(place.lake.parent) not in str(rows)
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "read_csv",
+        "COPY inside WITH",
+        "EXPLAIN ANALYZE COPY",
+        "json_execute_serialized_sql",
+        "ATTACH",
+    ],
+)
+def test_the_command_refuses_in_one_line(
+    place: Place, attempt: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = place.filled(ATTEMPTS[attempt])
+    assert main(["sql", asked, "--lake", str(place.lake)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("magic: ")
+    assert_is_one_clear_line(err.removesuffix("\n"), place)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "SELECT * FROM duckdb_settings()",
+        "SELECT * FROM duckdb_databases()",
+        "SELECT * FROM duckdb_secrets()",
+        "SELECT * FROM duckdb_logs()",
+        "SELECT * FROM duckdb_views()",
+        "SELECT * FROM duckdb_temporary_files()",
+        "SELECT * FROM glob('{file}'), votes",
+        "SELECT filename FROM read_parquet('{file}', filename = true), votes",
+        "EXPLAIN ANALYZE SELECT * FROM votes",
+    ],
+)
+def test_nothing_tells_where_things_are(lake: OpenLake, place: Place, asked: str) -> None:
+    told = str(lake.sql(place.filled(asked)).to_dicts())
+    for path in (place.lake, TOP, Path.home(), Path.cwd(), Path(duckdb.__file__).parent):
+        assert f"{path}/" not in told
+        assert f"{path}'" not in told
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "SELECT count(*) FROM votes",
+        "FROM votes LIMIT 1",
+        "(SELECT 1) UNION (SELECT 2)",
+        "WITH x AS (SELECT 1) FROM x",
+        "VALUES (1)",
+        "TABLE votes",
+        "DESCRIBE votes",
+        "SHOW TABLES",
+        "SUMMARIZE votes",
+        "PIVOT votes ON model USING count(*)",
+        "FROM (PIVOT votes ON parse_status USING count(*))",
+        "UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b",
+        "EXPLAIN SELECT 1",
+        "explain (analyze, format json) FROM votes",
+        "EXPLAIN ANALYZE PIVOT votes ON model USING count(*)",
+        "-- what for\nSELECT 1; -- that for",
+        "SELECT 'copy' AS \"copy\", '(copy x)' -- (copy x)",
+        "SELECT count(*) AS delete FROM guesses",
+    ],
+)
+def test_reading_is_let_through(lake: OpenLake, asked: str) -> None:
+    assert lake.sql(asked).width
+
+
+def test_every_table_is_read_as_it_is(lake: OpenLake) -> None:
+    """Also those without a row."""
+    for table in ("votes", "games", "messages", "quarantine", "ingests"):
+        rows = lake.sql(f"FROM {table}")
+        assert rows.equals(lake.table(table).collect().select(rows.columns))
+
+
+def test_threads_read_side_by_side(lake: OpenLake) -> None:
+    """120 queries at once over the same open files."""
+    asked = "SELECT sum(hash(COLUMNS(*))::HUGEINT)::VARCHAR FROM messages"
+    with lake.connect() as connection, ThreadPoolExecutor(8) as pool:
+        cursors = [connection.cursor() for _ in range(120)]
+        found = list(pool.map(lambda cursor: cursor.execute(asked).fetchall(), cursors))
+    assert len(set(map(str, found))) == 1
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut"])
+def test_a_damaged_file_is_one_line(place: Place, tmp_path: Path, damage: str) -> None:
+    damaged = Place(tmp_path / "lake", place.outside)
+    shutil.copytree(place.lake, damaged.lake)
+    opened = pipeline.open_lake(damaged.lake)
+    file = next((damaged.lake / "votes").glob("*.parquet"))
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(PipelineError, match="lake://votes/part") as refusal:
+        opened.sql("SELECT * FROM votes")
+    assert_is_one_clear_line(str(refusal.value), damaged)
+
+
+# --- a process of its own -----------------------------------------------------------------------
+
+
+def test_a_sandbox_answers_as_the_lake_does(place: Place, lake: OpenLake) -> None:
+    asked = """SELECT *, [1, 2] AS l, {'a': 0.5} AS s, 'a'::ENUM('a', 'b') AS e,
+        1.5::DECIMAL(4, 2) AS d, '\\xFF'::BLOB AS b, DATE '2024-05-06' AS t FROM games"""
+    with Sandbox(seconds=60, memory=PLENTY) as sandbox:
+        assert sandbox.sql(str(place.lake), asked).equals(lake.sql(asked))
+        assert sandbox.sql(str(place.lake), "SELECT 1 WHERE FALSE").height == 0
+
+
+def test_a_query_is_ended_at_its_time(place: Place) -> None:
+    began = time.monotonic()
+    with (
+        Sandbox(seconds=2, memory=PLENTY) as sandbox,
+        pytest.raises(QueryError, match="within 2 seconds"),
+    ):
+        sandbox.sql(str(place.lake), FOREVER)
+    assert not [args for args in in_group(os.getpgrp()) if "pipeline.sandbox" in args]
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs limits of address space")
+@pytest.mark.parametrize("asked", ["SELECT repeat('x', 4000000000)", "FROM range(1000000000)"])
+def test_a_query_is_ended_at_its_memory(place: Place, asked: str) -> None:
+    with (
+        Sandbox(seconds=60, memory=2**28) as sandbox,
+        pytest.raises(QueryError, match="memory") as refusal,
+    ):
+        sandbox.sql(str(place.lake), asked)
+    assert_is_one_clear_line(str(refusal.value), place)
+
+
+def asking(place: Place, sql: str, cwd: Path = TOP) -> subprocess.Popen[str]:
+    """The command in a process group of its own, as a shell starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "pipeline.cli", "sql", sql, "--lake", str(place.lake)],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(TOP)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def in_group(group: int) -> list[str]:
+    """The commands of a process group, but for those that have ended."""
+    told = subprocess.check_output(["ps", "-eo", "pgid=,stat=,args="], text=True)
+    lines = [line.split(None, 2) for line in told.splitlines()]
+    return [args for pgid, state, args in lines if pgid == str(group) and state[0] != "Z"]
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("to_all", [True, False])
+def test_ctrl_c_ends_both_processes(place: Place, to_all: bool) -> None:
+    with asking(place, FOREVER) as command:
+        wait_until(lambda: len(in_group(command.pid)) == 2)
+        time.sleep(1.5)  # so that it may have come to the query
+        began = time.monotonic()
+        (os.killpg if to_all else os.kill)(command.pid, signal.SIGINT)
+        out, err = command.communicate(timeout=30)
+        assert time.monotonic() - began < 2
+        assert (command.returncode, out, err) == (130, "", "magic: interrupted\n")
+        assert in_group(command.pid) == []
+
+
+def test_a_query_ends_with_who_asked_it(place: Place) -> None:
+    with asking(place, FOREVER) as command:
+        wait_until(lambda: len(in_group(command.pid)) == 2)
+        time.sleep(1.5)
+        command.kill()
+        wait_until(lambda: in_group(command.pid) == [])
+
+
+def test_modules_of_the_current_folder_are_not_run(place: Place, tmp_path: Path) -> None:
+    """A folder of logs from strangers can hold any file."""
+    for module in ("duckdb", "polars", "pickle", "pipeline"):
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('was run')")
+    with asking(place, "SELECT 42 AS answer", tmp_path) as command:
+        out, err = command.communicate(timeout=60)
+    assert (command.returncode, out.split()[-1], err) == (0, "42", "")
+
+
+def test_query_of_a_connection_is_held_to_reading(lake: OpenLake) -> None:
+    with lake.connect() as connection, pytest.raises(QueryError, match="reading"):
+        query(connection, "CREATE TABLE x AS SELECT 1")
