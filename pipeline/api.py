@@ -10,6 +10,7 @@ import polars as pl
 from pipeline import metrics as metrics_
 from pipeline import warehouse
 from pipeline.lake import Lake, open_lake
+from pipeline.metrics import evidence as evidence_
 from pipeline.metrics import sql as metrics_sql
 
 
@@ -46,6 +47,29 @@ class OpenLake:
             models=models,
             game_types=game_types,
             num_of_game=num_of_game,
+        )
+
+    def evidence(
+        self,
+        name: str,
+        *,
+        edition: str = "paper",
+        engine: str = "polars",
+        models: Sequence[str] | None = None,
+        game_types: Sequence[str] | None = None,
+        num_of_game: int = metrics_.DEFAULT_GAMES,
+        is_hit: bool | None = None,
+    ) -> pl.DataFrame:
+        """The rows that a metric counted: see `pipeline.metrics.evidence`."""
+        return evidence_.evidence(
+            self.lake,
+            name,
+            edition=edition,
+            engine=engine,
+            models=models,
+            game_types=game_types,
+            num_of_game=num_of_game,
+            is_hit=is_hit,
         )
 
     def leaderboard(

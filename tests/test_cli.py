@@ -31,6 +31,7 @@ PROGRAM = [sys.executable, "-m", "pipeline.cli"]
 MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
+    "evidence",
     "ingest",
     "leaderboard",
     "maintain",
@@ -217,6 +218,7 @@ def test_shell_completion_knows_commands_and_words() -> None:
 # --- forms --------------------------------------------------------------------------------------
 
 SHOWING = {
+    "evidence": ["evidence", "deception"],
     "metrics": ["metrics"],
     "leaderboard": ["leaderboard"],
     "sql": ["sql", "SELECT game_id, n_rounds, [1, 2] AS l, {'a': 0.5::DOUBLE} AS s FROM games"],

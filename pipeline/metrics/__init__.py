@@ -1,12 +1,8 @@
 """The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
 
 The SQL runs in DuckDB, and translated on Spark.
-
-A metric is a module of its own name that declares `PAPER` and `RELEASE`, and a SQL file of the same
-name in each edition's folder; there is no list of them to keep.
 """
 
-import importlib
 import json
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -14,12 +10,11 @@ from itertools import chain
 
 import polars as pl
 
-from pipeline import sqlfiles
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import sql
+from pipeline.metrics.catalogue import NAMES, TITLES, metric
 from pipeline.metrics.compute import VALUE_COLUMNS, Counts, counts, sides, values
-from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
 
 __all__ = [
@@ -37,23 +32,6 @@ __all__ = [
 ]
 
 ENGINES = ("polars", "duckdb", "spark")
-
-NAMES: tuple[str, ...] = tuple(
-    sorted(
-        sqlfiles.names("metrics"),
-        key=lambda name: int(sqlfiles.header(f"metrics/{name}")["place"][0]),
-    )
-)
-TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES}
-
-
-@cache
-def metric(name: str, edition: str) -> Metric:
-    """The metric as its module declares it; raises UsageError for a name unknown."""
-    if name not in NAMES:
-        raise UsageError(f"no metric `{name}`: there are {', '.join(NAMES)}")
-    declared: Metric = getattr(importlib.import_module(f"{__name__}.{name}"), edition.upper())
-    return declared
 
 
 def metrics(
@@ -146,7 +124,7 @@ def _by_duckdb(
     kept = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
     wanted = "\n".join(["release_parameters", *chain.from_iterable(counted)])
     frames = []
-    with connect(lake, _views(request), wanted) as connection:
+    with connect(lake, sql.views(NAMES, request.num_of_game), wanted) as connection:
         keep(connection, "kept_sides", counted[0].sides)
         for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
             keep(connection, "kept_counts", in_rows)
@@ -172,15 +150,13 @@ def _by_spark(
     pairs = list(zip(declared, counted, strict=True))
     valued = [sql.values(one, request, found) for one, found in pairs]
     termed = [sql.by_term(one, request, found) for one, found in pairs]
-    frames = Views(open_session(master), lake, _views(request)).queries(valued + termed)
+    frames = Views(open_session(master), lake, sql.views(NAMES, request.num_of_game)).queries(
+        valued + termed
+    )
     of_metric = zip(declared, frames[: len(names)], frames[len(names) :], strict=True)
     return pl.concat(
         [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
     )
-
-
-def _views(request: Request) -> dict[str, str]:
-    return sql.views(NAMES) | {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
 
 
 def _with_terms(

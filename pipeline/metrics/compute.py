@@ -42,7 +42,7 @@ def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
     wanted = [pl.col("is_tested"), _is_in_scope(request), _is_wanted(request), one.where]
     return (
         table.filter(*wanted)
-        .with_columns(term=one.term, hit=one.hit)
+        .with_columns(term=one.term, what=one.what, hit=one.hit)
         .with_columns(is_counted=counted)
     )
 

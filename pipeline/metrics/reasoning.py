@@ -7,6 +7,13 @@ from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(
     terms=(Term("analyses", HIDDEN_ROLE_GAMES),),
-    rows=(Rows("role_analyses", term=one("analyses"), hit=as_hit(pl.col("is_correct"))),),
+    rows=(
+        Rows(
+            "role_analyses",
+            term=one("analyses"),
+            what=pl.col("kind"),
+            hit=as_hit(pl.col("is_correct")),
+        ),
+    ),
 )
 RELEASE = PAPER

@@ -11,6 +11,7 @@ PAPER = Metric(
         Rows(
             "role_identifications",
             term=one("identifications"),
+            what=pl.col("role"),
             hit=as_hit(pl.col("is_correct")),
         ),
     ),

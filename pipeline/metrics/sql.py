@@ -61,15 +61,15 @@ def _term(line: str) -> tuple[str, str, tuple[str, ...], str]:
     return name, weight, tuple(game_types.split(", ")), count[0] if count else "NULL"
 
 
-def views(names: Iterable[str]) -> dict[str, str]:
+def views(names: Iterable[str], num_of_game: int = DEFAULT_GAMES) -> dict[str, str]:
     """The SELECT of every view of the metrics, in an order in which they can be made."""
-    found = {"release_parameters": f"SELECT {DEFAULT_GAMES} AS num_of_game"}
+    found = {"release_parameters": f"SELECT {num_of_game} AS num_of_game"}
     for edition in EDITIONS:
         for name in names:
             metric = sql_metric(name, edition)
             default = Request(edition=edition)
             found[f"{metric.view}_rows"] = sqlfiles.text(f"{_FOLDERS[edition]}/{name}")
-            found[f"{metric.view}_evidence"] = f"SELECT * FROM {metric.view}_rows WHERE is_counted"
+            found[f"{metric.view}_evidence"] = filled("evidence", rows=f"{metric.view}_rows")
             found[f"{metric.view}_by_term"] = by_term(metric, default)
             found[metric.view] = values(metric, default)
         found["metrics" if edition == PAPER else f"metrics_{edition}"] = "\nUNION ALL\n".join(
@@ -93,11 +93,11 @@ def counted(metric: SqlMetric, request: Request, *, with_games: bool = True) -> 
     first pass over the rows where a group's games are those of its one term.
     """
     fine = ", ".join(map(identifier, request.fine))
-    rows = f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)}) AS counted"
+    rows = f"(SELECT * FROM {metric.view}_rows WHERE {wanted(request)}) AS counted"
     by_term = metric.has_one_term_a_type
     in_scope = "TRUE" if request.edition == PAPER else "game_index < num_of_game"
     games = filled("games", fine=fine, rows=rows)
-    sides = filled("sides", fine=fine, is_in_scope=in_scope, is_wanted=_wanted(request))
+    sides = filled("sides", fine=fine, is_in_scope=in_scope, is_wanted=wanted(request))
     return Counted(
         counts=filled(
             "counts", fine=fine, rows=rows, with_games=str(with_games and by_term).upper()
@@ -193,7 +193,8 @@ def _shown(metric: SqlMetric, request: Request) -> str:
     return f"count(*) > 0 AND of_type IN ({_literals(shown)})"
 
 
-def _wanted(request: Request) -> str:
+def wanted(request: Request) -> str:
+    """The condition that a row is of the models and game types asked for."""
     wanted = []
     if request.models is not None:
         wanted.append(f"model IN ({_literals(request.models)})")

@@ -97,7 +97,17 @@ def test_declarations_agree(name, edition):
 
 # ---------------------------------------------------------------- the views
 
-EVIDENCE = ("term", "game_id", "model", "seat", "round", "message_index", "parse_status", "hit")
+EVIDENCE = (
+    "term",
+    "game_id",
+    "model",
+    "seat",
+    "round",
+    "message_index",
+    "parse_status",
+    "what",
+    "hit",
+)
 
 
 def views_of(lake: Lake, *queries: str) -> list[pl.DataFrame]:
