@@ -38,6 +38,7 @@ COMMANDS = (
     "metrics",
     "quarantine",
     "schema",
+    "show",
     "simulate",
     "sql",
     "tables",

@@ -20,6 +20,7 @@ LAYERS: list[set[str]] = [
     {"ingest", "warehouse"},
     {"spark"},
     {"metrics"},
+    {"transcript"},
     {"api"},
     {"cli"},
 ]

@@ -45,7 +45,7 @@ def _table(
     is_heading = not as_records
     for line in lines:
         is_heading = is_heading and not line.startswith("─")
-        terminal.out(line, is_bold=is_heading)
+        terminal.out(line, "heading" if is_heading else None)
         terminal.out("\n")
 
 
@@ -77,12 +77,21 @@ def _markdown(
 
 
 def _markdown_row(row: "Iterator[str] | tuple[str, ...]") -> str:
-    escaped = (_MARKDOWN.sub(r"\\\g<0>", cell).replace("\n", "<br>") for cell in row)
-    return f"| {' | '.join(escaped)} |\n"
+    return f"| {' | '.join(escaped(cell).replace(chr(10), '<br>') for cell in row)} |\n"
+
+
+def escaped(text: str) -> str:
+    """The text with what markdown gives a meaning within a line taken literally."""
+    return _MARKDOWN.sub(r"\\\g<0>", text)
 
 
 def _markdown_rule(is_right: list[bool]) -> str:
     return f"| {' | '.join('--:' if right else '---' for right in is_right)} |\n"
+
+
+def json_text(frame: pl.DataFrame) -> str:
+    """The frame as a list of records, one a line."""
+    return b"".join(_json(frame)).decode().rstrip("\n")
 
 
 def _json(frame: pl.DataFrame) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from pipeline.lake import Lake
 from pipeline.metrics import sql
 from pipeline.metrics.catalogue import NAMES, metric
 from pipeline.metrics.compute import rows
+from pipeline.metrics.declaration import Tables
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, check
 from pipeline.sqlfiles import identifier
 
@@ -72,10 +73,15 @@ def evidence(
     return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
 
 
+def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
+    """The rows that the metric counted, in no order, with all their own columns."""
+    spoken = tables("messages").select("game_id", "message_index", "content")
+    counted = rows(metric(name, request.edition), tables, request).filter("is_counted")
+    return counted.join(spoken, on=["game_id", "message_index"], how="left")
+
+
 def _by_polars(lake: Lake, name: str, request: Request) -> pl.DataFrame:
-    spoken = lake.table("messages").select("game_id", "message_index", "content")
-    counted = rows(metric(name, request.edition), lake.table, request).filter("is_counted")
-    return counted.join(spoken, on=["game_id", "message_index"], how="left").collect()
+    return of_tables(lake.table, name, request).collect()
 
 
 def _by_duckdb(lake: Lake, name: str, request: Request) -> pl.DataFrame:
