@@ -39,11 +39,12 @@ LakeOption = Annotated[
 ]
 FormOption = Annotated[Form, form_option()]
 EditionOption = Annotated[
-    Literal["paper", "release"],
+    Literal["paper", "release", "audited"],
     typer.Option(
         "--edition",
         metavar="EDITION",
-        help="paper: the formulas as published; release: as the published script computes them.",
+        help="paper: the formulas as published; release: as the published script computes them; "
+        "audited: as published, with answers judged by their own texts.",
     ),
 ]
 EngineOption = Annotated[

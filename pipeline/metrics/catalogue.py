@@ -1,7 +1,8 @@
 """Which metrics there are, found by their files, and how each is declared.
 
 A metric is a module of its own name that declares `PAPER` and `RELEASE`, and a SQL file of the same
-name in each edition's folder; there is no list of them to keep.
+name in each edition's folder; there is no list of them to keep. What is read otherwise in the
+edition `audited` has a third of each; all else is there as in `paper`.
 """
 
 from functools import cache
@@ -25,5 +26,6 @@ def metric(name: str, edition: str) -> Metric:
     """The metric as its module declares it; raises UsageError for a name unknown."""
     if name not in NAMES:
         raise UsageError(f"no metric `{name}`: there are {', '.join(NAMES)}")
-    declared: Metric = getattr(import_module(f"{__package__}.{name}"), edition.upper())
+    module = import_module(f"{__package__}.{name}")
+    declared: Metric = getattr(module, edition.upper(), module.PAPER)
     return declared

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.metrics.declaration import IS_READABLE, Combine, Metric, Rows, Tables
-from pipeline.metrics.request import ALL, PAPER, Request
+from pipeline.metrics.request import ALL, RELEASE, Request
 
 _VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
@@ -28,8 +28,8 @@ _VALUE = {
 def rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     """The rows that the metric is about, each with its `term`, `hit` and whether it `is_counted`.
 
-    The paper edition asks for finished games and leaves outages uncounted; the release edition
-    takes the games numbered below its number.
+    The release edition takes the games numbered below its number; the others ask for finished games
+    and leave outages uncounted.
     """
     return pl.concat([_rows(one, tables, request) for one in metric.rows], how="diagonal_relaxed")
 
@@ -37,7 +37,7 @@ def rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
 def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
     table = tables(one.table) if isinstance(one.table, str) else one.table(tables)
     counted = pl.col("hit").is_not_null() if one.counted is None else one.counted
-    if request.edition == PAPER:
+    if request.edition != RELEASE:
         counted = counted & IS_READABLE
     wanted = [pl.col("is_tested"), _is_in_scope(request), _is_wanted(request), one.where]
     return (
@@ -48,7 +48,7 @@ def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
 
 
 def _is_in_scope(request: Request) -> pl.Expr:
-    if request.edition == PAPER:
+    if request.edition != RELEASE:
         return pl.col("is_finished")
     return pl.col("game_index") < request.num_of_game
 
@@ -119,7 +119,7 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
     """The finest groups that a tested side is of, with n_unfinished, games in scope without end."""
     if not request.is_of_results:
         return pl.LazyFrame()
-    in_scope = pl.lit(value=True) if request.edition == PAPER else _is_in_scope(request)
+    in_scope = _is_in_scope(request) if request.edition == RELEASE else pl.lit(value=True)
     return (
         tables("results")
         .filter(pl.col("is_tested"), _is_wanted(request))

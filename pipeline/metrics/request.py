@@ -9,8 +9,8 @@ from pipeline.events.contracts import polars_schema
 from pipeline.metrics.declaration import Metric
 from pipeline.vocabulary import GameType
 
-PAPER, RELEASE = "paper", "release"
-EDITIONS = (PAPER, RELEASE)
+PAPER, RELEASE, AUDITED = "paper", "release", "audited"
+EDITIONS = (PAPER, RELEASE, AUDITED)
 DEFAULT_BY = ("model", "game_type")
 ALL = "all"
 DEFAULT_GAMES = 21
