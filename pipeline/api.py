@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from pipeline import audit as audit_
 from pipeline import metrics as metrics_
 from pipeline import warehouse
 from pipeline.lake import Lake, open_lake
@@ -77,6 +78,10 @@ class OpenLake:
     ) -> pl.DataFrame:
         """A row for each model, ranked: see `pipeline.metrics.leaderboard`."""
         return metrics_.leaderboard(self.lake, edition=edition, engine=engine, master=master)
+
+    def audit(self, *, by: Sequence[str] = ()) -> pl.DataFrame:
+        """Where logs are at odds with themselves, by kind: see `pipeline.audit`."""
+        return audit_.audit(self.lake, by=by)
 
     def sql(self, query: str) -> pl.DataFrame:
         """The result of one reading statement over the tables and the metrics' views.

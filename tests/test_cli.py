@@ -31,6 +31,7 @@ PROGRAM = [sys.executable, "-m", "pipeline.cli"]
 MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
+    "audit",
     "evidence",
     "ingest",
     "leaderboard",
@@ -219,6 +220,8 @@ def test_shell_completion_knows_commands_and_words() -> None:
 # --- forms --------------------------------------------------------------------------------------
 
 SHOWING = {
+    "audit": ["audit", "--by", "model"],
+    "audit of a kind": ["audit", "role_identifications"],
     "evidence": ["evidence", "deception"],
     "metrics": ["metrics"],
     "leaderboard": ["leaderboard"],

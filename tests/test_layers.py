@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"ingest", "warehouse"},
     {"spark"},
     {"metrics"},
-    {"transcript"},
+    {"transcript", "audit"},
     {"api"},
     {"cli"},
 ]

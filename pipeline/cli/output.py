@@ -9,6 +9,8 @@ import polars as pl
 from pipeline.cli import cells, layout, terminal
 
 SLICE = 2000
+ID_SHOWN = 8
+TEXT_SHOWN = 100
 
 
 def show(
@@ -30,6 +32,19 @@ def show(
     else:
         for chunk in _WRITERS[form](frame):
             terminal.out_bytes(chunk)
+
+
+def beginning_of_id() -> pl.Expr:
+    """So much of each `game_id` as tells games apart."""
+    return pl.col("game_id").str.head(ID_SHOWN)
+
+
+def beginning_of_text() -> pl.Expr:
+    """The beginning of each `content`, on one line."""
+    text = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
+    is_long = text.str.len_chars() > TEXT_SHOWN
+    short = text.str.head(TEXT_SHOWN - 1) + "…"
+    return pl.when(is_long).then(short).otherwise(text).alias("content")
 
 
 def _table(

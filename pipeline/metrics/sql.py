@@ -87,6 +87,7 @@ def views(names: Iterable[str], num_of_game: int = DEFAULT_GAMES) -> dict[str, s
         found[f"metrics{_suffix(edition)}"] = "\nUNION ALL\n".join(
             f"SELECT * FROM {sql_metric(name, edition).view}" for name in names
         )
+    found |= {f"audit_{kind}": sqlfiles.text(f"audit/{kind}") for kind in sqlfiles.names("audit")}
     return found
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 BRIEF = ("game_id", "model", "player", "round", "what", "hit", "message_index", "content")
 HEADINGS = {"game_id": "game", "round": "rd", "message_index": "#", "content": "message"}
-ID_SHOWN = 8
-TEXT_SHOWN = 100
 
 
 def evidence(
@@ -77,14 +75,9 @@ def evidence(
 
 def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
     """What fits on a line or two: of ids and texts the beginning."""
-    import polars as pl
+    from pipeline.cli.output import beginning_of_id, beginning_of_text
 
-    text = pl.col("content").str.replace_all(r"\s+", " ")
-    is_long = text.str.len_chars() > TEXT_SHOWN
-    return rows.with_columns(
-        pl.col("game_id").str.head(ID_SHOWN),
-        pl.when(is_long).then(text.str.head(TEXT_SHOWN - 1) + "…").otherwise(text).alias("content"),
-    ).select(BRIEF)
+    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(BRIEF)
 
 
 def _sum(metric: str, rows: "pl.DataFrame", *, n_shown: int) -> str:
