@@ -35,6 +35,7 @@ class OpenLake:
         names: Sequence[str] | None = None,
         models: Sequence[str] | None = None,
         game_types: Sequence[str] | None = None,
+        where: str | None = None,
         num_of_game: int = metrics_.DEFAULT_GAMES,
     ) -> pl.DataFrame:
         """The metrics by any grouping: see `pipeline.metrics.metrics`."""
@@ -47,6 +48,7 @@ class OpenLake:
             names=names,
             models=models,
             game_types=game_types,
+            where=where,
             num_of_game=num_of_game,
         )
 
@@ -58,6 +60,7 @@ class OpenLake:
         engine: str = "polars",
         models: Sequence[str] | None = None,
         game_types: Sequence[str] | None = None,
+        where: str | None = None,
         num_of_game: int = metrics_.DEFAULT_GAMES,
         is_hit: bool | None = None,
     ) -> pl.DataFrame:
@@ -69,6 +72,7 @@ class OpenLake:
             engine=engine,
             models=models,
             game_types=game_types,
+            where=where,
             num_of_game=num_of_game,
             is_hit=is_hit,
         )

@@ -41,7 +41,7 @@ KEEPERS = {
     "dataframely": {"events"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
-    "sqlglot": {"spark"},
+    "sqlglot": {"spark", "metrics"},
     "typer": {"cli"},
     "rich": {"cli"},
     "prompt_toolkit": {"cli"},

@@ -74,6 +74,15 @@ ModelsOption = Annotated[
 ]
 
 
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="SQL",
+        help="Only rows for which this holds, such as \"role = 'civilian' AND round > 1\".",
+    ),
+]
+
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 

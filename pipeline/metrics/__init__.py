@@ -16,6 +16,7 @@ from pipeline.metrics import sql
 from pipeline.metrics.catalogue import NAMES, TITLES, metric
 from pipeline.metrics.compute import VALUE_COLUMNS, Counts, counts, sides, values
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
+from pipeline.metrics.rows import chosen_by, row_schema
 
 __all__ = [
     "ALL",
@@ -45,6 +46,7 @@ def metrics(
     models: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     game_types: Sequence[str] | None = None,
+    where: str | None = None,
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group, with what each was made of.
 
@@ -52,17 +54,20 @@ def metrics(
     terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could
     not be read for sure), and reason where the value is null. With `game_type` among `by` there are
     also rows over all of them, called `all`. `num_of_game` is the release edition's: games numbered
-    below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. Raises UsageError
-    for a name that does not exist.
+    below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. `where` is a
+    condition in SQL on the rows: see `pipeline.metrics.condition`. Raises UsageError for a name
+    that does not exist.
     """
+    asked = NAMES if names is None else tuple(names)
     request = Request(
         edition=edition,
         by=(by,) if isinstance(by, str) else tuple(by),
         num_of_game=num_of_game,
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),
+        where=None if where is None else chosen_by(lake, asked, where),
     )
-    return _answered(lake, request, engine, master, names=NAMES if names is None else tuple(names))
+    return _answered(lake, request, engine, master, names=asked)
 
 
 def _answered(
@@ -77,7 +82,7 @@ def _answered(
     """The rows of `metrics`; telling games apart is half of the work, so only where it is asked."""
     for name in names:
         metric(name, PAPER)
-    check(request, {name: _columns(lake, name) for name in names})
+    check(request, {name: list(row_schema(lake, name)) for name in names})
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
     if engine == "spark":
@@ -86,15 +91,6 @@ def _answered(
         raise UsageError(f"a master is for the engine spark, not for {engine}")
     compute = _by_polars if engine == "polars" else _by_duckdb
     return _sorted(compute(lake, names, request, with_games), names, request)
-
-
-def _columns(lake: Lake, name: str) -> list[str]:
-    """The columns that all of the metric's rows have."""
-    tables = [one.table for one in metric(name, PAPER).rows]
-    schemas = [
-        lake.table(table).collect_schema().names() for table in tables if isinstance(table, str)
-    ]
-    return [column for column in schemas[0] if all(column in schema for schema in schemas)]
 
 
 def _by_polars(

@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline.metrics.declaration import IS_READABLE, Combine, Metric, Rows, Tables
 from pipeline.metrics.request import ALL, RELEASE, Request
+from pipeline.metrics.slices import with_game
 
 _VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
@@ -36,6 +37,7 @@ def rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
 
 def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
     table = tables(one.table) if isinstance(one.table, str) else one.table(tables)
+    table = with_game(table, tables, request.of_game)
     counted = pl.col("hit").is_not_null() if one.counted is None else one.counted
     if request.edition != RELEASE:
         counted = counted & IS_READABLE
@@ -59,6 +61,8 @@ def _is_wanted(request: Request) -> pl.Expr:
         wanted = wanted & pl.col("model").is_in(request.models)
     if request.game_types is not None and not request.is_rolled_up:
         wanted = wanted & pl.col("game_type").is_in(request.game_types)
+    if request.where is not None:
+        wanted = wanted & request.where.expression
     return wanted
 
 
@@ -121,7 +125,7 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
         return pl.LazyFrame()
     in_scope = _is_in_scope(request) if request.edition == RELEASE else pl.lit(value=True)
     return (
-        tables("results")
+        with_game(tables("results"), tables, request.of_game)
         .filter(pl.col("is_tested"), _is_wanted(request))
         .group_by(request.fine)
         .agg(n_unfinished=_n_games(~pl.col("is_finished") & in_scope))

@@ -14,6 +14,7 @@ from pipeline.metrics.catalogue import NAMES, metric
 from pipeline.metrics.compute import rows
 from pipeline.metrics.declaration import Tables
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, check
+from pipeline.metrics.rows import chosen_by
 from pipeline.sqlfiles import identifier
 
 COLUMNS = (
@@ -46,24 +47,27 @@ def evidence(
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
     game_types: Sequence[str] | None = None,
+    where: str | None = None,
     is_hit: bool | None = None,
 ) -> pl.DataFrame:
     """A row for each row that the metric counted, in order of models and games.
 
     Columns: `metric` and `COLUMNS`, among them `what` the player did, `hit` (0..1), and the
     message that it was read from, `content`, with its index; both null where the log has none.
-    `is_hit` asks for rows with some hit, or with none. The engines are polars and duckdb. Raises
-    UsageError for a name that does not exist.
+    `where` is a condition in SQL: see `pipeline.metrics.condition`. `is_hit` asks for rows with
+    some hit, or with none. The engines are polars and duckdb. Raises UsageError for a name that
+    does not exist.
     """
+    metric(name, PAPER)
     request = Request(
         edition=edition,
         by=("model",),
         num_of_game=num_of_game,
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),
+        where=None if where is None else chosen_by(lake, [name], where),
     )
     check(request, {name: ["model"]})
-    metric(name, PAPER)
     if engine not in _ENGINES:
         raise UsageError(f"no engine `{engine}` for evidence: there are {', '.join(_ENGINES)}")
     found = _ENGINES[engine](lake, name, request)
@@ -90,7 +94,8 @@ def _by_duckdb(lake: Lake, name: str, request: Request) -> pl.DataFrame:
 
     view = f"{sql.sql_metric(name, request.edition).view}_evidence"
     columns = ", ".join(map(identifier, COLUMNS))
-    select = f"SELECT {columns} FROM {view} WHERE {sql.wanted(request)}"
+    rows = sql.with_game(view, COLUMNS, request)
+    select = f"SELECT {columns} FROM {rows} WHERE {sql.wanted(request)}"
     with connect(lake, sql.views(NAMES, request.num_of_game), select) as connection:
         return query(connection, select)
 

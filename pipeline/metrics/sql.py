@@ -75,6 +75,7 @@ def _term(line: str) -> tuple[str, str, tuple[str, ...], str]:
 def views(names: Iterable[str], num_of_game: int = DEFAULT_GAMES) -> dict[str, str]:
     """The SELECT of every view of the metrics, in an order in which they can be made."""
     found = {"release_parameters": f"SELECT {num_of_game} AS num_of_game"}
+    found["sliced_games"] = sqlfiles.text("sliced_games")
     found |= {name: sqlfiles.text(f"readings/{name}") for name in READINGS}
     for edition in EDITIONS:
         for name in names:
@@ -106,11 +107,20 @@ def counted(metric: SqlMetric, request: Request, *, with_games: bool = True) -> 
     first pass over the rows where a group's games are those of its one term.
     """
     fine = ", ".join(map(identifier, request.fine))
-    rows = f"(SELECT * FROM {metric.view}_rows WHERE {wanted(request)}) AS counted"
+    counting = ("game_id", "term", "hit", "is_counted", "parse_status")
+    source = with_game(f"{metric.view}_rows", counting, request)
+    rows = f"(SELECT * FROM {source} WHERE {wanted(request)}) AS counted"
     by_term = metric.has_one_term_a_type
     in_scope = "game_index < num_of_game" if request.edition == RELEASE else "TRUE"
     games = filled("games", fine=fine, rows=rows)
-    sides = filled("sides", fine=fine, is_in_scope=in_scope, is_wanted=wanted(request))
+    telling = ("game_id", "game_index", "is_finished", "is_tested")
+    sides = filled(
+        "sides",
+        fine=fine,
+        results=with_game("results", telling, request),
+        is_in_scope=in_scope,
+        is_wanted=wanted(request),
+    )
     return Counted(
         counts=filled(
             "counts", fine=fine, rows=rows, with_games=str(with_games and by_term).upper()
@@ -118,6 +128,17 @@ def counted(metric: SqlMetric, request: Request, *, with_games: bool = True) -> 
         games=games if with_games and not by_term else f"{games} LIMIT 0",
         sides=sides if request.is_of_results else "SELECT NULL AS n_unfinished",
     )
+
+
+def with_game(rows: str, needed: Iterable[str], request: Request) -> str:
+    """The rows with the columns of their game that are asked for, and of their own the needed."""
+    if not request.of_game:
+        return rows
+    asked = (*needed, "model", "game_type", *request.columns)
+    own = [name for name in dict.fromkeys(asked) if name not in request.of_game]
+    columns = [f"counted.{identifier(name)}" for name in own]
+    columns += [f"games.{identifier(name)}" for name in request.of_game]
+    return f"({filled('with_game', rows=rows, columns=', '.join(columns))}) AS {identifier(rows)}"
 
 
 def values(metric: SqlMetric, request: Request, found: Counted | None = None) -> str:
@@ -213,6 +234,8 @@ def wanted(request: Request) -> str:
         wanted.append(f"model IN ({_literals(request.models)})")
     if request.game_types is not None and not request.is_rolled_up:
         wanted.append(f"game_type IN ({_literals(request.game_types)})")
+    if request.where is not None:
+        wanted.append(f"({request.where.sql})")
     return " AND ".join(wanted) or "TRUE"
 
 

@@ -12,6 +12,7 @@ from pipeline.cli.options import (
     GamesOption,
     LakeOption,
     ModelsOption,
+    WhereOption,
     number_of_games,
 )
 
@@ -40,6 +41,7 @@ def evidence(
     limit: Annotated[
         int | None, typer.Option("--limit", min=0, metavar="N", help="Only the first N rows.")
     ] = None,
+    where: WhereOption = None,
     form: FormOption = "table",
 ) -> None:
     """The rows that a metric counted: who, what, hit or miss, the message.
@@ -66,6 +68,7 @@ def evidence(
         num_of_game=num_of_game,
         models=model or None,
         game_types=game_type or None,
+        where=where,
         is_hit=hits,
     )
     shown = rows if limit is None else rows.head(limit)
