@@ -7,9 +7,11 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from pipeline import audit as audit_
 from pipeline import metrics as metrics_
 from pipeline import warehouse
 from pipeline.lake import Lake, open_lake
+from pipeline.metrics import evidence as evidence_
 from pipeline.metrics import sql as metrics_sql
 
 
@@ -33,6 +35,7 @@ class OpenLake:
         names: Sequence[str] | None = None,
         models: Sequence[str] | None = None,
         game_types: Sequence[str] | None = None,
+        where: str | None = None,
         num_of_game: int = metrics_.DEFAULT_GAMES,
     ) -> pl.DataFrame:
         """The metrics by any grouping: see `pipeline.metrics.metrics`."""
@@ -45,7 +48,33 @@ class OpenLake:
             names=names,
             models=models,
             game_types=game_types,
+            where=where,
             num_of_game=num_of_game,
+        )
+
+    def evidence(
+        self,
+        name: str,
+        *,
+        edition: str = "paper",
+        engine: str = "polars",
+        models: Sequence[str] | None = None,
+        game_types: Sequence[str] | None = None,
+        where: str | None = None,
+        num_of_game: int = metrics_.DEFAULT_GAMES,
+        is_hit: bool | None = None,
+    ) -> pl.DataFrame:
+        """The rows that a metric counted: see `pipeline.metrics.evidence`."""
+        return evidence_.evidence(
+            self.lake,
+            name,
+            edition=edition,
+            engine=engine,
+            models=models,
+            game_types=game_types,
+            where=where,
+            num_of_game=num_of_game,
+            is_hit=is_hit,
         )
 
     def leaderboard(
@@ -53,6 +82,10 @@ class OpenLake:
     ) -> pl.DataFrame:
         """A row for each model, ranked: see `pipeline.metrics.leaderboard`."""
         return metrics_.leaderboard(self.lake, edition=edition, engine=engine, master=master)
+
+    def audit(self, *, by: Sequence[str] = ()) -> pl.DataFrame:
+        """Where logs are at odds with themselves, by kind: see `pipeline.audit`."""
+        return audit_.audit(self.lake, by=by)
 
     def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
         """The result of one reading statement over the tables and the metrics' views.

@@ -201,3 +201,18 @@ class Game(Struct, kw_only=True):
     proposals: list[Proposal] = field(default_factory=list)
     proposal_votes: list[ProposalVote] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def topic(self) -> JsonValue:
+        """What a secret word is about; the long texts that other games call so are no label."""
+        return self.setting.get("topic") if "code" in self.setting else None
+
+    @property
+    def word(self) -> JsonValue:
+        """The secret word that the civilian side knows."""
+        return self.setting.get("code", self.setting.get("civilian_code"))
+
+    @property
+    def multiplier(self) -> JsonValue:
+        """What the pool of a Public Good is multiplied by."""
+        return self.setting.get("multiplier")

@@ -31,12 +31,15 @@ PROGRAM = [sys.executable, "-m", "pipeline.cli"]
 MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
+    "audit",
+    "evidence",
     "ingest",
     "leaderboard",
     "maintain",
     "metrics",
     "quarantine",
     "schema",
+    "show",
     "simulate",
     "sql",
     "tables",
@@ -218,6 +221,9 @@ def test_shell_completion_knows_commands_and_words() -> None:
 # --- forms --------------------------------------------------------------------------------------
 
 SHOWING = {
+    "audit": ["audit", "--by", "model"],
+    "audit of a kind": ["audit", "role_identifications"],
+    "evidence": ["evidence", "deception"],
     "metrics": ["metrics"],
     "leaderboard": ["leaderboard"],
     "sql": ["sql", "SELECT game_id, n_rounds, [1, 2] AS l, {'a': 0.5::DOUBLE} AS s FROM games"],

@@ -44,11 +44,12 @@ LakeOption = Annotated[
 ]
 FormOption = Annotated[Form, form_option()]
 EditionOption = Annotated[
-    Literal["paper", "release"],
+    Literal["paper", "release", "audited"],
     typer.Option(
         "--edition",
         metavar="EDITION",
-        help="paper: the formulas as published; release: as the published script computes them.",
+        help="paper: the formulas as published; release: as the published script computes them; "
+        "audited: as published, with answers judged by their own texts.",
     ),
 ]
 EngineOption = Annotated[
@@ -102,6 +103,15 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = command.__annotations__ | {"safe": SafeOption}
     return run
 
+
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="SQL",
+        help="Only rows for which this holds, such as \"role = 'civilian' AND round > 1\".",
+    ),
+]
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 

@@ -26,7 +26,7 @@ from pipeline.vocabulary import (
     Side,
 )
 
-VERSION = 1
+VERSION = 2
 ID_LENGTH = 32
 
 
@@ -134,6 +134,9 @@ class Games(OfGame):
     n_messages = _small("messages in its log", low=0)
     outcome = _word(Outcome, "how it ended, null where it did not", nullable=True)
     outcome_code = dy.Int64(nullable=True, description="the log's own code of the outcome")
+    topic = _text("hidden roles: what the words are about, as announced", nullable=True)
+    word = _text("hidden roles: the civilian side's secret word", nullable=True)
+    multiplier = _number("public good: what the pool is multiplied by")
     started_at = _instant("when it began, null where the log cannot say", nullable=True)
 
 
@@ -309,6 +312,9 @@ class Ingests(Table):
     """One committed ingest."""
 
     ingest_id = _count("the ingest's number in this lake, from 1", primary_key=True, low=1)
+    topic = _text("hidden roles: what the words are about, as announced", nullable=True)
+    word = _text("hidden roles: the civilian side's secret word", nullable=True)
+    multiplier = _number("public good: what the pool is multiplied by")
     started_at = _instant("when it began")
     finished_at = _instant("when it was committed")
     sources = dy.List(dy.String(), description="the sources as resolved")

@@ -1,12 +1,8 @@
 """The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
 
 The SQL runs in DuckDB, and translated on Spark.
-
-A metric is a module of its own name that declares `PAPER` and `RELEASE`, and a SQL file of the same
-name in each edition's folder; there is no list of them to keep.
 """
 
-import importlib
 import json
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -14,13 +10,13 @@ from itertools import chain
 
 import polars as pl
 
-from pipeline import sqlfiles
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import sql
+from pipeline.metrics.catalogue import NAMES, TITLES, metric
 from pipeline.metrics.compute import VALUE_COLUMNS, Counts, counts, sides, values
-from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
+from pipeline.metrics.rows import chosen_by, row_schema
 
 __all__ = [
     "ALL",
@@ -38,23 +34,6 @@ __all__ = [
 
 ENGINES = ("polars", "duckdb", "spark")
 
-NAMES: tuple[str, ...] = tuple(
-    sorted(
-        sqlfiles.names("metrics"),
-        key=lambda name: int(sqlfiles.header(f"metrics/{name}")["place"][0]),
-    )
-)
-TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES}
-
-
-@cache
-def metric(name: str, edition: str) -> Metric:
-    """The metric as its module declares it; raises UsageError for a name unknown."""
-    if name not in NAMES:
-        raise UsageError(f"no metric `{name}`: there are {', '.join(NAMES)}")
-    declared: Metric = getattr(importlib.import_module(f"{__name__}.{name}"), edition.upper())
-    return declared
-
 
 def metrics(
     lake: Lake,
@@ -67,6 +46,7 @@ def metrics(
     models: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     game_types: Sequence[str] | None = None,
+    where: str | None = None,
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group, with what each was made of.
 
@@ -74,17 +54,20 @@ def metrics(
     terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could
     not be read for sure), and reason where the value is null. With `game_type` among `by` there are
     also rows over all of them, called `all`. `num_of_game` is the release edition's: games numbered
-    below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. Raises UsageError
-    for a name that does not exist.
+    below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. `where` is a
+    condition in SQL on the rows: see `pipeline.metrics.condition`. Raises UsageError for a name
+    that does not exist.
     """
+    asked = NAMES if names is None else tuple(names)
     request = Request(
         edition=edition,
         by=(by,) if isinstance(by, str) else tuple(by),
         num_of_game=num_of_game,
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),
+        where=None if where is None else chosen_by(lake, asked, where),
     )
-    return _answered(lake, request, engine, master, names=NAMES if names is None else tuple(names))
+    return _answered(lake, request, engine, master, names=asked)
 
 
 def _answered(
@@ -99,7 +82,7 @@ def _answered(
     """The rows of `metrics`; telling games apart is half of the work, so only where it is asked."""
     for name in names:
         metric(name, PAPER)
-    check(request, {name: _columns(lake, name) for name in names})
+    check(request, {name: list(row_schema(lake, name)) for name in names})
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
     if engine == "spark":
@@ -108,15 +91,6 @@ def _answered(
         raise UsageError(f"a master is for the engine spark, not for {engine}")
     compute = _by_polars if engine == "polars" else _by_duckdb
     return _sorted(compute(lake, names, request, with_games), names, request)
-
-
-def _columns(lake: Lake, name: str) -> list[str]:
-    """The columns that all of the metric's rows have."""
-    tables = [one.table for one in metric(name, PAPER).rows]
-    schemas = [
-        lake.table(table).collect_schema().names() for table in tables if isinstance(table, str)
-    ]
-    return [column for column in schemas[0] if all(column in schema for schema in schemas)]
 
 
 def _by_polars(
@@ -146,7 +120,7 @@ def _by_duckdb(
     kept = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
     wanted = "\n".join(["release_parameters", *chain.from_iterable(counted)])
     frames = []
-    with connect(lake, _views(request), wanted) as connection:
+    with connect(lake, sql.views(NAMES, request.num_of_game), wanted) as connection:
         keep(connection, "kept_sides", counted[0].sides)
         for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
             keep(connection, "kept_counts", in_rows)
@@ -172,15 +146,13 @@ def _by_spark(
     pairs = list(zip(declared, counted, strict=True))
     valued = [sql.values(one, request, found) for one, found in pairs]
     termed = [sql.by_term(one, request, found) for one, found in pairs]
-    frames = Views(open_session(master), lake, _views(request)).queries(valued + termed)
+    frames = Views(open_session(master), lake, sql.views(NAMES, request.num_of_game)).queries(
+        valued + termed
+    )
     of_metric = zip(declared, frames[: len(names)], frames[len(names) :], strict=True)
     return pl.concat(
         [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
     )
-
-
-def _views(request: Request) -> dict[str, str]:
-    return sql.views(NAMES) | {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
 
 
 def _with_terms(

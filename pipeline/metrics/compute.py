@@ -9,7 +9,8 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.metrics.declaration import IS_READABLE, Combine, Metric, Rows, Tables
-from pipeline.metrics.request import ALL, PAPER, Request
+from pipeline.metrics.request import ALL, RELEASE, Request
+from pipeline.metrics.slices import with_game
 
 _VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
@@ -28,27 +29,28 @@ _VALUE = {
 def rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     """The rows that the metric is about, each with its `term`, `hit` and whether it `is_counted`.
 
-    The paper edition asks for finished games and leaves outages uncounted; the release edition
-    takes the games numbered below its number.
+    The release edition takes the games numbered below its number; the others ask for finished games
+    and leave outages uncounted.
     """
     return pl.concat([_rows(one, tables, request) for one in metric.rows], how="diagonal_relaxed")
 
 
 def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
     table = tables(one.table) if isinstance(one.table, str) else one.table(tables)
+    table = with_game(table, tables, request.of_game)
     counted = pl.col("hit").is_not_null() if one.counted is None else one.counted
-    if request.edition == PAPER:
+    if request.edition != RELEASE:
         counted = counted & IS_READABLE
     wanted = [pl.col("is_tested"), _is_in_scope(request), _is_wanted(request), one.where]
     return (
         table.filter(*wanted)
-        .with_columns(term=one.term, hit=one.hit)
+        .with_columns(term=one.term, what=one.what, hit=one.hit)
         .with_columns(is_counted=counted)
     )
 
 
 def _is_in_scope(request: Request) -> pl.Expr:
-    if request.edition == PAPER:
+    if request.edition != RELEASE:
         return pl.col("is_finished")
     return pl.col("game_index") < request.num_of_game
 
@@ -59,6 +61,8 @@ def _is_wanted(request: Request) -> pl.Expr:
         wanted = wanted & pl.col("model").is_in(request.models)
     if request.game_types is not None and not request.is_rolled_up:
         wanted = wanted & pl.col("game_type").is_in(request.game_types)
+    if request.where is not None:
+        wanted = wanted & request.where.expression
     return wanted
 
 
@@ -119,9 +123,9 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
     """The finest groups that a tested side is of, with n_unfinished, games in scope without end."""
     if not request.is_of_results:
         return pl.LazyFrame()
-    in_scope = pl.lit(value=True) if request.edition == PAPER else _is_in_scope(request)
+    in_scope = _is_in_scope(request) if request.edition == RELEASE else pl.lit(value=True)
     return (
-        tables("results")
+        with_game(tables("results"), tables, request.of_game)
         .filter(pl.col("is_tested"), _is_wanted(request))
         .group_by(request.fine)
         .agg(n_unfinished=_n_games(~pl.col("is_finished") & in_scope))

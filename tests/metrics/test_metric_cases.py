@@ -7,10 +7,10 @@ import pytest
 from event_tables import ENGINES, assert_same, lake_of
 
 from pipeline.metrics import NAMES, metrics
-from pipeline.metrics.request import EDITIONS
+from pipeline.metrics.request import PAPER, RELEASE
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("edition", [PAPER, RELEASE])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", NAMES)
 def test_case(name, engine, edition, tmp_path):

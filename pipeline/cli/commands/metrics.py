@@ -13,6 +13,7 @@ from pipeline.cli.options import (
     LakeOption,
     MasterOption,
     ModelsOption,
+    WhereOption,
     form_option,
     number_of_games,
 )
@@ -46,6 +47,7 @@ def metrics(
             help="Only this game type, `all` for over all; may be repeated.",
         ),
     ] = None,
+    where: WhereOption = None,
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "parquet", "magic-json"],
         form_option("parquet, or magic-json"),
@@ -60,12 +62,13 @@ def metrics(
     Examples:
       magic metrics --model gpt-4 --format csv
       magic metrics --metric judgement --by model,role
+      magic metrics --by model,opponent --where "format_version = 'plain' AND n_rounds > 2"
       magic metrics --edition release --games 20 --engine duckdb
       magic metrics --engine spark --master spark://head:7077
       magic metrics --edition release --model gpt-4 --format magic-json
     """
     if form == "magic-json":
-        _check_magic_json(edition, by, model, metric, game_type)
+        _check_magic_json(edition, by, model, metric, game_type, where)
     num_of_game = number_of_games(edition, games)
 
     from pipeline.cli.output import show
@@ -82,6 +85,7 @@ def metrics(
         models=model or None,
         names=metric or None,
         game_types=game_type or None,
+        where=where,
         num_of_game=num_of_game,
     )
     if form == "magic-json":
