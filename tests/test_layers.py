@@ -19,6 +19,7 @@ LAYERS: list[set[str]] = [
     {"lake"},
     {"ingest", "warehouse"},
     {"spark"},
+    {"statistics"},
     {"metrics"},
     {"api"},
     {"cli"},

@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import chain
+from typing import NamedTuple
 
 import polars as pl
 
@@ -18,13 +19,22 @@ from pipeline import sqlfiles
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import sql
-from pipeline.metrics.compute import VALUE_COLUMNS, Counts, counts, sides, values
+from pipeline.metrics.compute import (
+    VALUE_COLUMNS,
+    Counts,
+    counts,
+    moments,
+    sides,
+    values,
+    with_intervals,
+)
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
 
 __all__ = [
     "ALL",
     "DEFAULT_BY",
+    "DEFAULT_CONFIDENCE",
     "DEFAULT_GAMES",
     "ENGINES",
     "NAMES",
@@ -36,6 +46,7 @@ __all__ = [
     "metrics",
 ]
 
+DEFAULT_CONFIDENCE = 0.95
 ENGINES = ("polars", "duckdb", "spark")
 
 NAMES: tuple[str, ...] = tuple(
@@ -67,10 +78,12 @@ def metrics(
     models: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     game_types: Sequence[str] | None = None,
+    confidence: float | None = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group, with what each was made of.
 
-    Columns: edition, metric, those of `by`, value, hits and counted (null where a value has several
+    Columns: edition, metric, those of `by`, value, its interval at that `confidence` (ci_low,
+    ci_high, ci_method, n_eff; without these where it is None), hits and counted (null where a value has several
     terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could
     not be read for sure), and reason where the value is null. With `game_type` among `by` there are
     also rows over all of them, called `all`. `num_of_game` is the release edition's: games numbered
@@ -84,7 +97,8 @@ def metrics(
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),
     )
-    return _answered(lake, request, engine, master, names=NAMES if names is None else tuple(names))
+    names = NAMES if names is None else tuple(names)
+    return _answered(lake, request, engine, master, names=names, confidence=confidence)
 
 
 def _answered(
@@ -94,6 +108,7 @@ def _answered(
     master: str | None,
     *,
     names: Sequence[str],
+    confidence: float | None,
     with_games: Collection[str] = NAMES,
 ) -> pl.DataFrame:
     """The rows of `metrics`; telling games apart is half of the work, so only where it is asked."""
@@ -102,12 +117,41 @@ def _answered(
     check(request, {name: _columns(lake, name) for name in names})
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
-    if engine == "spark":
-        return _sorted(_by_spark(lake, names, request, with_games, master), names, request)
-    if master is not None:
+    if master is not None and engine != "spark":
         raise UsageError(f"a master is for the engine spark, not for {engine}")
-    compute = _by_polars if engine == "polars" else _by_duckdb
-    return _sorted(compute(lake, names, request, with_games), names, request)
+    if confidence is not None and not 0 < confidence < 1:
+        raise UsageError(f"a confidence is between 0 and 1, such as 0.95, not {confidence:g}")
+    asked = (lake, names, request, with_games)
+    if engine == "spark":
+        found = _by_spark(*asked, master, with_intervals=confidence is not None)
+    else:
+        compute_ = _by_polars if engine == "polars" else _by_duckdb
+        found = compute_(*asked, with_intervals=confidence is not None)
+    if confidence is None:
+        return _sorted(pl.concat(found.rows), names, request)
+    told = (
+        with_intervals(rows.lazy(), metric(name, request.edition), sums.lazy(), request, confidence)
+        for name, rows, sums in zip(names, *found, strict=True)
+    )
+    return _sorted(pl.concat(told).collect(), names, request)
+
+
+class _Found(NamedTuple):
+    """What an engine found of each metric: its rows, and what intervals need, if asked for."""
+
+    rows: list[pl.DataFrame]
+    sums: list[pl.DataFrame]
+
+
+def _is_one_sided(lake: Lake) -> bool:
+    """Whether each game is of one tested side, and so of one competition and one term.
+
+    Every game has a result for each side, so their numbers tell.
+    """
+    n_games, n_results = (
+        lake.table(table).select(pl.len()).collect().item() for table in ("games", "results")
+    )
+    return bool(n_games == n_results)
 
 
 def _columns(lake: Lake, name: str) -> list[str]:
@@ -120,8 +164,13 @@ def _columns(lake: Lake, name: str) -> list[str]:
 
 
 def _by_polars(
-    lake: Lake, names: Sequence[str], request: Request, with_games: Collection[str]
-) -> pl.DataFrame:
+    lake: Lake,
+    names: Sequence[str],
+    request: Request,
+    with_games: Collection[str],
+    *,
+    with_intervals: bool,
+) -> _Found:
     tables = cache(lake.table)
     declared = [metric(name, request.edition) for name in names]
     lazy = [sides(tables, request)]
@@ -129,22 +178,37 @@ def _by_polars(
         lazy += counts(one, tables, request, with_games=name in with_games)
     known, *found = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
     counted = map(Counts, found[0::2], found[1::2])
-    return pl.concat(
+    valued = pl.collect_all(
         values(name, one, each, known, request)
         for name, one, each in zip(names, declared, counted, strict=True)
-    ).collect()
+    )
+    if not with_intervals:
+        return _Found(valued, [])
+    is_one_sided = _is_one_sided(lake)
+    # One after the other, since each holds as many sums as there are games.
+    sums = [
+        moments(one, tables, request, is_one_sided=is_one_sided).collect(engine="streaming")
+        for one in declared
+    ]
+    return _Found(valued, sums)
 
 
 def _by_duckdb(
-    lake: Lake, names: Sequence[str], request: Request, with_games: Collection[str]
-) -> pl.DataFrame:
+    lake: Lake,
+    names: Sequence[str],
+    request: Request,
+    with_games: Collection[str],
+    *,
+    with_intervals: bool,
+) -> _Found:
     # Imported here, so that the other engine's answers do not wait for it.
     from pipeline.warehouse import connect, keep, query
 
     declared = [sql.sql_metric(name, request.edition) for name in names]
     counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
     kept = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
-    wanted = "\n".join(["release_parameters", *chain.from_iterable(counted)])
+    summed = _moments(lake, declared, request) if with_intervals else []
+    wanted = "\n".join(["release_parameters", *chain.from_iterable(counted), *summed])
     frames = []
     with connect(lake, _views(request), wanted) as connection:
         keep(connection, "kept_sides", counted[0].sides)
@@ -154,7 +218,12 @@ def _by_duckdb(
             valued = query(connection, sql.values(one, request, kept))
             termed = query(connection, sql.by_term(one, request, kept))
             frames.append(_with_terms(valued, termed, one.combine, request))
-    return pl.concat(frames)
+        return _Found(frames, [query(connection, select) for select in summed])
+
+
+def _moments(lake: Lake, declared: Sequence[sql.SqlMetric], request: Request) -> list[str]:
+    is_one_sided = _is_one_sided(lake)
+    return [sql.moments(one, request, is_one_sided=is_one_sided) for one in declared]
 
 
 def _by_spark(
@@ -163,7 +232,9 @@ def _by_spark(
     request: Request,
     with_games: Collection[str],
     master: str | None,
-) -> pl.DataFrame:
+    *,
+    with_intervals: bool,
+) -> _Found:
     # Imported here: it is there only with the extra, and takes its time.
     from pipeline.spark import Views, open_session
 
@@ -172,11 +243,13 @@ def _by_spark(
     pairs = list(zip(declared, counted, strict=True))
     valued = [sql.values(one, request, found) for one, found in pairs]
     termed = [sql.by_term(one, request, found) for one, found in pairs]
-    frames = Views(open_session(master), lake, _views(request)).queries(valued + termed)
-    of_metric = zip(declared, frames[: len(names)], frames[len(names) :], strict=True)
-    return pl.concat(
-        [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
-    )
+    summed = _moments(lake, declared, request) if with_intervals else []
+    views = Views(open_session(master), lake, _views(request))
+    frames = views.queries(valued + termed + summed)
+    n = len(names)
+    of_metric = zip(declared, frames[:n], frames[n : 2 * n], strict=True)
+    rows = [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
+    return _Found(rows, frames[2 * n :])
 
 
 def _views(request: Request) -> dict[str, str]:
@@ -232,6 +305,7 @@ def leaderboard(
     master: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
+    confidence: float | None = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
     """A row for each model: rank by win_rate, n_games finished, the eight metrics, `reasons`.
 
@@ -243,7 +317,15 @@ def leaderboard(
         models=None if models is None else tuple(models),
         game_types=(ALL,),
     )
-    rows = _answered(lake, request, engine, master, names=NAMES, with_games=("win_rate",))
+    rows = _answered(
+        lake,
+        request,
+        engine,
+        master,
+        names=NAMES,
+        with_games=("win_rate",),
+        confidence=confidence,
+    )
     wide = rows.pivot("metric", index="model", values="value", maintain_order=True)
     games = rows.group_by("model").agg(
         n_games=pl.col("n_games").filter(pl.col("metric") == "win_rate").first(),

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.metrics.declaration import IS_READABLE, Combine, Metric, Rows, Tables
+from pipeline import statistics
+from pipeline.metrics.declaration import IS_READABLE, POOLED, Combine, Metric, Rows, Tables
 from pipeline.metrics.request import ALL, PAPER, Request
+from pipeline.statistics import INTERVAL
 
 _VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
@@ -128,6 +130,37 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
     )
 
 
+def moments(
+    metric: Metric, tables: Tables, request: Request, *, is_one_sided: bool
+) -> pl.LazyFrame:
+    """What intervals of the metric need, by the request's finest groups."""
+    counted = rows(metric, tables, request).filter("is_counted")
+    if metric.combine in POOLED:
+        counted = counted.with_columns(term=pl.lit("pooled"))
+    return statistics.moments(counted, request.fine, is_one_sided=is_one_sided)
+
+
+def with_intervals(
+    valued: pl.LazyFrame, metric: Metric, sums: pl.LazyFrame, request: Request, confidence: float
+) -> pl.LazyFrame:
+    """The metric's rows with the interval of each value, null where there is no value."""
+    by = _by(request)
+    told = valued.with_columns(_EVERYTHING)
+    if metric.combine in POOLED:
+        terms = told.select(*by, "counted", term=pl.lit("pooled"), weight=pl.lit(1.0))
+    else:
+        terms = told.select(*by, "terms").explode("terms").unnest("terms")
+    wanted = terms.filter(pl.col("counted") > 0).select(*by, "term", "weight", "counted")
+    rolled = _rolled(sums, request, pl.col(list(statistics.SUMS)).sum(), also=statistics.KEYS)
+    found = statistics.intervals(wanted, rolled, by, confidence)
+    has_value = pl.col("value").is_not_null()
+    return (
+        _join(told, found, by)
+        .with_columns(pl.when(has_value).then(pl.col(name)).alias(name) for name in INTERVAL)
+        .select("edition", "metric", *request.by, *ROW_COLUMNS)
+    )
+
+
 def values(
     name: str, metric: Metric, counted: Counts, sides: pl.LazyFrame, request: Request
 ) -> pl.LazyFrame:
@@ -182,6 +215,8 @@ VALUE_COLUMNS = pl.Schema(
         "reason": pl.String(),
     }
 )
+# What a row has beside edition, metric and groups: the interval stands beside the value.
+ROW_COLUMNS = ("value", *INTERVAL, *list(VALUE_COLUMNS)[1:])
 
 
 def _reason() -> pl.Expr:

@@ -107,6 +107,31 @@ def counted(metric: SqlMetric, request: Request, *, with_games: bool = True) -> 
     )
 
 
+def moments(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
+    """The SELECT of what intervals of the metric need, as `pipeline.statistics.moments` gives it."""
+    fine = ", ".join(map(identifier, request.fine))
+
+    def of_group(left: str, right: str) -> dict[str, str]:
+        pairs = [
+            f"{left}.{c} IS NOT DISTINCT FROM {right}.{c}" for c in map(identifier, request.fine)
+        ]
+        columns = ", ".join(f"{left}.{identifier(column)}" for column in request.fine)
+        return {"fine": fine, "columns": columns, "is_same_group": " AND ".join(pairs)}
+
+    return filled(
+        "moments",
+        fine=fine,
+        term="'pooled'" if metric.combine in ONE_RATIO else "term",
+        rows=f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)}) AS counted",
+        strata="SELECT * FROM counted_rows"
+        if is_one_sided
+        else filled("strata", **of_group("counted_rows", "games")),
+        pairs="SELECT *, term AS other, h AS other_h, c AS other_c FROM units"
+        if is_one_sided
+        else filled("pairs", **of_group("units", "others")),
+    )
+
+
 def values(metric: SqlMetric, request: Request, found: Counted | None = None) -> str:
     """The SELECT of the metric's values by the request's grouping.
 
