@@ -30,6 +30,7 @@ from pipeline.metrics.compute import (
 )
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
+from pipeline.statistics import n_games
 
 __all__ = [
     "ALL",
@@ -83,11 +84,11 @@ def metrics(
     """The metrics' values, a row for each metric and group, with what each was made of.
 
     Columns: edition, metric, those of `by`, value, its interval at that `confidence` (ci_low,
-    ci_high, ci_method, n_eff; without these where it is None), hits and counted (null where a value has several
-    terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could
-    not be read for sure), and reason where the value is null. With `game_type` among `by` there are
-    also rows over all of them, called `all`. `num_of_game` is the release edition's: games numbered
-    below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. Raises UsageError
+    ci_high, ci_method, n_eff; not there where it is None), hits and counted (null where a value has
+    several terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text
+    could not be read for sure), and reason where the value is null. With `game_type` among `by`
+    there are also rows over all of them, called `all`. `num_of_game` is the release edition's:
+    games numbered below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. Raises UsageError
     for a name that does not exist.
     """
     request = Request(
@@ -173,24 +174,26 @@ def _by_polars(
 ) -> _Found:
     tables = cache(lake.table)
     declared = [metric(name, request.edition) for name in names]
+    is_one_sided = with_intervals and _is_one_sided(lake)
     lazy = [sides(tables, request)]
     for name, one in zip(names, declared, strict=True):
-        lazy += counts(one, tables, request, with_games=name in with_games)
+        # What intervals need tells the games of one side.
+        with_its_games = name in with_games and not is_one_sided
+        lazy += counts(one, tables, request, with_games=with_its_games)
     known, *found = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
-    counted = map(Counts, found[0::2], found[1::2])
+    counted = list(map(Counts, found[0::2], found[1::2]))
+    summed = []
+    if with_intervals:
+        # One after the other, since each holds as many sums as there are games.
+        summed = [moments(one, tables, request, is_one_sided=is_one_sided) for one in declared]
+    if is_one_sided:
+        games = (n_games(sums.lazy(), request.fine) for sums in summed)
+        counted = [Counts(each.sums, own) for each, own in zip(counted, games, strict=True)]
     valued = pl.collect_all(
         values(name, one, each, known, request)
         for name, one, each in zip(names, declared, counted, strict=True)
     )
-    if not with_intervals:
-        return _Found(valued, [])
-    is_one_sided = _is_one_sided(lake)
-    # One after the other, since each holds as many sums as there are games.
-    sums = [
-        moments(one, tables, request, is_one_sided=is_one_sided).collect(engine="streaming")
-        for one in declared
-    ]
-    return _Found(valued, sums)
+    return _Found(valued, summed)
 
 
 def _by_duckdb(

@@ -132,12 +132,17 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
 
 def moments(
     metric: Metric, tables: Tables, request: Request, *, is_one_sided: bool
-) -> pl.LazyFrame:
+) -> pl.DataFrame:
     """What intervals of the metric need, by the request's finest groups."""
     counted = rows(metric, tables, request).filter("is_counted")
     if metric.combine in POOLED:
         counted = counted.with_columns(term=pl.lit("pooled"))
-    return statistics.moments(counted, request.fine, is_one_sided=is_one_sided)
+    known = statistics.Known(
+        is_one_sided=is_one_sided,
+        is_row_a_game=all(one.table == "results" for one in metric.rows),
+        is_by_of_game=request.is_of_results,
+    )
+    return statistics.moments(counted, request.fine, known)
 
 
 def with_intervals(

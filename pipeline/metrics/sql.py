@@ -108,7 +108,7 @@ def counted(metric: SqlMetric, request: Request, *, with_games: bool = True) -> 
 
 
 def moments(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
-    """The SELECT of what intervals of the metric need, as `pipeline.statistics.moments` gives it."""
+    """The SELECT of what intervals of the metric need, as `statistics.moments` gives it."""
     fine = ", ".join(map(identifier, request.fine))
 
     def of_group(left: str, right: str) -> dict[str, str]:

@@ -52,7 +52,7 @@ def intervals(
     pairs = sums.group_by(keys).agg(pl.col(name).sum() for name in SUMS)
     chosen = _clusters(pairs, by)
     varied = _variance(chosen, _shares(chosen, terms, by), by)
-    return varied.select(*by, *_wilson(confidence)).cast(dict(INTERVAL))
+    return varied.select(*by, *_wilson(confidence)).cast(INTERVAL)
 
 
 def _clusters(pairs: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
