@@ -88,8 +88,8 @@ def metrics(
     several terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text
     could not be read for sure), and reason where the value is null. With `game_type` among `by`
     there are also rows over all of them, called `all`. `num_of_game` is the release edition's:
-    games numbered below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. Raises UsageError
-    for a name that does not exist.
+    games numbered below it count. `master` is Spark's alone: see `pipeline.spark.open_session`.
+    Raises UsageError for a name that does not exist.
     """
     request = Request(
         edition=edition,
