@@ -34,7 +34,7 @@ class Shape(NamedTuple):
 _COMPETITIONS = ("ch", "nc", "un", "ci", "cs", "pd", "pg")
 SHAPES = {
     "win_rate": Shape(
-        {name: 1 / 7 for name in _COMPETITIONS},
+        dict.fromkeys(_COMPETITIONS, 1 / 7),
         tuple(Part(name, name, 1) for name in _COMPETITIONS),
     ),
     "judgement": Shape({"votes": 1.0}, (Part("nc", "votes", 2), Part("ci", "votes", 2))),

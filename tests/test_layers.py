@@ -21,6 +21,7 @@ LAYERS: list[set[str]] = [
     {"spark"},
     {"statistics"},
     {"metrics"},
+    {"reports"},
     {"api"},
     {"cli"},
 ]

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline import statistics
 from pipeline.metrics.declaration import IS_READABLE, POOLED, Combine, Metric, Rows, Tables
-from pipeline.metrics.request import ALL, PAPER, Request
+from pipeline.metrics.request import ALL, PAPER, POOL, Request
 from pipeline.statistics import INTERVAL
 
 _VALUE = {
@@ -134,15 +134,38 @@ def moments(
     metric: Metric, tables: Tables, request: Request, *, is_one_sided: bool
 ) -> pl.DataFrame:
     """What intervals of the metric need, by the request's finest groups."""
-    counted = rows(metric, tables, request).filter("is_counted")
-    if metric.combine in POOLED:
-        counted = counted.with_columns(term=pl.lit("pooled"))
     known = statistics.Known(
         is_one_sided=is_one_sided,
         is_row_a_game=all(one.table == "results" for one in metric.rows),
         is_by_of_game=request.is_of_results,
     )
-    return statistics.moments(counted, request.fine, known)
+    return statistics.moments(_counted(metric, tables, request), request.fine, known)
+
+
+def _counted(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """The rows that the metric counts, of terms as they are combined."""
+    counted = rows(metric, tables, request).filter("is_counted")
+    return counted.with_columns(term=pl.lit(POOL)) if metric.combine in POOLED else counted
+
+
+def by_setting(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """Hits `h` and counted `c` of each model in each setting: model, competition, setting_id, term.
+
+    Replays of a setting are added up.
+    """
+    counted = _counted(metric, tables, request)
+    return counted.group_by("model", "competition", "setting_id", "term").agg(
+        h=pl.col("hit").sum().cast(pl.Float64), c=pl.len().cast(pl.Float64)
+    )
+
+
+def shares(valued: pl.LazyFrame, metric: Metric, by: Sequence[str]) -> pl.LazyFrame:
+    """What values are weighted sums of: `by`, term, weight, counted, of terms that count."""
+    if metric.combine in POOLED:
+        terms = valued.select(*by, "counted", term=pl.lit(POOL), weight=pl.lit(1.0))
+    else:
+        terms = valued.select(*by, "terms").explode("terms").unnest("terms")
+    return terms.filter(pl.col("counted") > 0).select(*by, "term", "weight", "counted")
 
 
 def with_intervals(
@@ -151,13 +174,8 @@ def with_intervals(
     """The metric's rows with the interval of each value, null where there is no value."""
     by = _by(request)
     told = valued.with_columns(_EVERYTHING)
-    if metric.combine in POOLED:
-        terms = told.select(*by, "counted", term=pl.lit("pooled"), weight=pl.lit(1.0))
-    else:
-        terms = told.select(*by, "terms").explode("terms").unnest("terms")
-    wanted = terms.filter(pl.col("counted") > 0).select(*by, "term", "weight", "counted")
     rolled = _rolled(sums, request, pl.col(list(statistics.SUMS)).sum(), also=statistics.KEYS)
-    found = statistics.intervals(wanted, rolled, by, confidence)
+    found = statistics.intervals(shares(told, metric, by), rolled, by, confidence)
     has_value = pl.col("value").is_not_null()
     return (
         _join(told, found, by)

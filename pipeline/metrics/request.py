@@ -13,6 +13,7 @@ PAPER, RELEASE = "paper", "release"
 EDITIONS = (PAPER, RELEASE)
 DEFAULT_BY = ("model", "game_type")
 ALL = "all"
+POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
 
 _OF_ONE_TYPE = ("game_id", "setting_id", "competition")

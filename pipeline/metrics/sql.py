@@ -10,7 +10,15 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from pipeline import sqlfiles
-from pipeline.metrics.request import ALL, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
+from pipeline.metrics.request import (
+    ALL,
+    DEFAULT_GAMES,
+    EDITIONS,
+    PAPER,
+    POOL,
+    RELEASE,
+    Request,
+)
 from pipeline.sqlfiles import filled, identifier, literal
 
 _FOLDERS = {PAPER: "metrics", RELEASE: "metrics/release"}
@@ -121,7 +129,7 @@ def moments(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
     return filled(
         "moments",
         fine=fine,
-        term="'pooled'" if metric.combine in ONE_RATIO else "term",
+        term=literal(POOL) if metric.combine in ONE_RATIO else "term",
         rows=f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)}) AS counted",
         strata="SELECT * FROM counted_rows"
         if is_one_sided

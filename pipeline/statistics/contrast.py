@@ -24,6 +24,7 @@ pairs; G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008) 1693–1702. ρ
 """
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -31,9 +32,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# 2^16 sign patterns are counted one by one; beyond, so many are drawn.
-EXACT_SETTINGS = 16
-DRAWS = 100_000
+# 2^14 patterns of signs are gone through one by one; beyond, so many are drawn.
+EXACT_SETTINGS = 14
+DRAWS = 20_000
 MANY_SETTINGS = 2000
 _SEED = 20_231_114
 _TIE = 1e-9
@@ -56,22 +57,36 @@ def contributions(h_a: Floats, c_a: Floats, h_b: Floats, c_b: Floats) -> Floats:
     total = weight.sum(axis=-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         each = weight * (h_a / c_a - h_b / c_b) / total
-    return np.where(weight > 0, each, 0.0)
+    return np.where(weight > 0, each, 0.0).astype(np.float64)
 
 
-def sign_flip_p(x: Floats, *, seed: int = _SEED) -> float:
+def sign_flip_p(x: Floats) -> float:
     """The mid-p value of a sum of contributions, in 0..1; 1 where nothing differs."""
-    x = x[np.abs(x) > 0]
-    n = x.size
-    if n == 0:
-        return 1.0
-    observed = abs(float(x.sum()))
-    if n > MANY_SETTINGS:
-        return math.erfc(observed / math.sqrt(2 * float((x**2).sum())))
-    sums = np.abs(_all_sums(x) if n <= EXACT_SETTINGS else _drawn_sums(x, seed))
-    slack = _TIE * float(np.abs(x).sum())
-    more, equal = np.mean(sums > observed + slack), np.mean(np.abs(sums - observed) <= slack)
-    return float(more + equal / 2)
+    return float(sign_flip_ps(x[np.newaxis])[0])
+
+
+def sign_flip_ps(x: Floats) -> Floats:
+    """The mid-p value of each row of contributions, as `sign_flip_p`."""
+    p_values = np.ones(len(x))
+    n_differing = np.count_nonzero(x, axis=1)
+    for row in np.flatnonzero((n_differing > 0) & (n_differing <= EXACT_SETTINGS)):
+        differing = x[row][x[row] != 0]
+        p_values[row] = _mid_p(_all_sums(differing)[:, np.newaxis], differing[np.newaxis])[0]
+    drawn = (n_differing > EXACT_SETTINGS) & (n_differing <= MANY_SETTINGS)
+    if drawn.any():
+        p_values[drawn] = _mid_p(_drawn_signs(x.shape[1]) @ x[drawn].T, x[drawn])
+    for row in np.flatnonzero(n_differing > MANY_SETTINGS):
+        z = abs(x[row].sum()) / math.sqrt(float((x[row] ** 2).sum()))
+        p_values[row] = math.erfc(z / math.sqrt(2))
+    return p_values
+
+
+def _mid_p(sums: Floats, x: Floats) -> Floats:
+    """Of each row of x: how its sum lies among those of random signs, a column of `sums` each."""
+    observed, slack = np.abs(x.sum(axis=1)), _TIE * np.abs(x).sum(axis=1)
+    beyond = np.abs(sums) - observed
+    more, equal = (beyond > slack).mean(axis=0), (np.abs(beyond) <= slack).mean(axis=0)
+    return (more + equal / 2).astype(np.float64)
 
 
 def _all_sums(x: Floats) -> Floats:
@@ -82,11 +97,34 @@ def _all_sums(x: Floats) -> Floats:
     return sums
 
 
-def _drawn_sums(x: Floats, seed: int) -> Floats:
-    signs = np.random.default_rng(seed).integers(0, 2, (DRAWS, x.size), dtype=np.int8) * 2 - 1
-    # The observed pattern is one of them, so that no p-value is 0.
-    signs[0] = 1
-    return signs.astype(np.float64) @ x
+@cache
+def _drawn_signs(n: int) -> Floats:
+    """Patterns of n signs, always the same ones."""
+    signs = np.random.default_rng(_SEED).integers(0, 2, (DRAWS, n)) * 2.0 - 1
+    signs[0] = 1  # what was observed is among them, so that no p-value is 0
+    return signs.astype(np.float64)
+
+
+def wilson(rate: float, n_eff: float, z: float) -> Interval:
+    """Wilson's interval of a rate in 0..1 over an effective number of games."""
+    middle, spread = rate + z**2 / (2 * n_eff), rate * (1 - rate) / n_eff + z**2 / (4 * n_eff**2)
+    scale = 1 + z**2 / n_eff
+    half = z * math.sqrt(spread)
+    return Interval(rate, (middle - half) / scale, (middle + half) / scale)
+
+
+def unpaired_p(rate_a: float, n_eff_a: float, rate_b: float, n_eff_b: float) -> float:
+    """The p-value at which the interval of the difference of two rates begins to hold 0."""
+
+    def holds_zero(z: float) -> bool:
+        found = mover(wilson(rate_a, n_eff_a, z), wilson(rate_b, n_eff_b, z))
+        return found.low <= 0 <= found.high
+
+    low, high = 0.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds_zero(middle) else (middle, high)
+    return math.erfc(high / math.sqrt(2))
 
 
 def mover(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:
