@@ -8,6 +8,7 @@ name in each edition's folder; there is no list of them to keep.
 
 import importlib
 import json
+import re
 from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import chain
@@ -19,6 +20,7 @@ from pipeline import sqlfiles
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import sql
+from pipeline.metrics.complete import complete_types, with_completeness
 from pipeline.metrics.compute import (
     VALUE_COLUMNS,
     Counts,
@@ -84,9 +86,11 @@ def metrics(
     """The metrics' values, a row for each metric and group, with what each was made of.
 
     Columns: edition, metric, those of `by`, value, its interval at that `confidence` (ci_low,
-    ci_high, ci_method, n_eff; not there where it is None), hits and counted (null where a value has
-    several terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text
-    could not be read for sure), and reason where the value is null. With `game_type` among `by`
+    ci_high, ci_method, n_eff), hits and counted (null where a value has several terms), terms,
+    n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could not be read for
+    sure), reason where the value is null, and is_complete, whether the model finished a game of
+    every setting that any model played of these game types. A `confidence` of None leaves out the
+    interval and is_complete, which take as long as all the rest. With `game_type` among `by`
     there are also rows over all of them, called `all`. `num_of_game` is the release edition's:
     games numbered below it count. `master` is Spark's alone: see `pipeline.spark.open_session`.
     Raises UsageError for a name that does not exist.
@@ -134,7 +138,13 @@ def _answered(
         with_intervals(rows.lazy(), metric(name, request.edition), sums.lazy(), request, confidence)
         for name, rows, sums in zip(names, *found, strict=True)
     )
-    return _sorted(pl.concat(told).collect(), names, request)
+    rows = with_completeness(
+        pl.concat(told).collect(),
+        {name: metric(name, request.edition) for name in names},
+        complete_types(cache(lake.table)),
+        request.by,
+    )
+    return _sorted(rows, names, request)
 
 
 class _Found(NamedTuple):
@@ -308,11 +318,14 @@ def leaderboard(
     master: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
-    confidence: float | None = DEFAULT_CONFIDENCE,
+    confidence: float = DEFAULT_CONFIDENCE,
+    include_incomplete: bool = False,
 ) -> pl.DataFrame:
     """A row for each model: rank by win_rate, n_games finished, the eight metrics, `reasons`.
 
-    Ties share the better rank; a model without a win rate has none and comes last.
+    Each metric has its interval beside it, as `<metric>_low` and `<metric>_high`. Ties share the
+    better rank; a model without a win rate has none and comes last. Models that lack games which
+    others finished (`is_complete`) come after all others, unless `include_incomplete`.
     """
     request = Request(
         edition=edition,
@@ -329,14 +342,27 @@ def leaderboard(
         with_games=("win_rate",),
         confidence=confidence,
     )
-    wide = rows.pivot("metric", index="model", values="value", maintain_order=True)
-    games = rows.group_by("model").agg(
-        n_games=pl.col("n_games").filter(pl.col("metric") == "win_rate").first(),
+    named = rows.rename({"ci_low": "low", "ci_high": "high"})
+    wide = named.pivot(
+        "metric", index="model", values=["value", "low", "high"], maintain_order=True
+    ).rename(lambda column: re.sub(r"^(value|low|high)_(.*)$", _beside, column))
+    is_win_rate = pl.col("metric") == "win_rate"
+    of_model = rows.group_by("model").agg(
+        n_games=pl.col("n_games").filter(is_win_rate).first(),
+        is_complete=pl.col("is_complete").filter(is_win_rate).first(),
         reasons=pl.format("{}: {}", "metric", "reason").drop_nulls(),
     )
+    is_ahead = pl.lit(value=True) if include_incomplete else pl.col("is_complete")
+    place = pl.struct(is_ahead.alias("ahead"), "win_rate").rank("min", descending=True)
+    columns = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
     return (
-        wide.join(games, on="model", nulls_equal=True)
-        .with_columns(rank=pl.col("win_rate").rank("min", descending=True).cast(pl.Int64))
+        wide.join(of_model, on="model", nulls_equal=True)
+        .with_columns(rank=pl.when(pl.col("win_rate").is_not_null()).then(place).cast(pl.Int64))
         .sort("rank", "model", nulls_last=True)
-        .select("rank", "model", "n_games", *NAMES, "reasons")
+        .select("rank", "model", "n_games", "is_complete", *columns, "reasons")
     )
+
+
+def _beside(found: re.Match[str]) -> str:
+    """The column's name with `low` or `high` behind the metric's."""
+    return found[2] if found[1] == "value" else f"{found[2]}_{found[1]}"

@@ -98,15 +98,15 @@ def compare(
     request = Request(edition=edition, models=tuple(known))
     found: list[dict[str, Any]] = []
     for name in names:
-        columns, sides = _sides(lake, name, rows.filter(metric=name), request)
+        columns, of_model = sides(lake, name, rows.filter(metric=name), request)
         found += _of_metric(
-            columns, [(sides[one], sides[other]) for one, other in asked], confidence
+            columns, [(of_model[one], of_model[other]) for one, other in asked], confidence
         )
     compared = pl.DataFrame(found, schema=COLUMNS)
     return _adjusted(compared, ["metric"] if pairs is None else [])
 
 
-def _sides(
+def sides(
     lake: Lake, name: str, rows: pl.DataFrame, request: Request
 ) -> tuple[Columns, dict[str, Side]]:
     """Every model's side of the metric."""
@@ -167,12 +167,10 @@ def _difference(columns: Columns, one: Side, other: Side, p_value: float) -> dic
     paired = min(float(side.c[is_common].sum() / side.c.sum()) for side in (one, other))
     is_paired = paired >= LEAST_PAIRED
     n_settings = len(np.unique(columns.settings[is_common]))
-    correlation = 0.0
-    if is_paired:
-        correlation = contrast.shrunk_correlation(_u(columns, one), _u(columns, other))
-    else:
+    if not is_paired:
         p_value = contrast.unpaired_p(*_rate(one), *_rate(other))
-    found = contrast.mover(one.interval, other.interval, correlation)
+    between = correlation(columns, one, other) if is_paired else 0.0
+    found = contrast.mover(one.interval, other.interval, between)
     return {
         "difference": found.value,
         "ci_low": found.low,
@@ -182,6 +180,11 @@ def _difference(columns: Columns, one: Side, other: Side, p_value: float) -> dic
         "n_settings": n_settings,
         "share_paired": paired,
     }
+
+
+def correlation(columns: Columns, one: Side, other: Side) -> float:
+    """How two sides' contributions go together over settings, shrunk."""
+    return contrast.shrunk_correlation(_u(columns, one), _u(columns, other))
 
 
 def _rate(side: Side) -> tuple[float, float]:

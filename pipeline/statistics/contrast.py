@@ -91,10 +91,10 @@ def _mid_p(sums: Floats, x: Floats) -> Floats:
 
 def _all_sums(x: Floats) -> Floats:
     """The sums over every pattern of signs."""
-    sums = np.zeros(1)
+    sums = np.zeros(1, np.float64)
     for one in x:
         sums = np.concatenate([sums + one, sums - one])
-    return sums
+    return sums.astype(np.float64)
 
 
 @cache
