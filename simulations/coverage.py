@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from document import markdown, write
-from shapes import SHAPES, Floats, Shape, game_rates, hits
+from shapes import SHAPES, Floats, Part, Shape, game_rates, hits
 
 from pipeline.statistics import SUMS, intervals
 
@@ -54,7 +54,8 @@ def cell(metric: str, games: int, rate: float, correlation: float, draws: int) -
             for part in shape.parts
         ]
         weights = np.full(draws, 1 / draws)
-    low, high = _ends(shape, each)
+    sizes = [np.full_like(h, part.items) for part, h in zip(shape.parts, each, strict=True)]
+    _, low, high = ends(shape, each, sizes)
     truth = shape.range * rate
     slack = 1e-12
     is_covered = (low <= truth + slack) & (truth - slack <= high)
@@ -84,47 +85,51 @@ def _outcomes(shape: Shape, games: int, rate: float) -> tuple[list[Floats], Floa
     return each, probabilities[likely]
 
 
-def _ends(shape: Shape, each: list[Floats]) -> tuple[Floats, Floats]:
-    """The intervals of every draw, by the product's own code."""
-    n_draws = len(each[0])
-    sums = pl.concat(
-        _sums(part.competition, part.term, part.items, h)
-        for part, h in zip(shape.parts, each, strict=True)
+def ends(shape: Shape, each: list[Floats], sizes: list[Floats]) -> tuple[Floats, Floats, Floats]:
+    """Value, low and high of every draw, by the product's own code.
+
+    Of each part hits and items by draw and game; a game is a setting of its own.
+    """
+    by_part = zip(shape.parts, each, sizes, strict=True)
+    sums = pl.concat(_sums(part, h, c) for part, h, c in by_part)
+    of_term = sums.filter(unit="game").group_by("draw", "term").agg(pl.col("h", "c").sum())
+    weights = pl.DataFrame(list(shape.weights.items()), schema=["term", "weight"], orient="row")
+    terms = of_term.join(weights, on="term").rename({"c": "counted"})
+    values = terms.group_by("draw").agg(
+        value=(pl.col("weight") * pl.col("h") / pl.col("counted")).sum()
     )
-    counted = {
-        term: sum(part.items * each[0].shape[1] for part in shape.parts if part.term == term)
-        for term in shape.weights
-    }
-    terms = pl.concat(
-        pl.DataFrame({"draw": np.arange(n_draws)}).with_columns(
-            term=pl.lit(term), weight=pl.lit(weight), counted=pl.lit(counted[term])
-        )
-        for term, weight in shape.weights.items()
-    )
-    found = intervals(terms.lazy(), sums.lazy(), ["draw"], 0.95).sort("draw").collect()
-    return found["ci_low"].to_numpy(), found["ci_high"].to_numpy()
+    wanted = terms.select("draw", "term", "weight", "counted")
+    found = intervals(wanted.lazy(), sums.lazy(), ["draw"], 0.95).collect()
+    told = found.join(values, on="draw").sort("draw")
+    value, low, high = (told[name].to_numpy() for name in ("value", "ci_low", "ci_high"))
+    return value, low, high
 
 
-def _sums(competition: str, term: str, items: int, h: Floats) -> pl.DataFrame:
-    """The moments of every draw's games; each is a setting of its own."""
-    n = h.shape[1]
-    total, counted = h.sum(1), float(items * n)
+def _sums(part: Part, h: Floats, c: Floats) -> pl.DataFrame:
+    """The moments of every draw's games."""
     products = {
-        "n": np.full(len(h), n),
+        "draw": np.arange(len(h)),
+        "n": (c > 0).sum(1),
         "n_with_hit": (h > 0).sum(1),
-        "n_with_miss": (h < items).sum(1),
-        "h": total,
-        "c": np.full(len(h), counted),
-        "other_h": total,
-        "other_c": np.full(len(h), counted),
-        "hh": (h**2).sum(1),
-        "hc": total * items,
-        "ch": total * items,
-        "cc": np.full(len(h), counted * items),
+        "n_with_miss": (h < c).sum(1),
+        "h": h.sum(1),
+        "c": c.sum(1),
+        "other_h": h.sum(1),
+        "other_c": c.sum(1),
+        "hh": (h * h).sum(1),
+        "hc": (h * c).sum(1),
+        "ch": (c * h).sum(1),
+        "cc": (c * c).sum(1),
     }
-    rows = pl.DataFrame({"draw": np.arange(len(h)), **products}).cast(dict(SUMS))
-    told = rows.with_columns(stratum=pl.lit(competition), term=pl.lit(term), other=pl.lit(term))
-    return pl.concat(told.with_columns(unit=pl.lit(unit)) for unit in ("game", "setting"))
+    told = (
+        pl.DataFrame(products)
+        .cast({**SUMS})
+        .with_columns(
+            stratum=pl.lit(part.competition), term=pl.lit(part.term), other=pl.lit(part.term)
+        )
+    )
+    by_game = told.with_columns(unit=pl.lit("game"))
+    return pl.concat([by_game, told.with_columns(unit=pl.lit("setting"))])
 
 
 def _known_width(shape: Shape, games: int, rate: float, correlation: float) -> float:

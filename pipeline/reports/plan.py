@@ -25,8 +25,8 @@ def plan(
 ) -> pl.DataFrame:
     """A row for each two models: settings needed to see so large a difference in the metric.
 
-    Columns: metric, model, other, difference, power, level, n_settings (those in common: the pilot),
-    sd (of a setting's difference, raised for the pilot's size, in the metric's unit), settings
+    Columns: metric, model, other, difference, power, level, n_settings (in common: the pilot), sd
+    (of a setting's difference, raised for the pilot's size, in the metric's unit), settings
     (needed over all competitions, in the pilot's shares; replays are no new ones; null where the
     pilot has under two, or it takes a million). Raises UsageError where there are no two models.
     """
@@ -68,7 +68,7 @@ def _of_a_setting(columns: Columns, one: Side, other: Side) -> tuple[int, float]
 
 
 def _variance(side: Side) -> float:
-    """A value's variance at its rate with a hit and a miss more, since at a ceiling it shows none."""
+    """A value's variance, at its rate with a hit and a miss more: at a ceiling it shows none."""
     n_eff = side.row["n_eff"]
     rate = (side.row["value"] / side.range * n_eff + 1) / (n_eff + 2)
     return float(side.range**2 * rate * (1 - rate) / n_eff)

@@ -38,6 +38,7 @@ DRAWS = 20_000
 MANY_SETTINGS = 2000
 _SEED = 20_231_114
 _TIE = 1e-9
+_AT_ONCE = 100
 
 
 class Interval(NamedTuple):
@@ -67,16 +68,17 @@ def sign_flip_p(x: Floats) -> float:
 
 def sign_flip_ps(x: Floats) -> Floats:
     """The mid-p value of each row of contributions, as `sign_flip_p`."""
-    p_values = np.ones(len(x))
+    p_values = np.ones(len(x), np.float64)
     n_differing = np.count_nonzero(x, axis=1)
     for row in np.flatnonzero((n_differing > 0) & (n_differing <= EXACT_SETTINGS)):
         differing = x[row][x[row] != 0]
         p_values[row] = _mid_p(_all_sums(differing)[:, np.newaxis], differing[np.newaxis])[0]
-    drawn = (n_differing > EXACT_SETTINGS) & (n_differing <= MANY_SETTINGS)
-    if drawn.any():
-        p_values[drawn] = _mid_p(_drawn_signs(x.shape[1]) @ x[drawn].T, x[drawn])
+    drawn = np.flatnonzero((n_differing > EXACT_SETTINGS) & (n_differing <= MANY_SETTINGS))
+    for start in range(0, len(drawn), _AT_ONCE):
+        rows = drawn[start : start + _AT_ONCE]
+        p_values[rows] = _mid_p(_drawn_signs(x.shape[1]) @ x[rows].T, x[rows])
     for row in np.flatnonzero(n_differing > MANY_SETTINGS):
-        z = abs(x[row].sum()) / math.sqrt(float((x[row] ** 2).sum()))
+        z = abs(float(x[row].sum())) / math.sqrt(float((x[row] ** 2).sum()))
         p_values[row] = math.erfc(z / math.sqrt(2))
     return p_values
 
@@ -86,7 +88,7 @@ def _mid_p(sums: Floats, x: Floats) -> Floats:
     observed, slack = np.abs(x.sum(axis=1)), _TIE * np.abs(x).sum(axis=1)
     beyond = np.abs(sums) - observed
     more, equal = (beyond > slack).mean(axis=0), (np.abs(beyond) <= slack).mean(axis=0)
-    return (more + equal / 2).astype(np.float64)
+    return np.asarray(more + equal / 2, np.float64)
 
 
 def _all_sums(x: Floats) -> Floats:
