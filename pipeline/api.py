@@ -11,6 +11,9 @@ from pipeline import metrics as metrics_
 from pipeline import warehouse
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import sql as metrics_sql
+from pipeline.reports import compare as compare_
+from pipeline.reports import completeness as completeness_
+from pipeline.reports import ranking
 
 
 class OpenLake:
@@ -34,6 +37,7 @@ class OpenLake:
         models: Sequence[str] | None = None,
         game_types: Sequence[str] | None = None,
         num_of_game: int = metrics_.DEFAULT_GAMES,
+        confidence: float | None = metrics_.DEFAULT_CONFIDENCE,
     ) -> pl.DataFrame:
         """The metrics by any grouping: see `pipeline.metrics.metrics`."""
         return metrics_.metrics(
@@ -46,13 +50,30 @@ class OpenLake:
             models=models,
             game_types=game_types,
             num_of_game=num_of_game,
+            confidence=confidence,
         )
 
     def leaderboard(
         self, *, edition: str = "paper", engine: str = "polars", master: str | None = None
     ) -> pl.DataFrame:
-        """A row for each model, ranked: see `pipeline.metrics.leaderboard`."""
-        return metrics_.leaderboard(self.lake, edition=edition, engine=engine, master=master)
+        """A row for each model, ranked: see `pipeline.reports.ranking.leaderboard`."""
+        return ranking.leaderboard(self.lake, edition=edition, engine=engine, master=master)
+
+    def compare(
+        self,
+        *pairs: tuple[str, str],
+        edition: str = "paper",
+        names: Sequence[str] = metrics_.NAMES,
+        confidence: float = metrics_.DEFAULT_CONFIDENCE,
+    ) -> pl.DataFrame:
+        """Pairs of models, all if none is named: see `pipeline.reports.compare.compare`."""
+        return compare_.compare(
+            self.lake, pairs or None, names=names, edition=edition, confidence=confidence
+        )
+
+    def completeness(self, *, expected: int | None = None) -> pl.DataFrame:
+        """What is there of each model: see `pipeline.reports.completeness.completeness`."""
+        return completeness_.completeness(self.lake, expected=expected)
 
     def sql(self, query: str) -> pl.DataFrame:
         """The result of one reading statement over the tables and the metrics' views.

@@ -98,41 +98,45 @@ def compare(
     request = Request(edition=edition, models=tuple(known))
     found: list[dict[str, Any]] = []
     for name in names:
-        columns, of_model = sides(lake, name, rows.filter(metric=name), request)
-        found += _of_metric(
+        sums = sums_by_setting(lake, name, request)
+        columns, of_model = sides(sums, rows.filter(metric=name), edition)
+        found += differences(
             columns, [(of_model[one], of_model[other]) for one, other in asked], confidence
         )
     compared = pl.DataFrame(found, schema=COLUMNS)
-    return _adjusted(compared, ["metric"] if pairs is None else [])
+    return adjusted(compared, ["metric"] if pairs is None else [])
 
 
-def sides(
-    lake: Lake, name: str, rows: pl.DataFrame, request: Request
-) -> tuple[Columns, dict[str, Side]]:
-    """Every model's side of the metric."""
+def sums_by_setting(lake: Lake, name: str, request: Request) -> pl.DataFrame:
+    """What a metric counted of each model in each setting: see `pipeline.metrics.compute`."""
     declared = metric(name, request.edition)
+    return by_setting(declared, cache(lake.table), request).collect(engine="streaming")
+
+
+def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns, dict[str, Side]]:
+    """The sides of one metric by their name in `model`, from its sums and its rows by `model`."""
     keys = ["competition", "setting_id", "term"]
-    sums = by_setting(declared, cache(lake.table), request).collect(engine="streaming")
     places = sums.select(keys).unique().sort(keys)
     weights: dict[str, dict[str, float]] = {model: {} for model in rows["model"]}
-    of_terms = shares(rows.lazy(), declared, ["model"]).select("model", "term", "weight").collect()
-    for model, term, weight in of_terms.iter_rows():
-        weights[model][term] = weight
-    sides = {}
+    for (name,), of_name in rows.group_by("metric"):
+        declared = metric(str(name), edition)
+        terms = shares(of_name.lazy(), declared, ["model"]).select("model", "term", "weight")
+        for model, term, weight in terms.collect().iter_rows():
+            weights[model][term] = weight
+    found = {}
     for row in rows.iter_rows(named=True):
         own = places.join(
             sums.filter(model=row["model"]), on=keys, how="left", maintain_order="left"
         ).fill_null(0.0)
-        sides[row["model"]] = Side(
-            row, weights[row["model"]], own["h"].to_numpy(), own["c"].to_numpy()
-        )
-    return Columns(*(places[key].to_numpy() for key in keys)), sides
+        h, c = own["h"].to_numpy(), own["c"].to_numpy()
+        found[row["model"]] = Side(row, weights[row["model"]], h, c)
+    return Columns(*(places[key].to_numpy() for key in keys)), found
 
 
-def _of_metric(
+def differences(
     columns: Columns, pairs: Sequence[tuple[Side, Side]], confidence: float
 ) -> list[dict[str, Any]]:
-    """The rows of one metric, but for `p_holm` and `family`."""
+    """The rows of one metric for pairs of its sides, but for `p_holm` and `family`."""
     reasons = [_reason(one, other) for one, other in pairs]
     told = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
     flipped = iter(contrast.sign_flip_ps(np.array([_by_setting(columns, *pair) for pair in told])))
@@ -167,9 +171,9 @@ def _difference(columns: Columns, one: Side, other: Side, p_value: float) -> dic
     paired = min(float(side.c[is_common].sum() / side.c.sum()) for side in (one, other))
     is_paired = paired >= LEAST_PAIRED
     n_settings = len(np.unique(columns.settings[is_common]))
+    between = correlation(columns, one, other)
     if not is_paired:
-        p_value = contrast.unpaired_p(*_rate(one), *_rate(other))
-    between = correlation(columns, one, other) if is_paired else 0.0
+        p_value = contrast.unpaired_p(_rate(one), _rate(other), between)
     found = contrast.mover(one.interval, other.interval, between)
     return {
         "difference": found.value,
@@ -220,16 +224,16 @@ def _added_up(columns: Columns, values: Floats) -> Floats:
     return np.bincount(places, weights=values, minlength=1).astype(np.float64)
 
 
-def _adjusted(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+def adjusted(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """The rows with p-values adjusted for the number of those in the family."""
     numbered = rows.with_row_index("place")
     families = [numbered] if not by else numbered.partition_by(by, maintain_order=True)
-    adjusted = []
+    told_apart = []
     for family in families:
         told = family.filter(pl.col("p_value").is_not_null())
         p_holm = pl.Series("p_holm", holm(told["p_value"].to_list()), pl.Float64)
-        adjusted.append(told.select("place", p_holm, family=pl.lit(told.height, pl.Int64)))
+        told_apart.append(told.select("place", p_holm, family=pl.lit(told.height, pl.Int64)))
     found = numbered.drop("p_holm", "family").join(
-        pl.concat(adjusted), on="place", how="left", maintain_order="left"
+        pl.concat(told_apart), on="place", how="left", maintain_order="left"
     )
     return found.select(COLUMNS.names())

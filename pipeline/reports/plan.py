@@ -10,7 +10,7 @@ from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import Columns, Side, correlation, sides
+from pipeline.reports.compare import Columns, Side, correlation, sides, sums_by_setting
 from pipeline.statistics.planning import cautious_variance, settings_needed
 
 
@@ -36,7 +36,7 @@ def plan(
     if len(known) < 2:
         raise UsageError(f"a plan needs two models with a {name}: the lake has {len(known)}")
     request = Request(edition=edition, models=tuple(known))
-    columns, of_model = sides(lake, name, told, request)
+    columns, of_model = sides(sums_by_setting(lake, name, request), told, edition)
     found = []
     for one, other in combinations(known, 2):
         n, sd = _of_a_setting(columns, of_model[one], of_model[other])

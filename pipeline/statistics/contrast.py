@@ -115,11 +115,14 @@ def wilson(rate: float, n_eff: float, z: float) -> Interval:
     return Interval(rate, (middle - half) / scale, (middle + half) / scale)
 
 
-def unpaired_p(rate_a: float, n_eff_a: float, rate_b: float, n_eff_b: float) -> float:
-    """The p-value at which the interval of the difference of two rates begins to hold 0."""
+def unpaired_p(a: tuple[float, float], b: tuple[float, float], correlation: float = 0.0) -> float:
+    """The p-value at which the interval of the difference of two rates begins to hold 0.
+
+    Each is a rate in 0..1 and its effective number of games.
+    """
 
     def holds_zero(z: float) -> bool:
-        found = mover(wilson(rate_a, n_eff_a, z), wilson(rate_b, n_eff_b, z))
+        found = mover(wilson(*a, z), wilson(*b, z), correlation)
         return found.low <= 0 <= found.high
 
     low, high = 0.0, 40.0

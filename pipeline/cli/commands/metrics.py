@@ -95,7 +95,7 @@ def metrics(
         names=metric or None,
         game_types=game_type or None,
         num_of_game=num_of_game,
-        confidence=confidence,
+        confidence=None if form == "magic-json" else confidence,
     )
     if form == "magic-json":
         if rows.is_empty():
