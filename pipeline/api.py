@@ -13,6 +13,9 @@ from pipeline import warehouse
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import evidence as evidence_
 from pipeline.metrics import sql as metrics_sql
+from pipeline.reports import compare as compare_
+from pipeline.reports import completeness as completeness_
+from pipeline.reports import ranking
 
 
 class OpenLake:
@@ -37,6 +40,7 @@ class OpenLake:
         game_types: Sequence[str] | None = None,
         where: str | None = None,
         num_of_game: int = metrics_.DEFAULT_GAMES,
+        confidence: float | None = metrics_.DEFAULT_CONFIDENCE,
     ) -> pl.DataFrame:
         """The metrics by any grouping: see `pipeline.metrics.metrics`."""
         return metrics_.metrics(
@@ -50,6 +54,7 @@ class OpenLake:
             game_types=game_types,
             where=where,
             num_of_game=num_of_game,
+            confidence=confidence,
         )
 
     def evidence(
@@ -80,8 +85,24 @@ class OpenLake:
     def leaderboard(
         self, *, edition: str = "paper", engine: str = "polars", master: str | None = None
     ) -> pl.DataFrame:
-        """A row for each model, ranked: see `pipeline.metrics.leaderboard`."""
-        return metrics_.leaderboard(self.lake, edition=edition, engine=engine, master=master)
+        """A row for each model, ranked: see `pipeline.reports.ranking.leaderboard`."""
+        return ranking.leaderboard(self.lake, edition=edition, engine=engine, master=master)
+
+    def compare(
+        self,
+        *pairs: tuple[str, str],
+        edition: str = "paper",
+        names: Sequence[str] = metrics_.NAMES,
+        confidence: float = metrics_.DEFAULT_CONFIDENCE,
+    ) -> pl.DataFrame:
+        """Pairs of models, all if none is named: see `pipeline.reports.compare.compare`."""
+        return compare_.compare(
+            self.lake, pairs or None, names=names, edition=edition, confidence=confidence
+        )
+
+    def completeness(self, *, expected: int | None = None) -> pl.DataFrame:
+        """What is there of each model: see `pipeline.reports.completeness.completeness`."""
+        return completeness_.completeness(self.lake, expected=expected)
 
     def audit(self, *, by: Sequence[str] = ()) -> pl.DataFrame:
         """Where logs are at odds with themselves, by kind: see `pipeline.audit`."""

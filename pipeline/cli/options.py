@@ -78,6 +78,12 @@ ModelsOption = Annotated[
     typer.Option("--model", metavar="MODEL", help="Only this model; may be given several times."),
 ]
 
+ConfidenceOption = Annotated[
+    float,
+    typer.Option("--confidence", metavar="SHARE", help="How sure intervals are, between 0 and 1."),
+]
+DEFAULT_CONFIDENCE = 0.95
+
 
 SafeOption = Annotated[
     bool,
@@ -126,6 +132,15 @@ def n_bytes(size: str, option: str) -> int:
     number, unit, is_binary = found.groups()
     power = "kmgt".index(unit.lower()) + 1 if unit else 0
     return int(float(number) * (1024 if is_binary else 1000) ** power)
+
+
+def confidence_level(confidence: float) -> float:
+    """The number of --confidence; raises where it is no share."""
+    if not 0 < confidence < 1:
+        raise typer.BadParameter(
+            f"{confidence:g} is not between 0 and 1, as 0.95 is", param_hint="--confidence"
+        )
+    return confidence
 
 
 def number_of_games(edition: str, games: int | None) -> int:

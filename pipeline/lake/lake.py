@@ -28,17 +28,24 @@ _RAISED_AT = re.compile(r"\s+0: <unknown>")
 
 
 class Lake:
-    """One state of a lake. Open it anew to see what was committed since."""
+    """One state of a lake: the last, or that after the ingest `as_of`.
 
-    def __init__(self, path: str | Path | Place) -> None:
+    Open it anew to see what was committed since.
+    """
+
+    def __init__(self, path: str | Path | Place, as_of: int | None = None) -> None:
         self.path = place(path)
+        self._as_of = as_of
         self._opened: dict[str, DeltaTable] = {}
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
-        """The last row of `ingests`, None where nothing was ingested yet."""
+        """The last row of `ingests` up to this state, None where nothing was ingested yet."""
         try:
-            rows = self.table(COMMITS).sort("ingest_id").tail(1).collect()
+            ingests = self.table(COMMITS)
+            if self._as_of is not None:
+                ingests = ingests.filter(pl.col("ingest_id") <= self._as_of)
+            rows = ingests.sort("ingest_id").tail(1).collect()
         except (OSError, pl.exceptions.PolarsError) as error:
             raise LakeError(
                 f"{self.path}: the lake is damaged, the table `{COMMITS}` cannot be read: "
@@ -132,8 +139,11 @@ def _folder(path: str | Path | Place) -> Place:
     return folder
 
 
-def open_lake(path: str | Path | Place) -> Lake:
-    """The lake at the path, at its last committed state; raises LakeError where there is none."""
+def open_lake(path: str | Path | Place, as_of: int | None = None) -> Lake:
+    """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
+
+    Raises LakeError where there is none.
+    """
     folder = _folder(path)
     if not is_lake(folder):
         if not folder.exists():
@@ -148,7 +158,12 @@ def open_lake(path: str | Path | Place) -> Lake:
             f"{path}: the lake has contract version {found}, this tool reads {VERSION}; "
             "ingest the logs anew into another folder, or use the tool's version that wrote it"
         )
-    lake = Lake(folder)
+    lake = Lake(folder, as_of)
+    if as_of is not None and lake.ingest_id != as_of:
+        raise LakeError(
+            f"{path}: no ingest {as_of}: `magic sql 'SELECT ingest_id, started_at FROM ingests'` "
+            "lists them"
+        )
     lake.versions  # noqa: B018 (read now: this is the state that the lake is opened at)
     return lake
 

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.metrics.declaration import IS_READABLE, Combine, Metric, Rows, Tables
-from pipeline.metrics.request import ALL, RELEASE, Request
+from pipeline import statistics
+from pipeline.metrics.declaration import IS_READABLE, POOLED, Combine, Metric, Rows, Tables
+from pipeline.metrics.request import ALL, POOL, RELEASE, Request
 from pipeline.metrics.slices import with_game
+from pipeline.statistics import INTERVAL
 
 _VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
@@ -132,6 +134,60 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
     )
 
 
+def moments(
+    metric: Metric, tables: Tables, request: Request, *, is_one_sided: bool
+) -> pl.DataFrame:
+    """What intervals of the metric need, by the request's finest groups."""
+    known = statistics.Known(
+        is_one_sided=is_one_sided,
+        is_row_a_game=all(one.table == "results" for one in metric.rows),
+        is_by_of_game=request.is_of_results,
+    )
+    return statistics.moments(_counted(metric, tables, request), request.fine, known)
+
+
+def _counted(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """The rows that the metric counts, of terms as they are combined."""
+    counted = rows(metric, tables, request).filter("is_counted")
+    return counted.with_columns(term=pl.lit(POOL)) if metric.combine in POOLED else counted
+
+
+def by_setting(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """Hits `h` and counted `c` of each model in each setting: model, competition, setting_id, term.
+
+    Replays of a setting are added up.
+    """
+    counted = _counted(metric, tables, request)
+    return counted.group_by("model", "competition", "setting_id", "term").agg(
+        h=pl.col("hit").sum().cast(pl.Float64), c=pl.len().cast(pl.Float64)
+    )
+
+
+def shares(valued: pl.LazyFrame, metric: Metric, by: Sequence[str]) -> pl.LazyFrame:
+    """What values are weighted sums of: `by`, term, weight, counted, of terms that count."""
+    if metric.combine in POOLED:
+        terms = valued.select(*by, "counted", term=pl.lit(POOL), weight=pl.lit(1.0))
+    else:
+        terms = valued.select(*by, "terms").explode("terms").unnest("terms")
+    return terms.filter(pl.col("counted") > 0).select(*by, "term", "weight", "counted")
+
+
+def with_intervals(
+    valued: pl.LazyFrame, metric: Metric, sums: pl.LazyFrame, request: Request, confidence: float
+) -> pl.LazyFrame:
+    """The metric's rows with the interval of each value, null where there is no value."""
+    by = _by(request)
+    told = valued.with_columns(_EVERYTHING)
+    rolled = _rolled(sums, request, pl.col(list(statistics.SUMS)).sum(), also=statistics.KEYS)
+    found = statistics.intervals(shares(told, metric, by), rolled, by, confidence)
+    has_value = pl.col("value").is_not_null()
+    return (
+        _join(told, found, by)
+        .with_columns(pl.when(has_value).then(pl.col(name)).alias(name) for name in INTERVAL)
+        .select("edition", "metric", *request.by, *ROW_COLUMNS)
+    )
+
+
 def values(
     name: str, metric: Metric, counted: Counts, sides: pl.LazyFrame, request: Request
 ) -> pl.LazyFrame:
@@ -186,6 +242,8 @@ VALUE_COLUMNS = pl.Schema(
         "reason": pl.String(),
     }
 )
+# What a row has beside edition, metric and groups: the interval stands beside the value.
+ROW_COLUMNS = ("value", *INTERVAL, *list(VALUE_COLUMNS)[1:])
 
 
 def _reason() -> pl.Expr:

@@ -21,6 +21,9 @@ class Combine(StrEnum):
     POOLED_OVER_ALL = "pooled over all"  # the same, null if any term counts nothing
 
 
+POOLED = (Combine.POOLED, Combine.POOLED_OVER_ALL)  # all terms as one ratio
+
+
 class Term(Struct, frozen=True):
     """One ratio of hits to counted rows. It exists only in games of its types.
 
@@ -75,7 +78,7 @@ class Metric(Struct, frozen=True):
     @property
     def is_one_ratio(self) -> bool:
         """Whether the value is simply hits over counted."""
-        return len(self.terms) == 1 or self.combine in (Combine.POOLED, Combine.POOLED_OVER_ALL)
+        return len(self.terms) == 1 or self.combine in POOLED
 
 
 def one(name: str) -> pl.Expr:

@@ -15,6 +15,7 @@ PAPER, RELEASE, AUDITED = "paper", "release", "audited"
 EDITIONS = (PAPER, RELEASE, AUDITED)
 DEFAULT_BY = ("model", "game_type")
 ALL = "all"
+POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
 
 _OF_ONE_TYPE = ("game_id", "setting_id", "competition")

@@ -10,7 +10,15 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from pipeline import sqlfiles
-from pipeline.metrics.request import ALL, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
+from pipeline.metrics.request import (
+    ALL,
+    DEFAULT_GAMES,
+    EDITIONS,
+    PAPER,
+    POOL,
+    RELEASE,
+    Request,
+)
 from pipeline.sqlfiles import filled, identifier, literal
 
 ONE_RATIO = ("pooled", "pooled over all")
@@ -139,6 +147,33 @@ def with_game(rows: str, needed: Iterable[str], request: Request) -> str:
     columns = [f"counted.{identifier(name)}" for name in own]
     columns += [f"games.{identifier(name)}" for name in request.of_game]
     return f"({filled('with_game', rows=rows, columns=', '.join(columns))}) AS {identifier(rows)}"
+
+
+def moments(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
+    """The SELECT of what intervals of the metric need, as `statistics.moments` gives it."""
+    fine = ", ".join(map(identifier, request.fine))
+    counting = ("game_id", "term", "hit", "is_counted", "competition", "setting_id")
+    source = with_game(f"{metric.view}_rows", counting, request)
+
+    def of_group(left: str, right: str) -> dict[str, str]:
+        pairs = [
+            f"{left}.{c} IS NOT DISTINCT FROM {right}.{c}" for c in map(identifier, request.fine)
+        ]
+        columns = ", ".join(f"{left}.{identifier(column)}" for column in request.fine)
+        return {"fine": fine, "columns": columns, "is_same_group": " AND ".join(pairs)}
+
+    return filled(
+        "moments",
+        fine=fine,
+        term=literal(POOL) if metric.combine in ONE_RATIO else "term",
+        rows=f"(SELECT * FROM {source} WHERE {wanted(request)}) AS counted",
+        strata="SELECT * FROM counted_rows"
+        if is_one_sided
+        else filled("strata", **of_group("counted_rows", "games")),
+        pairs="SELECT *, term AS other, h AS other_h, c AS other_c FROM units"
+        if is_one_sided
+        else filled("pairs", **of_group("units", "others")),
+    )
 
 
 def values(metric: SqlMetric, request: Request, found: Counted | None = None) -> str:

@@ -6,7 +6,9 @@ import typer
 
 from pipeline.cli import terminal
 from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
+    ConfidenceOption,
     EditionOption,
     EngineOption,
     GamesOption,
@@ -14,13 +16,20 @@ from pipeline.cli.options import (
     MasterOption,
     ModelsOption,
     WhereOption,
+    confidence_level,
     form_option,
     number_of_games,
 )
 from pipeline.errors import UsageError
 
 BY = "model,game_type"
-HEADINGS = {"n_games": "games", "n_unfinished": "unfin-\nished", "n_unreadable": "unread-\nable"}
+HEADINGS = {
+    "ci_low": "low",
+    "ci_high": "high",
+    "n_games": "games",
+    "n_unfinished": "unfin-\nished",
+    "n_unreadable": "unread-\nable",
+}
 
 
 def metrics(
@@ -48,6 +57,7 @@ def metrics(
         ),
     ] = None,
     where: WhereOption = None,
+    confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "parquet", "magic-json"],
         form_option("parquet, or magic-json"),
@@ -55,8 +65,9 @@ def metrics(
 ) -> None:
     """The eight metrics, and what each was made of.
 
-    A value that cannot be computed is null, and the row says why. `--format magic-json` writes what
-    the benchmark's script does, for one model of the release edition.
+    Each value has an interval, of its games or settings as a sample of such. A value that cannot be
+    computed is null, and the row says why. `--format magic-json` writes what the benchmark's script
+    does, for one model of the release edition.
 
     \b
     Examples:
@@ -70,6 +81,7 @@ def metrics(
     if form == "magic-json":
         _check_magic_json(edition, by, model, metric, game_type, where)
     num_of_game = number_of_games(edition, games)
+    confidence = confidence_level(confidence)
 
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
@@ -87,6 +99,7 @@ def metrics(
         game_types=game_type or None,
         where=where,
         num_of_game=num_of_game,
+        confidence=None if form == "magic-json" else confidence,
     )
     if form == "magic-json":
         if rows.is_empty():
@@ -96,7 +109,7 @@ def metrics(
         terminal.out(magic_json(rows) + "\n")
         return
     all_there = ["reason"] if rows["reason"].is_null().all() else []
-    brief = rows.drop("edition", "terms", *all_there)
+    brief = rows.drop("edition", "terms", "ci_method", "n_eff", "is_complete", *all_there)
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     if rows.is_empty():
         terminal.note("no game of the lake is about this: `magic leaderboard` lists the models")
