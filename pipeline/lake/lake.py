@@ -88,9 +88,7 @@ class Lake:
 
     def files(self, table: str) -> list[str]:
         """The Parquet files that make up the table, absolute paths or URLs."""
-        # Only the names: the URIs are percent-encoded, and a table has no folders within.
-        names = (uri.rpartition("/")[2] for uri in self.delta(table).file_uris())
-        return sorted(str(self.folder(table) / name) for name in names)
+        return sorted(str(self.folder(table) / name) for name in self.sizes(table))
 
     def sizes(self, table: str) -> dict[str, int]:
         """The bytes of each of these files, by its name in the table's folder."""

@@ -1,4 +1,4 @@
-"""The scripts of `simulations/`, at a size that takes a moment: do the limits hold in some cells?"""
+"""The scripts of `simulations/`, at a size that takes a moment: do the limits hold there?"""
 
 import sys
 from pathlib import Path
