@@ -73,7 +73,7 @@ def metrics(
     Examples:
       magic metrics --model gpt-4 --format csv
       magic metrics --metric judgement --by model,role
-      magic metrics --by model,opponent --where "format_version = 'plain' AND n_rounds > 2"
+      magic metrics --by model,opponent --where "format_version = 'plain' AND n_rounds = 3"
       magic metrics --edition release --games 20 --engine duckdb
       magic metrics --engine spark --master spark://head:7077
       magic metrics --edition release --model gpt-4 --format magic-json
