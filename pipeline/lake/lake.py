@@ -107,11 +107,29 @@ class Lake:
 
 def _opened(folder: Place, version: int | None = None) -> DeltaTable:
     try:
-        return DeltaTable(str(folder), version=version)
+        table = DeltaTable(str(folder), version=version)
+        _refuse_empty_commit(folder, table.version())
+        return table
     except (DeltaError, OSError) as error:
         raise LakeError(
             f"{folder}: the lake is damaged, the table cannot be opened: {one_line(error)}"
         ) from None
+
+
+def _refuse_empty_commit(folder: Place, version: int) -> None:
+    """Raises LakeError for a commit without a byte, which Delta takes for one without changes.
+
+    A machine that loses power can leave one, and an object store cannot.
+    """
+    if not folder.is_local:
+        return
+    commit = Path(str(folder)) / "_delta_log" / f"{version:020d}.json"
+    if commit.exists() and not commit.stat().st_size:
+        is_last_step = str(folder).endswith(f"/{COMMITS}")
+        raise LakeError(
+            f"{commit}: the lake is damaged, the file is empty, as after a loss of power; "
+            + ("delete it and run the last ingest again" if is_last_step else "take it from a copy")
+        )
 
 
 def one_line(error: BaseException) -> str:

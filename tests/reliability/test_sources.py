@@ -173,3 +173,22 @@ def test_a_damaged_lake_is_told_of_in_a_line(
     assert told.strip()
     if command != "verify":
         assert told.count("\n") == 1, told
+
+
+def test_a_loss_of_power_in_the_last_step_of_an_ingest(
+    read_lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the error says to do leads back to the state before, and from there on."""
+    lake = tmp_path / "lake"
+    shutil.copytree(read_lake, lake)
+    before = rows(lake, but_for=())
+    more = write_logs(tmp_path / "more", "more")
+    ingest(more, lake)
+    after = rows(lake, but_for=["ingests"])
+    empty_log(lake, "ingests")
+    assert main(["tables", "--lake", str(lake)]) == 1
+    assert "delete it and run the last ingest again" in capsys.readouterr().err
+    log_of(lake, "ingests").unlink()
+    assert rows(lake, but_for=()) == before
+    ingest(more, lake)
+    assert rows(lake, but_for=["ingests"]) == after
