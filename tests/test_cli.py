@@ -741,7 +741,7 @@ def test_any_interrupted_command_is_one_line(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipeline.metrics.leaderboard", interrupted)
+    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", interrupted)
     assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
 
 
@@ -751,7 +751,7 @@ def test_a_defect_of_ours_keeps_its_traceback(
     def defective(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pipeline.metrics.leaderboard", defective)
+    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", defective)
     with pytest.raises(ZeroDivisionError):
         magic("leaderboard", "--lake", lake)
 
