@@ -33,10 +33,10 @@ MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
     "audit",
-    "evidence",
     "compare",
     "completeness",
     "diff",
+    "evidence",
     "ingest",
     "leaderboard",
     "maintain",
@@ -177,7 +177,7 @@ def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str)
     found = examples(told.text)
     assert found
     assert all(line.startswith(f"magic {command}") for line in found)
-    assert ("MAGIC_LAKE" in told.text) == (command != "simulate")
+    assert ("MAGIC_LAKE" in told.text) == (command not in ("diff", "simulate"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -748,7 +748,7 @@ def test_any_interrupted_command_is_one_line(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipeline.metrics.leaderboard", interrupted)
+    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", interrupted)
     assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
 
 
@@ -758,7 +758,7 @@ def test_a_defect_of_ours_keeps_its_traceback(
     def defective(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pipeline.metrics.leaderboard", defective)
+    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", defective)
     with pytest.raises(ZeroDivisionError):
         magic("leaderboard", "--lake", lake)
 

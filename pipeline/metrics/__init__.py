@@ -39,10 +39,11 @@ __all__ = [
     "NAMES",
     "PAPER",
     "TITLES",
-    "leaderboard",
     "magic_json",
     "metric",
     "metrics",
+    "over_all",
+    "ranked",
 ]
 
 DEFAULT_CONFIDENCE = 0.95
@@ -279,7 +280,7 @@ def magic_json(rows: pl.DataFrame) -> str:
     return json.dumps([{"train_split": {**told, "Total": 1000}}])
 
 
-def leaderboard(
+def over_all(
     lake: Lake,
     *,
     edition: str = PAPER,
@@ -288,21 +289,15 @@ def leaderboard(
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
-    include_incomplete: bool = False,
 ) -> pl.DataFrame:
-    """A row for each model: rank by win_rate, n_games finished, the eight metrics, `reasons`.
-
-    Each metric has its interval beside it, as `<metric>_low` and `<metric>_high`. Ties share the
-    better rank; a model without a win rate has none and comes last. Models that lack games which
-    others finished (`is_complete`) come after all others, unless `include_incomplete`.
-    """
+    """The rows of `metrics` by model over all game types; n_games only where it is that of wins."""
     request = Request(
         edition=edition,
         num_of_game=num_of_game,
         models=None if models is None else tuple(models),
         game_types=(ALL,),
     )
-    rows = _answered(
+    return _answered(
         lake,
         request,
         engine,
@@ -311,6 +306,16 @@ def leaderboard(
         with_games=("win_rate",),
         confidence=confidence,
     )
+
+
+def ranked(rows: pl.DataFrame, *, include_incomplete: bool = False) -> pl.DataFrame:
+    """A row for each model, from the rows `over_all`.
+
+    Columns: rank by win_rate, model, n_games finished, is_complete, each metric with its interval
+    beside it (`<metric>_low`, `<metric>_high`), `reasons`. Ties share the better rank; a model
+    without a win rate has none and comes last. Models that lack games which others finished come
+    after all others, unless `include_incomplete`.
+    """
     named = rows.rename({"ci_low": "low", "ci_high": "high"})
     wide = named.pivot(
         "metric", index="model", values=["value", "low", "high"], maintain_order=True

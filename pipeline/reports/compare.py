@@ -95,16 +95,26 @@ def compare(
             f"no game of {', '.join(sorted(strangers))}: `magic leaderboard` lists the models"
         )
     asked = list(combinations(known, 2)) if pairs is None else list(pairs)
-    request = Request(edition=edition, models=tuple(known))
+    compared = compare_rows(lake, rows, asked, edition=edition)
+    return adjusted(compared, ["metric"]) if pairs is None else compared
+
+
+def compare_rows(
+    lake: Lake,
+    rows: pl.DataFrame,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    edition: str = PAPER,
+) -> pl.DataFrame:
+    """The same of models whose metrics' rows there are; the family is all p-values."""
+    models = rows["model"].drop_nulls().unique()
+    request = Request(edition=edition, models=tuple(models))
     found: list[dict[str, Any]] = []
-    for name in names:
-        sums = sums_by_setting(lake, name, request)
-        columns, of_model = sides(sums, rows.filter(metric=name), edition)
-        found += differences(
-            columns, [(of_model[one], of_model[other]) for one, other in asked], confidence
-        )
-    compared = pl.DataFrame(found, schema=COLUMNS)
-    return adjusted(compared, ["metric"] if pairs is None else [])
+    for name in rows["metric"].unique(maintain_order=True):
+        of_metric = rows.filter(pl.col("model").is_not_null(), metric=name)
+        columns, of_model = sides(sums_by_setting(lake, name, request), of_metric, edition)
+        found += differences(columns, [(of_model[one], of_model[other]) for one, other in pairs])
+    return adjusted(pl.DataFrame(found, schema=COLUMNS), [])
 
 
 def sums_by_setting(lake: Lake, name: str, request: Request) -> pl.DataFrame:
@@ -133,13 +143,12 @@ def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns
     return Columns(*(places[key].to_numpy() for key in keys)), found
 
 
-def differences(
-    columns: Columns, pairs: Sequence[tuple[Side, Side]], confidence: float
-) -> list[dict[str, Any]]:
+def differences(columns: Columns, pairs: Sequence[tuple[Side, Side]]) -> list[dict[str, Any]]:
     """The rows of one metric for pairs of its sides, but for `p_holm` and `family`."""
     reasons = [_reason(one, other) for one, other in pairs]
     told = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
-    flipped = iter(contrast.sign_flip_ps(np.array([_by_setting(columns, *pair) for pair in told])))
+    x = [_by_setting(columns, *pair) for pair in told]
+    flipped = iter(contrast.sign_flip_ps(np.array(x)).tolist() if x else [])
     rows = []
     for (one, other), reason in zip(pairs, reasons, strict=True):
         row: dict[str, Any] = dict.fromkeys(COLUMNS)
@@ -151,7 +160,7 @@ def differences(
             "other_value": other.row["value"],
             "reason": reason,
         }
-        rows.append(row if reason else row | _difference(columns, one, other, float(next(flipped))))
+        rows.append(row if reason else row | _difference(columns, one, other, next(flipped)))
     return rows
 
 

@@ -37,7 +37,7 @@ def diff(
         row
         for name in NAMES
         for row in _of_metric(
-            name, (before, after), [one.filter(metric=name) for one in valued], request, confidence
+            name, (before, after), [one.filter(metric=name) for one in valued], request
         )
     ]
     compared = pl.DataFrame(found, schema={**COLUMNS, **_GAMES})
@@ -72,7 +72,6 @@ def _of_metric(
     lakes: tuple[Lake, Lake],
     valued: list[pl.DataFrame],
     request: Request,
-    confidence: float,
 ) -> list[dict[str, Any]]:
     """The rows of one metric, a model each."""
     games = _games(name, lakes, request)
@@ -92,7 +91,7 @@ def _of_metric(
                 for n, each in enumerate(sums)
             )
             columns, of_lake = sides(own, pl.concat(named), request.edition)
-            (row,) = differences(columns, [(of_lake["1"], of_lake["0"])], confidence)
+            (row,) = differences(columns, [(of_lake["1"], of_lake["0"])])
             row |= {"value": row["other_value"], "other_value": row["value"]}
         else:
             place = 0 if rows[0].height else 1

@@ -70,17 +70,35 @@ def sign_flip_ps(x: Floats) -> Floats:
     """The mid-p value of each row of contributions, as `sign_flip_p`."""
     p_values = np.ones(len(x), np.float64)
     n_differing = np.count_nonzero(x, axis=1)
-    for row in np.flatnonzero((n_differing > 0) & (n_differing <= EXACT_SETTINGS)):
+    size = np.abs(x).max(axis=1, initial=0.0)
+    # Of one size all of them, as where a game is one trial, they are told by their number.
+    is_count = (n_differing * size - np.abs(x).sum(axis=1)) <= _TIE * size
+    is_count &= n_differing > 0
+    for row in np.flatnonzero(is_count):
+        p_values[row] = _mcnemar(int((x[row] > 0).sum()), int(n_differing[row]))
+    is_few = (n_differing <= EXACT_SETTINGS) & (n_differing > 0)
+    for row in np.flatnonzero(is_few & ~is_count):
         differing = x[row][x[row] != 0]
         p_values[row] = _mid_p(_all_sums(differing)[:, np.newaxis], differing[np.newaxis])[0]
-    drawn = np.flatnonzero((n_differing > EXACT_SETTINGS) & (n_differing <= MANY_SETTINGS))
+    is_many = n_differing > MANY_SETTINGS
+    drawn = np.flatnonzero((n_differing > EXACT_SETTINGS) & ~is_many & ~is_count)
     for start in range(0, len(drawn), _AT_ONCE):
         rows = drawn[start : start + _AT_ONCE]
         p_values[rows] = _mid_p(_drawn_signs(x.shape[1]) @ x[rows].T, x[rows])
-    for row in np.flatnonzero(n_differing > MANY_SETTINGS):
+    for row in np.flatnonzero(is_many & ~is_count):
         z = abs(float(x[row].sum())) / math.sqrt(float((x[row] ** 2).sum()))
         p_values[row] = math.erfc(z / math.sqrt(2))
     return p_values
+
+
+def _mcnemar(n_for: int, n: int) -> float:
+    """McNemar's mid-p value of n differences, so many of them in favour."""
+    from scipy.stats import binom
+
+    least = min(n_for, n - n_for)
+    if 2 * least == n:
+        return 1 - float(binom.pmf(least, n, 0.5)) / 2
+    return float(2 * binom.cdf(least, n, 0.5) - binom.pmf(least, n, 0.5))
 
 
 def _mid_p(sums: Floats, x: Floats) -> Floats:

@@ -5,12 +5,12 @@ import pytest
 from event_tables import lake_of, table
 
 from pipeline.errors import UsageError
-from pipeline.metrics import leaderboard, metrics
+from pipeline.metrics import metrics
 from pipeline.reports.compare import compare
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, games_that_did_it
 from pipeline.reports.plan import plan
-from pipeline.reports.ranking import letters
+from pipeline.reports.ranking import leaderboard
 
 
 def results(rows: list[tuple[str, int, int, float | None]], game_type: str = "public_good"):
@@ -79,7 +79,7 @@ def test_letters_are_shared_by_those_not_told_apart(tmp_path):
         for model, won in (("A", 40), ("B", 37), ("C", 2))
         for s in range(40)
     ]
-    found = letters(lake_with(tmp_path, rows), ["A", "B", "C"])
+    found = leaderboard(lake_with(tmp_path, rows)).select("model", "letters")
     assert found.rows() == [("A", "a"), ("B", "a"), ("C", "b")]
 
 
@@ -118,22 +118,22 @@ def test_bounds_count_missing_games_as_misses_and_as_hits(tmp_path):
 
 
 VOTES = """
-game | role     | is_correct | parse_status
-1    | civilian | yes        | ok
-1    | civilian | no         | unreadable
-2    | civilian | no         | ok
-2    | civilian | no         | outage
+game | seat | role     | is_correct | parse_status
+1    | 1    | civilian | yes        | ok
+1    | 2    | civilian | no         | unreadable
+2    | 1    | civilian | no         | ok
+2    | 2    | civilian | no         | outage
 """
 
 
 def test_bounds_move_unreadable_misses_and_add_outages(tmp_path):
     """1 hit of 3 counted, one of which is unreadable, and an outage: 1/4 to 3/4."""
-    votes = table(
-        "votes", VOTES.replace("civilian ", "civilian"), game_type="undercover"
-    ).with_columns(seat=pl.int_range(1, pl.len() + 1, dtype=pl.Int32))
     text = "game | role | is_win\n1 | civilian | yes\n2 | civilian | no"
-    found = table("results", text, game_type="undercover")
-    lake = lake_of(tmp_path, {"votes": votes, "results": found})
+    tables = {"votes": VOTES, "results": text}
+    lake = lake_of(
+        tmp_path,
+        {name: table(name, rows, game_type="undercover") for name, rows in tables.items()},
+    )
     row = readability(lake).filter(metric="judgement").row(0, named=True)
     assert row["value"] == pytest.approx(1 / 3)
     assert (row["value_min"], row["value_max"]) == (0.25, 0.75)

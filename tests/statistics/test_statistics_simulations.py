@@ -1,4 +1,4 @@
-"""The scripts of `simulations/`, at a size that takes a moment: do the limits hold there?"""
+"""The scripts of `simulations/`, at a size that takes a moment: a few cells hold their limits."""
 
 import sys
 from pathlib import Path
