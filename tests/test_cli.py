@@ -192,15 +192,19 @@ def test_examples_of_the_help_run(
     Path("runs/one.tar").rename("runs/one.tar.zst")  # told by its bytes
     Path("query.sql").write_text("SELECT 1")
     monkeypatch.setattr(sys, "stdin", io.StringIO("FROM games"))
+    shutil.copytree(logs, "others")
+    for log in Path("others").rglob("*.json"):
+        log.write_text(log.read_text().replace(f'"{MODEL}"', f'"{MODEL}-pgm"'))
     found = examples(magic(command, "--help").text)
-    magic("ingest", "results")
+    for lake in ("lake", "before", "after"):
+        magic("ingest", "results", "others", "--lake", lake)
     for example in found:
         if "--engine spark" in example or "://" in example:
             continue  # needs a cluster or a store: tests/spark and tests/stores have those
         words = shlex.split(example.split(" > ")[0])
         told = magic(*words[1:])
         assert told.code in ((0, 3) if command == "ingest" else (0,)), told.err
-        assert told.out
+        assert told.out or "--retry" in example
 
 
 def test_start_imports_nothing_heavy() -> None:
@@ -278,7 +282,9 @@ def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
         if dtype == pl.Binary:
             assert [text is None for text in told] == parquet[name].is_null().to_list()
             continue
-        assert told == parquet[name].to_list()
+        expected = parquet[name].to_list()
+        # Sums of floats end as they come to be added: another run may differ in the last digit.
+        assert told == (pytest.approx(expected, rel=1e-12) if dtype.is_float() else expected)
         if dtype.is_nested():
             texts = [None if text is None else json.loads(text) for text in csv[name]]
             assert texts == told

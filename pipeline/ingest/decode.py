@@ -211,10 +211,9 @@ def _refuse(broken: dict[str, str], batch: Batch, documents: Sequence[Document])
         batch.tables[table] = rows.filter((~is_broken).to_arrow())
     for document, one in zip(documents, batch.seen, strict=True):
         if one.found == GAME and one.game_id in broken:
-            rule = broken[one.game_id]
-            one.found, one.reason, one.game_id = QUARANTINED, f"a row breaks {rule}", None
-            fault = Fault("$", rule, "a row breaks it")
-            batch.faults.append(_fault_row(one, document.data, fault))
+            assert document.data is not None
+            rule, one.game_id = broken[one.game_id], None
+            _quarantine(one, document.data, Fault("$", rule, f"a row breaks {rule}"), batch)
 
 
 def seen_frame(seen: Sequence[Seen], worker: int = 0) -> pl.DataFrame:

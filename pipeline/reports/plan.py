@@ -27,8 +27,9 @@ def plan(
 
     Columns: metric, model, other, difference, power, level, n_settings (in common: the pilot), sd
     (of a setting's difference, raised for the pilot's size, in the metric's unit), settings
-    (needed over all competitions, in the pilot's shares; replays are no new ones; null where the
-    pilot has under two, or it takes a million). Raises UsageError where there are no two models.
+    (needed over all competitions, in the pilot's shares; replays are no new ones; null where it
+    takes a million). Of a pilot of under two settings, sd and settings are null. Raises UsageError
+    where there are no two models.
     """
     rows = metrics(lake, by=("model",), names=[name], edition=edition)
     told = rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
@@ -40,7 +41,7 @@ def plan(
     found = []
     for one, other in combinations(known, 2):
         n, sd = _of_a_setting(columns, of_model[one], of_model[other])
-        needed = None if n < 2 else settings_needed(difference, sd, power=power, level=level)
+        needed = None if sd is None else settings_needed(difference, sd, power=power, level=level)
         found.append(
             {
                 "metric": name,
@@ -54,14 +55,14 @@ def plan(
                 "settings": needed,
             }
         )
-    return pl.DataFrame(found, schema_overrides={"settings": pl.Int64})
+    return pl.DataFrame(found, schema_overrides={"sd": pl.Float64, "settings": pl.Int64})
 
 
-def _of_a_setting(columns: Columns, one: Side, other: Side) -> tuple[int, float]:
+def _of_a_setting(columns: Columns, one: Side, other: Side) -> tuple[int, float | None]:
     """The settings that two models have in common, and the cautious sd of one's difference."""
     n = len(np.unique(columns.settings[(one.c > 0) & (other.c > 0)]))
     if n < 2:
-        return n, math.nan
+        return n, None
     v, other_v = _variance(one), _variance(other)
     both = v + other_v - 2 * correlation(columns, one, other) * math.sqrt(v * other_v)
     return n, math.sqrt(cautious_variance(n * both, n))

@@ -167,8 +167,20 @@ class _Statistics:
         told = self._told.to_dicts()[0] if self._n else {"num_records": 0}
         for what, expected in logged.items():
             is_statistic = what == "num_records" or what.startswith(("null_count.", "min.", "max."))
-            if is_statistic and expected is not None and told.get(what, 0) != expected:
-                yield what, told.get(what), expected
+            if is_statistic and expected is not None:
+                found = told.get(what, 0)
+                if not _agree(what, found, expected):
+                    yield what, found, expected
+
+
+def _agree(what: str, found: Any, logged: Any) -> bool:
+    """Whether a statistic is as logged; ranges are bounds, and those of a dictionary wider."""
+    if found is not None and type(found) is type(logged):
+        if what.startswith("min."):
+            return bool(logged <= found)
+        if what.startswith("max."):
+            return bool(logged >= found)
+    return bool(found == logged)
 
 
 def _statistics(rows: pl.DataFrame) -> pl.DataFrame:
