@@ -128,7 +128,9 @@ def _faults(target: str, code: int, complaint: str) -> list[str]:
         return [f"a traceback: {complaint}"]
     if target == "worker" and code not in (0, 1):
         return [f"exit code {code}"]
-    if target == INTERRUPTED and code != 0 and (code != 130 or "run the same" not in complaint):
+    # Python ends by the signal itself where that comes when all is done and it is taken down.
+    is_told = code in (0, -signal.SIGINT) or (code == 130 and "run the same" in complaint)
+    if target == INTERRUPTED and not is_told:
         return [f"exit code {code}: {complaint}"]
     return []
 

@@ -26,7 +26,7 @@ from pipeline.warehouse import connect, query
 TOP = Path(__file__).resolve().parents[2]
 SECRET = "a-secret-of-this-machine"
 PLENTY = 2**30
-FOREVER = "SELECT count(*) FROM range(100000000000) AS a, range(100000000000) AS b"
+FOREVER = "SELECT max(hash(range)) FROM range(1000000000000)"
 
 # `{secret}` is a file outside of the lake, `{out}` a folder outside, `{file}` a file of the lake as
 # DuckDB is shown it, and `{path}` the same file's place on disk.
