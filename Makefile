@@ -10,7 +10,7 @@ UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint lowest bench lock clean
+.PHONY: help demo test lint lowest bench simulations lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -56,6 +56,10 @@ lowest:  ## run the tests with the lower bounds of pyproject.toml, in .venv-lowe
 bench:  ## measure speed and memory against named baselines (BENCH=metrics: only that one)
 	$(call environment,.venv,dev)
 	.venv/bin/python benchmarks $(BENCH)
+
+simulations:  ## play games of known rates: do intervals cover, are false alarms rare? (an hour)
+	$(call environment,.venv,dev)
+	.venv/bin/python simulations
 
 # dev.txt is resolved first and holds run.txt to the same versions. UPGRADE=1 leaves the versions locked
 # before behind. The locks name no index, so that pip takes the files from wherever it is set up to.
