@@ -166,7 +166,7 @@ def main() -> int:
         found = medians(
             {
                 "by hand": lambda own=own: own(lake),
-                "metrics": lambda engine=engine: metrics(lake, engine=engine),
+                "metrics": lambda engine=engine: metrics(lake, engine=engine, confidence=None),
             },
             options.runs,
         )
