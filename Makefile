@@ -22,7 +22,7 @@ define environment
 endef
 
 help:  ## print this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo "PYTHON=…  another interpreter, 3.11 or newer"
 	@echo "LAKE=…    another folder for the tables of make demo"
