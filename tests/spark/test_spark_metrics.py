@@ -41,10 +41,11 @@ QUESTIONS = {
 }
 
 
-def assert_engines_agree(lake, **question):
-    found = metrics(lake, engine="spark", **question)
+def assert_engines_agree(lake, *, confidence=None, **question):
+    """Without intervals unless asked for, which take Spark as long again."""
+    found = metrics(lake, engine="spark", confidence=confidence, **question)
     for engine in ENGINES:
-        assert_same(found, metrics(lake, engine=engine, **question))
+        assert_same(found, metrics(lake, engine=engine, confidence=confidence, **question))
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -60,6 +61,10 @@ def test_questions(question, spark, case_lake):
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_public_games(edition, spark, public_lake):
     assert_engines_agree(public_lake, edition=edition)
+
+
+def test_intervals(spark, case_lake):
+    assert_engines_agree(case_lake, confidence=0.9, names=["judgement", "rationality"])
 
 
 def test_every_view_and_table(spark, sample_lake):
