@@ -85,12 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found += chunk.found
             longest = max(longest, chunk.longest)
             failures += chunk.failures
+            _keep(chunk.failures, given.seed, given.out)
             _tell(found, failures, longest, time.monotonic() - began)
     print(file=sys.stderr)
-    for failure in failures:
-        given.out.mkdir(parents=True, exist_ok=True)
-        (given.out / f"{given.seed}-{failure.number}.json").write_bytes(failure.data)
-        print(f"document {failure.number} of seed {given.seed}: {failure.what}")
     lost = given.documents - sum(found.values())
     print(
         f"{given.documents:,} documents of seed {given.seed}: "
@@ -98,6 +95,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         + f"; {len(failures)} failures, {lost} unaccounted, the longest {longest:.2f} s"
     )
     return int(bool(failures or lost))
+
+
+def _keep(failures: Sequence[Failure], seed: int, folder: Path) -> None:
+    """Prints failures, and keeps their documents."""
+    for failure in failures:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{seed}-{failure.number}.json").write_bytes(failure.data)
+        print(f"\ndocument {failure.number} of seed {seed}: {failure.what}", flush=True)
 
 
 def _tell(found: Counter[str], failures: Sequence[Failure], longest: float, took: float) -> None:

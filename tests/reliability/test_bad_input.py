@@ -97,6 +97,15 @@ def test_wrong_encoding(lab: Lab, codec: str) -> None:
     check_refused(found, "$" if codec.startswith("utf") else "$.player_backends")
 
 
+@pytest.mark.parametrize(
+    ("build", "key"),
+    [(prisoners_dilemma, "topic_values"), (public_good, "multiplier")],
+)
+def test_a_key_that_is_no_text(lab: Lab, build: Callable[[], Any], key: str) -> None:
+    data = encode(build()).replace(f'"{key}"'.encode(), b'"\xff"')
+    check_refused(fate(lab, data), "$.game_setting")
+
+
 def test_byte_order_mark(lab: Lab) -> None:
     check_ingested(fate(lab, b"\xef\xbb\xbf" + encode(undercover())))
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from pipeline.formats.broken import broken, decode
+from pipeline.formats.broken import WELL_FORMED, broken, decode
 from pipeline.formats.rows import Int64, Row
 from pipeline.game import BrokenDocument, Fault
 
@@ -49,14 +49,17 @@ class Log(Struct, gc=False):
         return self.history
 
 
-def keys(part: Part) -> frozenset[str]:
-    """The keys of a nested object, none where it is missing or no object."""
-    if isinstance(part, UnsetType):
+def setting_keys(log: Log) -> frozenset[str]:
+    """The keys of the game's setting, none where it is missing or no object."""
+    if isinstance(log.game_setting, UnsetType):
         return frozenset()
     try:
-        return frozenset(_KEYS.decode(part))
-    except msgspec.DecodeError:
+        setting = decode(_KEYS, log.game_setting, "$.game_setting")
+    except BrokenDocument as error:
+        if error.fault.rule == WELL_FORMED:
+            raise
         return frozenset()
+    return frozenset(setting)
 
 
 def required(part: Part, decoder: msgspec.json.Decoder[T], key: str) -> T:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Struct, field
 
 from pipeline.formats.magic import point_game
-from pipeline.formats.magic.log import Log, keys, required
+from pipeline.formats.magic.log import Log, required, setting_keys
 from pipeline.game import Decision, Game
 from pipeline.vocabulary import Choice, GameType, Phase
 
@@ -36,7 +36,7 @@ _SETTING = msgspec.json.Decoder(Setting)
 
 
 def claims(log: Log) -> bool:
-    return "topic_values" in keys(log.game_setting)
+    return "topic_values" in setting_keys(log)
 
 
 def game(log: Log) -> Game:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, field
 
 from pipeline.formats.magic import point_game
-from pipeline.formats.magic.log import PGM, Log, keys, required
+from pipeline.formats.magic.log import PGM, Log, required, setting_keys
 from pipeline.game import Contribution, Game
 from pipeline.vocabulary import GameType, Phase
 
@@ -27,7 +27,7 @@ _TEMPLATE = re.compile(r"I contribute (\d+)")
 
 
 def claims(log: Log) -> bool:
-    return "multiplier" in keys(log.game_setting)
+    return "multiplier" in setting_keys(log)
 
 
 def game(log: Log) -> Game:
