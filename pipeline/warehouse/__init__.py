@@ -20,7 +20,7 @@ from pipeline.warehouse.views import create_table_view, named
 
 _NOWHERE = "nowhere"
 # It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
-_CONFIGURATION = {
+_CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -53,8 +53,10 @@ def connect(
     The connection can read the lake's files and nothing else, writes nothing, and its settings are
     locked. `memory` is how many bytes DuckDB may take, by default most of the machine's.
     """
-    limits = {"threads": cores()} | ({} if memory is None else {"memory_limit": f"{memory}B"})
-    connection = duckdb.connect(config={**_CONFIGURATION, **limits})
+    configuration = {**_CONFIGURATION, "threads": cores()}
+    if memory is not None:
+        configuration["memory_limit"] = f"{memory}B"
+    connection = duckdb.connect(config=configuration)
     try:
         _make_views(connection, lake, views, wanted)
         for lock in _LOCKS:
