@@ -10,7 +10,7 @@ UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint lowest bench audit lock clean
+.PHONY: help demo test lint lowest bench torture audit lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -57,6 +57,10 @@ lowest:  ## run the tests with the lower bounds of pyproject.toml, in .venv-lowe
 bench:  ## measure speed and memory against named baselines (BENCH=metrics: only that one)
 	$(call environment,.venv,dev)
 	.venv/bin/python benchmarks $(BENCH)
+
+torture:  ## kill, fill, race and mutate for hours, as docs/reliability.md has it (TORTURE=kills: one)
+	$(call environment,.venv,dev)
+	PYTHONPATH=. .venv/bin/python tests/reliability $(TORTURE)
 
 audit:  ## ask an advisory service about all locked packages; fails where none is reached
 	$(call environment,.venv,dev)

@@ -13,7 +13,7 @@ LIMIT = 0.25
 
 def main() -> int:
     options = parser(__doc__, games=500_000).parse_args()
-    command = [*MAGIC, "ingest", str(logs(options.games)), "--jobs", "2", "--lake"]
+    command = [*MAGIC, "ingest", str(logs(options.games, "tar.zst")), "--jobs", "2", "--lake"]
     first: list[float] = []
     second: list[float] = []
     for _ in range(options.runs):

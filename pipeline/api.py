@@ -7,10 +7,15 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from pipeline import audit as audit_
 from pipeline import metrics as metrics_
 from pipeline import warehouse
 from pipeline.lake import Lake, open_lake
+from pipeline.metrics import evidence as evidence_
 from pipeline.metrics import sql as metrics_sql
+from pipeline.reports import compare as compare_
+from pipeline.reports import completeness as completeness_
+from pipeline.reports import ranking
 
 
 class OpenLake:
@@ -33,7 +38,9 @@ class OpenLake:
         names: Sequence[str] | None = None,
         models: Sequence[str] | None = None,
         game_types: Sequence[str] | None = None,
+        where: str | None = None,
         num_of_game: int = metrics_.DEFAULT_GAMES,
+        confidence: float | None = metrics_.DEFAULT_CONFIDENCE,
     ) -> pl.DataFrame:
         """The metrics by any grouping: see `pipeline.metrics.metrics`."""
         return metrics_.metrics(
@@ -45,14 +52,61 @@ class OpenLake:
             names=names,
             models=models,
             game_types=game_types,
+            where=where,
             num_of_game=num_of_game,
+            confidence=confidence,
+        )
+
+    def evidence(
+        self,
+        name: str,
+        *,
+        edition: str = "paper",
+        engine: str = "polars",
+        models: Sequence[str] | None = None,
+        game_types: Sequence[str] | None = None,
+        where: str | None = None,
+        num_of_game: int = metrics_.DEFAULT_GAMES,
+        is_hit: bool | None = None,
+    ) -> pl.DataFrame:
+        """The rows that a metric counted: see `pipeline.metrics.evidence`."""
+        return evidence_.evidence(
+            self.lake,
+            name,
+            edition=edition,
+            engine=engine,
+            models=models,
+            game_types=game_types,
+            where=where,
+            num_of_game=num_of_game,
+            is_hit=is_hit,
         )
 
     def leaderboard(
         self, *, edition: str = "paper", engine: str = "polars", master: str | None = None
     ) -> pl.DataFrame:
-        """A row for each model, ranked: see `pipeline.metrics.leaderboard`."""
-        return metrics_.leaderboard(self.lake, edition=edition, engine=engine, master=master)
+        """A row for each model, ranked: see `pipeline.reports.ranking.leaderboard`."""
+        return ranking.leaderboard(self.lake, edition=edition, engine=engine, master=master)
+
+    def compare(
+        self,
+        *pairs: tuple[str, str],
+        edition: str = "paper",
+        names: Sequence[str] = metrics_.NAMES,
+        confidence: float = metrics_.DEFAULT_CONFIDENCE,
+    ) -> pl.DataFrame:
+        """Pairs of models, all if none is named: see `pipeline.reports.compare.compare`."""
+        return compare_.compare(
+            self.lake, pairs or None, names=names, edition=edition, confidence=confidence
+        )
+
+    def completeness(self, *, expected: int | None = None) -> pl.DataFrame:
+        """What is there of each model: see `pipeline.reports.completeness.completeness`."""
+        return completeness_.completeness(self.lake, expected=expected)
+
+    def audit(self, *, by: Sequence[str] = ()) -> pl.DataFrame:
+        """Where logs are at odds with themselves, by kind: see `pipeline.audit`."""
+        return audit_.audit(self.lake, by=by)
 
     def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
         """The result of one reading statement over the tables and the metrics' views.

@@ -6,7 +6,6 @@ and so is what is read from prose.
 Seats and rounds count from 1, message indices from 0.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeAlias
@@ -14,7 +13,6 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from pipeline.vocabulary import (
-    AnalysisKind,
     Choice,
     GameType,
     Outcome,
@@ -25,6 +23,9 @@ from pipeline.vocabulary import (
 
 # How a message's content begins where a player's API failed to answer.
 OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
+# How the type of an answer to the benchmark's own questions begins. No player is shown it, though
+# its row says "all".
+QUESTION_MARK = "metric_"
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 
@@ -74,19 +75,10 @@ class Messages(Struct, gc=False):
     def __len__(self) -> int:
         return len(self.content)
 
-    def turns(self) -> Mapping[Phase, dict[tuple[int, int], int]]:
-        """The index of the message by each seat in each round, by phase."""
-        found: defaultdict[Phase, dict[tuple[int, int], int]] = defaultdict(dict)
-        rows = zip(self.phase, self.seat, self.round, strict=True)
-        for index, (phase, seat, round_) in enumerate(rows):
-            if seat and round_:
-                found[phase][seat, round_] = index
-        return found
-
     def last_round(self, phase: Phase) -> int:
         """The highest round of a phase's messages, 0 where there is none."""
         of_phase = zip(self.phase, self.round, strict=True)
-        return max((round_ or 0 for found, round_ in of_phase if found is phase), default=0)
+        return max([round_ or 0 for found, round_ in of_phase if found is phase], default=0)
 
     def of_phase(self, phase: Phase) -> list[int]:
         """The indices of the messages that a seat said in a phase, in order."""
@@ -143,8 +135,13 @@ class RoleIdentification(Event, frozen=True, gc=False):
 
 
 class RoleAnalysis(Event, frozen=True, gc=False):
-    kind: AnalysisKind
-    is_correct: bool
+    """Whether the analysis is right by each of its two measures, null where that is not told.
+
+    `gold` and `inter` are `AnalysisKind`s; each that is told is a row of its own.
+    """
+
+    gold: bool | None
+    inter: bool | None
 
 
 class Decision(Event, frozen=True, gc=False):
@@ -204,3 +201,18 @@ class Game(Struct, kw_only=True):
     proposals: list[Proposal] = field(default_factory=list)
     proposal_votes: list[ProposalVote] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def topic(self) -> JsonValue:
+        """What a secret word is about; the long texts that other games call so are no label."""
+        return self.setting.get("topic") if "code" in self.setting else None
+
+    @property
+    def word(self) -> JsonValue:
+        """The secret word that the civilian side knows."""
+        return self.setting.get("code", self.setting.get("civilian_code"))
+
+    @property
+    def multiplier(self) -> JsonValue:
+        """What the pool of a Public Good is multiplied by."""
+        return self.setting.get("multiplier")

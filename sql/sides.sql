@@ -2,7 +2,7 @@
 SELECT
     ${fine},
     count(DISTINCT CASE WHEN NOT is_finished AND ${is_in_scope} THEN game_id END) AS n_unfinished
-FROM results
+FROM ${results}
 CROSS JOIN release_parameters
 WHERE is_tested
     AND ${is_wanted}

@@ -149,9 +149,8 @@ class Frames(Lake):
 class Files(Lake):
     """Tables as bare Parquet files: all that both engines ask of a lake, without its log."""
 
-    def files(self, table: str) -> list[str]:
-        folder = self.folder(table)
-        return sorted(str(folder / file.name) for file in folder.files())
+    def sizes(self, table: str) -> dict[str, int]:
+        return {file.name: file.n_bytes for file in self.folder(table).files()}
 
 
 def lake_of(folder: Path, tables: Mapping[str, pl.DataFrame], n_files: int = 1) -> Files:

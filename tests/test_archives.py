@@ -452,15 +452,18 @@ def test_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_file_that_vanishes_or_never_was(tmp_path: Path) -> None:
-    root = folder(tmp_path / "a", {"0.json": b"{}", "2.tar": tar(TREE)})
+    """A link that leads nowhere is broken; of what was there and is gone nobody knows more."""
+    root = folder(tmp_path / "a", {"0.json": b"{}", "4.tar": tar(TREE)})
     (root / "1.json").symlink_to("nowhere")
+    (root / "2.tar").symlink_to("nowhere")
     (root / "3.json").symlink_to("3.json")
     reading = documents(root)
-    next(reading)
-    (root / "2.tar").unlink()
-    broken = list(reading)
+    broken = [next(reading) for _ in range(4)][1:]
     assert [document.path for document in broken] == ["1.json", "2.tar", "3.json"]
     assert all(document.is_broken and document.reason for document in broken)
+    (root / "4.tar").unlink()
+    with pytest.raises(SourceError, match=r"4\.tar: it was changed or taken away"):
+        list(reading)
 
 
 # Damage

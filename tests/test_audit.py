@@ -1,74 +1,199 @@
-"""`make audit` passes where the versions were looked up, and nowhere else."""
+"""`magic audit`: what is known of the public logs, and that what is planted is found."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import re
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from typing import Any
 
+import polars as pl
 import pytest
+from event_tables import lake_of
+from rawlogs import encode
 
-pytest.importorskip("pip_audit")
+from pipeline.audit import KINDS, audit, findings
+from pipeline.errors import UsageError
+from pipeline.ingest import ingest
+from pipeline.lake import Lake, open_lake
+from pipeline.metrics import metrics
+from pipeline.simulate import simulate
 
-SCRIPT = Path(__file__).resolve().parent.parent / "requirements" / "audit.py"
-
-
-@contextmanager
-def service(*faulty: str) -> Iterator[str]:
-    """The URL of an advisory service that knows of a fault in each version of these packages."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["package"]
-            fault = {"id": "FAULT-1", "summary": "a fault", "affected": [{"package": asked}]}
-            answer = {"vulns": [fault]} if asked["name"] in faulty else {}
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(answer).encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1/query"
-        server.shutdown()
+Log = dict[str, Any]
 
 
-def audit(url: str) -> tuple[int, str, str]:
-    options = ["--vulnerability-service", "osv", "--osv-url", url]
-    command = [sys.executable, str(SCRIPT), "run", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture(scope="module")
+def public(shared, tmp_path_factory) -> Lake:
+    place = tmp_path_factory.mktemp("audit") / "lake"
+    ingest(shared / "corpus" / "magic-public.tar.zst", place)
+    return open_lake(place)
 
 
-def test_versions_without_known_faults_pass() -> None:
-    with service("jinja2") as url:
-        assert audit(url)[0] == 0
+def counts(rows: pl.DataFrame, *by: str) -> dict[tuple[str, ...], tuple[int, int]]:
+    return {
+        tuple(row[name] for name in by): (row["found"], row["checked"])
+        for row in rows.iter_rows(named=True)
+    }
 
 
-def test_a_fault_fails_and_is_named() -> None:
-    with service("jinja2", "polars") as url:
-        code, out, err = audit(url)
-    assert code == 1
-    assert "FAULT-1" in out
-    assert "polars" in out
-    assert err.startswith("audit: failed")
+def test_public_games(public):
+    """D6: votes against texts, silence of the chameleon, scores."""
+    found = counts(audit(public), "kind")
+    assert list(found) == [(kind,) for kind in KINDS]
+    assert found["scores",] == (0, 3 * 420)
+    assert found["voted_outcomes",] == (0, 800)
+    assert found["announced_winners",] == (110, 800)
+    assert found["silent_analyses",] == (600, 6000)
+
+    votes = audit(public, kinds=["stated_votes"], by=["game_type", "format_version"])
+    assert counts(votes, "game_type", "format_version")["chameleon", "pgm"] == (80, 180)
+
+    scores = counts(audit(public, kinds=["scores"], by=["game_type"]), "game_type")
+    assert scores == {("prisoners_dilemma",): (0, 630), ("public_good",): (0, 630)}
+
+    silent = (
+        findings(public, "silent_analyses")
+        .group_by("seat")
+        .agg(right=(pl.col("logged") == "right").sum(), counted=pl.len())
+    )
+    assert set(silent.iter_rows()) == {(1, 209, 210), (2, 0, 150), (3, 2, 240)}
 
 
-def test_a_service_that_knows_nothing_fails() -> None:
-    with service() as url:
-        code, _, err = audit(url)
-    assert (code, err.count("\n")) == (1, 1)
-    assert "nothing was audited" in err
+def test_effects_are_those_of_the_editions(public):
+    """Both editions' values over everything, from the rows that the audit checks."""
+    values = {
+        edition: metrics(public, edition=edition, by=[], names=["reasoning", "self_awareness"])
+        for edition in ("paper", "audited")
+    }
+    rows = {row["kind"]: row for row in audit(public).iter_rows(named=True)}
+    paper, audited = (dict(v.select("metric", "value").iter_rows()) for v in values.values())
+    assert rows["silent_analyses"]["as_logged"] == pytest.approx(paper["reasoning"])
+    assert rows["role_analyses"]["as_read"] == pytest.approx(audited["reasoning"])
+    for edition, column in ((paper, "as_logged"), (audited, "as_read")):
+        told = rows["role_identifications"][column]
+        assert told == pytest.approx(edition["self_awareness"])
 
 
-def test_no_service_fails() -> None:
-    with service() as gone:
-        pass
-    code, _, err = audit(gone)
-    assert (code, err.count("\n")) == (1, 1)
-    assert "nothing was audited" in err
+def test_findings_are_as_many_as_found(public):
+    for kind, n_found in audit(public).select("kind", "found").iter_rows():
+        rows = findings(public, kind)
+        assert rows.height == n_found
+        assert rows["kind"].unique().to_list() in ([], [kind])
+        assert not rows["content"].has_nulls()
+
+
+def test_groups_add_up(public):
+    whole = counts(audit(public), "kind")
+    for by in (["model"], ["game_type", "format_version"], ["topic"], ["seat", "role"]):
+        parts = audit(public, by=by).group_by("kind").agg(pl.col("found", "checked").sum())
+        assert {(kind,): (found, checked) for kind, found, checked in parts.iter_rows()} == whole
+
+
+# --- what is planted ----------------------------------------------------------------------------
+
+
+def said(log: Log, phase: Callable[[Log], bool]) -> Log:
+    return next(message for message in log["history"] if phase(message))
+
+
+def contradict_vote(log: Log) -> None:
+    vote = said(log, lambda m: m["msg_type"] == "accuse" and m["agent_name"] == log["chameleon"])
+    (target,) = {"Player 1", "Player 2", "Player 3"} - {
+        log["chameleon"],
+        log["player_votes"][log["chameleon"]],
+    }
+    vote["content"] = f"I vote for {target}."
+
+
+def turn_outcome(log: Log) -> None:
+    log["win_flag"] = {0: 1, 1: 0, 2: 0}[log["win_flag"]]
+    log["result"] = "undercover" if log["win_flag"] else "non-undercover"
+
+
+def announce_another(log: Log) -> None:
+    hidden = log["chameleon"]
+    others = [name for name in log["player_backends"] if name != hidden]
+    log["history"][-1]["content"] = f"{others if log['win_flag'] else hidden} won!"
+
+
+def add_a_point(log: Log) -> None:
+    log["scores"][0] += 1
+
+
+def state_a_half(log: Log) -> None:
+    tested = log["test_player_name"]
+    message = said(log, lambda m: m["agent_name"] == tested and m["visible_to"] == "Moderator")
+    message["content"] = "I contribute 5.5"
+
+
+def judge_identification(log: Log) -> None:
+    log["consistency_metric"]["0"][log["chameleon"]] ^= 1
+
+
+def judge_analysis(log: Log) -> None:
+    seat = int(log["undercover"].removeprefix("Player ")) - 1
+    log["pgm_metric"]["0"]["gold"][seat] ^= 1
+
+
+PLANTED: dict[str, tuple[str, Callable[[Log], None]]] = {
+    "stated_votes": ("chameleon/*_as_chameleon_*", contradict_vote),
+    "voted_outcomes": ("undercover/*_as_undercover_*", turn_outcome),
+    "announced_winners": ("chameleon/*_as_chameleon_*", announce_another),
+    "scores": ("prisoner/*_prisoner_*", add_a_point),
+    "role_identifications": ("chameleon/*_as_chameleon_*", judge_identification),
+    "role_analyses": ("undercover/*_as_undercover_*", judge_analysis),
+    "stated_amounts": ("public_good/*_public_good_*", state_a_half),
+}
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory) -> Path:
+    return simulate(tmp_path_factory.mktemp("planted"), models=1, games=2, seed=5).results
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_what_is_planted_is_found(kind, logs, tmp_path):
+    folder, plant = PLANTED[kind]
+    log = json.loads(next(logs.glob(f"{folder}/0.json")).read_text())
+    before = found_in(log, kind, tmp_path / "before")
+    plant(log)
+    after = found_in(log, kind, tmp_path / "after")
+    # What was at odds before may agree now.
+    assert before != after
+    assert abs(len(after) - len(before)) == 1
+
+
+def found_in(log: Log, kind: str, folder: Path) -> list[tuple[object, ...]]:
+    folder.mkdir()
+    (folder / "0.json").write_bytes(encode(log))
+    ingest(folder / "0.json", folder / "lake")
+    rows = findings(open_lake(folder / "lake"), kind)
+    return rows.select("player", "round", "message_index").rows()
+
+
+def test_an_empty_lake_has_nothing_to_check(tmp_path):
+    assert audit(lake_of(tmp_path, {})).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"kinds": ["votes"]}, "no kind votes: there are stated_votes, "),
+        ({"by": ["value"]}, "no column value to group by: there are model, "),
+        ({"by": ["model); DROP"]}, "no column model"),
+        ({"by": ["model", "model"]}, "named twice: model, model"),
+    ],
+)
+def test_refused(question, message, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        audit(lake_of(tmp_path, {}), **question)
+
+
+def test_odd_names_of_models_are_data(tmp_path):
+    lake = lake_of(tmp_path, {})
+    assert audit(lake, models=["O'Neil; --", "$by"]).is_empty()
+    assert findings(lake, "scores", models=[]).is_empty()
+
+
+def test_the_page_tells_of_every_kind():
+    page = (Path(__file__).parent.parent / "docs" / "audit.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(KINDS)

@@ -24,6 +24,7 @@ import pipeline
 from pipeline.archives import measure
 from pipeline.cli import main, prompt, terminal
 from pipeline.ingest import ingest
+from pipeline.metrics import NAMES
 from pipeline.simulate import simulate
 
 TOP = Path(__file__).resolve().parent.parent
@@ -31,17 +32,35 @@ PROGRAM = [sys.executable, "-m", "pipeline.cli"]
 MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
+    "audit",
+    "compare",
+    "completeness",
+    "diff",
+    "evidence",
     "ingest",
     "leaderboard",
     "maintain",
     "metrics",
+    "plan",
     "quarantine",
     "schema",
+    "show",
     "simulate",
     "sql",
     "tables",
+    "verify",
 )
-HEAVY = ("polars", "pyarrow", "duckdb", "deltalake", "dataframely", "msgspec", "rich", "numpy")
+HEAVY = (
+    "polars",
+    "pyarrow",
+    "duckdb",
+    "deltalake",
+    "dataframely",
+    "msgspec",
+    "rich",
+    "numpy",
+    "scipy",
+)
 # Both what a terminal obeys and what hides or turns text.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
 
@@ -158,7 +177,7 @@ def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str)
     found = examples(told.text)
     assert found
     assert all(line.startswith(f"magic {command}") for line in found)
-    assert ("MAGIC_LAKE" in told.text) == (command != "simulate")
+    assert ("MAGIC_LAKE" in told.text) == (command not in ("diff", "simulate"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -217,8 +236,15 @@ def test_shell_completion_knows_commands_and_words() -> None:
 # --- forms --------------------------------------------------------------------------------------
 
 SHOWING = {
+    "audit": ["audit", "--by", "model"],
+    "audit of a kind": ["audit", "role_identifications"],
+    "evidence": ["evidence", "deception"],
     "metrics": ["metrics"],
     "leaderboard": ["leaderboard"],
+    "compare": ["compare", "--all-pairs"],
+    "completeness": ["completeness"],
+    "completeness by metric": ["completeness", "--metrics"],
+    "plan": ["plan", "--metric", "win_rate", "--difference", "0.1"],
     "sql": ["sql", "SELECT game_id, n_rounds, [1, 2] AS l, {'a': 0.5::DOUBLE} AS s FROM games"],
     "tables": ["tables"],
     "schema": ["schema", "votes"],
@@ -417,13 +443,8 @@ def test_leaderboard_fits(
     assert max(map(cell_len, told.text.splitlines())) <= width
     row = next(line for line in told.text.splitlines() if line.split()[1:2] == [MODEL])
     (record,) = magic(*command, "--format", "json").records
-    shown = [
-        "–" if value is None else f"{value:.3f}"
-        for name, value in record.items()
-        if name not in ("rank", "model", "n_games", "reasons")
-    ]
-    assert row.split()[3:] == shown
-    assert len(shown) == 8
+    shown = ["–" if record[name] is None else f"{record[name]:.3f}" for name in NAMES]
+    assert [word for word in row.split()[4:] if not word.startswith("(")] == shown
     assert any(line.startswith("– ") for line in told.err.splitlines())
 
 
@@ -583,6 +604,18 @@ MISTAKES = {
     "unknown command": (2, "metric", "metrics"),
     "unknown option": (2, "metrics --edtion paper", "--edtion"),
     "option without value": (2, "metrics --edition", "--edition"),
+    "no share": (2, "metrics --confidence 95 --lake {lake}", "between 0 and 1"),
+    "one model to compare": (2, "compare gpt-4 --lake {lake}", "two models"),
+    "compare with itself": (2, "compare gpt-4 gpt-4 --lake {lake}", "unlike"),
+    "compare with a stranger": (2, "compare gpt-4 stranger --lake {lake}", "stranger"),
+    "a plan for no difference": (
+        2,
+        "plan --metric judgement --difference 0 --lake {lake}",
+        "difference of 0",
+    ),
+    "a plan for no metric": (2, "plan --metric wit --difference 0.1 --lake {lake}", "win_rate"),
+    "diff of one lake": (2, "diff {lake}", "--as-of"),
+    "diff of no such ingest": (1, "diff {lake} --as-of 99", "no ingest 99"),
     "games without release": (2, "metrics --games 20 --lake {lake}", "release"),
     "no games": (2, "metrics --games 0 --edition release --lake {lake}", "--games"),
     "release by role": (
@@ -715,7 +748,7 @@ def test_any_interrupted_command_is_one_line(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipeline.metrics.leaderboard", interrupted)
+    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", interrupted)
     assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
 
 
@@ -725,7 +758,7 @@ def test_a_defect_of_ours_keeps_its_traceback(
     def defective(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pipeline.metrics.leaderboard", defective)
+    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", defective)
     with pytest.raises(ZeroDivisionError):
         magic("leaderboard", "--lake", lake)
 

@@ -7,16 +7,18 @@ folder above, or alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.archives.containers import Part, parts
-from pipeline.archives.failures import UNREADABLE, check_size, why
+from pipeline.archives.expansion import Expansion
+from pipeline.archives.failures import UNREADABLE, check_size, moved_on, why
 from pipeline.archives.meter import Meter, Metered
-from pipeline.archives.names import PLAIN, Form, form_of, why_passed_over
+from pipeline.archives.names import PLAIN, form_of, why_passed_over
 from pipeline.archives.sources import Unit, found_in, resolved
-from pipeline.stores import is_regular, open_file, read_file
+from pipeline.stores import ChangedError, is_gone, is_regular, open_file, read_file, version
 
 __all__ = ["MAX_DOCUMENT", "Document", "Unit", "documents", "measure", "read_unit", "units"]
 
@@ -41,14 +43,21 @@ def documents(
     on_bytes: Callable[[int], None] | None = None,
     *,
     max_document: int = MAX_DOCUMENT,
+    max_expanded: int | None = None,
 ) -> Iterator[Document]:
     """Iterate over all documents of the sources, in the same order on every machine.
 
     Raises `SourceError` at once, for all unusable sources together. `on_bytes` is told of bytes
     on disk as they are consumed; in the end they add up to what `measure` foretold. A document of
-    more than `max_document` bytes is not read, and broken.
+    more than `max_document` bytes is not read, and broken; so is what follows in a compressed file
+    or an archive once more than `max_expanded` bytes came out of it, by default 200 times its size
+    on disk, and between a gibibyte and a tebibyte. A file that is changed or taken away while it is
+    read raises `SourceError`.
     """
-    return chain.from_iterable(read_unit(unit, max_document, on_bytes) for unit in units(sources))
+    return chain.from_iterable(
+        read_unit(unit, max_document, on_bytes, max_expanded=max_expanded)
+        for unit in units(sources)
+    )
 
 
 def units(sources: Sources) -> Iterator[Unit]:
@@ -66,7 +75,11 @@ def measure(sources: Sources) -> tuple[int, int]:
 
 
 def read_unit(
-    unit: Unit, max_document: int = MAX_DOCUMENT, on_bytes: Callable[[int], None] | None = None
+    unit: Unit,
+    max_document: int = MAX_DOCUMENT,
+    on_bytes: Callable[[int], None] | None = None,
+    *,
+    max_expanded: int | None = None,
 ) -> Iterator[Document]:
     """Iterate over the documents of one thing on disk; `on_bytes` is told of its size, no more."""
     report = on_bytes or (lambda _: None)
@@ -78,21 +91,29 @@ def read_unit(
     reason = why_passed_over(name)
     form = form_of(name)
     if reason is None and form != PLAIN:
-        yield from _parts(unit, file, form, max_document, Meter(n_bytes, report))
+        meter = Meter(n_bytes, report)
+        expansion = Expansion(n_bytes, max_expanded)
+        read = partial(
+            parts, lambda: Metered(open_file(file), meter), form, max_document, expansion
+        )
+        yield from _parts(unit, file, read)
+        meter.finish()
         return
     if n_bytes:
         report(n_bytes)
     yield Document(source, path, None, reason) if reason else _log(unit, file, max_document)
 
 
-def _parts(unit: Unit, file: str, form: Form, limit: int, meter: Meter) -> Iterator[Document]:
+def _parts(unit: Unit, file: str, read: Callable[[], Iterator[Part]]) -> Iterator[Document]:
     """Yield what is in a file that is not one document as it is."""
+    before = version(file)
     if is_regular(file):
-        for part in parts(lambda: Metered(open_file(file), meter), form, limit):
+        for part in read():
             yield _document(unit, part)
     else:
         yield Document(unit.source, unit.path, None, _NOT_REGULAR)
-    meter.finish()
+    if version(file) != before or is_gone(file):
+        raise moved_on(file)
 
 
 def _log(unit: Unit, file: str, limit: int) -> Document:
@@ -100,7 +121,11 @@ def _log(unit: Unit, file: str, limit: int) -> Document:
     source, path = unit.source, unit.path
     try:
         data = read_file(file, lambda n_bytes: check_size(n_bytes, limit))
+    except ChangedError:
+        raise moved_on(file) from None
     except UNREADABLE as error:
+        if is_gone(file):
+            raise moved_on(file) from None
         return Document(source, path, None, why(error), is_broken=True)
     return Document(source, path, data, _NOT_REGULAR if data is None else None)
 

@@ -4,10 +4,12 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import zstandard
 
+from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import check_size
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 # eight times as large read no faster.
 _PIECE_BYTES = 1 << 10
 _CHUNK_BYTES = 1 << 16
+# What a header of xz may ask for: as much as is the rule for zstd, and twice what `xz -9` needs.
+_XZ_MEMORY = 1 << 27
 
 
 class Readable(Protocol):
@@ -41,7 +45,7 @@ class _Unit(Protocol):
 _UNITS: dict[str, Callable[[], _Unit]] = {
     "gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
     "zst": lambda: zstandard.ZstdDecompressor().decompressobj(),
-    "xz": lzma.LZMADecompressor,
+    "xz": partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY),
 }
 
 
@@ -51,12 +55,16 @@ def chunks(source: Readable) -> Iterator[bytes]:
         yield chunk
 
 
-def decompressed(pieces: Iterator[bytes], codec: str | None) -> Iterator[bytes]:
+def decompressed(
+    pieces: Iterator[bytes], codec: str | None, expansion: Expansion
+) -> Iterator[bytes]:
     """Return the pieces decompressed; raises `EOFError` where they are cut short.
 
     The readers of the libraries will not do: that of `zstandard` ends quietly at a cut.
     """
-    return pieces if codec is None else _decompress(pieces, _UNITS[codec])
+    if codec is None:
+        return pieces
+    return expansion.counted(_decompress(pieces, _UNITS[codec]))
 
 
 def _decompress(pieces: Iterator[bytes], new_unit: Callable[[], _Unit]) -> Iterator[bytes]:

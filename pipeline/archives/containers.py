@@ -5,10 +5,11 @@ from contextlib import AbstractContextManager
 from typing import BinaryIO, NamedTuple, cast
 
 from pipeline.archives.compression import chunks, decompressed, read_lines, read_whole
+from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, LostArchiveError, check_size, too_large, why
 from pipeline.archives.member import Member
 from pipeline.archives.meter import Metered
-from pipeline.archives.names import PLAIN, Form, form_of, printable, why_passed_over
+from pipeline.archives.names import PLAIN, Form, form_of, label, why_passed_over
 from pipeline.archives.repeats import Distinct
 from pipeline.archives.tar import tar_members
 from pipeline.archives.zip import spooled, zip_members
@@ -29,18 +30,19 @@ class Part(NamedTuple):
 Opener = Callable[[], AbstractContextManager[Metered]]
 
 
-def parts(open_file: Opener, form: Form, limit: int) -> Iterator[Part]:
+def parts(open_file: Opener, form: Form, limit: int, expansion: Expansion) -> Iterator[Part]:
     """Yield the parts of a file, and where reading fails, last the file itself as broken.
 
-    A document of more bytes than the limit is told of and not read.
+    A document of more bytes than the limit is told of and not read; where more comes out of the
+    file than its expansion allows, reading fails.
     """
     last: str | None = None
     try:
         with open_file() as file:
             for part in (
-                _archived(file, form, limit)
+                _archived(file, form, limit, expansion)
                 if form.is_archive
-                else _logs(chunks(file), form, limit)
+                else _logs(chunks(file), form, limit, expansion)
             ):
                 last = part.path
                 yield part
@@ -53,9 +55,9 @@ def _loss(last: str | None, error: BaseException) -> str:
     return why(error) if last is None else f"all after {last.lstrip('/')} is lost: {why(error)}"
 
 
-def _logs(pieces: Iterator[bytes], form: Form, limit: int) -> Iterator[Part]:
+def _logs(pieces: Iterator[bytes], form: Form, limit: int, expansion: Expansion) -> Iterator[Part]:
     """Yield the documents of what is no archive."""
-    content = decompressed(pieces, form.codec)
+    content = decompressed(pieces, form.codec, expansion)
     if form.kind == "json":
         yield Part("", read_whole(content, limit))
         return
@@ -67,25 +69,27 @@ def _logs(pieces: Iterator[bytes], form: Form, limit: int) -> Iterator[Part]:
             yield Part(f"#{number}", line.rstrip(b"\r\n"))
 
 
-def _archived(file: Metered, form: Form, limit: int) -> Iterator[Part]:
+def _archived(file: Metered, form: Form, limit: int, expansion: Expansion) -> Iterator[Part]:
     """Yield the parts of all members of an archive, no two with the same path."""
     distinct = Distinct()
-    for member in _members(file, form):
+    for member in _members(file, form, expansion):
         name = member.name.removeprefix("./")
-        yield from _member(member, name, distinct.name("/" + printable(name)), limit)
+        yield from _member(member, name, distinct.name("/" + label(name)), limit, expansion)
 
 
-def _members(file: Metered, form: Form) -> Iterator[Member]:
+def _members(file: Metered, form: Form, expansion: Expansion) -> Iterator[Member]:
     if form.kind == "tar":
-        yield from tar_members(decompressed(chunks(file), form.codec))
+        yield from tar_members(decompressed(chunks(file), form.codec, expansion), expansion)
     elif form.codec is None:
-        yield from zip_members(cast(BinaryIO, file))
+        yield from zip_members(cast(BinaryIO, file), expansion)
     else:
-        with spooled(decompressed(chunks(file), form.codec)) as unpacked:
-            yield from zip_members(unpacked)
+        with spooled(decompressed(chunks(file), form.codec, expansion)) as unpacked:
+            yield from zip_members(unpacked, expansion)
 
 
-def _member(member: Member, name: str, path: str, limit: int) -> Iterator[Part]:
+def _member(
+    member: Member, name: str, path: str, limit: int, expansion: Expansion
+) -> Iterator[Part]:
     """Yield the parts of a member of an archive."""
     form = form_of(name)
     if member.open is None:
@@ -99,7 +103,7 @@ def _member(member: Member, name: str, path: str, limit: int) -> Iterator[Part]:
         try:
             if form == PLAIN:
                 check_size(member.n_bytes, limit)
-            for part in _logs(member.open(), form, limit):
+            for part in _logs(member.open(), form, limit, expansion):
                 last = part.path
                 yield Part(path + last, *part[1:])
         except UNREADABLE as error:

@@ -8,6 +8,9 @@ import zlib
 
 import zstandard
 
+from pipeline.archives.names import printable
+from pipeline.errors import SourceError
+
 # What the libraries raise on bytes that are cut short or damaged: each its own, and a few of
 # Python's where they trust a length or a number. Anything else is a defect of ours.
 UNREADABLE = (
@@ -16,6 +19,7 @@ UNREADABLE = (
     ValueError,
     LookupError,
     OverflowError,
+    RecursionError,
     NotImplementedError,
     struct.error,
     zlib.error,
@@ -26,8 +30,16 @@ UNREADABLE = (
 )
 
 
+def moved_on(file: str) -> SourceError:
+    """Return the error for a source that somebody changes or takes away while it is read."""
+    return SourceError(
+        f"{printable(file)}: it was changed or taken away while it was read; nothing was ingested: "
+        "run the same command again when nobody writes there"
+    )
+
+
 class LostArchiveError(Exception):
-    """An archive failed while a member was read: not the member's own, and nothing can follow."""
+    """An archive failed as a whole: what went wrong is no member's own, and nothing can follow."""
 
 
 def why(error: BaseException) -> str:
@@ -45,6 +57,10 @@ def check_size(n_bytes: int, limit: int) -> None:
 
 def too_large(limit: int) -> str:
     """Say that a document is larger than it may be, and what to do."""
-    n_mib, rest = divmod(limit, 1 << 20)
-    size = f"{limit:,} bytes" if rest else f"{n_mib:,} MiB"
-    return f"the document is larger than {size}; give --max-document more to have it read"
+    return f"the document is larger than {size(limit)}; give --max-document more to have it read"
+
+
+def size(n_bytes: int) -> str:
+    """Return a number of bytes in words."""
+    n_mib, rest = divmod(n_bytes, 1 << 20)
+    return f"{n_bytes:,} bytes" if rest else f"{n_mib:,} MiB"

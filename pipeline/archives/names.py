@@ -6,6 +6,7 @@ _KINDS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar",
 _CODECS = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz"}
 _SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz"}
 _HIDDEN = {"__MACOSX", "_delta_log"}
+_LONGEST_LABEL = 4096  # no file system's paths are longer
 
 
 class Form(NamedTuple):
@@ -55,6 +56,16 @@ def printable(name: str) -> str:
     Escaped and not replaced by one sign, so that two such names stay two.
     """
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def label(name: str) -> str:
+    """Return a member's name to call it by: printable, and without the middle of a very long one.
+
+    Its end stays, which has the game's index; a tar can hold names of any length.
+    """
+    if len(name) > _LONGEST_LABEL:
+        name = f"{name[: _LONGEST_LABEL // 2]}…{name[-_LONGEST_LABEL // 2 :]}"
+    return printable(name)
 
 
 def _endings(name: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.archives.failures import why
+from pipeline.archives.failures import moved_on, why
 from pipeline.archives.names import form_of, is_hidden_folder, printable
 from pipeline.errors import SourceError
 from pipeline.stores import is_remote, local_path, objects, size_of
@@ -161,6 +161,8 @@ def _walk(source: str, folder: str, prefix: str) -> Iterator[Unit]:
         with os.scandir(folder) as listing:
             # In the order of whole paths: `a.json` before `a/0.json`, as text has it.
             entries = sorted((_name(entry), entry) for entry in listing)
+    except FileNotFoundError:
+        raise moved_on(folder) from None
     except OSError as error:
         yield Unit(source, printable(prefix) or ".", None, 0, why(error), is_broken=True)
         return

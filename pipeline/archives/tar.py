@@ -1,19 +1,23 @@
 """The members of a tar in its own order, read once from front to back."""
 
+import re
 import tarfile
 from collections.abc import Iterator
 from functools import partial
 from typing import BinaryIO, Self, cast
 
 from pipeline.archives.compression import Readable, chunks
+from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, LostArchiveError, why
 from pipeline.archives.member import Member
 
 _MOST_AT_ONCE = 1 << 20
-_MOST_OF_A_HEADER = 1 << 24
+_MOST_OF_A_HEADER = 1 << 16
+# Older releases of Python search a header of nothing but digits for hours.
+_DIGITS = re.compile(rb"(?<!\d)\d{100}")
 
 
-def tar_members(pieces: Iterator[bytes]) -> Iterator[Member]:
+def tar_members(pieces: Iterator[bytes], expansion: Expansion) -> Iterator[Member]:
     """Yield the members; each is read before the next is asked for, or not at all."""
     stream = _Forward(pieces)
     with tarfile.TarFile(
@@ -30,7 +34,9 @@ def tar_members(pieces: Iterator[bytes]) -> Iterator[Member]:
                 yield Member(header.name)
             elif header.issparse():
                 sparse = cast(Readable, tar.extractfile(header))
-                yield Member(header.name, header.size, partial(_unlost, chunks(sparse)))
+                # Its holes take no place in the tar, and come out as zeros.
+                filled = expansion.counted(chunks(sparse))
+                yield Member(header.name, header.size, partial(_unlost, filled))
             else:
                 content = partial(_unlost, stream.pieces(header.size))
                 yield Member(header.name, header.size, content)
@@ -63,14 +69,16 @@ class _Forward:
         if size > _MOST_OF_A_HEADER:
             raise tarfile.ReadError(f"a header of {size:,} bytes")
         data = self._some(size)
-        if len(data) == size:
-            return data
-        held = [data]
-        missing = size - len(data)
-        while missing and (data := self._some(missing)):
-            held.append(data)
-            missing -= len(data)
-        return b"".join(held)
+        if len(data) < size:
+            held = [data]
+            missing = size - len(data)
+            while missing and (data := self._some(missing)):
+                held.append(data)
+                missing -= len(data)
+            data = b"".join(held)
+        if size > tarfile.BLOCKSIZE and _DIGITS.search(data):
+            raise tarfile.ReadError("a header with a number of a hundred digits")
+        return data
 
     def seek(self, position: int) -> None:
         """Go forward, at most to the end."""

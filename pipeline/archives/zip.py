@@ -5,10 +5,11 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import BinaryIO, cast
 
+from pipeline.archives.expansion import Expansion
 from pipeline.archives.member import Member
 
 _IS_ENCRYPTED = 1  # bit of a zip member's flags
@@ -19,7 +20,7 @@ _MOST_IN_MEMORY = 1 << 26
 _MOST_UNPACKED = 1 << 32
 
 
-def zip_members(file: BinaryIO) -> Iterator[Member]:
+def zip_members(file: BinaryIO, expansion: Expansion) -> Iterator[Member]:
     """Yield the members; a failure in one is its own, the next one is read from its place."""
     if not zipfile.is_zipfile(file):
         raise zipfile.BadZipFile("no directory at its end: it is cut short, or no zip")
@@ -31,9 +32,14 @@ def zip_members(file: BinaryIO) -> Iterator[Member]:
                 continue
             if stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG):
                 reading = partial(_small, file) if _is_small(entry) else partial(_pieces, archive)
-                yield Member(name, entry.file_size, partial(reading, entry))
+                content = partial(_counted, partial(reading, entry), expansion)
+                yield Member(name, entry.file_size, content)
             else:
                 yield Member(name)
+
+
+def _counted(read: Callable[[], Iterator[bytes]], expansion: Expansion) -> Iterator[bytes]:
+    return expansion.counted(read())
 
 
 def _is_small(entry: zipfile.ZipInfo) -> bool:

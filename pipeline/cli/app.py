@@ -15,6 +15,9 @@ from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
 from pipeline.errors import PipelineError, UsageError
 
+# The libraries that read a lake's files.
+_READERS = {"polars", "_duckdb", "duckdb", "pyarrow", "deltalake"}
+
 
 class _Group(TyperGroup):
     """The commands, ended quietly where the reader of our output or the user has had enough."""
@@ -98,11 +101,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         terminal.complain(_told(error))
         return FAILED
     except Exception as error:
+        if _is_of_a_reader(error):
+            terminal.complain(f"{_first_line(error)}; `magic verify` says what is damaged")
+            return FAILED
         if not hasattr(error, "format_message"):  # typer's own class has no public name
             raise
         terminal.complain(_usage(error))
         return WRONG_USAGE
     return code if isinstance(code, int) else 0
+
+
+def _is_of_a_reader(error: Exception) -> bool:
+    """Whether a library that reads a lake's files complains, as it does of no whole one."""
+    return type(error).__module__.partition(".")[0] in _READERS
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _told(error: OSError) -> str:

@@ -44,11 +44,12 @@ LakeOption = Annotated[
 ]
 FormOption = Annotated[Form, form_option()]
 EditionOption = Annotated[
-    Literal["paper", "release"],
+    Literal["paper", "release", "audited"],
     typer.Option(
         "--edition",
         metavar="EDITION",
-        help="paper: the formulas as published; release: as the published script computes them.",
+        help="paper: the formulas as published; release: as the published script computes them; "
+        "audited: as published, with answers judged by their own texts.",
     ),
 ]
 EngineOption = Annotated[
@@ -77,6 +78,12 @@ ModelsOption = Annotated[
     typer.Option("--model", metavar="MODEL", help="Only this model; may be given several times."),
 ]
 
+ConfidenceOption = Annotated[
+    float,
+    typer.Option("--confidence", metavar="SHARE", help="How sure intervals are, between 0 and 1."),
+]
+DEFAULT_CONFIDENCE = 0.95
+
 
 SafeOption = Annotated[
     bool,
@@ -103,6 +110,15 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="SQL",
+        help="Only rows for which this holds, such as \"role = 'civilian' AND round > 1\".",
+    ),
+]
+
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 
@@ -116,6 +132,15 @@ def n_bytes(size: str, option: str) -> int:
     number, unit, is_binary = found.groups()
     power = "kmgt".index(unit.lower()) + 1 if unit else 0
     return int(float(number) * (1024 if is_binary else 1000) ** power)
+
+
+def confidence_level(confidence: float) -> float:
+    """The number of --confidence; raises where it is no share."""
+    if not 0 < confidence < 1:
+        raise typer.BadParameter(
+            f"{confidence:g} is not between 0 and 1, as 0.95 is", param_hint="--confidence"
+        )
+    return confidence
 
 
 def number_of_games(edition: str, games: int | None) -> int:

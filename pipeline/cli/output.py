@@ -10,6 +10,8 @@ from pipeline.cli import cells, layout, terminal
 from pipeline.cli.options import SAFE_CSV
 
 SLICE = 2000
+ID_SHOWN = 8
+TEXT_SHOWN = 100
 
 
 def show(
@@ -33,6 +35,19 @@ def show(
             terminal.out_bytes(chunk)
 
 
+def beginning_of_id() -> pl.Expr:
+    """So much of each `game_id` as tells games apart."""
+    return pl.col("game_id").str.head(ID_SHOWN)
+
+
+def beginning_of_text() -> pl.Expr:
+    """The beginning of each `content`, on one line."""
+    text = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
+    is_long = text.str.len_chars() > TEXT_SHOWN
+    short = text.str.head(TEXT_SHOWN - 1) + "…"
+    return pl.when(is_long).then(short).otherwise(text).alias("content")
+
+
 def _table(
     frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None, as_records: bool
 ) -> None:
@@ -46,7 +61,7 @@ def _table(
     is_heading = not as_records
     for line in lines:
         is_heading = is_heading and not line.startswith("─")
-        terminal.out(line, is_bold=is_heading)
+        terminal.out(line, "heading" if is_heading else None)
         terminal.out("\n")
 
 
@@ -78,12 +93,21 @@ def _markdown(
 
 
 def _markdown_row(row: "Iterator[str] | tuple[str, ...]") -> str:
-    escaped = (_MARKDOWN.sub(r"\\\g<0>", cell).replace("\n", "<br>") for cell in row)
-    return f"| {' | '.join(escaped)} |\n"
+    return f"| {' | '.join(escaped(cell).replace(chr(10), '<br>') for cell in row)} |\n"
+
+
+def escaped(text: str) -> str:
+    """The text with what markdown gives a meaning within a line taken literally."""
+    return _MARKDOWN.sub(r"\\\g<0>", text)
 
 
 def _markdown_rule(is_right: list[bool]) -> str:
     return f"| {' | '.join('--:' if right else '---' for right in is_right)} |\n"
+
+
+def json_text(frame: pl.DataFrame) -> str:
+    """The frame as a list of records, one a line."""
+    return b"".join(_json(frame)).decode().rstrip("\n")
 
 
 def _json(frame: pl.DataFrame) -> Iterator[bytes]:

@@ -44,6 +44,19 @@ def of_games(n_games: int) -> Iterator[Callable[[int], None]]:
         yield lambda n_written: bar.update(task, completed=n_written)
 
 
+@contextmanager
+def of_steps() -> Iterator[Callable[[str], None]]:
+    """What to tell of the next step of a work whose length nobody knows."""
+    if not terminal.is_note_terminal():
+        yield lambda step: None
+        return
+    from rich import progress
+
+    with _bar([progress.TimeElapsedColumn()]) as bar:
+        task = bar.add_task("looking", total=None)
+        yield lambda step: bar.update(task, description=step)
+
+
 def _bar(columns: "list[ProgressColumn]") -> "Progress":
     from rich import console, progress
 

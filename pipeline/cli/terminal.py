@@ -53,10 +53,14 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if is_out_terminal() else None
 
 
-def out(text: str, *, is_bold: bool = False) -> None:
-    """Writes a piece of a result, which has been made printable."""
-    if is_bold and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
-        text = f"\x1b[1m{text}\x1b[0m"
+# By what a piece of text is, how it looks.
+STYLES = {"heading": "1", "aside": "2", "hit": "32", "miss": "31"}
+
+
+def out(text: str, style: str | None = None) -> None:
+    """Writes a piece of a result, which has been made printable, in one of `STYLES`."""
+    if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
+        text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
     sys.stdout.write(text)
 
 

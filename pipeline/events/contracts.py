@@ -5,9 +5,10 @@ comments, `magic schema` and the data dictionary. `VERSION` changes with any cha
 reader of a lake could notice; it is stored in every table.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cache
+from types import MappingProxyType
 
 import dataframely as dy
 import polars as pl
@@ -25,7 +26,7 @@ from pipeline.vocabulary import (
     Side,
 )
 
-VERSION = 1
+VERSION = 2
 ID_LENGTH = 32
 
 
@@ -133,6 +134,9 @@ class Games(OfGame):
     n_messages = _small("messages in its log", low=0)
     outcome = _word(Outcome, "how it ended, null where it did not", nullable=True)
     outcome_code = dy.Int64(nullable=True, description="the log's own code of the outcome")
+    topic = _text("hidden roles: what the words are about, as announced", nullable=True)
+    word = _text("hidden roles: the civilian side's secret word", nullable=True)
+    multiplier = _number("public good: what the pool is multiplied by")
     started_at = _instant("when it began, null where the log cannot say", nullable=True)
 
 
@@ -308,6 +312,9 @@ class Ingests(Table):
     """One committed ingest."""
 
     ingest_id = _count("the ingest's number in this lake, from 1", primary_key=True, low=1)
+    topic = _text("hidden roles: what the words are about, as announced", nullable=True)
+    word = _text("hidden roles: the civilian side's secret word", nullable=True)
+    multiplier = _number("public good: what the pool is multiplied by")
     started_at = _instant("when it began")
     finished_at = _instant("when it was committed")
     sources = dy.List(dy.String(), description="the sources as resolved")
@@ -375,13 +382,31 @@ def own_contract(table: str) -> type[dy.Schema]:
     return type(f"Own{contract.__name__}", (dy.Schema,), own)
 
 
+@cache
+def is_kept(table: str) -> pl.Expr:
+    """Whether all of a table's own rows keep their contract: one boolean for all of them.
+
+    It is quick where they do. False does not prove that they do not, since keys are compared by
+    their hashes: the contract's `filter` decides then, and tells which rows and rules.
+    """
+    contract = own_contract(table)
+    # dataframely has no other way to its rules than checking by them, which plans for 2 ms a table.
+    rules = contract._validation_rules(with_cast=False)
+    keys = contract.primary_key()
+    hold = [rule.expr.all() for name, rule in rules.items() if name != "primary_key"]
+    if keys:
+        hold.append(pl.struct(keys).hash().n_unique() == pl.len())
+    return pl.all_horizontal(hold)
+
+
 def row_meaning(table: str) -> str:
     """What one row of the table is, in a sentence."""
     return (TABLES[table].__doc__ or "").splitlines()[0]
 
 
-def polars_schema(table: str) -> dict[str, pl.DataType]:
+@cache
+def polars_schema(table: str) -> Mapping[str, pl.DataType]:
     """The table's columns and their polars types, in order; a game's id comes first."""
     columns = {name: column.dtype for name, column in TABLES[table].columns().items()}
     first = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
-    return first | columns
+    return MappingProxyType(first | columns)

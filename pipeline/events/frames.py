@@ -20,11 +20,13 @@ from pipeline.events.contracts import (
     GAME_TABLES,
     OfGame,
     OfPlayer,
+    is_kept,
     own_contract,
     polars_schema,
 )
 from pipeline.events.identity import setting_id
 from pipeline.game import (
+    QUESTION_MARK,
     Contribution,
     Decision,
     Game,
@@ -38,7 +40,15 @@ from pipeline.game import (
     Seat,
     Vote,
 )
-from pipeline.vocabulary import SIDE_OF_ROLE, GameType, ParseStatus, Role, Side, competition
+from pipeline.vocabulary import (
+    SIDE_OF_ROLE,
+    AnalysisKind,
+    GameType,
+    ParseStatus,
+    Role,
+    Side,
+    competition,
+)
 
 _OF_GAME = tuple(OfGame.columns())
 _OF_PLAYER = tuple(name for name in OfPlayer.columns() if name not in _OF_GAME)
@@ -48,6 +58,9 @@ _COMPETITIONS = {
     f"{game_type}/{role}": competition(game_type, role) for game_type in GameType for role in Role
 }
 _TEXTS = pl.List(pl.String)
+# Fields of events which are no columns of a table, though columns are derived from them.
+_BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
+_NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 _UNREADABLE = pl.lit(str(ParseStatus.UNREADABLE))
@@ -129,13 +142,11 @@ class _Batch:
         """The games that have a row which breaks its contract, with the rules."""
         broken: dict[str, str] = {}
         games = self.tables["games"]["game_id"]
-        for table, rows in self.tables.items():
-            contract = own_contract(table)
-            if GAME_ROW in contract.column_names():
-                own = rows.select(pl.col(n).cast(c.dtype) for n, c in contract.columns().items())
-            else:
-                own = pl.DataFrame(self.whole(table)).cast(pl.Schema(polars_schema(table)))
-            failure = contract.filter(own).failure
+        for table in GAME_TABLES:
+            rows = self._own(table)
+            if rows.select(is_kept(table)).item():
+                continue
+            failure = own_contract(table).filter(rows).failure
             if len(failure):
                 rules = f"the contract of {table}: {', '.join(failure.counts())}"
                 invalid = failure.invalid()
@@ -144,6 +155,14 @@ class _Batch:
                 )
                 broken |= dict.fromkeys(whose, rules)
         return broken
+
+    def _own(self, table: str) -> pl.DataFrame:
+        """The columns that the table's own contract is about."""
+        columns = own_contract(table).columns()
+        rows = self.tables[table]
+        if GAME_ROW not in columns:
+            rows = pl.DataFrame(self.whole(table))
+        return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
     def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
         """The rows with `<name>_seat` and `<name>_side` of the player of their game named there."""
@@ -192,10 +211,14 @@ class _Batch:
             for name in _names(Messages)
         }
         rows = _typed("messages", columns).with_columns(_group_of_each(of_games))
+        is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
+        shown = pl.when(is_question).then(_NOBODY).otherwise("visible_to")
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
         is_outage = prose.is_outage(pl.col("content"))
         status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
-        return self._seated(rows.with_columns(message_index=index, parse_status=status))
+        return self._seated(
+            rows.with_columns(message_index=index, parse_status=status, visible_to=shown)
+        )
 
     def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
         seated = self._first_player.gather(rows[GAME_ROW]) + rows["seat"].cast(pl.Int64) - 1
@@ -252,6 +275,13 @@ def _vote_status(name: str) -> pl.Expr:
 def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     # An answer counts as the game logged it, whatever a strict reading would make of the text.
     return rows.with_columns(batch.status_of(rows).fill_null(str(ParseStatus.OK)))
+
+
+def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _answers(rows, batch).with_columns(
+        kind=pl.lit(list(AnalysisKind), _TEXTS), is_correct=pl.concat_list(*AnalysisKind)
+    )
+    return rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
 
 
 def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
@@ -312,7 +342,7 @@ _EVENTS: dict[str, tuple[type[Struct], _Derive]] = {
     "votes": (Vote, _votes),
     "guesses": (Guess, lambda rows, _: rows),
     "role_identifications": (RoleIdentification, _answers),
-    "role_analyses": (RoleAnalysis, _answers),
+    "role_analyses": (RoleAnalysis, _analyses),
     "decisions": (Decision, _decisions),
     "contributions": (Contribution, _contributions),
     "proposals": (Proposal, _proposals),
@@ -333,8 +363,7 @@ def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataF
 
 
 def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
-    # Whether the log itself says whom a vote was for is no column of a table.
-    schema = polars_schema(table) | {"is_logged": pl.Boolean()}
+    schema = {**polars_schema(table), **_BEFORE_DERIVED}
     return pl.DataFrame([_series(n, values, schema[n]) for n, values in columns.items()])
 
 
@@ -344,15 +373,9 @@ def _series(name: str, values: Sequence[object], dtype: pl.DataType) -> pl.Serie
 
 def _lists(name: str, values: Sequence[object]) -> pl.Series:
     """Lists of texts; a text stands for a list of itself."""
-    alone = pl.Series("alone", [v if isinstance(v, str) else None for v in values], pl.String)
+    lists = [[value] if isinstance(value, str) else value for value in values]
     # polars makes a Series of each list; Arrow does not.
-    lists = pa.array([v for v in values if not isinstance(v, str)], pa.list_(pa.string()))
-    nth = alone.is_null().cast(pl.Int64).cum_sum() - 1
-    others = pl.Series("others", lists, _TEXTS).gather(
-        pl.select(pl.when(alone.is_null()).then(nth)).to_series()
-    )
-    listed = pl.when(alone.is_not_null()).then(pl.concat_list(alone)).otherwise(others)
-    return pl.select(listed.alias(name)).to_series()
+    return pl.Series(name, pa.array(lists, pa.list_(pa.string())), _TEXTS)
 
 
 def _firsts(sizes: pl.Series) -> pl.Series:

@@ -44,16 +44,13 @@ def stated_players(text: pl.Expr, speaker: pl.Expr) -> pl.Expr:
     What follows `vote` decides; only where no such words stand, the names in the rest of the text
     do. A speaker's introduction of itself ("As Player 3, ...") names nobody.
     """
-    after_vote = _names(text.str.extract_all(_VOTE).list.join("\n"))
-    own = pl.when(text.str.contains(_OWN_PROPOSAL)).then(pl.concat_list(speaker))
-    anywhere = _names(text.str.replace_all(_INTRODUCTION, ""))
-    return (
-        pl.when(is_outage(text) | text.is_null())
-        .then(pl.lit([], pl.List(pl.String)))
-        .when(after_vote.list.len() > 0)
-        .then(after_vote)
-        .otherwise(own.fill_null(anywhere))
-    )
+    after_vote = text.str.extract_all(_VOTE).list.join("\n")
+    elsewhere = text.str.replace_all(_INTRODUCTION, "")
+    says_vote = after_vote != ""
+    named = _names(pl.when(says_vote).then(after_vote).otherwise(elsewhere))
+    own = pl.when(~says_vote & text.str.contains(_OWN_PROPOSAL)).then(pl.concat_list(speaker))
+    nobody = pl.lit([], pl.List(pl.String))
+    return pl.when(is_outage(text) | text.is_null()).then(nobody).otherwise(own.fill_null(named))
 
 
 def _names(text: pl.Expr) -> pl.Expr:

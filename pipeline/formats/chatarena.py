@@ -11,6 +11,7 @@ import msgspec
 
 from pipeline.formats import hidden_roles
 from pipeline.formats.broken import broken, decode
+from pipeline.formats.players import check_players
 from pipeline.formats.prose import player_number
 from pipeline.formats.rows import MODERATOR, Row, messages
 from pipeline.game import Game, Vote
@@ -41,10 +42,12 @@ def read(data: bytes, model: str | None) -> Game | None:
     hidden, word, topic = _roles(history)
     speakers = {row.agent_name for row in history} - {MODERATOR}
     players = sorted(speakers | {hidden}, key=lambda name: (player_number(name) or 0, name))
+    check_players(players, "$")
     seats = hidden_roles.seats(
         hidden_roles.CHAMELEON, hidden, dict.fromkeys(players, model), set(players)
     )
     numbers = {player: number for number, player in enumerate(players, start=1)}
+    places, answers = hidden_roles.places(hidden_roles.CHAMELEON, history)
     flag = _win_flag(history)
     ending = hidden_roles.CHAMELEON.endings[flag] if flag is not None else None
     game = Game(
@@ -56,12 +59,11 @@ def read(data: bytes, model: str | None) -> Game | None:
         is_finished=ending is not None,
         outcome=ending.outcome if ending else None,
         outcome_code=flag,
-        n_rounds=1,
+        n_rounds=hidden_roles.n_rounds(hidden_roles.CHAMELEON, answers),
         seats=seats,
-        messages=messages(history, numbers, hidden_roles.places(hidden_roles.CHAMELEON, history)),
+        messages=messages(history, numbers, places),
     )
     spoken = game.messages
-    game.n_rounds = spoken.last_round(Phase.CLUE)
     game.votes = [
         Vote(seat, spoken.round[index] or 1, index, None, is_logged=False)
         for index in spoken.of_phase(Phase.VOTE)

@@ -5,12 +5,12 @@ guess by the one who was caught.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from pipeline.formats.prose import stated_guess
-from pipeline.formats.rows import MODERATOR, Place, Row
+from pipeline.formats.rows import MODERATOR, Places, Row
 from pipeline.game import Game, Guess, Result, Seat
 from pipeline.vocabulary import (
     SIDE_OF_ROLE,
@@ -30,7 +30,6 @@ _PHASE_OF_TYPE: dict[str | None, Phase] = {
     "accuse": Phase.VOTE,
     "guess": Phase.GUESS,
 }
-_MODERATION: Place = (Phase.MODERATION, None)
 _VOTE_PROMPT = "Now vote"
 _GUESS_PROMPT = "can guess"
 
@@ -80,36 +79,55 @@ CAUGHT_FLAG = 0
 GUESS_FLAGS = {0: False, 1: True}
 
 
-def places(rules: Rules, history: Sequence[Row]) -> Iterator[Place]:
-    """Each row's phase and round.
+# The indices of a phase's messages, by player.
+Answers = Mapping[str, Sequence[int]]
+
+
+def places(rules: Rules, history: Sequence[Row]) -> tuple[Places, Mapping[Phase, Answers]]:
+    """Each row's phase and round, and the answers of each phase.
 
     The moderator's prompts move the game on, since plain logs call every answer `text`. In
-    Chameleon each clue opens a round of questions, in Undercover each player's clue of its own.
+    Chameleon each clue opens a round of questions, in Undercover each player's clue of its own;
+    elsewhere a player's n-th answer in a phase is that of round n.
     """
     # Python looks a member up in its enum slowly, and there is a row for each message.
-    clue, reflection = Phase.CLUE, Phase.REFLECTION
+    moderation, clue, reflection = Phase.MODERATION, Phase.CLUE, Phase.REFLECTION
     every_clue_is_a_round = rules.every_clue_is_a_round
     prompted = clue
     clue_round = 0
-    turns: defaultdict[Phase, dict[str, int]] = defaultdict(dict)
-    for row in history:
+    found = Places()
+    phases, rounds = found.phase, found.round
+    answers: defaultdict[Phase, defaultdict[str, list[int]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for index, row in enumerate(history):
         player = row.agent_name
         if player == MODERATOR:
             if _VOTE_PROMPT in row.content:
                 prompted = Phase.VOTE
             elif _GUESS_PROMPT in row.content:
                 prompted = Phase.GUESS
-            yield _MODERATION
+            phases.append(moderation)
+            rounds.append(None)
             continue
         phase = _PHASE_OF_TYPE.get(row.msg_type, prompted)
+        phases.append(phase)
         if phase is reflection:
-            yield phase, clue_round or None
+            rounds.append(clue_round or None)
             continue
-        of_phase = turns[phase]
-        turn = of_phase[player] = of_phase.get(player, 0) + 1
+        said = answers[phase][player]
+        said.append(index)
+        turn = len(said)
         if phase is clue:
             clue_round = turn = clue_round + 1 if every_clue_is_a_round else turn
-        yield phase, turn
+        rounds.append(turn)
+    return found, answers
+
+
+def n_rounds(rules: Rules, answers: Mapping[Phase, Answers]) -> int:
+    """The number of rounds of clues that were begun."""
+    n_clues = [len(said) for said in answers[Phase.CLUE].values()]
+    return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
 
 
 def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[str]) -> list[Seat]:

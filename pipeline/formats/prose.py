@@ -5,6 +5,7 @@ is not: few games have one, and its patterns look ahead, which the engine of pol
 """
 
 import re
+from functools import lru_cache
 
 from pipeline.game import OUTAGE_MARK
 from pipeline.vocabulary import ParseStatus
@@ -26,6 +27,7 @@ def is_outage(text: str) -> bool:
     return text.startswith(OUTAGE_MARK)
 
 
+@lru_cache
 def player_number(name: str) -> int | None:
     """The N of a name that is just `Player N`, else None."""
     match = _PLAYER.fullmatch(name)

@@ -1,16 +1,18 @@
 """The message rows that ChatArena writes, and MAgIC after it, made into typed messages."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from pipeline.game import Messages
 from pipeline.vocabulary import Phase
 
 MODERATOR = "Moderator"
 EVERYONE = "all"
-
+# What `visible_to` holds in a row that everybody, or the moderator alone, was shown.
+PUBLIC = (EVERYONE, [EVERYONE])
+TO_MODERATOR = (MODERATOR, [MODERATOR])
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
@@ -25,36 +27,23 @@ class Row(Struct, gc=False):
     msg_type: str | None = None
 
 
-# A row's phase and round.
-Place = tuple[Phase, int | None]
+class Places(Struct, gc=False):
+    """Each row's phase and round, column by column."""
+
+    phase: list[Phase] = field(default_factory=list)
+    round: list[int | None] = field(default_factory=list)
 
 
-def is_public(row: Row) -> bool:
-    """Whether everybody was shown the row."""
-    return row.visible_to in (EVERYONE, [EVERYONE])
-
-
-def is_to_moderator(row: Row) -> bool:
-    """Whether the moderator alone was shown the row."""
-    return row.visible_to in (MODERATOR, [MODERATOR])
-
-
-def messages(history: Sequence[Row], seats: dict[str, int], places: Iterable[Place]) -> Messages:
-    """The rows as messages; `places` are the phase and the round of each, in order."""
+def messages(history: Sequence[Row], seats: dict[str, int], places: Places) -> Messages:
+    """The rows as messages."""
     players = [row.agent_name for row in history]
-    kinds = [row.msg_type for row in history]
-    phases, rounds = zip(*places, strict=True) if history else ((), ())
     return Messages(
         player=players,
-        seat=[seats.get(player) for player in players],
-        round=list(rounds),
-        phase=list(phases),
+        seat=list(map(seats.get, players)),
+        round=places.round,
+        phase=places.phase,
         turn=[row.turn for row in history],
-        visible_to=[
-            # The rows of the benchmark's own questions say "all", though no player is shown them.
-            [] if kind is not None and kind.startswith("metric_") else row.visible_to
-            for row, kind in zip(history, kinds, strict=True)
-        ],
+        visible_to=[row.visible_to for row in history],
         content=[row.content for row in history],
-        msg_type=kinds,
+        msg_type=[row.msg_type for row in history],
     )

@@ -16,9 +16,9 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline import __version__
-from pipeline.archives import MAX_DOCUMENT, Document, Unit, read_unit, units
+from pipeline.archives import MAX_DOCUMENT, Document, Unit, units
 from pipeline.archives.sources import resolved
-from pipeline.errors import LakeError, UsageError
+from pipeline.errors import LakeError, PipelineError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
 from pipeline.ingest.decode import KNOWN, QUARANTINED
@@ -38,7 +38,10 @@ LEAST_MEMORY = 2**29
 # Of a job's memory, the part that a batch of documents may have: decoded, it takes about ten times
 # as much as its bytes. Smaller batches than the least are slow, larger than the most no faster.
 _BATCH_SHARE = 16
-_LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 64 * 2**20
+_LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
+
+
+_NO_GAMES = pl.Series(dtype=pl.String)
 
 
 class Report(Struct):
@@ -55,6 +58,11 @@ class Report(Struct):
     n_bytes: int
     ingest_id: int | None
 
+    @property
+    def n_seen(self) -> int:
+        """The documents seen: each has one status."""
+        return sum(self.statuses.values())
+
 
 Progress = Callable[[int, int], None]
 
@@ -68,23 +76,30 @@ def ingest(
     jobs: int | None = None,
     memory: int = MEMORY,
     max_document: int = MAX_DOCUMENT,
+    max_expanded: int | None = None,
     team: Team | None = None,
+    documents: Iterable[Document] = (),
+    again: pl.Series = _NO_GAMES,
     on_progress: Progress | None = None,
 ) -> Report:
     """Reads every document of the sources into the lake, which is made if need be.
 
     `model` names who played where a log does not say. `jobs` processes decode (by default one a
     core; for little, this one alone), in about `memory` bytes all together; a document of more
-    than `max_document` bytes is quarantined unread. A `team` are other workers than processes of
-    this machine, as `pipeline.spark.cluster` gives them. `on_progress` is told of documents seen
-    and of bytes read on disk, as they come. With `dry_run` nothing is written. Raises SourceError
-    for a source that cannot be read at all, LakeError for a lake that cannot be written.
+    than `max_document` bytes is quarantined unread, and so is what is left of a compressed file or
+    an archive once `max_expanded` bytes came out of it (by default 200 times its size, at least
+    1 GiB). A `team` are other workers than processes of this machine, as `pipeline.spark.cluster`
+    gives them. `documents` are some that were read already; there need be no sources then. Games
+    `again` are decoded though the lake has them, and take their own place. `on_progress` is told
+    of documents seen and of bytes read on disk, as they come. With `dry_run` nothing is written.
+    Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
+    written.
     """
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
     jobs = jobs or cores()
     tell = on_progress or (lambda n_documents, n_bytes: None)
-    names = [str(source) for source in resolved(sources)]
+    names = [str(source) for source in resolved(sources)] if sources else []
     started_at = datetime.now(UTC)
     opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
     try:
@@ -93,19 +108,21 @@ def ingest(
                 lake=None if dry_run or opened is None else str(opened.path),
                 token=uuid.uuid4().hex,
                 model=model,
-                known=_known(state(opened), Path(scratch)),
+                known=_known(state(opened).without(again), Path(scratch)),
                 max_document=max_document,
+                max_expanded=max_expanded,
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
             )
             collected = Collected(Path(scratch))
             with _staging(job) as release:
                 chosen = team or partial(processes, jobs)
-                staged = _decode(sources, job, chosen, collected, tell)
+                found = units(names) if names else iter(())
+                staged = _decode(found, job, chosen, collected, tell, documents=documents)
                 if job.lake is None:
                     return _rehearse(collected, opened)
                 with transaction(job.lake) as change:
                     began = {"started_at": started_at, "sources": names}
-                    return _commit(change, staged, collected, began, release)
+                    return _commit(change, staged, collected, began, release, again=again)
     except OSError as error:
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         raise LakeError(f"{lake}: the lake could not be written: {error}") from error
@@ -137,19 +154,21 @@ def _staging(job: Job) -> Iterator[Callable[[], None]]:
 
 
 def _decode(
-    sources: str | Path | Sequence[str | Path],
+    found: Iterator[Unit],
     job: Job,
     team: Team,
     collected: Collected,
     tell: Progress,
+    *,
+    documents: Iterable[Document],
 ) -> list[Staged]:
     """Has all documents decoded; gives what each worker leaves behind."""
 
     def read(unit: Unit) -> Iterable[Document]:
-        return read_unit(unit, job.max_document, lambda n_bytes: tell(0, n_bytes))
+        return job.read(unit, lambda n_bytes: tell(0, n_bytes))
 
-    with team(job, units(sources)) as (workers, found):
-        for one in workers.run(deal(found, read if workers.takes_documents else None)):
+    with team(job, found) as (workers, dealt):
+        for one in workers.run(deal(dealt, read if workers.takes_documents else None, documents)):
             tell(one.n_documents, one.n_bytes)
             collected.add(one)
         staged = workers.finish()
@@ -163,7 +182,8 @@ def _rehearse(collected: Collected, lake: Lake | None) -> Report:
     resolution = resolve(collected.seen(), state(lake))
     now = _of_ingest(collected.faults(), 1)
     before = lake.table("quarantine").drop("raw").collect() if lake else now.clear()
-    return _report(resolution, _faults(before, now, resolution).current, None)
+    statuses = _accounts(resolution, collected.n_documents)
+    return _report(resolution, statuses, _faults(before, now, resolution).current, None)
 
 
 def _commit(
@@ -172,9 +192,13 @@ def _commit(
     collected: Collected,
     began: dict[str, object],
     release: Callable[[], None],
+    *,
+    again: pl.Series,
 ) -> Report:
-    resolution = resolve(collected.seen(), state(change.lake))
+    resolution = resolve(collected.seen(), state(change.lake).without(again))
     _refuse_lost_race(resolution)
+    resolution.with_again(again)
+    statuses = _accounts(resolution, collected.n_documents)
     for table in GAME_TABLES:
         change.remove(table, resolution.superseded)
         for worker, left in enumerate(staged):
@@ -186,7 +210,7 @@ def _commit(
     change.remove("quarantine", faults.gone)
     whole = collected.whole_faults(faults.new)
     change.write("quarantine", (_of_ingest(rows, change.ingest_id) for rows in whole))
-    report = _report(resolution, faults.current, change.ingest_id)
+    report = _report(resolution, statuses, faults.current, change.ingest_id)
     release()
     change.commit(
         began
@@ -254,11 +278,28 @@ def _located(faults: pl.DataFrame) -> pl.DataFrame:
     return faults.with_columns(location=LOCATION)
 
 
-def _report(resolution: Resolution, faults: pl.DataFrame, ingest_id: int | None) -> Report:
+def _accounts(resolution: Resolution, n_read: int) -> dict[str, int]:
+    """The number of documents by status; raises where that is not all that were read."""
     by_status = dict(resolution.documents.group_by("status").len().iter_rows())
+    statuses = {str(status): by_status.get(str(status), 0) for status in DocumentStatus}
+    n_told = sum(statuses.values())
+    if n_told != n_read:
+        raise PipelineError(
+            f"{n_read:,} documents were read and {n_told:,} are accounted for; nothing was "
+            "changed. This is a defect of magic: please report it with these numbers"
+        )
+    return statuses
+
+
+def _report(
+    resolution: Resolution,
+    statuses: dict[str, int],
+    faults: pl.DataFrame,
+    ingest_id: int | None,
+) -> Report:
     new = resolution.documents.filter("is_bearer")
     return Report(
-        statuses={str(status): by_status.get(str(status), 0) for status in DocumentStatus},
+        statuses=statuses,
         games=new.group_by("game_type").agg(n_games=pl.len()).sort("game_type"),
         faults=faults,
         n_superseded=resolution.superseded.height,

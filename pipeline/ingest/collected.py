@@ -13,15 +13,20 @@ from pipeline.ingest.worker import Found
 
 
 class Collected:
-    """Grows by what is found; `scratch` is a folder for what need not be in memory."""
+    """Grows by what is found; `scratch` is a folder for what need not be in memory.
+
+    `n_documents` is the number of documents that the workers read.
+    """
 
     def __init__(self, scratch: Path) -> None:
+        self.n_documents = 0
         self._scratch = scratch
         self._seen = [seen_frame([])]
         self._faults = [fault_frame([]).drop("raw")]
 
     def add(self, found: Found) -> None:
         """Takes in what a worker told."""
+        self.n_documents += found.n_documents
         if found.seen is not None:
             self._seen.append(pl.read_ipc_stream(found.seen))
         if found.faults is not None:

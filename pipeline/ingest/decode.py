@@ -9,12 +9,16 @@ from msgspec import Struct, field
 
 from pipeline.archives import Document
 from pipeline.events.contracts import polars_schema
-from pipeline.events.frames import Placed, frames
+from pipeline.events.frames import Frames, Placed, frames
 from pipeline.events.identity import game_id, game_index, sha256
 from pipeline.formats import read
 from pipeline.game import BrokenDocument, Fault
 
 RAW_LIMIT = 64 * 2**10
+# What is told of a document that is nothing but faults must not take more memory than others do.
+MOST_FAULTS = 20
+TEXT_LIMIT = 1000
+UNFORESEEN = "what magic foresees"
 NO_LOG = "no log: neither a `history` nor a list of message rows"
 
 # What a document was found to be, before anything is known of the others.
@@ -111,7 +115,7 @@ def decode(
         placed = _place(document.data, one, model, batch)
         if placed and placed.game_id not in decoded:
             games.setdefault(placed.game_id, placed)
-    rows = frames(list(games.values()))
+    rows = _frames(list(games.values()))
     batch.tables = rows.tables
     if rows.broken:
         _refuse(rows.broken, batch, documents)
@@ -119,13 +123,34 @@ def decode(
     return batch
 
 
+def _frames(games: Sequence[Placed]) -> Frames:
+    """The rows of the games; one whose rows cannot be made is broken, and the others go on."""
+    try:
+        return frames(games)
+    except MemoryError:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        if len(games) == 1:
+            return Frames(frames([]).tables, {games[0].game_id: f"{UNFORESEEN}: {_told(error)}"})
+    half = len(games) // 2
+    first, second = _frames(games[:half]), _frames(games[half:])
+    tables = {
+        name: pa.concat_tables([rows, second.tables[name]]) for name, rows in first.tables.items()
+    }
+    return Frames(tables, first.broken | second.broken)
+
+
 def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | None:
     assert one.sha256 is not None
     try:
         game = read(data, model)
     except BrokenDocument as error:
-        one.found, one.reason = QUARANTINED, error.fault.message
-        batch.faults.append(_fault_row(one, data, error.fault))
+        _quarantine(one, data, error.fault, batch)
+        return None
+    except MemoryError:
+        raise  # which document it meets is chance
+    except Exception as error:
+        _quarantine(one, data, Fault("$", UNFORESEEN, _told(error)), batch)
         return None
     if game is None:
         one.found, one.reason = IGNORED, NO_LOG
@@ -133,7 +158,7 @@ def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | 
     one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
     one.assigned_model = game.assigned_model
     one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)
-    for fault in game.faults:
+    for fault in _first(game.faults):
         batch.faults.append(_fault_row(one, data, fault))
     return Placed(
         game,
@@ -145,15 +170,34 @@ def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | 
     )
 
 
+def _quarantine(one: Seen, data: bytes, fault: Fault, batch: Batch) -> None:
+    one.found, one.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
+    batch.faults.append(_fault_row(one, data, fault))
+
+
+def _first(faults: Sequence[Fault]) -> Sequence[Fault]:
+    """The first faults of a document, and one that tells of the others: each repeats the bytes."""
+    if len(faults) <= MOST_FAULTS:
+        return faults
+    told = faults[: MOST_FAULTS - 1]
+    rest = f"{len(faults) - len(told):,} more parts of this document cannot be used"
+    return [*told, Fault("$", f"a document has at most {MOST_FAULTS} faulty parts", rest)]
+
+
+def _told(error: BaseException) -> str:
+    what = f"{type(error).__name__}: {error}"[: TEXT_LIMIT // 2]
+    return f"{what}; this is a defect of magic, please report it"
+
+
 def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> FaultRow:
     return FaultRow(
         one.source,
         one.path,
         one.sha256,
         one.game_id,
-        fault.json_path,
+        fault.json_path[:TEXT_LIMIT],
         fault.rule,
-        fault.message,
+        fault.message[:TEXT_LIMIT],
         one.n_bytes,
         None if data is None else data[:RAW_LIMIT],
     )

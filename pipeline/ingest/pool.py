@@ -90,7 +90,7 @@ class Here:
         return [self._worker.finish()]
 
     def stop(self) -> None:
-        self._worker.close()
+        self._worker.stop()
 
 
 class Pool:
@@ -181,7 +181,9 @@ def main() -> None:
         for task in _received(connection):
             connection.send(_done(worker, task))
     except (EOFError, OSError):
-        worker.abandon()  # nobody is there any more to make use of its files
+        return  # nobody is there any more to make use of its files
+    finally:
+        worker.stop()
 
 
 def _received(connection: Connection) -> Iterator[Task | None]:

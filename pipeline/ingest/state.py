@@ -33,6 +33,11 @@ class State(Struct):
     games: pl.DataFrame
     held: pl.DataFrame
 
+    def without(self, game_ids: pl.Series) -> "State":
+        """The same state before it held these games."""
+        others = ~pl.col("game_id").is_in(game_ids.implode())
+        return State(self.games.filter(others), self.held.filter(others))
+
 
 def state(lake: Lake | None) -> State:
     """The lake's state, nothing for None."""
@@ -148,6 +153,12 @@ class Resolution(Struct):
     documents: pl.DataFrame
     superseded: pl.DataFrame
     surplus: pl.DataFrame
+
+    def with_again(self, game_ids: pl.Series) -> None:
+        """Takes out those of the games, left out of the lake's state, that are there anew."""
+        new = self.documents.filter("is_bearer").select("game_id")
+        replaced = new.filter(pl.col("game_id").is_in(game_ids.implode()))
+        self.superseded = pl.concat([self.superseded, replaced]).unique()
 
 
 def resolve(seen: pl.DataFrame, held: State) -> Resolution:

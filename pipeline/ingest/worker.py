@@ -5,13 +5,13 @@ it found goes back as columns in Arrow's format, the rows of the games only into
 """
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import polars as pl
 from msgspec import Struct, field
 
-from pipeline.archives import Document, read_unit
+from pipeline.archives import Document, Unit, read_unit
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
 from pipeline.ingest.state import KnownGames, known
@@ -34,7 +34,12 @@ class Job(Struct, frozen=True):
     model: str | None
     known: str | None
     max_document: int
+    max_expanded: int | None
     batch_bytes: int
+
+    def read(self, unit: Unit, on_bytes: Callable[[int], None]) -> Iterator[Document]:
+        """The documents of a unit; `on_bytes` is told of bytes on disk as they are read."""
+        return read_unit(unit, self.max_document, on_bytes, max_expanded=self.max_expanded)
 
 
 class Found(Struct, frozen=True):
@@ -69,6 +74,7 @@ class Worker:
         self._places: list[int] = []
         self._held = 0
         self._new = _Findings()
+        self._is_finished = False
 
     def take(self, task: Task) -> Found:
         """Reads a task's documents; gives what was found in those decoded since."""
@@ -84,18 +90,15 @@ class Worker:
     def finish(self) -> Staged:
         """Decodes what is left and ends the files."""
         self._decode()
-        self.close()
+        for writer in self._writers.values():
+            writer.close()
+        self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
         return Staged(self._tell(), files)
 
-    def close(self) -> None:
-        """Ends the files as they are."""
-        for writer in self._writers.values():
-            writer.close()
-
-    def abandon(self) -> None:
-        """Takes away the files written; of no use after `finish`."""
-        for writer in self._writers.values():
+    def stop(self) -> None:
+        """Takes away the files written, unless `finish` has handed them over."""
+        for writer in () if self._is_finished else self._writers.values():
             writer.abandon()
 
     def _tell(self) -> Found:
@@ -105,7 +108,7 @@ class Worker:
     def _read(self, task: Task) -> Iterator[Document]:
         yield from task.documents
         for unit in task.units:
-            yield from read_unit(unit, self._job.max_document, self._add_bytes)
+            yield from self._job.read(unit, self._add_bytes)
 
     def _add_bytes(self, n_bytes: int) -> None:
         self._new.n_bytes += n_bytes

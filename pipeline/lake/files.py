@@ -3,8 +3,10 @@
 import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -70,15 +72,28 @@ class TableWriter:
             return
         if self._file is None:
             self._file = _OpenFile(self._folder, self._kind, _written(self._schema, rows.schema))
-        self._file.write(rows)
+        with self._or_nothing():
+            self._file.write(rows)
         if self._file.n_bytes > MAX_FILE_BYTES:
             self.close()
 
     def close(self) -> None:
         """Ends the file being written; `files` is complete then."""
         if self._file is not None:
-            self.files.append(self._file.close())
+            with self._or_nothing():
+                self.files.append(self._file.close())
             self._file = None
+
+    @contextmanager
+    def _or_nothing(self) -> Iterator[None]:
+        """Takes the open file away if it cannot be written, as on a disk that is full."""
+        try:
+            yield
+        except BaseException:
+            if self._file is not None:
+                self._file.abandon()
+                self._file = None
+            raise
 
     def abandon(self) -> None:
         """Deletes what was written."""
@@ -104,6 +119,7 @@ class _OpenFile:
             compression_level=COMPRESSION_LEVEL,
             use_dictionary=leaves,
             write_statistics=leaves,
+            write_page_checksum=True,  # `magic verify` finds a changed byte by it
             store_schema=False,  # or readers would take from it what was encoded in memory
             metadata_collector=self._footers,
         )
@@ -124,7 +140,7 @@ class _OpenFile:
         return DataFile(self._name, n_bytes, _stats(self._footers[0]))
 
     def abandon(self) -> None:
-        self._writer.close()
+        self._writer.is_open = False  # or it would end the file when it is collected, and complain
         self._draft.path.unlink(missing_ok=True)
 
 
@@ -190,19 +206,26 @@ def _stats(footer: pq.FileMetaData) -> str:
         if "." in name or any(c is None or not c.has_null_count for c in columns):
             continue
         nulls[name] = sum(c.null_count for c in columns)
-        known = [c for c in columns if c.has_min_max]
-        values = [value for c in known for value in (c.min, c.max)]
-        if len(known) == len(columns) and all(map(_is_short, values)):
-            low[name], high[name] = min(c.min for c in known), max(c.max for c in known)
+        ranges = [_range(column) for column in columns]
+        if all(ranges):
+            low[name] = min(least for least, _ in filter(None, ranges))
+            high[name] = max(most for _, most in filter(None, ranges))
     return json.dumps(
         {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
     )
 
 
-def _is_short(value: object) -> bool:
-    if isinstance(value, str):
-        return len(value) <= MAX_STATISTIC_LENGTH
-    return isinstance(value, int) and not isinstance(value, bool)
+def _range(column: pq.Statistics) -> tuple[Any, Any] | None:
+    """The least and the most of a column of whole numbers or short texts, else None."""
+    # In raw form: `min` makes an Arrow scalar, for which pandas is imported where there is one.
+    if not column.has_min_max:
+        return None
+    least, most = column.min_raw, column.max_raw
+    if column.logical_type.type == "STRING":
+        least, most = least.decode(), most.decode()
+        return (least, most) if max(len(least), len(most)) <= MAX_STATISTIC_LENGTH else None
+    is_number = column.logical_type.type in ("NONE", "INT") and type(least) is int
+    return (least, most) if is_number else None
 
 
 def files_with(files: Sequence[str], keys: pl.DataFrame) -> list[str]:

@@ -5,6 +5,7 @@ A reader takes the last such row and reads every table at that version, so it se
 tables or in none, whatever is committed meanwhile.
 """
 
+import re
 from functools import cached_property
 from pathlib import Path
 
@@ -21,19 +22,35 @@ VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
 LOCK = ".lock"
 LOCK_SECONDS = 600
+_DRAWN = re.compile(r"\x1b\[[0-9;]*m")
+# What follows the text of an error raised in Rust: where that was.
+_RAISED_AT = re.compile(r"\s+0: <unknown>")
 
 
 class Lake:
-    """One state of a lake. Open it anew to see what was committed since."""
+    """One state of a lake: the last, or that after the ingest `as_of`.
 
-    def __init__(self, path: str | Path | Place) -> None:
+    Open it anew to see what was committed since.
+    """
+
+    def __init__(self, path: str | Path | Place, as_of: int | None = None) -> None:
         self.path = place(path)
+        self._as_of = as_of
         self._opened: dict[str, DeltaTable] = {}
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
-        """The last row of `ingests`, None where nothing was ingested yet."""
-        rows = self.table(COMMITS).sort("ingest_id").tail(1).collect()
+        """The last row of `ingests` up to this state, None where nothing was ingested yet."""
+        try:
+            ingests = self.table(COMMITS)
+            if self._as_of is not None:
+                ingests = ingests.filter(pl.col("ingest_id") <= self._as_of)
+            rows = ingests.sort("ingest_id").tail(1).collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise LakeError(
+                f"{self.path}: the lake is damaged, the table `{COMMITS}` cannot be read: "
+                f"{one_line(error)}"
+            ) from None
         return rows.row(0, named=True) if rows.height else None
 
     @property
@@ -61,15 +78,17 @@ class Lake:
             self._opened[table] = _opened(self.folder(table), version)
         return self._opened[table]
 
+    def latest_version(self, table: str) -> int:
+        """The table's newest version, which an ingest that was killed may have left behind."""
+        return _opened(self.folder(table)).version()
+
     def folder(self, table: str) -> Place:
         """Where the table's files are."""
         return self.path / table
 
     def files(self, table: str) -> list[str]:
         """The Parquet files that make up the table, absolute paths or URLs."""
-        # Only the names: the URIs are percent-encoded, and a table has no folders within.
-        names = (uri.rpartition("/")[2] for uri in self.delta(table).file_uris())
-        return sorted(str(self.folder(table) / name) for name in names)
+        return sorted(str(self.folder(table) / name) for name in self.sizes(table))
 
     def sizes(self, table: str) -> dict[str, int]:
         """The bytes of each of these files, by its name in the table's folder."""
@@ -88,16 +107,35 @@ class Lake:
 
 def _opened(folder: Place, version: int | None = None) -> DeltaTable:
     try:
-        return DeltaTable(str(folder), version=version)
+        table = DeltaTable(str(folder), version=version)
+        _refuse_empty_commit(folder, table.version())
+        return table
     except (DeltaError, OSError) as error:
         raise LakeError(
             f"{folder}: the lake is damaged, the table cannot be opened: {one_line(error)}"
         ) from None
 
 
+def _refuse_empty_commit(folder: Place, version: int) -> None:
+    """Raises LakeError for a commit without a byte, which Delta takes for one without changes.
+
+    A machine that loses power can leave one, and an object store cannot.
+    """
+    if not folder.is_local:
+        return
+    commit = Path(str(folder)) / "_delta_log" / f"{version:020d}.json"
+    if commit.exists() and not commit.stat().st_size:
+        is_last_step = str(folder).endswith(f"/{COMMITS}")
+        raise LakeError(
+            f"{commit}: the lake is damaged, the file is empty, as after a loss of power; "
+            + ("delete it and run the last ingest again" if is_last_step else "take it from a copy")
+        )
+
+
 def one_line(error: BaseException) -> str:
     """The first line of an error's text, and what is behind it: the library's are drawings."""
-    lines = [line.strip("\x1b[0m31 ↳") for line in str(error).splitlines()]
+    text = _RAISED_AT.split(str(error))[0]
+    lines = [_DRAWN.sub("", line).strip(" ↳") for line in text.splitlines()]
     return ": ".join(dict.fromkeys(line for line in lines if line)) or type(error).__name__
 
 
@@ -117,8 +155,11 @@ def _folder(path: str | Path | Place) -> Place:
     return folder
 
 
-def open_lake(path: str | Path | Place) -> Lake:
-    """The lake at the path, at its last committed state; raises LakeError where there is none."""
+def open_lake(path: str | Path | Place, as_of: int | None = None) -> Lake:
+    """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
+
+    Raises LakeError where there is none.
+    """
     folder = _folder(path)
     if not is_lake(folder):
         if not folder.exists():
@@ -133,7 +174,12 @@ def open_lake(path: str | Path | Place) -> Lake:
             f"{path}: the lake has contract version {found}, this tool reads {VERSION}; "
             "ingest the logs anew into another folder, or use the tool's version that wrote it"
         )
-    lake = Lake(folder)
+    lake = Lake(folder, as_of)
+    if as_of is not None and lake.ingest_id != as_of:
+        raise LakeError(
+            f"{path}: no ingest {as_of}: `magic sql 'SELECT ingest_id, started_at FROM ingests'` "
+            "lists them"
+        )
     lake.versions  # noqa: B018 (read now: this is the state that the lake is opened at)
     return lake
 

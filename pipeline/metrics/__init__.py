@@ -1,59 +1,53 @@
 """The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
 
 The SQL runs in DuckDB, and translated on Spark.
-
-A metric is a module of its own name that declares `PAPER` and `RELEASE`, and a SQL file of the same
-name in each edition's folder; there is no list of them to keep.
 """
 
-import importlib
 import json
+import re
 from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import chain
+from typing import NamedTuple
 
 import polars as pl
 
-from pipeline import sqlfiles
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import sql
-from pipeline.metrics.compute import VALUE_COLUMNS, Counts, counts, sides, values
-from pipeline.metrics.declaration import Metric
+from pipeline.metrics.catalogue import NAMES, TITLES, metric
+from pipeline.metrics.complete import complete_types, with_completeness
+from pipeline.metrics.compute import (
+    VALUE_COLUMNS,
+    Counts,
+    counts,
+    moments,
+    sides,
+    values,
+    with_intervals,
+)
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
+from pipeline.metrics.rows import chosen_by, row_schema
+from pipeline.statistics import n_games
 
 __all__ = [
     "ALL",
     "DEFAULT_BY",
+    "DEFAULT_CONFIDENCE",
     "DEFAULT_GAMES",
     "ENGINES",
     "NAMES",
     "PAPER",
     "TITLES",
-    "leaderboard",
     "magic_json",
     "metric",
     "metrics",
+    "over_all",
+    "ranked",
 ]
 
+DEFAULT_CONFIDENCE = 0.95
 ENGINES = ("polars", "duckdb", "spark")
-
-NAMES: tuple[str, ...] = tuple(
-    sorted(
-        sqlfiles.names("metrics"),
-        key=lambda name: int(sqlfiles.header(f"metrics/{name}")["place"][0]),
-    )
-)
-TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES}
-
-
-@cache
-def metric(name: str, edition: str) -> Metric:
-    """The metric as its module declares it; raises UsageError for a name unknown."""
-    if name not in NAMES:
-        raise UsageError(f"no metric `{name}`: there are {', '.join(NAMES)}")
-    declared: Metric = getattr(importlib.import_module(f"{__name__}.{name}"), edition.upper())
-    return declared
 
 
 def metrics(
@@ -67,24 +61,32 @@ def metrics(
     models: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     game_types: Sequence[str] | None = None,
+    where: str | None = None,
+    confidence: float | None = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group, with what each was made of.
 
-    Columns: edition, metric, those of `by`, value, hits and counted (null where a value has several
-    terms), terms, n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could
-    not be read for sure), and reason where the value is null. With `game_type` among `by` there are
-    also rows over all of them, called `all`. `num_of_game` is the release edition's: games numbered
-    below it count. `master` is Spark's alone: see `pipeline.spark.open_session`. Raises UsageError
+    Columns: edition, metric, those of `by`, value, its interval at that `confidence` (ci_low,
+    ci_high, ci_method, n_eff), hits and counted (null where a value has several terms), terms,
+    n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could not be read for
+    sure), reason where the value is null, and is_complete, whether the model finished a game of
+    every setting that any model played of these game types. A `confidence` of None leaves out the
+    interval and is_complete, which take as long as all the rest. With `game_type` among `by`
+    there are also rows over all of them, called `all`. `num_of_game` is the release edition's:
+    games numbered below it count. `master` is Spark's alone: see `pipeline.spark.open_session`.
+    `where` is a condition in SQL on the rows: see `pipeline.metrics.condition`. Raises UsageError
     for a name that does not exist.
     """
+    asked = NAMES if names is None else tuple(names)
     request = Request(
         edition=edition,
         by=(by,) if isinstance(by, str) else tuple(by),
         num_of_game=num_of_game,
         models=None if models is None else tuple(models),
         game_types=None if game_types is None else tuple(game_types),
+        where=None if where is None else chosen_by(lake, asked, where),
     )
-    return _answered(lake, request, engine, master, names=NAMES if names is None else tuple(names))
+    return _answered(lake, request, engine, master, names=asked, confidence=confidence)
 
 
 def _answered(
@@ -94,59 +96,108 @@ def _answered(
     master: str | None,
     *,
     names: Sequence[str],
+    confidence: float | None,
     with_games: Collection[str] = NAMES,
 ) -> pl.DataFrame:
     """The rows of `metrics`; telling games apart is half of the work, so only where it is asked."""
     for name in names:
         metric(name, PAPER)
-    check(request, {name: _columns(lake, name) for name in names})
+    check(request, {name: list(row_schema(lake, name)) for name in names})
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
-    if engine == "spark":
-        return _sorted(_by_spark(lake, names, request, with_games, master), names, request)
-    if master is not None:
+    if master is not None and engine != "spark":
         raise UsageError(f"a master is for the engine spark, not for {engine}")
-    compute = _by_polars if engine == "polars" else _by_duckdb
-    return _sorted(compute(lake, names, request, with_games), names, request)
+    if confidence is not None and not 0 < confidence < 1:
+        raise UsageError(f"a confidence is between 0 and 1, such as 0.95, not {confidence:g}")
+    asked = (lake, names, request, with_games)
+    if engine == "spark":
+        found = _by_spark(*asked, master, with_intervals=confidence is not None)
+    else:
+        compute_ = _by_polars if engine == "polars" else _by_duckdb
+        found = compute_(*asked, with_intervals=confidence is not None)
+    if confidence is None:
+        return _sorted(pl.concat(found.rows), names, request)
+    told = (
+        with_intervals(rows.lazy(), metric(name, request.edition), sums.lazy(), request, confidence)
+        for name, rows, sums in zip(names, *found, strict=True)
+    )
+    rows = with_completeness(
+        pl.concat(told).collect(),
+        {name: metric(name, request.edition) for name in names},
+        complete_types(cache(lake.table)),
+        request.by,
+    )
+    return _sorted(rows, names, request)
 
 
-def _columns(lake: Lake, name: str) -> list[str]:
-    """The columns that all of the metric's rows have."""
-    tables = [one.table for one in metric(name, PAPER).rows]
-    schemas = [
-        lake.table(table).collect_schema().names() for table in tables if isinstance(table, str)
-    ]
-    return [column for column in schemas[0] if all(column in schema for schema in schemas)]
+class _Found(NamedTuple):
+    """What an engine found of each metric: its rows, and what intervals need, if asked for."""
+
+    rows: list[pl.DataFrame]
+    sums: list[pl.DataFrame]
+
+
+def _is_one_sided(lake: Lake) -> bool:
+    """Whether each game is of one tested side, and so of one competition and one term.
+
+    Every game has a result for each side, so their numbers tell.
+    """
+    n_games, n_results = (
+        lake.table(table).select(pl.len()).collect().item() for table in ("games", "results")
+    )
+    return bool(n_games == n_results)
 
 
 def _by_polars(
-    lake: Lake, names: Sequence[str], request: Request, with_games: Collection[str]
-) -> pl.DataFrame:
+    lake: Lake,
+    names: Sequence[str],
+    request: Request,
+    with_games: Collection[str],
+    *,
+    with_intervals: bool,
+) -> _Found:
     tables = cache(lake.table)
     declared = [metric(name, request.edition) for name in names]
+    is_one_sided = with_intervals and _is_one_sided(lake)
     lazy = [sides(tables, request)]
     for name, one in zip(names, declared, strict=True):
-        lazy += counts(one, tables, request, with_games=name in with_games)
+        # What intervals need tells the games of one side.
+        with_its_games = name in with_games and not is_one_sided
+        lazy += counts(one, tables, request, with_games=with_its_games)
     known, *found = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
-    counted = map(Counts, found[0::2], found[1::2])
-    return pl.concat(
+    counted = list(map(Counts, found[0::2], found[1::2]))
+    summed = []
+    if with_intervals:
+        # One after the other, since each holds as many sums as there are games.
+        summed = [moments(one, tables, request, is_one_sided=is_one_sided) for one in declared]
+    if is_one_sided:
+        games = (n_games(sums.lazy(), request.fine) for sums in summed)
+        counted = [Counts(each.sums, own) for each, own in zip(counted, games, strict=True)]
+    valued = pl.collect_all(
         values(name, one, each, known, request)
         for name, one, each in zip(names, declared, counted, strict=True)
-    ).collect()
+    )
+    return _Found(valued, summed)
 
 
 def _by_duckdb(
-    lake: Lake, names: Sequence[str], request: Request, with_games: Collection[str]
-) -> pl.DataFrame:
+    lake: Lake,
+    names: Sequence[str],
+    request: Request,
+    with_games: Collection[str],
+    *,
+    with_intervals: bool,
+) -> _Found:
     # Imported here, so that the other engine's answers do not wait for it.
     from pipeline.warehouse import connect, keep, query
 
     declared = [sql.sql_metric(name, request.edition) for name in names]
     counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
     kept = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
-    wanted = "\n".join(["release_parameters", *chain.from_iterable(counted)])
+    summed = _moments(lake, declared, request) if with_intervals else []
+    wanted = "\n".join(["release_parameters", *chain.from_iterable(counted), *summed])
     frames = []
-    with connect(lake, _views(request), wanted) as connection:
+    with connect(lake, sql.views(NAMES, request.num_of_game), wanted) as connection:
         keep(connection, "kept_sides", counted[0].sides)
         for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
             keep(connection, "kept_counts", in_rows)
@@ -154,7 +205,12 @@ def _by_duckdb(
             valued = query(connection, sql.values(one, request, kept))
             termed = query(connection, sql.by_term(one, request, kept))
             frames.append(_with_terms(valued, termed, one.combine, request))
-    return pl.concat(frames)
+        return _Found(frames, [query(connection, select) for select in summed])
+
+
+def _moments(lake: Lake, declared: Sequence[sql.SqlMetric], request: Request) -> list[str]:
+    is_one_sided = _is_one_sided(lake)
+    return [sql.moments(one, request, is_one_sided=is_one_sided) for one in declared]
 
 
 def _by_spark(
@@ -163,7 +219,9 @@ def _by_spark(
     request: Request,
     with_games: Collection[str],
     master: str | None,
-) -> pl.DataFrame:
+    *,
+    with_intervals: bool,
+) -> _Found:
     # Imported here: it is there only with the extra, and takes its time.
     from pipeline.spark import Views, open_session
 
@@ -172,15 +230,13 @@ def _by_spark(
     pairs = list(zip(declared, counted, strict=True))
     valued = [sql.values(one, request, found) for one, found in pairs]
     termed = [sql.by_term(one, request, found) for one, found in pairs]
-    frames = Views(open_session(master), lake, _views(request)).queries(valued + termed)
-    of_metric = zip(declared, frames[: len(names)], frames[len(names) :], strict=True)
-    return pl.concat(
-        [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
-    )
-
-
-def _views(request: Request) -> dict[str, str]:
-    return sql.views(NAMES) | {"release_parameters": f"SELECT {request.num_of_game} AS num_of_game"}
+    summed = _moments(lake, declared, request) if with_intervals else []
+    views = Views(open_session(master), lake, sql.views(NAMES, request.num_of_game))
+    frames = views.queries(valued + termed + summed)
+    n = len(names)
+    of_metric = zip(declared, frames[:n], frames[n : 2 * n], strict=True)
+    rows = [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
+    return _Found(rows, frames[2 * n :])
 
 
 def _with_terms(
@@ -224,7 +280,7 @@ def magic_json(rows: pl.DataFrame) -> str:
     return json.dumps([{"train_split": {**told, "Total": 1000}}])
 
 
-def leaderboard(
+def over_all(
     lake: Lake,
     *,
     edition: str = PAPER,
@@ -232,26 +288,55 @@ def leaderboard(
     master: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
-    """A row for each model: rank by win_rate, n_games finished, the eight metrics, `reasons`.
-
-    Ties share the better rank; a model without a win rate has none and comes last.
-    """
+    """The rows of `metrics` by model over all game types; n_games only where it is that of wins."""
     request = Request(
         edition=edition,
         num_of_game=num_of_game,
         models=None if models is None else tuple(models),
         game_types=(ALL,),
     )
-    rows = _answered(lake, request, engine, master, names=NAMES, with_games=("win_rate",))
-    wide = rows.pivot("metric", index="model", values="value", maintain_order=True)
-    games = rows.group_by("model").agg(
-        n_games=pl.col("n_games").filter(pl.col("metric") == "win_rate").first(),
+    return _answered(
+        lake,
+        request,
+        engine,
+        master,
+        names=NAMES,
+        with_games=("win_rate",),
+        confidence=confidence,
+    )
+
+
+def ranked(rows: pl.DataFrame, *, include_incomplete: bool = False) -> pl.DataFrame:
+    """A row for each model, from the rows `over_all`.
+
+    Columns: rank by win_rate, model, n_games finished, is_complete, each metric with its interval
+    beside it (`<metric>_low`, `<metric>_high`), `reasons`. Ties share the better rank; a model
+    without a win rate has none and comes last. Models that lack games which others finished come
+    after all others, unless `include_incomplete`.
+    """
+    named = rows.rename({"ci_low": "low", "ci_high": "high"})
+    wide = named.pivot(
+        "metric", index="model", values=["value", "low", "high"], maintain_order=True
+    ).rename(lambda column: re.sub(r"^(value|low|high)_(.*)$", _beside, column))
+    is_win_rate = pl.col("metric") == "win_rate"
+    of_model = rows.group_by("model").agg(
+        n_games=pl.col("n_games").filter(is_win_rate).first(),
+        is_complete=pl.col("is_complete").filter(is_win_rate).first(),
         reasons=pl.format("{}: {}", "metric", "reason").drop_nulls(),
     )
+    is_ahead = pl.lit(value=True) if include_incomplete else pl.col("is_complete")
+    place = pl.struct(is_ahead.alias("ahead"), "win_rate").rank("min", descending=True)
+    columns = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
     return (
-        wide.join(games, on="model", nulls_equal=True)
-        .with_columns(rank=pl.col("win_rate").rank("min", descending=True).cast(pl.Int64))
+        wide.join(of_model, on="model", nulls_equal=True)
+        .with_columns(rank=pl.when(pl.col("win_rate").is_not_null()).then(place).cast(pl.Int64))
         .sort("rank", "model", nulls_last=True)
-        .select("rank", "model", "n_games", *NAMES, "reasons")
+        .select("rank", "model", "n_games", "is_complete", *columns, "reasons")
     )
+
+
+def _beside(found: re.Match[str]) -> str:
+    """The column's name with `low` or `high` behind the metric's."""
+    return found[2] if found[1] == "value" else f"{found[2]}_{found[1]}"

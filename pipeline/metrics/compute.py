@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.metrics.declaration import IS_READABLE, Combine, Metric, Rows, Tables
-from pipeline.metrics.request import ALL, PAPER, Request
+from pipeline import statistics
+from pipeline.metrics.declaration import IS_READABLE, POOLED, Combine, Metric, Rows, Tables
+from pipeline.metrics.request import ALL, POOL, RELEASE, Request
+from pipeline.metrics.slices import with_game
+from pipeline.statistics import INTERVAL
 
 _VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
@@ -28,27 +31,28 @@ _VALUE = {
 def rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     """The rows that the metric is about, each with its `term`, `hit` and whether it `is_counted`.
 
-    The paper edition asks for finished games and leaves outages uncounted; the release edition
-    takes the games numbered below its number.
+    The release edition takes the games numbered below its number; the others ask for finished games
+    and leave outages uncounted.
     """
     return pl.concat([_rows(one, tables, request) for one in metric.rows], how="diagonal_relaxed")
 
 
 def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
     table = tables(one.table) if isinstance(one.table, str) else one.table(tables)
+    table = with_game(table, tables, request.of_game)
     counted = pl.col("hit").is_not_null() if one.counted is None else one.counted
-    if request.edition == PAPER:
+    if request.edition != RELEASE:
         counted = counted & IS_READABLE
     wanted = [pl.col("is_tested"), _is_in_scope(request), _is_wanted(request), one.where]
     return (
         table.filter(*wanted)
-        .with_columns(term=one.term, hit=one.hit)
+        .with_columns(term=one.term, what=one.what, hit=one.hit)
         .with_columns(is_counted=counted)
     )
 
 
 def _is_in_scope(request: Request) -> pl.Expr:
-    if request.edition == PAPER:
+    if request.edition != RELEASE:
         return pl.col("is_finished")
     return pl.col("game_index") < request.num_of_game
 
@@ -59,6 +63,8 @@ def _is_wanted(request: Request) -> pl.Expr:
         wanted = wanted & pl.col("model").is_in(request.models)
     if request.game_types is not None and not request.is_rolled_up:
         wanted = wanted & pl.col("game_type").is_in(request.game_types)
+    if request.where is not None:
+        wanted = wanted & request.where.expression
     return wanted
 
 
@@ -119,12 +125,66 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
     """The finest groups that a tested side is of, with n_unfinished, games in scope without end."""
     if not request.is_of_results:
         return pl.LazyFrame()
-    in_scope = pl.lit(value=True) if request.edition == PAPER else _is_in_scope(request)
+    in_scope = _is_in_scope(request) if request.edition == RELEASE else pl.lit(value=True)
     return (
-        tables("results")
+        with_game(tables("results"), tables, request.of_game)
         .filter(pl.col("is_tested"), _is_wanted(request))
         .group_by(request.fine)
         .agg(n_unfinished=_n_games(~pl.col("is_finished") & in_scope))
+    )
+
+
+def moments(
+    metric: Metric, tables: Tables, request: Request, *, is_one_sided: bool
+) -> pl.DataFrame:
+    """What intervals of the metric need, by the request's finest groups."""
+    known = statistics.Known(
+        is_one_sided=is_one_sided,
+        is_row_a_game=all(one.table == "results" for one in metric.rows),
+        is_by_of_game=request.is_of_results,
+    )
+    return statistics.moments(_counted(metric, tables, request), request.fine, known)
+
+
+def _counted(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """The rows that the metric counts, of terms as they are combined."""
+    counted = rows(metric, tables, request).filter("is_counted")
+    return counted.with_columns(term=pl.lit(POOL)) if metric.combine in POOLED else counted
+
+
+def by_setting(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """Hits `h` and counted `c` of each model in each setting: model, competition, setting_id, term.
+
+    Replays of a setting are added up.
+    """
+    counted = _counted(metric, tables, request)
+    return counted.group_by("model", "competition", "setting_id", "term").agg(
+        h=pl.col("hit").sum().cast(pl.Float64), c=pl.len().cast(pl.Float64)
+    )
+
+
+def shares(valued: pl.LazyFrame, metric: Metric, by: Sequence[str]) -> pl.LazyFrame:
+    """What values are weighted sums of: `by`, term, weight, counted, of terms that count."""
+    if metric.combine in POOLED:
+        terms = valued.select(*by, "counted", term=pl.lit(POOL), weight=pl.lit(1.0))
+    else:
+        terms = valued.select(*by, "terms").explode("terms").unnest("terms")
+    return terms.filter(pl.col("counted") > 0).select(*by, "term", "weight", "counted")
+
+
+def with_intervals(
+    valued: pl.LazyFrame, metric: Metric, sums: pl.LazyFrame, request: Request, confidence: float
+) -> pl.LazyFrame:
+    """The metric's rows with the interval of each value, null where there is no value."""
+    by = _by(request)
+    told = valued.with_columns(_EVERYTHING)
+    rolled = _rolled(sums, request, pl.col(list(statistics.SUMS)).sum(), also=statistics.KEYS)
+    found = statistics.intervals(shares(told, metric, by), rolled, by, confidence)
+    has_value = pl.col("value").is_not_null()
+    return (
+        _join(told, found, by)
+        .with_columns(pl.when(has_value).then(pl.col(name)).alias(name) for name in INTERVAL)
+        .select("edition", "metric", *request.by, *ROW_COLUMNS)
     )
 
 
@@ -182,6 +242,8 @@ VALUE_COLUMNS = pl.Schema(
         "reason": pl.String(),
     }
 )
+# What a row has beside edition, metric and groups: the interval stands beside the value.
+ROW_COLUMNS = ("value", *INTERVAL, *list(VALUE_COLUMNS)[1:])
 
 
 def _reason() -> pl.Expr:

@@ -2,16 +2,25 @@
 
 import polars as pl
 
-from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
+from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
 _TERMS = (Term("agreements", (GameType.COST_SHARING,)),)
 _IS_NEGOTIATION = pl.col("game_type") == GameType.COST_SHARING
 _AGREED = pl.col("agreed")
+_WHAT = either(_AGREED, "agreed", "not agreed")
 
 PAPER = Metric(
     terms=_TERMS,
-    rows=(Rows("results", term=one("agreements"), where=_IS_NEGOTIATION, hit=as_hit(_AGREED)),),
+    rows=(
+        Rows(
+            "results",
+            term=one("agreements"),
+            where=_IS_NEGOTIATION,
+            what=_WHAT,
+            hit=as_hit(_AGREED),
+        ),
+    ),
 )
 RELEASE = Metric(
     terms=_TERMS,
@@ -20,6 +29,7 @@ RELEASE = Metric(
             "results",
             term=one("agreements"),
             where=_IS_NEGOTIATION,
+            what=_WHAT,
             # A negotiation that was cut off is one that failed, to the script.
             hit=as_hit(_AGREED.fill_null(value=False)),
         ),

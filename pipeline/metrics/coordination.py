@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.metrics.declaration import Metric, Rows, Tables, Term, as_hit, one
+from pipeline.metrics.declaration import Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
 _TERMS = (Term("own_proposals", (GameType.COST_SHARING,)),)
@@ -34,6 +34,7 @@ PAPER = Metric(
             "results",
             term=one("own_proposals"),
             where=_IS_AGREEMENT,
+            what=either(pl.col("proposed_agreement"), "own proposal", "other proposal"),
             hit=as_hit(pl.col("proposed_agreement")),
         ),
     ),
@@ -45,6 +46,7 @@ RELEASE = Metric(
             _with_last_shares,
             term=one("own_proposals"),
             where=_IS_AGREEMENT,
+            what=pl.format("first choice: seat {}", "first_choice_seat"),
             hit=pl.when(pl.col("chosen").is_not_null()).then(
                 as_hit(pl.col("chosen").eq_missing(pl.col("own")))
             ),

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.metrics.declaration import Metric, Rows, Term, as_hit
+from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, either
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
 
 GUESS_WEIGHT = 0.25  # the paper's lambda
@@ -26,6 +26,10 @@ PAPER = Metric(
             "results",
             where=_IS_HIDDEN | (_IS_CHAMELEON & (pl.col("side") == Side.CIVILIAN)),
             term=_by_side(pl.lit("hidden_wins"), pl.lit("wrong_guesses")),
+            what=_by_side(
+                either(pl.col("is_win"), "won", "lost"),
+                either(pl.col("guess_is_correct"), "guessed right", "guessed wrong"),
+            ),
             hit=as_hit(_by_side(pl.col("is_win"), ~pl.col("guess_is_correct"))),
         ),
     ),
@@ -45,6 +49,7 @@ RELEASE = Metric(
             where=_IS_HIDDEN
             | (_IS_CHAMELEON & (pl.col("side") == Side.CIVILIAN) & _FLAG.is_in([0, 1])),
             term=_by_side(pl.lit("hidden_wins"), pl.lit("right_guess_seen")),
+            what=pl.format("flag {}", _FLAG),
             hit=as_hit(_by_side(_FLAG.ne_missing(0), _FLAG == 1)),
             # The script divides the distinct flags among themselves, so a flag counts once.
             counted=_IS_HIDDEN | _IS_FIRST_OF_FLAG,

@@ -21,6 +21,9 @@ class Combine(StrEnum):
     POOLED_OVER_ALL = "pooled over all"  # the same, null if any term counts nothing
 
 
+POOLED = (Combine.POOLED, Combine.POOLED_OVER_ALL)  # all terms as one ratio
+
+
 class Term(Struct, frozen=True):
     """One ratio of hits to counted rows. It exists only in games of its types.
 
@@ -38,13 +41,14 @@ class Rows(Struct, frozen=True):
     """Rows of an event table that a metric counts.
 
     `where` selects the rows that are about the metric at all, `term` names the term that each is
-    for, `hit` is its share of success in 0..1, and `counted` whether it is counted: by default
-    where a hit can be told. `table` is a name, or a function of the tables for what needs more
-    than one.
+    for, `what` says in a word or two what the player did, `hit` is its share of success in 0..1,
+    and `counted` whether it is counted: by default where a hit can be told. `table` is a name, or a
+    function of the tables for what needs more than one.
     """
 
     table: str | Callable[[Tables], pl.LazyFrame]
     term: pl.Expr
+    what: pl.Expr
     hit: pl.Expr
     where: pl.Expr = pl.lit(value=True)
     counted: pl.Expr | None = None
@@ -74,12 +78,17 @@ class Metric(Struct, frozen=True):
     @property
     def is_one_ratio(self) -> bool:
         """Whether the value is simply hits over counted."""
-        return len(self.terms) == 1 or self.combine in (Combine.POOLED, Combine.POOLED_OVER_ALL)
+        return len(self.terms) == 1 or self.combine in POOLED
 
 
 def one(name: str) -> pl.Expr:
     """The term of rows that are all for the same one."""
     return pl.lit(name)
+
+
+def either(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
+    """One word where the flag is set, the other where it is not or is unknown."""
+    return pl.when(flag).then(pl.lit(yes)).otherwise(pl.lit(no))
 
 
 def as_hit(flag: pl.Expr) -> pl.Expr:

@@ -6,18 +6,27 @@ from pipeline.metrics.declaration import Combine, Metric, Rows, Term, as_hit, on
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
 
 _IS_CIVILIAN = pl.col("side") == Side.CIVILIAN
+_TARGET = pl.col("target").fill_null("nobody")
 _IS_CORRECT = as_hit(pl.col("is_correct"))
 
 PAPER = Metric(
     terms=(Term("votes", HIDDEN_ROLE_GAMES),),
-    rows=(Rows("votes", term=one("votes"), where=_IS_CIVILIAN, hit=_IS_CORRECT),),
+    rows=(Rows("votes", term=one("votes"), where=_IS_CIVILIAN, what=_TARGET, hit=_IS_CORRECT),),
 )
 RELEASE = Metric(
     terms=(
         Term("chameleon_as_non_chameleon", (GameType.CHAMELEON,)),
         Term("undercover_as_civilian", (GameType.UNDERCOVER,)),
     ),
-    rows=(Rows("votes", term=pl.col("competition"), where=_IS_CIVILIAN, hit=_IS_CORRECT),),
+    rows=(
+        Rows(
+            "votes",
+            term=pl.col("competition"),
+            where=_IS_CIVILIAN,
+            what=_TARGET,
+            hit=_IS_CORRECT,
+        ),
+    ),
     # The script fails where either competition has no vote.
     combine=Combine.POOLED_OVER_ALL,
 )

@@ -2,14 +2,19 @@
 
 import polars as pl
 
-from pipeline.metrics.declaration import Combine, Metric, Rows, Tables, Term, as_hit, one
+from pipeline.metrics.declaration import Combine, Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import Choice, GameType
 
 _TERMS = (
     Term("betrayals", (GameType.PRISONERS_DILEMMA,)),
     Term("least_contributions", (GameType.PUBLIC_GOOD,)),
 )
-_BETRAYALS = Rows("decisions", term=one("betrayals"), hit=as_hit(pl.col("choice") == Choice.DEFECT))
+_BETRAYALS = Rows(
+    "decisions",
+    term=one("betrayals"),
+    what=pl.col("choice"),
+    hit=as_hit(pl.col("choice") == Choice.DEFECT),
+)
 
 
 def _rounds_of_three(tables: Tables) -> pl.LazyFrame:
@@ -38,7 +43,12 @@ PAPER = Metric(
     terms=_TERMS,
     rows=(
         _BETRAYALS,
-        Rows("contributions", term=one("least_contributions"), hit=as_hit(pl.col("is_least"))),
+        Rows(
+            "contributions",
+            term=one("least_contributions"),
+            what=either(pl.col("is_least"), "least", "not least"),
+            hit=as_hit(pl.col("is_least")),
+        ),
     ),
     high=2.0,
 )
@@ -49,6 +59,7 @@ RELEASE = Metric(
         Rows(
             _rounds_of_three,
             term=one("least_contributions"),
+            what=either(pl.col("amount") == pl.col("least"), "least", "not least"),
             hit=as_hit(pl.col("amount") == pl.col("least")),
         ),
     ),

@@ -3,10 +3,29 @@
 import polars as pl
 
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
+from pipeline.metrics.readings import analyses
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(
     terms=(Term("analyses", HIDDEN_ROLE_GAMES),),
-    rows=(Rows("role_analyses", term=one("analyses"), hit=as_hit(pl.col("is_correct"))),),
+    rows=(
+        Rows(
+            "role_analyses",
+            term=one("analyses"),
+            what=pl.col("kind"),
+            hit=as_hit(pl.col("is_correct")),
+        ),
+    ),
 )
 RELEASE = PAPER
+AUDITED = Metric(
+    terms=PAPER.terms,
+    rows=(
+        Rows(
+            analyses,
+            term=one("analyses"),
+            what=pl.col("kind"),
+            hit=as_hit(pl.col("is_correct_as_read")),
+        ),
+    ),
+)

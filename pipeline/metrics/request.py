@@ -6,13 +6,16 @@ from msgspec import Struct
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
+from pipeline.metrics.condition import Condition
 from pipeline.metrics.declaration import Metric
+from pipeline.metrics.slices import GAME_COLUMNS
 from pipeline.vocabulary import GameType
 
-PAPER, RELEASE = "paper", "release"
-EDITIONS = (PAPER, RELEASE)
+PAPER, RELEASE, AUDITED = "paper", "release", "audited"
+EDITIONS = (PAPER, RELEASE, AUDITED)
 DEFAULT_BY = ("model", "game_type")
 ALL = "all"
+POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
 
 _OF_ONE_TYPE = ("game_id", "setting_id", "competition")
@@ -28,6 +31,17 @@ class Request(Struct, frozen=True):
     num_of_game: int = DEFAULT_GAMES
     models: tuple[str, ...] | None = None
     game_types: tuple[str, ...] | None = None
+    where: Condition | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that rows are grouped or chosen by."""
+        return (*self.by, *(self.where.columns if self.where else ()))
+
+    @property
+    def of_game(self) -> tuple[str, ...]:
+        """Those of them that are columns of the game."""
+        return tuple(name for name in dict.fromkeys(self.columns) if name in GAME_COLUMNS)
 
     @property
     def fine(self) -> tuple[str, ...]:
@@ -48,7 +62,7 @@ class Request(Struct, frozen=True):
 
         A result may stand for a whole team, so it has no seat or player to group by.
         """
-        return set(self.by) <= set(_OF_A_SIDE)
+        return set(self.columns) <= {*_OF_A_SIDE, *GAME_COLUMNS}
 
     @property
     def is_of_one_type(self) -> bool:
@@ -80,6 +94,8 @@ def check(request: Request, tables: dict[str, list[str]]) -> None:
         raise UsageError("no metric is asked for: name one, or leave it to all")
     if not request.is_rolled_up and ALL in (request.game_types or ()):
         raise UsageError(f"game type `{ALL}` is told only where game_type is grouped by")
+    if request.edition == RELEASE and request.where:
+        raise UsageError("the release edition is defined for all games: it takes no condition")
     if request.num_of_game < 1:
         raise UsageError("the number of games is at least 1")
     if request.edition == RELEASE and not set(request.by) <= set(DEFAULT_BY):
@@ -105,5 +121,6 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
             f"{', '.join(having)} can be"
         )
     common = set.intersection(*(set(columns) for columns in tables.values()))
-    order = [name for name in polars_schema("results") if name in common]
+    order = [name for name in (*polars_schema("results"), *GAME_COLUMNS) if name in common]
+    order = list(dict.fromkeys(order))
     return f"no column `{column}` to group by: there are {', '.join(order)}"

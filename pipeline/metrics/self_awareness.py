@@ -3,6 +3,7 @@
 import polars as pl
 
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
+from pipeline.metrics.readings import identifications
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(
@@ -11,8 +12,20 @@ PAPER = Metric(
         Rows(
             "role_identifications",
             term=one("identifications"),
+            what=pl.col("role"),
             hit=as_hit(pl.col("is_correct")),
         ),
     ),
 )
 RELEASE = PAPER
+AUDITED = Metric(
+    terms=PAPER.terms,
+    rows=(
+        Rows(
+            identifications,
+            term=one("identifications"),
+            what=pl.col("role"),
+            hit=as_hit(pl.col("is_correct_as_read")),
+        ),
+    ),
+)

@@ -10,11 +10,20 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from pipeline import sqlfiles
-from pipeline.metrics.request import ALL, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
+from pipeline.metrics.request import (
+    ALL,
+    DEFAULT_GAMES,
+    EDITIONS,
+    PAPER,
+    POOL,
+    RELEASE,
+    Request,
+)
 from pipeline.sqlfiles import filled, identifier, literal
 
-_FOLDERS = {PAPER: "metrics", RELEASE: "metrics/release"}
 ONE_RATIO = ("pooled", "pooled over all")
+# Each a view of its own name; those that others are made of come first.
+READINGS = ("stated_views", "read_role_analyses", "read_role_identifications")
 
 
 class SqlMetric(Struct, frozen=True):
@@ -42,12 +51,22 @@ class SqlMetric(Struct, frozen=True):
     @property
     def view(self) -> str:
         """The name of the view of values; those of rows and terms begin with it."""
-        return self.name if self.edition == PAPER else f"{self.name}_{self.edition}"
+        return self.name + _suffix(self.edition)
+
+
+def _suffix(edition: str) -> str:
+    return "" if edition == PAPER else f"_{edition}"
+
+
+def file_of(name: str, edition: str) -> str:
+    """The SQL file of a metric in an edition, which need not have one of its own."""
+    own = f"metrics/{edition}"
+    return f"{own}/{name}" if name in sqlfiles.names(own) else f"metrics/{name}"
 
 
 def sql_metric(name: str, edition: str) -> SqlMetric:
     """The metric that the file of this name declares."""
-    header = sqlfiles.header(f"{_FOLDERS[edition]}/{name}")
+    header = sqlfiles.header(file_of(name, edition))
     return SqlMetric(
         name=name,
         edition=edition,
@@ -61,20 +80,23 @@ def _term(line: str) -> tuple[str, str, tuple[str, ...], str]:
     return name, weight, tuple(game_types.split(", ")), count[0] if count else "NULL"
 
 
-def views(names: Iterable[str]) -> dict[str, str]:
+def views(names: Iterable[str], num_of_game: int = DEFAULT_GAMES) -> dict[str, str]:
     """The SELECT of every view of the metrics, in an order in which they can be made."""
-    found = {"release_parameters": f"SELECT {DEFAULT_GAMES} AS num_of_game"}
+    found = {"release_parameters": f"SELECT {num_of_game} AS num_of_game"}
+    found["sliced_games"] = sqlfiles.text("sliced_games")
+    found |= {name: sqlfiles.text(f"readings/{name}") for name in READINGS}
     for edition in EDITIONS:
         for name in names:
             metric = sql_metric(name, edition)
             default = Request(edition=edition)
-            found[f"{metric.view}_rows"] = sqlfiles.text(f"{_FOLDERS[edition]}/{name}")
-            found[f"{metric.view}_evidence"] = f"SELECT * FROM {metric.view}_rows WHERE is_counted"
+            found[f"{metric.view}_rows"] = sqlfiles.text(file_of(name, edition))
+            found[f"{metric.view}_evidence"] = filled("evidence", rows=f"{metric.view}_rows")
             found[f"{metric.view}_by_term"] = by_term(metric, default)
             found[metric.view] = values(metric, default)
-        found["metrics" if edition == PAPER else f"metrics_{edition}"] = "\nUNION ALL\n".join(
+        found[f"metrics{_suffix(edition)}"] = "\nUNION ALL\n".join(
             f"SELECT * FROM {sql_metric(name, edition).view}" for name in names
         )
+    found |= {f"audit_{kind}": sqlfiles.text(f"audit/{kind}") for kind in sqlfiles.names("audit")}
     return found
 
 
@@ -93,17 +115,64 @@ def counted(metric: SqlMetric, request: Request, *, with_games: bool = True) -> 
     first pass over the rows where a group's games are those of its one term.
     """
     fine = ", ".join(map(identifier, request.fine))
-    rows = f"(SELECT * FROM {metric.view}_rows WHERE {_wanted(request)}) AS counted"
+    counting = ("game_id", "term", "hit", "is_counted", "parse_status")
+    source = with_game(f"{metric.view}_rows", counting, request)
+    rows = f"(SELECT * FROM {source} WHERE {wanted(request)}) AS counted"
     by_term = metric.has_one_term_a_type
-    in_scope = "TRUE" if request.edition == PAPER else "game_index < num_of_game"
+    in_scope = "game_index < num_of_game" if request.edition == RELEASE else "TRUE"
     games = filled("games", fine=fine, rows=rows)
-    sides = filled("sides", fine=fine, is_in_scope=in_scope, is_wanted=_wanted(request))
+    telling = ("game_id", "game_index", "is_finished", "is_tested")
+    sides = filled(
+        "sides",
+        fine=fine,
+        results=with_game("results", telling, request),
+        is_in_scope=in_scope,
+        is_wanted=wanted(request),
+    )
     return Counted(
         counts=filled(
             "counts", fine=fine, rows=rows, with_games=str(with_games and by_term).upper()
         ),
         games=games if with_games and not by_term else f"{games} LIMIT 0",
         sides=sides if request.is_of_results else "SELECT NULL AS n_unfinished",
+    )
+
+
+def with_game(rows: str, needed: Iterable[str], request: Request) -> str:
+    """The rows with the columns of their game that are asked for, and of their own the needed."""
+    if not request.of_game:
+        return rows
+    asked = (*needed, "model", "game_type", *request.columns)
+    own = [name for name in dict.fromkeys(asked) if name not in request.of_game]
+    columns = [f"counted.{identifier(name)}" for name in own]
+    columns += [f"games.{identifier(name)}" for name in request.of_game]
+    return f"({filled('with_game', rows=rows, columns=', '.join(columns))}) AS {identifier(rows)}"
+
+
+def moments(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
+    """The SELECT of what intervals of the metric need, as `statistics.moments` gives it."""
+    fine = ", ".join(map(identifier, request.fine))
+    counting = ("game_id", "term", "hit", "is_counted", "competition", "setting_id")
+    source = with_game(f"{metric.view}_rows", counting, request)
+
+    def of_group(left: str, right: str) -> dict[str, str]:
+        pairs = [
+            f"{left}.{c} IS NOT DISTINCT FROM {right}.{c}" for c in map(identifier, request.fine)
+        ]
+        columns = ", ".join(f"{left}.{identifier(column)}" for column in request.fine)
+        return {"fine": fine, "columns": columns, "is_same_group": " AND ".join(pairs)}
+
+    return filled(
+        "moments",
+        fine=fine,
+        term=literal(POOL) if metric.combine in ONE_RATIO else "term",
+        rows=f"(SELECT * FROM {source} WHERE {wanted(request)}) AS counted",
+        strata="SELECT * FROM counted_rows"
+        if is_one_sided
+        else filled("strata", **of_group("counted_rows", "games")),
+        pairs="SELECT *, term AS other, h AS other_h, c AS other_c FROM units"
+        if is_one_sided
+        else filled("pairs", **of_group("units", "others")),
     )
 
 
@@ -185,7 +254,7 @@ def _shown(metric: SqlMetric, request: Request) -> str:
     """Which groups of the grouping sets are shown."""
     if not request.is_rolled_up:
         return "count(*) > 0"
-    own = metric.game_types if request.edition == PAPER or len(metric.game_types) == 1 else set()
+    own = metric.game_types if request.edition != RELEASE or len(metric.game_types) == 1 else set()
     shown = own | {ALL}
     if request.game_types is not None:
         shown &= set(request.game_types)
@@ -193,12 +262,15 @@ def _shown(metric: SqlMetric, request: Request) -> str:
     return f"count(*) > 0 AND of_type IN ({_literals(shown)})"
 
 
-def _wanted(request: Request) -> str:
+def wanted(request: Request) -> str:
+    """The condition that a row is of the models and game types asked for."""
     wanted = []
     if request.models is not None:
         wanted.append(f"model IN ({_literals(request.models)})")
     if request.game_types is not None and not request.is_rolled_up:
         wanted.append(f"game_type IN ({_literals(request.game_types)})")
+    if request.where is not None:
+        wanted.append(f"({request.where.sql})")
     return " AND ".join(wanted) or "TRUE"
 
 

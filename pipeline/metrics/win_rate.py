@@ -28,14 +28,24 @@ def _games_expected(num_of_game: int) -> int:
     return min(num_of_game, MOST_GAMES)
 
 
+_CREDIT = pl.col("win_credit")
+_WHAT = (
+    pl.when(_CREDIT == 1)
+    .then(pl.lit("won"))
+    .when(_CREDIT == 0)
+    .then(pl.lit("lost"))
+    .when(_CREDIT > 0)
+    .then(pl.lit("shared"))
+)
+
 PAPER = Metric(
     terms=tuple(Term(name, (_game_type(name),)) for name in COMPETITIONS),
-    rows=(Rows("results", term=pl.col("competition"), hit=pl.col("win_credit")),),
+    rows=(Rows("results", term=pl.col("competition"), what=_WHAT, hit=_CREDIT),),
     combine=Combine.MEAN,
 )
 RELEASE = Metric(
     terms=tuple(map(_release_term, COMPETITIONS)),
-    rows=(Rows("results", term=pl.col("competition"), hit=pl.col("win_credit").fill_null(0.0)),),
+    rows=(Rows("results", term=pl.col("competition"), what=_WHAT, hit=_CREDIT.fill_null(0.0)),),
     # 21 games all won are 42 points of 40 in each of four competitions of seven.
     high=(4 * 21 / 20 + 3) / 7,
 )

@@ -98,9 +98,8 @@ def _done(job: Job, known: bytes | None, part: _Part) -> tuple[int, list[Found],
         try:
             found = [worker.take(task) for task in part.tasks]
             return part.number, found, worker.finish()
-        except BaseException:
-            worker.abandon()
-            raise
+        finally:
+            worker.stop()
 
 
 def balanced(tasks: list[Task], n_least: int) -> list[_Part]:

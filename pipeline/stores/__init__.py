@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
 from pipeline.stores import local
-from pipeline.stores.base import Draft, File, Place
+from pipeline.stores.base import ChangedError, Draft, File, Place
 
 if TYPE_CHECKING:
     from pipeline.stores.remote import RemotePlace
 
 __all__ = [
+    "ChangedError",
     "Draft",
     "File",
     "Place",
+    "is_gone",
     "is_regular",
     "is_remote",
     "local_path",
@@ -27,6 +29,7 @@ __all__ = [
     "place",
     "read_file",
     "size_of",
+    "version",
 ]
 
 Location = str | Path | Place
@@ -60,6 +63,16 @@ def open_file(file: str) -> BinaryIO:
 def is_regular(file: str) -> bool:
     """Whether opening the file cannot wait forever; a missing one fails when it is opened."""
     return is_remote(file) or local.is_regular(file)
+
+
+def version(file: str) -> tuple[int, ...] | None:
+    """What tells one state of a file from another; null where nobody can tell."""
+    return None if is_remote(file) else local.version(file)
+
+
+def is_gone(file: str) -> bool:
+    """Whether a file of this machine that was listed is not there any more."""
+    return not is_remote(file) and local.is_gone(file)
 
 
 def objects(url: str) -> Iterator[tuple[str, int]]:

@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 
+class ChangedError(Exception):
+    """Raised where a file is not any more what it was when its reading began."""
+
+
 class File(NamedTuple):
     """A file in a folder."""
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
-from pipeline.stores.base import Draft, File
+from pipeline.stores.base import ChangedError, Draft, File
 
 # A pipe is opened without waiting for its writer, and then found to be none.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -91,7 +91,11 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
             return None
         check_size(status.st_size)
         data = os.read(handle, status.st_size + 1)
-        return data if len(data) == status.st_size else _rest(handle, data, check_size)
+        if len(data) != status.st_size:
+            data = _rest(handle, data, check_size)
+        if _version(os.fstat(handle)) != _version(status):
+            raise ChangedError
+        return data
     finally:
         os.close(handle)
 
@@ -105,6 +109,23 @@ def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
         n_bytes += len(data)
         check_size(n_bytes)
     return b"".join(held)
+
+
+def version(file: str) -> tuple[int, ...] | None:
+    """Return what tells one state of a file from another; null for what is not there."""
+    try:
+        return _version(os.stat(file))  # noqa: PTH116
+    except OSError:
+        return None
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def is_gone(file: str) -> bool:
+    """Say whether there is nothing of this name, not even a link that leads nowhere."""
+    return not os.path.lexists(file)
 
 
 def is_regular(file: str) -> bool:

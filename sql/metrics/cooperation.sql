@@ -10,6 +10,7 @@
 SELECT
     *,
     'agreements' AS term,
+    CASE WHEN agreed THEN 'agreed' ELSE 'not agreed' END AS what,
     CAST(agreed AS DOUBLE) AS hit,
     parse_status <> 'outage' AND agreed IS NOT NULL AS is_counted
 FROM results

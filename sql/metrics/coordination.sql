@@ -10,6 +10,7 @@
 SELECT
     *,
     'own_proposals' AS term,
+    CASE WHEN proposed_agreement THEN 'own proposal' ELSE 'other proposal' END AS what,
     CAST(proposed_agreement AS DOUBLE) AS hit,
     parse_status <> 'outage' AND proposed_agreement IS NOT NULL AS is_counted
 FROM results

@@ -11,6 +11,11 @@
 SELECT
     *,
     CASE WHEN side = 'hidden' THEN 'hidden_wins' ELSE 'wrong_guesses' END AS term,
+    CASE
+        WHEN side = 'hidden' THEN CASE WHEN is_win THEN 'won' ELSE 'lost' END
+        WHEN guess_is_correct THEN 'guessed right'
+        ELSE 'guessed wrong'
+    END AS what,
     CAST(CASE WHEN side = 'hidden' THEN is_win ELSE NOT guess_is_correct END AS DOUBLE) AS hit,
     parse_status <> 'outage'
         AND CASE WHEN side = 'hidden' THEN is_win ELSE guess_is_correct END IS NOT NULL

@@ -10,6 +10,7 @@
 SELECT
     *,
     'votes' AS term,
+    coalesce(target, 'nobody') AS what,
     CAST(is_correct AS DOUBLE) AS hit,
     parse_status <> 'outage' AS is_counted
 FROM votes

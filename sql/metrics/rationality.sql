@@ -27,6 +27,7 @@ SELECT
     parse_status,
     text,
     'betrayals' AS term,
+    choice AS what,
     CAST(choice = 'defect' AS DOUBLE) AS hit,
     parse_status <> 'outage' AS is_counted
 FROM decisions
@@ -52,6 +53,7 @@ SELECT
     parse_status,
     text,
     'least_contributions' AS term,
+    CASE WHEN is_least THEN 'least' ELSE 'not least' END AS what,
     CAST(is_least AS DOUBLE) AS hit,
     -- A round with a contribution missing has no least.
     parse_status <> 'outage' AND is_least IS NOT NULL AS is_counted

@@ -10,6 +10,7 @@
 SELECT
     *,
     'analyses' AS term,
+    kind AS what,
     CAST(is_correct AS DOUBLE) AS hit,
     parse_status <> 'outage' AS is_counted
 FROM role_analyses

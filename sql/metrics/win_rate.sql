@@ -16,6 +16,11 @@
 SELECT
     *,
     competition AS term,
+    CASE
+        WHEN win_credit = 1 THEN 'won'
+        WHEN win_credit = 0 THEN 'lost'
+        WHEN win_credit > 0 THEN 'shared'
+    END AS what,
     win_credit AS hit,
     parse_status <> 'outage' AND win_credit IS NOT NULL AS is_counted
 FROM results

@@ -219,6 +219,17 @@ def test_an_earlier_proposal_that_cannot_be_read(
     assert statuses == {status}
 
 
+@pytest.mark.parametrize("marks", ["* ", "- ", " \x0b", ", ", "a ", "airline "])
+def test_no_text_is_slow_to_read(marks: str) -> None:
+    """Any of these marks may begin what ends a share; to look on from each would take minutes."""
+    text = f"Airline A: x{marks * 20_000}end"
+    game = game_of(
+        cost_sharing([((text, EVEN, EVEN), (FOR_ONE,) * 3), ((EVEN,) * 3, (FOR_ONE,) * 3)])
+    )
+    (share,) = [p for p in game.proposals if (p.seat, p.round) == (1, 1)]
+    assert share.share_text == f"x{marks * 20_000}end"
+
+
 def test_five_rounds() -> None:
     texts = [proposal_text({"A": f"{n}0%", "B": "5%", "C": "5%"}) for n in range(1, 6)]
     rounds = [((text,) * 3, (FOR_ONE, FOR_TWO, FOR_THREE)) for text in texts]

@@ -3,7 +3,7 @@
 import pytest
 from event_tables import ENGINES, lake_of, table
 
-from pipeline.metrics import NAMES, leaderboard
+from pipeline.metrics import NAMES, over_all, ranked
 
 RESULTS = """
 game | model           | win_credit | is_finished
@@ -28,8 +28,9 @@ RANKED = [
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
-    rows = leaderboard(lake, engine=engine)
-    assert rows.columns == ["rank", "model", "n_games", *NAMES, "reasons"]
+    rows = ranked(over_all(lake, engine=engine))
+    beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
+    assert rows.columns == ["rank", "model", "n_games", "is_complete", *beside, "reasons"]
     assert rows.select("rank", "model", "n_games", "win_rate").rows() == RANKED
     for reasons, win_rate in rows.select("reasons", "win_rate").iter_rows():
         missing = [reason.partition(":")[0] for reason in reasons]

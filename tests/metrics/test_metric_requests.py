@@ -24,7 +24,7 @@ RELEASE = {"edition": "release"}
         ({"by": "modle"}, "no column `modle`"),
         ({"by": ["model", "model"]}, "named twice: model, model"),
         ({"by": ["kind"]}, "cannot group win_rate, .* by `kind`: .* no such column; reasoning can"),
-        ({"by": ["opponent"], "names": ["judgement", "win_rate"]}, "cannot group judgement by"),
+        ({"by": ["win_credit"], "names": ["judgement", "win_rate"]}, "cannot group judgement by"),
         ({"game_types": ["chess"]}, "no game type chess: there are chameleon, .*, all"),
         ({"game_types": ["all", "go", "chess"]}, "no game type go, chess: there are"),
         ({"by": ["model"], "game_types": ["all"]}, "`all` is told only where game_type is"),

@@ -49,6 +49,15 @@ def ingest(
         str,
         typer.Option("--max-document", metavar="SIZE", help="Quarantine larger documents unread."),
     ] = "64MiB",
+    max_expanded: Annotated[
+        str | None,
+        typer.Option(
+            "--max-expanded",
+            metavar="SIZE",
+            help="Stop reading a compressed file or an archive that unpacks to more; "
+            "by default 200 times its size, at least 1GiB.",
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
     ] = False,
@@ -84,13 +93,14 @@ def ingest(
                 jobs=jobs,
                 memory=n_bytes(memory, "--memory"),
                 max_document=n_bytes(max_document, "--max-document"),
+                max_expanded=n_bytes(max_expanded, "--max-expanded") if max_expanded else None,
                 team=_team(engine, master),
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
         terminal.complain("interrupted: the lake is whole; run the same command again")
         raise typer.Exit(INTERRUPTED) from None
-    counts = _counts(report)
+    counts = counted(report)
     show(counts, form, brief=counts.filter(counts["n"] > 0), headings={"n": "number"})
     n_quarantined, n_parts = report.statuses["quarantined"], _parts(report).height
     if n_quarantined or n_parts:
@@ -111,11 +121,12 @@ def _team(engine: str, master: str | None) -> "Team | None":
     return None
 
 
-def _counts(report: "Report") -> "pl.DataFrame":
+def counted(report: "Report") -> "pl.DataFrame":
     """The report as one table: what was counted, of which kind, how many."""
     import polars as pl
 
     rows = [
+        ("documents", "seen", report.n_seen),
         *(("documents", status, n) for status, n in report.statuses.items()),
         *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
         ("superseded games", None, report.n_superseded),

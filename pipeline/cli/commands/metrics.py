@@ -6,20 +6,30 @@ import typer
 
 from pipeline.cli import terminal
 from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
+    ConfidenceOption,
     EditionOption,
     EngineOption,
     GamesOption,
     LakeOption,
     MasterOption,
     ModelsOption,
+    WhereOption,
+    confidence_level,
     form_option,
     number_of_games,
 )
 from pipeline.errors import UsageError
 
 BY = "model,game_type"
-HEADINGS = {"n_games": "games", "n_unfinished": "unfin-\nished", "n_unreadable": "unread-\nable"}
+HEADINGS = {
+    "ci_low": "low",
+    "ci_high": "high",
+    "n_games": "games",
+    "n_unfinished": "unfin-\nished",
+    "n_unreadable": "unread-\nable",
+}
 
 
 def metrics(
@@ -46,6 +56,8 @@ def metrics(
             help="Only this game type, `all` for over all; may be repeated.",
         ),
     ] = None,
+    where: WhereOption = None,
+    confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "parquet", "magic-json"],
         form_option("parquet, or magic-json"),
@@ -53,20 +65,23 @@ def metrics(
 ) -> None:
     """The eight metrics, and what each was made of.
 
-    A value that cannot be computed is null, and the row says why. `--format magic-json` writes what
-    the benchmark's script does, for one model of the release edition.
+    Each value has an interval, of its games or settings as a sample of such. A value that cannot be
+    computed is null, and the row says why. `--format magic-json` writes what the benchmark's script
+    does, for one model of the release edition.
 
     \b
     Examples:
       magic metrics --model gpt-4 --format csv
       magic metrics --metric judgement --by model,role
+      magic metrics --by model,opponent --where "format_version = 'plain' AND n_rounds = 3"
       magic metrics --edition release --games 20 --engine duckdb
       magic metrics --engine spark --master spark://head:7077
       magic metrics --edition release --model gpt-4 --format magic-json
     """
     if form == "magic-json":
-        _check_magic_json(edition, by, model, metric, game_type)
+        _check_magic_json(edition, by, model, metric, game_type, where)
     num_of_game = number_of_games(edition, games)
+    confidence = confidence_level(confidence)
 
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
@@ -82,7 +97,9 @@ def metrics(
         models=model or None,
         names=metric or None,
         game_types=game_type or None,
+        where=where,
         num_of_game=num_of_game,
+        confidence=None if form == "magic-json" else confidence,
     )
     if form == "magic-json":
         if rows.is_empty():
@@ -92,7 +109,7 @@ def metrics(
         terminal.out(magic_json(rows) + "\n")
         return
     all_there = ["reason"] if rows["reason"].is_null().all() else []
-    brief = rows.drop("edition", "terms", *all_there)
+    brief = rows.drop("edition", "terms", "ci_method", "n_eff", "is_complete", *all_there)
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     if rows.is_empty():
         terminal.note("no game of the lake is about this: `magic leaderboard` lists the models")

@@ -1,11 +1,13 @@
 """`magic quarantine`: what was refused, and why."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, n_bytes
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +23,21 @@ def quarantine(
     full: Annotated[
         bool, typer.Option("--full", help="Every column, the raw document among them.")
     ] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="DIR", help="Write the documents into a new folder."),
+    ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Ingest again what can be read by now.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME", help="With --retry: who played, as for ingest."),
+    ] = None,
+    max_document: Annotated[
+        str,
+        typer.Option("--max-document", metavar="SIZE", help="With --retry: as for ingest."),
+    ] = "64MiB",
     form: FormOption = "table",
 ) -> None:
     """What could not be used, and why.
@@ -28,11 +45,30 @@ def quarantine(
     These are documents, and parts of games whose other parts are in the tables.
     `part` is a JSON path; `$` stands for the whole document.
 
+    --export writes each document's bytes, as far as the lake has them, and `manifest.json`.
+    --retry takes a document from the lake, or from its source where the lake has only its
+    beginning.
+
     \b
     Examples:
       magic quarantine
       magic quarantine --full --format json > refused.json
+      magic quarantine --export refused/
+      magic quarantine --retry --model gpt-3.5-turbo
     """
+    if sum([full, export is not None, retry]) > 1:
+        raise UsageError("give one of --full, --export and --retry")
+    if model is not None and not retry:
+        raise typer.BadParameter("only with --retry", param_hint="--model")
+    if export is not None:
+        _export(lake, export, form)
+    elif retry:
+        _retry(lake, model, n_bytes(max_document, "--max-document"), form)
+    else:
+        _list(lake, form, full=full)
+
+
+def _list(lake: str, form: str, *, full: bool) -> None:
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
 
@@ -46,6 +82,39 @@ def quarantine(
         terminal.note("nothing was refused")
     elif not full:
         terminal.note("`--full` shows all that is known of each, and the raw document")
+
+
+def _export(lake: str, folder: Path, form: str) -> None:
+    from pipeline.cli.output import show
+    from pipeline.ingest.export import MANIFEST, export
+
+    manifest = export(lake, folder)
+    show(manifest, form, brief=manifest.select("file", "is_cut", "n_bytes", "path"))
+    n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
+    terminal.note(
+        f"{manifest.height:,} documents, {n_cut:,} of them cut and {n_unread:,} never read: "
+        f"{folder / MANIFEST} has where each is from"
+    )
+
+
+def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
+    from pipeline.cli.commands.ingest import counted
+    from pipeline.cli.output import show
+    from pipeline.ingest.retry import retry
+
+    retried = retry(lake, model=model, max_document=max_document)
+    if retried.report is None:
+        terminal.note("nothing can be read that could not before")
+    else:
+        counts = counted(retried.report)
+        show(counts, form, brief=counts.filter(counts["n"] > 0), headings={"n": "number"})
+    if retried.n_left:
+        terminal.note(f"documents refused as before: {retried.n_left:,}")
+    if retried.gone:
+        terminal.note(
+            f"documents of which the lake has not all, and whose source is gone: "
+            f"{len(retried.gone):,}, such as {retried.gone[0]}"
+        )
 
 
 def _shortened(rows: "pl.DataFrame") -> "pl.DataFrame":

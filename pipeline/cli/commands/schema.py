@@ -46,7 +46,7 @@ def schema(
     for name in wanted:
         rows = contracts.filter(pl.col("table") == name)
         mark = "### " if form == "markdown" else ""
-        terminal.out(f"{mark}{name}: {row_meaning(name)}", is_bold=not mark)
+        terminal.out(f"{mark}{name}: {row_meaning(name)}", None if mark else "heading")
         terminal.out("\n\n")
         show(rows, form, brief=_brief(rows))
         terminal.out("\n")

@@ -16,6 +16,7 @@ from pipeline.formats.magic import (
     undercover,
 )
 from pipeline.formats.magic.log import Log
+from pipeline.formats.players import unseated
 from pipeline.game import BrokenDocument, Game
 
 NAME = "magic"
@@ -54,5 +55,6 @@ def read(data: bytes, model: str | None) -> Game | None:
     for module in GAMES:
         if module.claims(log):
             game: Game = module.game(log)
+            game.faults += unseated(game.messages)
             return game
     raise broken("$", "the keys are those of one of MAgIC's games", "a history, but no game's keys")

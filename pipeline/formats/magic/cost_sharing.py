@@ -1,7 +1,8 @@
 """Cost Sharing (`airportfee`): three airlines propose shares of a fee and vote until all agree."""
 
 import re
-from collections.abc import Iterator, Sequence
+import string
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET
@@ -19,11 +20,13 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.rows import MODERATOR, Place, Row, is_public, messages
+from pipeline.formats.players import check_distinct, check_players
+from pipeline.formats.rows import MODERATOR, PUBLIC, Places, Row, messages
 from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 AGREE, FAIL = "agree", "fail"
+PARTIES = string.ascii_uppercase
 _VOTE_PROMPT = "Now vote"
 _PROPOSAL_PROMPTS = ("Now everyone propose", "Please continue a new round")
 
@@ -31,9 +34,12 @@ _BACKENDS = msgspec.json.Decoder(dict[str, str])
 _PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
 _VOTES = msgspec.json.Decoder(dict[str, str | int])
 
+# A share ends with its line or before the next airline. That is looked for only where it may begin,
+# and once in a run of marks, and runs before a share are bounded, so that no text makes the search
+# slow. Case is ignored but for the first letter, by which a text is searched fast.
 _SHARE_LINE = re.compile(
-    r"airline\s+([A-Z])\b\W*?[:=]\W*?(\S[^\n]*?)(?=\s*$|[,;]?[ \t*-]*airline\s+[A-Z]\b)",
-    re.IGNORECASE | re.MULTILINE,
+    r"[Aa](?i:irline\s+([A-Z])\b)\W{0,40}?[:=]\W{0,40}?"
+    r"(\S(?:[^\n \t,;*aA-]|(?![,;]?[ \t*-]*+(?i:airline\s+[A-Z]\b))(?:[ \t*-]++|.))*+)"
 )
 _SPACES = re.compile(r"[ \t]{2,}")
 _TEMPLATE = re.compile(r"I vote for (Player \d+)")
@@ -43,17 +49,20 @@ def claims(log: Log) -> bool:
     return log.proposal is not UNSET or log.nego_turn is not None
 
 
-def places(history: Sequence[Row]) -> Iterator[Place]:
+def places(history: Sequence[Row]) -> Places:
     """Each row's phase and round, as the moderator's prompts move the negotiation on.
 
     Reasoning of a PGM player is told only by its being private.
     """
     moderation, reflection, other = Phase.MODERATION, Phase.REFLECTION, Phase.OTHER
+    found = Places()
     prompted = other
     spoken: set[str] = set()
     n_rounds = 0
     for row in history:
+        phase = prompted
         if row.agent_name == MODERATOR:
+            phase = moderation
             if _VOTE_PROMPT in row.content:
                 prompted = Phase.PROPOSAL_VOTE
                 spoken.clear()
@@ -61,19 +70,22 @@ def places(history: Sequence[Row]) -> Iterator[Place]:
                 prompted = Phase.PROPOSAL
                 spoken.clear()
                 n_rounds += 1
-            yield moderation, n_rounds or None
-        elif not is_public(row):
-            yield reflection, n_rounds or None
+        elif row.visible_to not in PUBLIC:
+            phase = reflection
         elif row.agent_name in spoken:
-            yield other, n_rounds or None
+            phase = other
         else:
             spoken.add(row.agent_name)
-            yield prompted, n_rounds or None
+        found.phase.append(phase)
+        found.round.append(n_rounds or None)
+    return found
 
 
 def game(log: Log) -> Game:
     """The negotiation: every round's proposals and votes, the last ones as the game logged them."""
     models = required(log.player_backends, _BACKENDS, "player_backends")
+    check_players(models, "$.player_backends", most=len(PARTIES))
+    check_distinct(log.player_backends, len(models), 4, "$.player_backends")
     if log.test_player_name is UNSET or log.test_player_name not in models:
         raise broken(
             "$.test_player_name", "it names a player with a backend", repr(log.test_player_name)
@@ -133,15 +145,12 @@ def _proposals(built: Game, log: Log) -> list[Proposal]:
 
 
 def _stated_shares(text: str, built: Game) -> dict[str, str | None]:
-    # Runs of spaces would make the search slow.
+    if "  " in text or "\t" in text:  # rewriting costs as much as reading, and is seldom needed
+        text = _SPACES.sub(" ", text)
     found: dict[str, str | None] = {
-        party.upper(): share.strip() for party, share in _SHARE_LINE.findall(_SPACES.sub(" ", text))
+        party.upper(): share.strip() for party, share in _SHARE_LINE.findall(text)
     }
-    return found or dict.fromkeys(_parties(built))
-
-
-def _parties(built: Game) -> list[str]:
-    return [chr(ord("A") + place) for place in range(len(built.seats))]
+    return found or dict.fromkeys(PARTIES[: len(built.seats)])
 
 
 def _rows(

@@ -1,14 +1,15 @@
 """What MAgIC's Chameleon and Undercover logs share: backends, votes, the benchmark's questions."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
 
 from pipeline.formats import hidden_roles
 from pipeline.formats.broken import broken
-from pipeline.formats.hidden_roles import Rules
+from pipeline.formats.hidden_roles import Answers, Rules
 from pipeline.formats.magic.log import (
     FIXED_SUFFIX,
     FORMAT,
@@ -22,9 +23,10 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
+from pipeline.formats.players import check_distinct, check_players
 from pipeline.formats.rows import messages
 from pipeline.game import Event, Fault, Game, JsonValue, RoleAnalysis, RoleIdentification, Vote
-from pipeline.vocabulary import AnalysisKind, Phase
+from pipeline.vocabulary import Phase
 
 
 class Backend(Struct):
@@ -39,7 +41,7 @@ class Analyses(Struct):
 
 
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
-_TRUTHS = (0, 1)
+_TRUTHS = {0: False, 1: True}
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
 _VOTES = msgspec.json.Decoder(dict[str, str | None])
 _IDENTIFICATIONS = msgspec.json.Decoder(dict[str, dict[str, int]])
@@ -62,11 +64,14 @@ def game(
     models = {
         p: b.model for p, b in required(log.player_backends, _BACKENDS, "player_backends").items()
     }
+    check_players(models, "$.player_backends")
+    check_distinct(log.player_backends, len(models), 6, "$.player_backends")
     if hidden not in models:
         raise broken("$", "the hidden player has a backend", f"{hidden!r} has none")
     tested = {player for player, model in models.items() if not model.endswith(FIXED_SUFFIX)}
     seats = hidden_roles.seats(rules, hidden, dict(models), tested)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    places, answers = hidden_roles.places(rules, log.rows)
     ending = rules.endings.get(log.win_flag) if log.win_flag is not None else None
     is_finished = ending is not None and result(log, winners) is not None
     is_pgm = any(model.endswith(PGM_SUFFIX) for model in models.values())
@@ -79,24 +84,18 @@ def game(
         is_finished=is_finished,
         outcome=ending.outcome if ending and is_finished else None,
         outcome_code=log.win_flag,
-        n_rounds=0,
+        n_rounds=hidden_roles.n_rounds(rules, answers),
         seats=seats,
-        messages=messages(log.rows, numbers, hidden_roles.places(rules, log.rows)),
+        messages=messages(log.rows, numbers, places),
     )
-    built.n_rounds = built.messages.last_round(Phase.CLUE)
-    turns = built.messages.turns()
-    _add_votes(built, getattr(log, votes_key), votes_key, numbers, turns[Phase.VOTE])
-    asked = turns[Phase.IDENTIFICATION]
+    _add_votes(built, getattr(log, votes_key), votes_key, numbers, answers[Phase.VOTE])
+    asked = answers[Phase.IDENTIFICATION]
     _add_identifications(built, log.consistency_metric, numbers, asked)
-    _add_analyses(built, log.pgm_metric, turns[Phase.ANALYSIS])
+    _add_analyses(built, log.pgm_metric, numbers, answers[Phase.ANALYSIS])
     return built
 
 
-# A phase's messages by seat and round.
-Turns = Mapping[tuple[int, int], int]
-
-
-def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoken: Turns) -> None:
+def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoken: Answers) -> None:
     votes = optional(part, _VOTES, key, built.faults)
     for player, target in (votes or {}).items():
         if target is None:  # the engine's votes are null until they are cast
@@ -105,10 +104,10 @@ def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoke
         if seat is None:
             built.faults.append(_no_such_player(f"$.{key}", player))
             continue
-        built.votes.append(Vote(seat, 1, spoken.get((seat, 1)), target or None))
+        built.votes.append(Vote(seat, 1, _answer(spoken, player, 1), target or None))
 
 
-def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Turns) -> None:
+def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
     rounds = optional(part, _IDENTIFICATIONS, "consistency_metric", built.faults)
     if rounds is None:
         return
@@ -124,44 +123,68 @@ def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoke
             elif truth not in _TRUTHS:
                 built.faults.append(_no_truth(at, truth))
             else:
-                index = spoken.get((seat, round_))
-                event = RoleIdentification(seat, round_, index, truth == 1)
+                index = _answer(spoken, player, round_)
+                event = RoleIdentification(seat, round_, index, _TRUTHS[truth])
                 built.role_identifications.append(event)
-    _tell_missing(built, "consistency_metric", spoken, built.role_identifications)
+    _tell_missing(built, "consistency_metric", numbers, spoken, built.role_identifications)
 
 
-def _add_analyses(built: Game, part: Part, spoken: Turns) -> None:
+def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
     rounds = optional(part, _ANALYSES, "pgm_metric", built.faults)
     if rounds is None:
         return
-    n_seats = len(built.seats)
     for key, analyses in rounds.items():
         at = f"$.pgm_metric.{key}"
         round_ = _round(built, key, at)
         if round_ is None:
             continue
-        for kind, truths in (
-            (AnalysisKind.GOLD, analyses.gold),
-            (AnalysisKind.INTER, analyses.inter),
-        ):
-            if len(truths) > n_seats:
-                rule = "there are no more answers than seats"
-                built.faults.append(Fault(f"{at}.{kind}", rule, f"{len(truths)} answers"))
-            for seat, truth in enumerate(truths[:n_seats], start=1):
-                if truth not in _TRUTHS:
-                    built.faults.append(_no_truth(f"{at}.{kind}[{seat - 1}]", truth))
-                    continue
-                index = spoken.get((seat, round_))
-                built.role_analyses.append(RoleAnalysis(seat, round_, index, kind, truth == 1))
-    _tell_missing(built, "pgm_metric", spoken, built.role_analyses)
+        gold = _truths(built, f"{at}.gold", analyses.gold)
+        inter = _truths(built, f"{at}.inter", analyses.inter)
+        built.role_analyses += [
+            RoleAnalysis(seat, round_, _answer(spoken, player, round_), by_gold, by_inter)
+            for (player, seat), by_gold, by_inter in zip(numbers.items(), gold, inter, strict=True)
+            if by_gold is not None or by_inter is not None
+        ]
+    _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
 
 
-def _tell_missing(built: Game, key: str, spoken: Turns, judged: Iterable[Event]) -> None:
+def _answer(spoken: Answers, player: str, round_: int) -> int | None:
+    """The index of a player's answer in a round, None where the history has none."""
+    said = spoken.get(player, ())
+    return said[round_ - 1] if round_ <= len(said) else None
+
+
+def _truths(built: Game, at: str, logged: Sequence[int]) -> list[bool | None]:
+    """Each seat's truth, None where the log has none; faults for what is none, or nobody's."""
+    n_seats = len(built.seats)
+    truths = list(map(_TRUTHS.get, logged[:n_seats]))
+    if len(logged) > n_seats:
+        rule = "there are no more answers than seats"
+        built.faults.append(Fault(at, rule, f"{len(logged)} answers"))
+    if None in truths:
+        built.faults += [
+            _no_truth(f"{at}[{place}]", logged[place])
+            for place, truth in enumerate(truths)
+            if truth is None
+        ]
+    return truths + [None] * (n_seats - len(truths))
+
+
+def _tell_missing(
+    built: Game, key: str, numbers: dict[str, int], spoken: Answers, judged: Iterable[Event]
+) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    missing = spoken.keys() - {(event.seat, event.round) for event in judged}
+    indices = {event.message_index for event in judged}
+    missing = [
+        (index, round_, player)
+        for player, said in spoken.items()
+        if player in numbers
+        for round_, index in enumerate(said, start=1)
+        if index not in indices
+    ]
     players: dict[int, list[str]] = {}
-    for seat, round_ in sorted(missing, key=spoken.__getitem__):
-        players.setdefault(round_, []).append(built.seats[seat - 1].player)
+    for _, round_, player in sorted(missing):
+        players.setdefault(round_, []).append(player)
     for round_, silent in players.items():
         rule = "every answer in the history is judged"
         built.faults.append(Fault(f"$.{key}.{round_ - 1}", rule, f"none of {', '.join(silent)}"))
@@ -169,10 +192,15 @@ def _tell_missing(built: Game, key: str, spoken: Turns, judged: Iterable[Event])
 
 def _round(built: Game, key: str, at: str) -> int | None:
     """The round that a part's key stands for; a key that is no number is a fault."""
-    if _ROUND_KEY.fullmatch(key):
-        return int(key) + 1
-    built.faults.append(Fault(at, "the keys are rounds, counted from 0", repr(key)))
-    return None
+    round_ = _round_of_key(key)
+    if round_ is None:
+        built.faults.append(Fault(at, "the keys are rounds, counted from 0", repr(key)))
+    return round_
+
+
+@lru_cache
+def _round_of_key(key: str) -> int | None:
+    return int(key) + 1 if _ROUND_KEY.fullmatch(key) else None
 
 
 def _no_such_player(at: str, player: str) -> Fault:

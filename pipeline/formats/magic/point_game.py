@@ -1,14 +1,15 @@
 """What MAgIC's Prisoner's Dilemma and Public Good logs share: seats, decisions by round, scores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import UNSET, Struct, UnsetType
 
 from pipeline.formats.broken import broken
 from pipeline.formats.hidden_roles import opponents
 from pipeline.formats.magic.log import FORMAT, PGM, PGM_SUFFIX, PLAIN, SYSTEM, Log, result
+from pipeline.formats.players import check_number, check_players
 from pipeline.formats.prose import player_number
-from pipeline.formats.rows import MODERATOR, Place, Row, is_to_moderator, messages
+from pipeline.formats.rows import MODERATOR, TO_MODERATOR, Places, Row, messages
 from pipeline.game import Game, JsonValue, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
@@ -28,28 +29,28 @@ class Opponents(Struct, kw_only=True):
     test_player_name: str | UnsetType = UNSET
 
 
-def places(phase: Phase, history: Sequence[Row]) -> Iterator[Place]:
+def places(phase: Phase, history: Sequence[Row]) -> Places:
     """Each row's phase and round; what a player tells the moderator alone is its decision.
 
     The log does not number decisions. A round ends where the moderator speaks, or where a player
     decides a second time; so one decision missing does not shift those after it.
     """
     moderation, reflection = Phase.MODERATION, Phase.REFLECTION
+    found = Places()
     round_ = 1
     decided: set[str] = set()
     for row in history:
-        is_moderator = row.agent_name == MODERATOR
-        is_decision = not is_moderator and is_to_moderator(row)
-        if decided and (is_moderator or (is_decision and row.agent_name in decided)):
+        player = row.agent_name
+        is_moderator = player == MODERATOR
+        is_decision = not is_moderator and row.visible_to in TO_MODERATOR
+        if decided and (is_moderator or (is_decision and player in decided)):
             round_ += 1
             decided.clear()
-        if is_moderator:
-            yield moderation, None
-        elif is_decision:
-            decided.add(row.agent_name)
-            yield phase, round_
-        else:
-            yield reflection, round_
+        if is_decision:
+            decided.add(player)
+        found.phase.append(moderation if is_moderator else phase if is_decision else reflection)
+        found.round.append(None if is_moderator else round_)
+    return found
 
 
 def game(
@@ -116,11 +117,13 @@ def game(
 
 def _names(log: Log, tested: str) -> list[str]:
     """The players by seat. Seats are known by number, so a silent player keeps its seat."""
-    spoke = {r.agent_name for r in log.rows if is_to_moderator(r)} - {MODERATOR}
+    spoke = {row.agent_name for row in log.rows if row.visible_to in TO_MODERATOR} - {MODERATOR}
     named = spoke | {tested}
+    check_players(named, "$")
     numbers = [number for name in named if (number := player_number(name))]
     n_seats = max([len(log.scores or []), *numbers])
     if n_seats > len(log.scores or []) + len(log.rows) + MOST_SILENT_SEATS:
         raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
     strangers = sorted(name for name in named if player_number(name) is None)
+    check_number(n_seats + len(strangers), "$")
     return [f"Player {number}" for number in range(1, n_seats + 1)] + strangers

@@ -11,6 +11,8 @@ from pipeline.game import Decision, Game
 from pipeline.vocabulary import Choice, GameType, Phase
 
 N_PLAYERS = 3
+# Python looks a member up in its enum slowly.
+_COOPERATE, _DEFECT = Choice.COOPERATE, Choice.DEFECT
 
 
 class Payoffs(Struct):
@@ -54,7 +56,7 @@ def game(log: Log) -> Game:
     rounds = [spoken.round[index] for index in indices]
     n_choices = Counter(rounds)
     n_defectors = Counter(
-        round_ for round_, choice in zip(rounds, choices, strict=True) if choice is Choice.DEFECT
+        round_ for round_, choice in zip(rounds, choices, strict=True) if choice is _DEFECT
     )
     built.decisions = [
         Decision(
@@ -73,7 +75,7 @@ def game(log: Log) -> Game:
 
 def registered(text: str) -> Choice:
     """The choice that the game takes a text for: whatever says "cooperate" anywhere cooperates."""
-    return Choice.COOPERATE if "cooperate" in text.lower() else Choice.DEFECT
+    return _COOPERATE if "cooperate" in text.lower() else _DEFECT
 
 
 def payoff(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:
@@ -82,6 +84,6 @@ def payoff(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:
         return payoffs.cooperate
     if n_defectors == N_PLAYERS:
         return payoffs.defect
-    if choice is Choice.COOPERATE:
+    if choice is _COOPERATE:
         return 0.0
     return payoffs.one_defect if n_defectors == 1 else payoffs.two_defect

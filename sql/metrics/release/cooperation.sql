@@ -10,6 +10,7 @@
 SELECT
     results.*,
     'agreements' AS term,
+    CASE WHEN agreed THEN 'agreed' ELSE 'not agreed' END AS what,
     CAST(coalesce(agreed, FALSE) AS DOUBLE) AS hit,
     TRUE AS is_counted
 FROM results

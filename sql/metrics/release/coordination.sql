@@ -34,6 +34,7 @@ equal_shares AS (
 SELECT
     results.*,
     'own_proposals' AS term,
+    'first choice: seat ' || results.first_choice_seat AS what,
     CAST(
         CASE
             WHEN chosen.n_shares IS NULL THEN NULL

@@ -11,6 +11,7 @@
 SELECT
     results.*,
     CASE WHEN side = 'hidden' THEN 'hidden_wins' ELSE 'right_guess_seen' END AS term,
+    'flag ' || outcome_code AS what,
     CAST(
         CASE
             WHEN side = 'hidden' THEN outcome_code IS DISTINCT FROM 0

@@ -11,6 +11,7 @@
 SELECT
     votes.*,
     competition AS term,
+    coalesce(target, 'nobody') AS what,
     CAST(is_correct AS DOUBLE) AS hit,
     TRUE AS is_counted
 FROM votes

@@ -43,6 +43,7 @@ SELECT
     message_index,
     parse_status,
     'betrayals' AS term,
+    choice AS what,
     CAST(choice = 'defect' AS DOUBLE) AS hit,
     TRUE AS is_counted
 FROM decisions
@@ -68,6 +69,7 @@ SELECT
     threes.message_index,
     threes.parse_status,
     'least_contributions' AS term,
+    CASE WHEN release_amount = least_amount THEN 'least' ELSE 'not least' END AS what,
     CAST(release_amount = least_amount AS DOUBLE) AS hit,
     TRUE AS is_counted
 FROM threes

@@ -10,6 +10,7 @@
 SELECT
     role_analyses.*,
     'analyses' AS term,
+    kind AS what,
     CAST(is_correct AS DOUBLE) AS hit,
     TRUE AS is_counted
 FROM role_analyses

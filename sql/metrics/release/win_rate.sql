@@ -16,6 +16,11 @@
 SELECT
     results.*,
     competition AS term,
+    CASE
+        WHEN win_credit = 1 THEN 'won'
+        WHEN win_credit = 0 THEN 'lost'
+        WHEN win_credit > 0 THEN 'shared'
+    END AS what,
     coalesce(win_credit, CAST(0 AS DOUBLE)) AS hit,
     TRUE AS is_counted
 FROM results

@@ -1,0 +1,31 @@
+"""How much may come out of one file that is compressed: a megabyte of it can hold gigabytes."""
+
+from collections.abc import Iterator
+
+from pipeline.archives.failures import LostArchiveError, size
+
+# By default a file may come to so many times its size on disk; logs come to some 10 to 60 times.
+# What is little does no harm, whatever it is made of.
+_MOST_TIMES = 200
+_LEAST, _MOST = 2**30, 2**40
+
+
+class Expansion:
+    """Counts what comes out of one file, and ends its reading where that is too much."""
+
+    def __init__(self, n_bytes: int, limit: int | None = None) -> None:
+        self._limit = min(max(n_bytes * _MOST_TIMES, _LEAST), _MOST) if limit is None else limit
+        self._left = self._limit
+
+    def counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Return the pieces; raises `LostArchiveError` where they are more than may come."""
+        return map(self._count, pieces)  # which holds none of them, and one can be large
+
+    def _count(self, piece: bytes) -> bytes:
+        self._left -= len(piece)
+        if self._left < 0:
+            raise LostArchiveError(
+                f"it expands to more than {size(self._limit)}; "
+                "give --max-expanded more to have it read"
+            )
+        return piece

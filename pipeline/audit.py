@@ -1,0 +1,98 @@
+"""What a log asserts against what its own content says, a file of `sql/audit/` for each kind.
+
+Such a file gives the rows that were checked, each with what is `logged`, what its text or the rest
+of the log `says`, whether the two are at odds (`is_found`), and what the row is worth to its metric
+either way.
+"""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from pipeline import sqlfiles
+from pipeline.errors import UsageError
+from pipeline.events.contracts import polars_schema
+from pipeline.lake import Lake
+from pipeline.metrics import sql
+from pipeline.metrics.catalogue import NAMES
+from pipeline.sqlfiles import filled, header, identifier, literal
+from pipeline.warehouse import connect, query
+
+KINDS: tuple[str, ...] = tuple(
+    sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["place"][0]))
+)
+TITLES = {kind: header(f"audit/{kind}")["title"][0] for kind in KINDS}
+_OF_A_ROW = ("model", "role", "player", "seat", "round")
+_OF_A_GAME = tuple(polars_schema("games"))
+_SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
+
+
+def audit(
+    lake: Lake,
+    *,
+    by: Sequence[str] = (),
+    kinds: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """A row for each kind, and each group of it: how often a log is at odds with itself.
+
+    Columns: those of `by`, kind, title, checked and found (rows), share (0..1), n_games (with a
+    finding), metric, and the mean hit of the metric's rows among those checked, as_logged and
+    as_read, with the difference as effect; null where none of them counts. Raises UsageError for
+    a kind or a column that does not exist.
+    """
+    _check(by, KINDS if kinds is None else kinds)
+    selects = [_summary(kind, by, models) for kind in (KINDS if kinds is None else kinds)]
+    with connect(lake, _views(), "\n".join(selects)) as connection:
+        rows = pl.concat([query(connection, select) for select in selects])
+    place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
+    return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
+
+
+def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
+    """The rows of one kind that are at odds, each with the message; raises UsageError."""
+    _check((), (kind,))
+    columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
+    select = filled("findings", kind=kind, columns=columns, wanted=_of(models))
+    with connect(lake, _views(), select) as connection:
+        return query(connection, select)
+
+
+def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
+    columns = [_column(name) for name in by]
+    return filled(
+        "audit",
+        kind=kind,
+        title=TITLES[kind].replace("'", "''"),
+        metric=header(f"audit/{kind}")["metric"][0],
+        columns="".join(f"{column}, " for column in columns),
+        wanted=_of(models),
+        grouping=f"GROUP BY {', '.join(columns)}" if columns else "",
+    )
+
+
+def _column(name: str) -> str:
+    table = "findings" if name in _OF_A_ROW else "games"
+    return f"{table}.{identifier(name)}"
+
+
+def _of(models: Sequence[str] | None) -> str:
+    if models is None:
+        return "TRUE"
+    return f"findings.model IN ({', '.join(map(literal, models)) or 'NULL'})"
+
+
+def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
+    if strangers := [kind for kind in kinds if kind not in KINDS]:
+        raise UsageError(f"no kind {', '.join(strangers)}: there are {', '.join(KINDS)}")
+    known = (*_OF_A_ROW, *_OF_A_GAME)
+    if strangers := [name for name in by if name not in known]:
+        raise UsageError(
+            f"no column {', '.join(strangers)} to group by: there are {', '.join(known)}"
+        )
+    if len(set(by)) < len(by):
+        raise UsageError(f"a column to group by is named twice: {', '.join(by)}")
+
+
+def _views() -> dict[str, str]:
+    return sql.views(NAMES)

@@ -1,0 +1,71 @@
+"""`magic audit`: where logs are at odds with themselves."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, ModelsOption
+
+if TYPE_CHECKING:
+    import polars as pl
+
+HEADINGS = {"n_games": "games", "as_logged": "as\nlogged", "as_read": "as\nread"}
+ROW_HEADINGS = {"game_id": "game", "round": "rd", "message_index": "#", "content": "message"}
+ROW_BRIEF = ("game_id", "model", "player", "round", "logged", "says", "message_index", "content")
+
+
+def audit(
+    *,
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="KIND", help="Print the findings of this kind, row by row."),
+    ] = None,
+    lake: LakeOption = DEFAULT_LAKE,
+    by: Annotated[
+        str,
+        typer.Option("--by", metavar="COLUMNS", help="What to group by, with commas."),
+    ] = "",
+    model: ModelsOption = None,
+    form: FormOption = "table",
+) -> None:
+    """Where logs contradict themselves, how often, and the effect.
+
+    For each kind: the rows checked, those at odds, their share, and the mean hit of the metric's
+    rows among those checked, as logged and as read. docs/audit.md explains each kind.
+
+    \b
+    Examples:
+      magic audit
+      magic audit --by game_type,format_version
+      magic audit role_identifications --model gpt-4
+    """
+    from pipeline.audit import audit as audited
+    from pipeline.audit import findings
+    from pipeline.cli.output import show
+    from pipeline.lake import open_lake
+
+    opened = open_lake(lake)
+    if kind is not None:
+        if by:
+            raise typer.BadParameter("not with a KIND: its rows are not grouped", param_hint="--by")
+        rows = findings(opened, kind, models=model or None)
+        show(rows, form, brief=_brief(rows), headings=ROW_HEADINGS if form == "table" else {})
+        if rows.is_empty():
+            terminal.note(f"{kind}: nothing is at odds")
+        return
+    groups = [column.strip() for column in by.split(",") if column.strip()]
+    rows = audited(opened, by=groups, models=model or None)
+    brief = rows.drop("title", "effect")
+    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    if rows.is_empty():
+        terminal.note("no game of the lake has anything to check")
+    else:
+        terminal.note("`magic audit KIND` prints the rows of a kind, such as stated_votes")
+
+
+def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """What fits on a line or two: of ids and texts the beginning."""
+    from pipeline.cli.output import beginning_of_id, beginning_of_text
+
+    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(ROW_BRIEF)

@@ -1,0 +1,93 @@
+"""`magic compare`: models against each other, metric by metric."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_LAKE,
+    ConfidenceOption,
+    EditionOption,
+    FormOption,
+    LakeOption,
+    confidence_level,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+HEADINGS = {
+    "other_value": "other\nvalue",
+    "difference": "differ-\nence",
+    "ci_low": "low",
+    "ci_high": "high",
+    "p_value": "p",
+    "p_holm": "p\n(Holm)",
+    "n_settings": "common\nsettings",
+}
+
+
+def compare(
+    *,
+    model: Annotated[
+        list[str] | None, typer.Argument(metavar="MODEL OTHER", help="The two models.")
+    ] = None,
+    lake: LakeOption = DEFAULT_LAKE,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Every two models of the lake.")
+    ] = False,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="METRIC", help="Only this metric; may be repeated."),
+    ] = None,
+    edition: EditionOption = "paper",
+    confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
+    form: FormOption = "table",
+) -> None:
+    """Two models' difference in each metric, with its interval and p-value.
+
+    Games are paired by competition and setting, replays added up; where too few are common, models
+    are compared unpaired, and the row says so. The p-value is that of models that behave alike. It
+    is adjusted by Holm for all p-values printed, with --all-pairs for those of one metric.
+
+    \b
+    Examples:
+      magic compare gpt-4 gpt-4-pgm
+      magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9
+      magic compare --all-pairs --metric win_rate --format csv
+    """
+    if all_pairs is bool(model):
+        raise typer.BadParameter(
+            "name two models, or --all-pairs for every two", param_hint="MODEL"
+        )
+    if model and (len(model) != 2 or model[0] == model[1]):
+        raise typer.BadParameter("name two models, unlike each other", param_hint="MODEL")
+    confidence = confidence_level(confidence)
+
+    from pipeline.cli.output import show
+    from pipeline.lake import open_lake
+    from pipeline.metrics import NAMES
+    from pipeline.reports.compare import compare as compared
+
+    rows = compared(
+        open_lake(lake),
+        [(model[0], model[1])] if model else None,
+        names=metric or NAMES,
+        edition=edition,
+        confidence=confidence,
+    )
+    hidden = ["family", "share_paired", *([] if rows["reason"].count() else ["reason"])]
+    show(rows, form, brief=rows.drop(hidden), headings=HEADINGS if form == "table" else {})
+    if form in ("table", "markdown"):
+        terminal.note(_family(rows, all_pairs=all_pairs))
+
+
+def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
+    sizes = rows["family"].drop_nulls().unique().sort().to_list()
+    if not sizes:
+        return "nothing can be compared"
+    size = " to ".join(map(str, dict.fromkeys([sizes[0], sizes[-1]])))
+    what = "pairs of models in each metric" if all_pairs else "p-values, all that are printed"
+    return f"p (Holm) is adjusted for a family of {size} {what}"

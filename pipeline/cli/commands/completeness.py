@@ -1,0 +1,71 @@
+"""`magic completeness`: what is there of each model, and what is missing."""
+
+from typing import Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, EditionOption, FormOption, LakeOption
+
+HEADINGS = {
+    "n_games": "games",
+    "n_unfinished": "unfin-\nished",
+    "n_quarantined": "quaran-\ntined",
+    "is_complete": "com-\nplete",
+    "n_unreadable": "unread-\nable",
+    "n_ambiguous": "ambig-\nuous",
+    "n_outages": "outages",
+    "n_missing": "missing",
+    "value_min": "least",
+    "value_max": "most",
+}
+
+
+def completeness(
+    *,
+    lake: LakeOption = DEFAULT_LAKE,
+    expected: Annotated[
+        int | None,
+        typer.Option(
+            "--expected",
+            min=1,
+            metavar="N",
+            help="Games expected of a model in each competition, not all settings played by any.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        bool,
+        typer.Option("--metrics", help="By metric: what was unreadable, and the bounds it leaves."),
+    ] = False,
+    edition: EditionOption = "paper",
+    form: FormOption = "table",
+) -> None:
+    """What is there of each model's games, and what is missing.
+
+    By model and competition: settings expected (those that any model played), found, and finished;
+    games, unfinished games, and parts in quarantine. With --metrics by model and metric: texts that
+    could not be read, outages, rows of missing games, and the least and the most that the value
+    could be were they known. These bounds are no intervals, and give no order of models.
+
+    \b
+    Examples:
+      magic completeness
+      magic completeness --expected 20 --format csv
+      magic completeness --metrics
+    """
+    if metrics and expected is not None:
+        raise typer.BadParameter("not with --metrics", param_hint="--expected")
+
+    from pipeline.cli.output import show
+    from pipeline.lake import open_lake
+    from pipeline.reports.completeness import completeness as games
+    from pipeline.reports.completeness import readability
+
+    opened = open_lake(lake)
+    rows = readability(opened, edition=edition) if metrics else games(opened, expected=expected)
+    brief = rows if metrics else rows.drop("game_type")
+    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    if form in ("table", "markdown") and not metrics:
+        lacking = rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
+        told = ", ".join("–" if name is None else str(name) for name in lacking)
+        terminal.note(f"incomplete: {told}" if lacking else "every model is complete")

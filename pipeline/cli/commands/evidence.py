@@ -1,0 +1,96 @@
+"""`magic evidence`: the rows behind a metric's value."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    EditionOption,
+    FormOption,
+    GamesOption,
+    LakeOption,
+    ModelsOption,
+    WhereOption,
+    number_of_games,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BRIEF = ("game_id", "model", "player", "round", "what", "hit", "message_index", "content")
+HEADINGS = {"game_id": "game", "round": "rd", "message_index": "#", "content": "message"}
+
+
+def evidence(
+    *,
+    metric: Annotated[str, typer.Argument(metavar="METRIC", help="The metric, as in `judgement`.")],
+    lake: LakeOption = DEFAULT_LAKE,
+    edition: EditionOption = "paper",
+    games: GamesOption = None,
+    model: ModelsOption = None,
+    game_type: Annotated[
+        list[str] | None,
+        typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
+    ] = None,
+    hits: Annotated[
+        bool | None,
+        typer.Option("--hits/--misses", help="Only rows with some hit, or only those with none."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=0, metavar="N", help="Only the first N rows.")
+    ] = None,
+    where: WhereOption = None,
+    form: FormOption = "table",
+) -> None:
+    """The rows that a metric counted: who, what, hit or miss, the message.
+
+    A row is one decision. Their hits sum to the metric's hits, and they are as many as it counted.
+    `#` is the message's index in its game; `magic show GAME` prints the game around it.
+
+    \b
+    Examples:
+      magic evidence judgement --model gpt-4 --misses
+      magic evidence deception --game-type chameleon --limit 10
+      magic evidence reasoning --format parquet > reasoning.parquet
+    """
+    num_of_game = number_of_games(edition, games)
+
+    from pipeline.cli.output import show
+    from pipeline.lake import open_lake
+    from pipeline.metrics.evidence import evidence as counted
+
+    rows = counted(
+        open_lake(lake),
+        metric,
+        edition=edition,
+        num_of_game=num_of_game,
+        models=model or None,
+        game_types=game_type or None,
+        where=where,
+        is_hit=hits,
+    )
+    shown = rows if limit is None else rows.head(limit)
+    show(shown, form, brief=_brief(shown), headings=HEADINGS if form == "table" else {})
+    terminal.note(_sum(metric, rows, n_shown=shown.height))
+
+
+def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """What fits on a line or two: of ids and texts the beginning."""
+    from pipeline.cli.output import beginning_of_id, beginning_of_text
+
+    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(BRIEF)
+
+
+def _sum(metric: str, rows: "pl.DataFrame", *, n_shown: int) -> str:
+    """The rows in one line; the hits of several terms are not added up."""
+    if rows.is_empty():
+        return f"{metric}: nothing was counted; `magic metrics --metric {metric}` says why"
+    parts = [
+        f"{term}: {of_term['hit'].sum():g} hits of {of_term.height} counted"
+        for (term,), of_term in rows.group_by("term", maintain_order=True)
+    ]
+    n_games = rows["game_id"].n_unique()
+    of_all = "" if n_shown == rows.height else f"; {n_shown} of {rows.height} rows shown"
+    return f"{', '.join(parts)}, in {n_games} games{of_all}"

@@ -1,0 +1,51 @@
+"""`magic show`: one game as a transcript."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, LakeOption
+
+
+def show(
+    *,
+    game: Annotated[
+        str,
+        typer.Argument(metavar="GAME", help="The game's id, its beginning, or its log's path."),
+    ],
+    lake: LakeOption = DEFAULT_LAKE,
+    seat: Annotated[
+        int | None,
+        typer.Option("--seat", min=1, metavar="N", help="Only what seat N was shown."),
+    ] = None,
+    form: Annotated[
+        Literal["text", "json", "markdown"],
+        typer.Option(
+            "--format", metavar="FORM", help="How to write it: text, json (every row), markdown."
+        ),
+    ] = "text",
+) -> None:
+    """One game as a transcript: players, messages, votes, what was counted.
+
+    Each message says who was shown it, and below it what a metric (edition paper) counted in it:
+    ✓ a hit, ✗ a miss, a number between for a part of a hit.
+
+    \b
+    Examples:
+      magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json
+      magic show public_good/sim-atlas_competition_public_good_vs_gpt4/0.json --seat 2
+      magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --format markdown > game.md
+    """
+    from pipeline.cli import transcript as page
+    from pipeline.lake import open_lake
+    from pipeline.transcript import transcript
+
+    told = transcript(open_lake(lake), game)
+    if form == "json":
+        text = page.as_json(told) if seat is None else page.seen_as_json(told, seat)
+        terminal.out_bytes(text.encode())
+    elif seat is None:
+        page.write(told, form)
+    else:
+        page.write_seen(told, seat, form)

@@ -1,0 +1,196 @@
+"""A game's transcript as text for a terminal, as markdown, and as JSON."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+import polars as pl
+
+from pipeline.cli import layout, output, terminal
+from pipeline.cli.cells import NULL
+from pipeline.transcript import EVERYBODY, Transcript
+
+_INDENT = "    "
+_FACTS = (
+    "game_id",
+    "setting_id",
+    "game_index",
+    "outcome",
+    "outcome_code",
+    "n_rounds",
+    "n_messages",
+)
+# What was counted in a message: the hit, and what it is for.
+_Marks = list[tuple[float, str]]
+
+
+def write(told: Transcript, form: str) -> None:
+    """The whole game; `form` is `text` or `markdown`."""
+    game = told.game
+    _heading(_title(game), form, level=1)
+    _facts({name: game[name] for name in _FACTS} | {"log": game["path"]}, form)
+    _section("Players", _players(told), form)
+    _heading("Messages", form, level=2)
+    marks = _marks(told.counted)
+    for message in told.tables["messages"].iter_rows(named=True):
+        _message(message, _audience(message), marks.get(message["message_index"], []), form)
+    for title, rows in _votes(told):
+        _section(title, rows, form)
+    _section("What the metrics counted", _sums(told.counted), form)
+    if told.counted.is_empty():
+        terminal.note("no metric counts anything in this game")
+
+
+def write_seen(told: Transcript, seat: int, form: str) -> None:
+    """What a seat was shown, and nothing else."""
+    seen = told.seen_by(seat)
+    game = told.game
+    _heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
+    _facts({"game_id": game["game_id"]}, form)
+    for message in seen.iter_rows(named=True):
+        _message(message, None, [], form)
+
+
+def as_json(told: Transcript) -> str:
+    """The game's rows of every table, and what was counted, as one object."""
+    return _object(told.tables | {"counted": told.counted})
+
+
+def seen_as_json(told: Transcript, seat: int) -> str:
+    """The same for what a seat was shown."""
+    game = told.tables["games"].select("game_id", "game_type", pl.lit(seat).alias("seat"))
+    return _object({"games": game, "messages": told.seen_by(seat)})
+
+
+def _object(frames: Mapping[str, pl.DataFrame]) -> str:
+    fields = (f'"{name}": {output.json_text(rows)}' for name, rows in frames.items())
+    return "{" + ",\n".join(fields) + "}\n"
+
+
+def _title(game: Mapping[str, Any]) -> str:
+    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
+    return f"{game['game_type'].replace('_', ' ')}: {end}"
+
+
+def _players(told: Transcript) -> pl.DataFrame:
+    players = told.tables["players"].select(
+        "seat", "player", "model", "role", "is_tested", score="final_score"
+    )
+    return players.drop("score") if players["score"].is_null().all() else players
+
+
+def _votes(told: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:
+    votes, for_proposals = told.tables["votes"], told.tables["proposal_votes"]
+    if votes.height:
+        yield (
+            "Votes",
+            votes.select("player", "target", "is_correct", "stated_target", "parse_status"),
+        )
+    if for_proposals.height:
+        yield (
+            "Votes for proposals",
+            for_proposals.select("round", "player", "candidate", "parse_status"),
+        )
+
+
+def _sums(counted: pl.DataFrame) -> pl.DataFrame:
+    sums = {"hits": pl.col("hit").sum(), "counted": pl.len()}
+    return (
+        counted.sort("message_index")
+        .group_by("metric", "term", "model", maintain_order=True)
+        .agg(**sums)
+    )
+
+
+def _marks(counted: pl.DataFrame) -> dict[int, _Marks]:
+    """By message, what was counted there: its hit, and the metric with what was done."""
+    told = counted.filter(pl.col("message_index").is_not_null())
+    rows = told.select("message_index", "hit", "metric", "what").iter_rows()
+    return {
+        index: [(hit, f"{metric}: {what}") for _, hit, metric, what in group]
+        for index, group in groupby(rows, key=lambda row: row[0])
+    }
+
+
+def _audience(message: Mapping[str, Any]) -> str:
+    names = message["visible_to"]
+    if EVERYBODY in names:
+        return EVERYBODY
+    return ", ".join("itself" if name == message["player"] else name for name in names) or "nobody"
+
+
+# --- how each form is written -------------------------------------------------------------------
+
+
+def _heading(text: str, form: str, *, level: int) -> None:
+    if form == "markdown":
+        terminal.out(f"{'#' * level} {output.escaped(terminal.printable(text))}\n\n")
+    else:
+        terminal.out("" if level == 1 else "\n")
+        terminal.out(terminal.printable(text), "heading")
+        terminal.out("\n")
+
+
+def _facts(facts: Mapping[str, object], form: str) -> None:
+    told = {name: str(value) for name, value in facts.items() if value is not None}
+    if form == "markdown":
+        for name, value in told.items():
+            terminal.out(f"- {name}: {output.escaped(terminal.printable(value))}\n")
+        terminal.out("\n")
+        return
+    values = [terminal.printable(value) for value in told.values()]
+    for line in layout.records(list(told), [values], terminal.width()):
+        terminal.out(line + "\n")
+
+
+def _section(title: str, rows: pl.DataFrame, form: str) -> None:
+    if rows.height:
+        _heading(title, form, level=2)
+        output.show(rows, "markdown" if form == "markdown" else "table")
+        if form == "markdown":
+            terminal.out("\n")
+
+
+def _message(message: Mapping[str, Any], audience: str | None, marks: _Marks, form: str) -> None:
+    """One message, by and to whom; without an audience it is as a player saw it."""
+    to = f" → {audience}" if audience else ""
+    head = terminal.printable(f"{message['message_index']}  {message['player'] or NULL}{to}")
+    aside = f"{message['phase']}{_of_round(message['round'])}" if audience else ""
+    lines = terminal.printable(message["content"]).rstrip().split("\n")
+    told = [(hit, terminal.printable(f"{_mark(hit)} {what}")) for hit, what in marks]
+    write_message = _message_in_markdown if form == "markdown" else _message_in_text
+    write_message(head, aside, lines, told)
+
+
+def _message_in_text(head: str, aside: str, lines: list[str], marks: _Marks) -> None:
+    terminal.out("\n")
+    terminal.out(head, "heading")
+    terminal.out(f"  {aside}" if aside else "", "aside")
+    terminal.out("\n")
+    width = terminal.width()
+    room = None if width is None else max(width - len(_INDENT), layout.LONGEST_WORD)
+    for line in lines:
+        for piece in layout.wrapped(line, room):
+            terminal.out(f"{_INDENT}{piece}".rstrip() + "\n")
+    for hit, mark in marks:
+        terminal.out(_INDENT)
+        terminal.out(mark, "hit" if hit > 0 else "miss")
+        terminal.out("\n")
+
+
+def _message_in_markdown(head: str, aside: str, lines: list[str], marks: _Marks) -> None:
+    terminal.out(f"**{output.escaped(head)}** {output.escaped(aside)}".rstrip() + "\n\n")
+    # As code, in which nothing is markdown.
+    terminal.out("".join(f"    {line}\n" for line in lines) + "\n")
+    for _, mark in marks:
+        terminal.out(f"- {output.escaped(mark)}\n")
+    terminal.out("\n" if marks else "")
+
+
+def _of_round(round_: int | None) -> str:
+    return f", round {round_}" if round_ else ""
+
+
+def _mark(hit: float) -> str:
+    """A hit, a miss, or how much of a hit."""
+    return {1.0: "✓", 0.0: "✗"}.get(hit) or f"{hit:.2g}"

@@ -1,0 +1,64 @@
+"""What has to hold of the players of any game, so that each can be told by its name."""
+
+import json
+from collections.abc import Collection
+
+from msgspec import Raw, UnsetType
+
+from pipeline.formats.broken import broken
+from pipeline.formats.rows import EVERYONE, MODERATOR
+from pipeline.game import Fault, Messages
+
+MOST_PLAYERS = 1_000
+LONGEST_NAME = 1_000
+NOT_NAMES = frozenset({MODERATOR, EVERYONE})
+
+
+def check_number(n_players: int, at: str, most: int = MOST_PLAYERS) -> None:
+    """Raises BrokenDocument where there are more players than a table seats."""
+    if n_players > most:
+        raise broken(at, f"a game has at most {most:,} players", f"{n_players:,} players")
+
+
+def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -> None:
+    """Raises BrokenDocument where there are more than a table seats, or one has no name to go by.
+
+    `at` is where the log lists them. What is made of a game grows with its players, in places with
+    their square.
+    """
+    check_number(len(players), at, most)
+    if NOT_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= LONGEST_NAME:
+        return
+    wrong = next(name for name in players if name in NOT_NAMES or len(name) > LONGEST_NAME)
+    rule = f"a player has a name of its own, of at most {LONGEST_NAME:,} characters"
+    raise broken(at, rule, repr(wrong[:50]))
+
+
+def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str) -> None:
+    """Raises BrokenDocument where an object of players has a name twice: decoders keep the last.
+
+    With `n_quotes` quotes a player there are no more than those decoded; others are counted.
+    """
+    listed = b"" if isinstance(part, UnsetType) else bytes(part)
+    if listed.count(b'"') == n_quotes * n_players:
+        return
+    pairs = json.loads(listed, object_pairs_hook=list, parse_int=str)
+    if len(pairs) != n_players:
+        names = [name for name, _ in pairs]
+        alike = next(name for name in names if names.count(name) > 1)
+        raise broken(at, "no two players have the same name", repr(alike))
+
+
+def unseated(spoken: Messages) -> list[Fault]:
+    """A fault for each player who speaks and has no seat, at the first message.
+
+    The message is in the tables, and what the player does in it is not.
+    """
+    if spoken.seat.count(None) == spoken.player.count(MODERATOR):
+        return []
+    first: dict[str, int] = {}
+    for index, (player, seat) in enumerate(zip(spoken.player, spoken.seat, strict=True)):
+        if seat is None and player != MODERATOR:
+            first.setdefault(player, index)
+    rule = "every player who speaks has a seat"
+    return [Fault(f"$.history[{index}]", rule, repr(player)) for player, index in first.items()]

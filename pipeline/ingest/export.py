@@ -1,0 +1,54 @@
+"""What was refused, written out as files.
+
+Their names are numbers of our own: nothing that a log or an archive says becomes a path.
+"""
+
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.ingest.refused import refused
+from pipeline.lake import open_lake
+
+MANIFEST = "manifest.json"
+# `file` is null where a document was never read; `is_cut` where the lake has only its beginning.
+MANIFEST_SCHEMA: dict[str, pl.DataType] = {
+    "file": pl.String(),
+    "is_cut": pl.Boolean(),
+    "n_written": pl.Int64(),
+    "n_bytes": pl.Int64(),
+    "source": pl.String(),
+    "path": pl.String(),
+    "sha256": pl.String(),
+    "game_id": pl.String(),
+    "rules": pl.List(pl.String()),
+}
+
+
+def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
+    """Writes the bytes of each document in quarantine, and a manifest; returns its rows.
+
+    A whole document is in a file that ends in `.json`, one of which the lake has only the beginning
+    in one that ends in `.cut`. Raises UsageError for a folder that has something in it.
+    """
+    opened, folder = open_lake(lake), Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise UsageError(f"{folder}: the folder is not empty; name a new one")
+    rows = []
+    for number, one in enumerate(refused(opened), start=1):
+        name = None
+        if one.raw is not None:
+            name = f"document-{number:06d}.{'json' if one.is_whole else 'cut'}"
+            with (folder / name).open("xb") as file:
+                file.write(one.raw)
+        written = None if one.raw is None else len(one.raw)
+        rules = [fault.rule for fault in one.faults]
+        is_cut = one.raw is not None and not one.is_whole
+        rows.append((name, is_cut, written, one.n_bytes, *one.key, one.game_id, rules))
+    manifest = pl.DataFrame(rows, MANIFEST_SCHEMA, orient="row")
+    text = msgspec.json.format(msgspec.json.encode(manifest.to_dicts()), indent=1)
+    (folder / MANIFEST).write_bytes(text + b"\n")
+    return manifest

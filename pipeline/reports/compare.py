@@ -1,0 +1,248 @@
+"""Models against each other: of each metric the difference, its interval, and its p-value."""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pipeline.errors import UsageError
+from pipeline.lake import Lake
+from pipeline.metrics import DEFAULT_CONFIDENCE, NAMES, PAPER, metric, metrics
+from pipeline.metrics.compute import by_setting, shares
+from pipeline.metrics.request import Request
+from pipeline.statistics import contrast
+from pipeline.statistics.contrast import Floats, Interval
+from pipeline.statistics.families import holm
+
+# Where less of what either model counted is on settings of both, they are compared unpaired.
+LEAST_PAIRED = 0.8
+
+COLUMNS = pl.Schema(
+    {
+        "metric": pl.String(),
+        "model": pl.String(),
+        "other": pl.String(),
+        "value": pl.Float64(),
+        "other_value": pl.Float64(),
+        "difference": pl.Float64(),
+        "ci_low": pl.Float64(),
+        "ci_high": pl.Float64(),
+        "p_value": pl.Float64(),
+        "p_holm": pl.Float64(),
+        "family": pl.Int64(),
+        "method": pl.String(),
+        "n_settings": pl.Int64(),
+        "share_paired": pl.Float64(),
+        "reason": pl.String(),
+    }
+)
+
+
+class Side(NamedTuple):
+    """One model's value of one metric, the terms that it is made of, and its sums by setting.
+
+    `h` and `c` are hits and counted, a number for each setting and term that any model counted in.
+    """
+
+    row: dict[str, Any]
+    weights: dict[str, float]
+    h: Floats
+    c: Floats
+
+    @property
+    def range(self) -> float:
+        return sum(self.weights.values())
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(self.row["value"], self.row["ci_low"], self.row["ci_high"])
+
+
+class Columns(NamedTuple):
+    """What the numbers of a side are of: competitions, settings and terms, one after another."""
+
+    strata: NDArray[np.str_]
+    settings: NDArray[np.str_]
+    terms: NDArray[np.str_]
+
+
+def compare(
+    lake: Lake,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    *,
+    names: Sequence[str] = NAMES,
+    edition: str = PAPER,
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> pl.DataFrame:
+    """A row for each metric and pair of models, with the columns of `COLUMNS`.
+
+    Without `pairs` all pairs are compared, and the family of p-values that `p_holm` is adjusted for
+    is that of one metric; with them it is all p-values of the answer. `family` is its size. The
+    difference is value − other_value, null with a `reason` where either is. Raises UsageError for a
+    model or metric that is not there.
+    """
+    models = None if pairs is None else list(dict.fromkeys(name for pair in pairs for name in pair))
+    rows = metrics(
+        lake, by=("model",), names=names, models=models, edition=edition, confidence=confidence
+    )
+    known = rows["model"].drop_nulls().unique().sort().to_list()
+    if strangers := set(models or ()) - set(known):
+        raise UsageError(
+            f"no game of {', '.join(sorted(strangers))}: `magic leaderboard` lists the models"
+        )
+    asked = list(combinations(known, 2)) if pairs is None else list(pairs)
+    compared = compare_rows(lake, rows, asked, edition=edition)
+    return adjusted(compared, ["metric"]) if pairs is None else compared
+
+
+def compare_rows(
+    lake: Lake,
+    rows: pl.DataFrame,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    edition: str = PAPER,
+) -> pl.DataFrame:
+    """The same of models whose metrics' rows there are; the family is all p-values."""
+    models = rows["model"].drop_nulls().unique()
+    request = Request(edition=edition, models=tuple(models))
+    found: list[dict[str, Any]] = []
+    for name in rows["metric"].unique(maintain_order=True):
+        of_metric = rows.filter(pl.col("model").is_not_null(), metric=name)
+        columns, of_model = sides(sums_by_setting(lake, name, request), of_metric, edition)
+        found += differences(columns, [(of_model[one], of_model[other]) for one, other in pairs])
+    return adjusted(pl.DataFrame(found, schema=COLUMNS), [])
+
+
+def sums_by_setting(lake: Lake, name: str, request: Request) -> pl.DataFrame:
+    """What a metric counted of each model in each setting: see `pipeline.metrics.compute`."""
+    declared = metric(name, request.edition)
+    return by_setting(declared, cache(lake.table), request).collect(engine="streaming")
+
+
+def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns, dict[str, Side]]:
+    """The sides of one metric by their name in `model`, from its sums and its rows by `model`."""
+    keys = ["competition", "setting_id", "term"]
+    places = sums.select(keys).unique().sort(keys)
+    weights: dict[str, dict[str, float]] = {model: {} for model in rows["model"]}
+    for (name,), of_name in rows.group_by("metric"):
+        declared = metric(str(name), edition)
+        terms = shares(of_name.lazy(), declared, ["model"]).select("model", "term", "weight")
+        for model, term, weight in terms.collect().iter_rows():
+            weights[model][term] = weight
+    found = {}
+    for row in rows.iter_rows(named=True):
+        own = places.join(
+            sums.filter(model=row["model"]), on=keys, how="left", maintain_order="left"
+        ).fill_null(0.0)
+        h, c = own["h"].to_numpy(), own["c"].to_numpy()
+        found[row["model"]] = Side(row, weights[row["model"]], h, c)
+    return Columns(*(places[key].to_numpy() for key in keys)), found
+
+
+def differences(columns: Columns, pairs: Sequence[tuple[Side, Side]]) -> list[dict[str, Any]]:
+    """The rows of one metric for pairs of its sides, but for `p_holm` and `family`."""
+    reasons = [_reason(one, other) for one, other in pairs]
+    told = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
+    x = [_by_setting(columns, *pair) for pair in told]
+    flipped = iter(contrast.sign_flip_ps(np.array(x)).tolist() if x else [])
+    rows = []
+    for (one, other), reason in zip(pairs, reasons, strict=True):
+        row: dict[str, Any] = dict.fromkeys(COLUMNS)
+        row |= {
+            "metric": one.row["metric"],
+            "model": one.row["model"],
+            "other": other.row["model"],
+            "value": one.row["value"],
+            "other_value": other.row["value"],
+            "reason": reason,
+        }
+        rows.append(row if reason else row | _difference(columns, one, other, next(flipped)))
+    return rows
+
+
+def _reason(one: Side, other: Side) -> str | None:
+    """Why two sides cannot be compared, if so."""
+    for side in (one, other):
+        if side.row["value"] is None:
+            return f"{side.row['model']}: {side.row['reason']}"
+    if apart := set(one.weights) ^ set(other.weights):
+        return f"only one of them has {', '.join(sorted(apart))}"
+    return None
+
+
+def _difference(columns: Columns, one: Side, other: Side, p_value: float) -> dict[str, Any]:
+    """The difference of two sides, paired where enough of what they count is on common settings."""
+    is_common = (one.c > 0) & (other.c > 0)
+    paired = min(float(side.c[is_common].sum() / side.c.sum()) for side in (one, other))
+    is_paired = paired >= LEAST_PAIRED
+    n_settings = len(np.unique(columns.settings[is_common]))
+    between = correlation(columns, one, other)
+    if not is_paired:
+        p_value = contrast.unpaired_p(_rate(one), _rate(other), between)
+    found = contrast.mover(one.interval, other.interval, between)
+    return {
+        "difference": found.value,
+        "ci_low": found.low,
+        "ci_high": found.high,
+        "p_value": p_value,
+        "method": "paired by setting" if is_paired else "unpaired",
+        "n_settings": n_settings,
+        "share_paired": paired,
+    }
+
+
+def correlation(columns: Columns, one: Side, other: Side) -> float:
+    """How two sides' contributions go together over settings, shrunk."""
+    return contrast.shrunk_correlation(_u(columns, one), _u(columns, other))
+
+
+def _rate(side: Side) -> tuple[float, float]:
+    return side.row["value"] / side.range, side.row["n_eff"]
+
+
+def _by_setting(columns: Columns, one: Side, other: Side) -> Floats:
+    """What each setting, over all terms, adds to the difference of two sides."""
+    added = np.zeros(len(columns.terms))
+    for term, weight in one.weights.items():
+        of_term = columns.terms == term
+        sums = (one.h, one.c, other.h, other.c)
+        added[of_term] = weight * contrast.contributions(*(each[of_term] for each in sums))
+    return _added_up(columns, added)
+
+
+def _u(columns: Columns, side: Side) -> Floats:
+    """A side's linearised contributions by setting, about their means in each competition."""
+    u = np.zeros(len(columns.terms))
+    for term, weight in side.weights.items():
+        of_term = columns.terms == term
+        h, c = side.h[of_term], side.c[of_term]
+        u[of_term] = weight * (h - h.sum() / c.sum() * c) / c.sum()
+    for stratum in np.unique(columns.strata):
+        counted = (columns.strata == stratum) & (side.c > 0)
+        u[counted] -= u[counted].mean() if counted.any() else 0.0
+    return _added_up(columns, u)
+
+
+def _added_up(columns: Columns, values: Floats) -> Floats:
+    """The values of each setting, whatever the competitions and terms."""
+    _, places = np.unique(columns.settings, return_inverse=True)
+    return np.bincount(places, weights=values, minlength=1).astype(np.float64)
+
+
+def adjusted(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The rows with p-values adjusted for the number of those in the family."""
+    numbered = rows.with_row_index("place")
+    families = [numbered] if not by else numbered.partition_by(by, maintain_order=True)
+    told_apart = []
+    for family in families:
+        told = family.filter(pl.col("p_value").is_not_null())
+        p_holm = pl.Series("p_holm", holm(told["p_value"].to_list()), pl.Float64)
+        told_apart.append(told.select("place", p_holm, family=pl.lit(told.height, pl.Int64)))
+    found = numbered.drop("p_holm", "family").join(
+        pl.concat(told_apart), on="place", how="left", maintain_order="left"
+    )
+    return found.select(COLUMNS.names())

@@ -1,0 +1,44 @@
+"""The leaderboard, with the models that are not told apart."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pipeline import metrics
+from pipeline.lake import Lake
+from pipeline.metrics import PAPER
+from pipeline.reports.compare import compare_rows
+from pipeline.statistics.families import letter_groups
+
+
+def leaderboard(
+    lake: Lake, *, edition: str = PAPER, include_incomplete: bool = False, **options: Any
+) -> pl.DataFrame:
+    """`pipeline.metrics.ranked` with `letters` of the win rate; options are those of `over_all`."""
+    rows = metrics.over_all(lake, edition=edition, **options)
+    board = metrics.ranked(rows, include_incomplete=include_incomplete)
+    told = letters(lake, rows.filter(metric="win_rate"), edition=edition)
+    joined = board.join(told, on="model", how="left", maintain_order="left")
+    return joined.select("rank", "model", "letters", *board.columns[2:])
+
+
+def letters(
+    lake: Lake, rows: pl.DataFrame, *, edition: str = PAPER, level: float = 0.05
+) -> pl.DataFrame:
+    """model, letters: models that share a letter are not told apart by a metric, given its rows.
+
+    All pairs are compared, and adjusted for their number by Holm. That two are not told apart does
+    not make them equal.
+    """
+    told = rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
+    models = told.sort("value", descending=True, maintain_order=True)["model"].to_list()
+    is_apart = np.zeros((len(models), len(models)), np.bool_)
+    compared = compare_rows(lake, told, list(combinations(models, 2)), edition=edition)
+    apart = compared.filter(pl.col("p_holm") < level)
+    for one, other in apart.select("model", "other").iter_rows():
+        pair = models.index(one), models.index(other)
+        is_apart[pair] = is_apart[pair[::-1]] = True
+    schema = {"model": pl.String, "letters": pl.String}
+    return pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)

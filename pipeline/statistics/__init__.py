@@ -1,0 +1,9 @@
+"""What values are worth: intervals, comparisons and plans, from sums over games and settings.
+
+Nothing here knows a metric or a lake: functions take frames of sums, or arrays, and give numbers.
+"""
+
+from pipeline.statistics.interval import INTERVAL, intervals
+from pipeline.statistics.moments import KEYS, SUMS, Known, moments, n_games
+
+__all__ = ["INTERVAL", "KEYS", "SUMS", "Known", "intervals", "moments", "n_games"]

@@ -1,0 +1,178 @@
+"""Two models on the same settings: the difference, its interval, and how surprising it is.
+
+Of each setting s, replays added up, h hits of c counted for either model; of each term k with its
+share a_k of the metric's range W:
+
+    w_s = (c_A + c_B) / 2 where both counted something, else 0
+    x_s = Σ_k a_k · w_s (h_A/c_A − h_B/c_B) / Σ w_s
+
+**p-value.** Were the models alike, each x_s could as well have had the other sign. T = Σ x_s is
+laid beside Σ ±x_s over random signs: mid-p = P(|T*| > |T|) + ½ P(|T*| = |T|), exact where few
+settings differ, drawn where more do, and normal over many. With one item a setting it is McNemar's
+mid-p test (M. W. Fagerland, S. Lydersen and P. Laake, BMC Med. Res. Methodol. 13 (2013) 91). It
+tests that two models *behave* alike; equal rates with unlike streakiness are another matter.
+
+**Interval** of the difference A − B, from the intervals of both: MOVER. With the distances
+l_A = A − low_A, u_A = high_A − A, and so on, and the correlation ρ of their contributions,
+
+    low  = A − B − √(l_A² − 2ρ l_A u_B + u_B²)
+    high = A − B + √(u_A² − 2ρ u_A l_B + l_B²)
+
+R. G. Newcombe, Statistics in Medicine 17 (1998) 873–890, method 10 at ρ = 0, and 2635–2650 for
+pairs; G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008) 1693–1702. ρ is shrunk by
+(n−1)/(n+1) over n settings, which is this project's own choice.
+"""
+
+import math
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# 2^14 patterns of signs are gone through one by one; beyond, so many are drawn.
+EXACT_SETTINGS = 14
+DRAWS = 20_000
+MANY_SETTINGS = 2000
+_SEED = 20_231_114
+_TIE = 1e-9
+_AT_ONCE = 100
+
+
+class Interval(NamedTuple):
+    """A value and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def contributions(h_a: Floats, c_a: Floats, h_b: Floats, c_b: Floats) -> Floats:
+    """Of one term: what each setting adds to the difference of the ratios, 0 where one is missing.
+
+    Along the last axis are the settings. The sum is the paired difference A − B, in −1..1.
+    """
+    weight = np.where((c_a > 0) & (c_b > 0), (c_a + c_b) / 2, 0.0)
+    total = weight.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = weight * (h_a / c_a - h_b / c_b) / total
+    return np.where(weight > 0, each, 0.0).astype(np.float64)
+
+
+def sign_flip_p(x: Floats) -> float:
+    """The mid-p value of a sum of contributions, in 0..1; 1 where nothing differs."""
+    return float(sign_flip_ps(x[np.newaxis])[0])
+
+
+def sign_flip_ps(x: Floats) -> Floats:
+    """The mid-p value of each row of contributions, as `sign_flip_p`."""
+    p_values = np.ones(len(x), np.float64)
+    n_differing = np.count_nonzero(x, axis=1)
+    size = np.abs(x).max(axis=1, initial=0.0)
+    # Of one size all of them, as where a game is one trial, they are told by their number.
+    is_count = (n_differing * size - np.abs(x).sum(axis=1)) <= _TIE * size
+    is_count &= n_differing > 0
+    for row in np.flatnonzero(is_count):
+        p_values[row] = _mcnemar(int((x[row] > 0).sum()), int(n_differing[row]))
+    is_few = (n_differing <= EXACT_SETTINGS) & (n_differing > 0)
+    for row in np.flatnonzero(is_few & ~is_count):
+        differing = x[row][x[row] != 0]
+        p_values[row] = _mid_p(_all_sums(differing)[:, np.newaxis], differing[np.newaxis])[0]
+    is_many = n_differing > MANY_SETTINGS
+    drawn = np.flatnonzero((n_differing > EXACT_SETTINGS) & ~is_many & ~is_count)
+    for start in range(0, len(drawn), _AT_ONCE):
+        rows = drawn[start : start + _AT_ONCE]
+        p_values[rows] = _mid_p(_drawn_signs(x.shape[1]) @ x[rows].T, x[rows])
+    for row in np.flatnonzero(is_many & ~is_count):
+        z = abs(float(x[row].sum())) / math.sqrt(float((x[row] ** 2).sum()))
+        p_values[row] = math.erfc(z / math.sqrt(2))
+    return p_values
+
+
+def _mcnemar(n_for: int, n: int) -> float:
+    """McNemar's mid-p value of n differences, so many of them in favour."""
+    from scipy.stats import binom
+
+    least = min(n_for, n - n_for)
+    if 2 * least == n:
+        return 1 - float(binom.pmf(least, n, 0.5)) / 2
+    return float(2 * binom.cdf(least, n, 0.5) - binom.pmf(least, n, 0.5))
+
+
+def _mid_p(sums: Floats, x: Floats) -> Floats:
+    """Of each row of x: how its sum lies among those of random signs, a column of `sums` each."""
+    observed, slack = np.abs(x.sum(axis=1)), _TIE * np.abs(x).sum(axis=1)
+    beyond = np.abs(sums) - observed
+    more, equal = (beyond > slack).mean(axis=0), (np.abs(beyond) <= slack).mean(axis=0)
+    return np.asarray(more + equal / 2, np.float64)
+
+
+def _all_sums(x: Floats) -> Floats:
+    """The sums over every pattern of signs."""
+    sums = np.zeros(1, np.float64)
+    for one in x:
+        sums = np.concatenate([sums + one, sums - one])
+    return sums.astype(np.float64)
+
+
+@cache
+def _drawn_signs(n: int) -> Floats:
+    """Patterns of n signs, always the same ones."""
+    signs = np.random.default_rng(_SEED).integers(0, 2, (DRAWS, n)) * 2.0 - 1
+    signs[0] = 1  # what was observed is among them, so that no p-value is 0
+    return signs.astype(np.float64)
+
+
+def wilson(rate: float, n_eff: float, z: float) -> Interval:
+    """Wilson's interval of a rate in 0..1 over an effective number of games."""
+    middle, spread = rate + z**2 / (2 * n_eff), rate * (1 - rate) / n_eff + z**2 / (4 * n_eff**2)
+    scale = 1 + z**2 / n_eff
+    half = z * math.sqrt(spread)
+    return Interval(rate, (middle - half) / scale, (middle + half) / scale)
+
+
+def unpaired_p(a: tuple[float, float], b: tuple[float, float], correlation: float = 0.0) -> float:
+    """The p-value at which the interval of the difference of two rates begins to hold 0.
+
+    Each is a rate in 0..1 and its effective number of games.
+    """
+
+    def holds_zero(z: float) -> bool:
+        found = mover(wilson(*a, z), wilson(*b, z), correlation)
+        return found.low <= 0 <= found.high
+
+    low, high = 0.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds_zero(middle) else (middle, high)
+    return math.erfc(high / math.sqrt(2))
+
+
+def mover(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:
+    """The difference A − B with its interval, from the intervals of both."""
+    down_a, up_a, down_b, up_b = (
+        a.value - a.low,
+        a.high - a.value,
+        b.value - b.low,
+        b.high - b.value,
+    )
+    difference = a.value - b.value
+
+    def reach(one: float, other: float) -> float:
+        return math.sqrt(max(0.0, one**2 - 2 * correlation * one * other + other**2))
+
+    return Interval(difference, difference - reach(down_a, up_b), difference + reach(up_a, down_b))
+
+
+def shrunk_correlation(u_a: Floats, u_b: Floats) -> float:
+    """The correlation of two models' contributions by setting, shrunk; 0 where one has none.
+
+    The contributions are about their own means: u = Σ_k a_k (h − r·c) / C.
+    """
+    n = u_a.size
+    spread = math.sqrt(float((u_a**2).sum()) * float((u_b**2).sum()))
+    if n < 2 or spread == 0:
+        return 0.0
+    return float((u_a * u_b).sum()) / spread * (n - 1) / (n + 1)

@@ -1,0 +1,45 @@
+"""Many comparisons at once: p-values adjusted for their number, and groups not told apart."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values adjusted so that a family has a false alarm with the level's probability.
+
+    S. Holm, Scandinavian Journal of Statistics 6 (1979) 65–70.
+    """
+    n = len(p_values)
+    order = np.argsort(p_values)
+    stepped = [(n - rank) * p_values[place] for rank, place in enumerate(order)]
+    adjusted = np.minimum(1.0, np.maximum.accumulate(stepped)) if n else np.zeros(0)
+    found = np.empty(n)
+    found[order] = adjusted
+    return [float(p) for p in found]
+
+
+def letter_groups(is_apart: NDArray[np.bool_]) -> list[str]:
+    """Letters for each of n things: two share one exactly where they are not told apart.
+
+    `is_apart` is symmetric. By insertion and absorption: H.-P. Piepho, J. Computational and
+    Graphical Statistics 13 (2004) 456–466. Things are best given in order, then `a` is the first's.
+    """
+    n = len(is_apart)
+    columns: list[frozenset[int]] = [frozenset(range(n))] if n else []
+    for one, other in zip(*np.nonzero(np.triu(is_apart, 1)), strict=True):
+        split: set[frozenset[int]] = set()
+        for column in columns:
+            both = {int(one), int(other)} <= column
+            split |= {column - {int(one)}, column - {int(other)}} if both else {column}
+        columns = [column for column in split if not any(column < larger for larger in split)]
+    named = sorted(columns, key=sorted)
+    return [
+        "".join(_letter(place) for place, c in enumerate(named) if thing in c) for thing in range(n)
+    ]
+
+
+def _letter(place: int) -> str:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return letters[place % 26] * (place // 26 + 1)

@@ -1,0 +1,82 @@
+"""One game told whole: who sat where, what was said and to whom, and what each metric counted."""
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline.errors import UsageError
+from pipeline.events.contracts import GAME_TABLES
+from pipeline.lake import Lake
+from pipeline.metrics.catalogue import NAMES
+from pipeline.metrics.evidence import COLUMNS, of_tables
+from pipeline.metrics.request import Request
+
+EVERYBODY = "all"
+SEEN = ("message_index", "player", "content")
+"""What a player is shown of a message; whom else it was shown to, a player is not."""
+_NAMED = 5
+
+
+class Transcript(Struct, frozen=True):
+    """A game's rows in every table of games, and those that each metric (paper) counted in it."""
+
+    tables: dict[str, pl.DataFrame]
+    counted: pl.DataFrame
+
+    @property
+    def game(self) -> dict[str, object]:
+        """The game's row of `games`."""
+        return self.tables["games"].row(0, named=True)
+
+    def seen_by(self, seat: int) -> pl.DataFrame:
+        """The messages that were shown to a seat, as `SEEN`; raises UsageError for no such seat."""
+        players = dict(self.tables["players"].select("seat", "player").iter_rows())
+        if seat not in players:
+            seats = ", ".join(map(str, sorted(players)))
+            raise UsageError(f"no seat {seat} in this game: there are {seats}")
+        shown_to = pl.col("visible_to").list.contains
+        is_seen = shown_to(pl.lit(EVERYBODY)) | shown_to(pl.lit(players[seat], pl.String))
+        return self.tables["messages"].filter(is_seen).select(SEEN)
+
+
+def transcript(lake: Lake, game: str) -> Transcript:
+    """The game whose id begins as told, or whose log is at that path.
+
+    Raises UsageError where there is none, or more than one.
+    """
+    game_id = _found(lake, game)
+    tables = {
+        name: lake.table(name).filter(pl.col("game_id") == game_id).collect()
+        for name in GAME_TABLES
+    }
+    order = ("round", "seat", "message_index")
+    for name, rows in tables.items():
+        keys = ["message_index"] if name == "messages" else [c for c in order if c in rows.columns]
+        tables[name] = rows.sort(keys) if keys else rows
+    return Transcript(tables, _counted(tables))
+
+
+def _counted(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    rows = [
+        of_tables(lambda table: tables[table].lazy(), name, Request()).select(
+            pl.lit(name).alias("metric"), *COLUMNS
+        )
+        for name in NAMES
+    ]
+    place = pl.col("metric").replace_strict({name: at for at, name in enumerate(NAMES)})
+    return pl.concat(rows).collect().sort("message_index", place, "what", nulls_last=True)
+
+
+def _found(lake: Lake, game: str) -> str:
+    is_it = pl.col("game_id").str.starts_with(game) | (pl.col("path") == game)
+    found = lake.table("games").filter(is_it).select("game_id", "path").head(_NAMED + 1).collect()
+    if found.is_empty() or not game:
+        raise UsageError(
+            f"no game `{game}`: give its id, the beginning of it, or its log's path, "
+            'as `magic sql "SELECT game_id, path FROM games"` lists them'
+        )
+    if found.height > 1:
+        ids = ", ".join(found["game_id"].head(_NAMED))
+        more = ", .." if found.height > _NAMED else ""
+        raise UsageError(f"several games are `{game}`: {ids}{more}; give more of the id")
+    game_id: str = found["game_id"].item()
+    return game_id

@@ -1,0 +1,91 @@
+"""The lake against itself: its files against its log, its rows against each other.
+
+Everything is looked at, a part at a time, so that memory stays bounded. Nothing is changed.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import polars as pl
+from msgspec import Struct
+
+from pipeline.events.contracts import TABLES
+from pipeline.lake import open_lake
+from pipeline.stores import Place
+from pipeline.verify import checks, files
+from pipeline.verify.finding import ERROR, MOST, Finding
+
+__all__ = ["ERROR", "FAULT_SCHEMA", "MOST", "Verification", "verify"]
+
+# `finds` is what the check looks for, `n_rows` how often it found that in all; `row` is one of
+# these as JSON, its key and what contradicts something else.
+FAULT_SCHEMA: dict[str, pl.DataType] = {
+    "check": pl.String(),
+    "severity": pl.String(),
+    "table": pl.String(),
+    "finds": pl.String(),
+    "n_rows": pl.Int64(),
+    "row": pl.String(),
+}
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class Verification(Struct):
+    """What was found wrong, as rows of `FAULT_SCHEMA`, and how much was looked at.
+
+    `left_out` are the checks that could not be made, since a table cannot be read.
+    """
+
+    faults: pl.DataFrame
+    n_checks: int
+    n_files: int
+    n_rows: int
+    left_out: list[str]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is wrong; a warning alone is not."""
+        return not self.left_out and ERROR not in self.faults["severity"]
+
+
+def verify(
+    path: str | Path | Place,
+    *,
+    most: int = MOST,
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> Verification:
+    """Looks at every row of the lake; `faults` has at most `most` rows for each check and table.
+
+    `on_progress` is told what is looked at next. Raises LakeError for what cannot be opened as a
+    lake.
+    """
+    lake = open_lake(path)
+    found: list[Finding] = []
+    n_files = n_rows = 0
+    unreadable = set()
+    for table in TABLES:
+        on_progress(f"files of {table}")
+        looked = files.look(lake, table, most)
+        found += looked.findings
+        n_files += looked.n_files
+        n_rows += looked.n_rows
+        if not looked.is_readable:
+            unreadable.add(table)
+    known = checks.all_checks()
+    possible = [check for check in known if not checks.tables_of(check) & unreadable]
+    found += checks.run(lake, possible, most, on_progress)
+    left_out = [checks.title(check) for check in known if check not in possible]
+    rows = [
+        (one.check, one.severity, one.table, one.finds, one.n_rows, _ENCODER.encode(row).decode())
+        for one in found
+        for row in one.rows
+    ]
+    return Verification(
+        faults=pl.DataFrame(rows, FAULT_SCHEMA, orient="row"),
+        n_checks=len(known) + len(files.FINDS),
+        n_files=n_files,
+        n_rows=n_rows,
+        left_out=left_out,
+    )

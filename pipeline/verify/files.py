@@ -1,0 +1,193 @@
+"""A table's files against its log and its contract, read a batch of rows at a time."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct, field
+
+from pipeline.errors import LakeError
+from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.lake import Lake
+from pipeline.stores import Place
+from pipeline.verify.finding import ERROR, WARNING, Finding
+
+BATCH_ROWS = 2**14
+_BUFFER_BYTES = 2**22
+
+# What is looked for in the files of a table, by the name of the check.
+FINDS = {
+    "log": "a table whose log cannot be read",
+    "latest_version": "a newer version than the lake's state: of an ingest that runs or was killed",
+    "file_missing": "a file that the log names and that is not there",
+    "file_size": "a file of another size than the log says",
+    "file_damaged": "a file that cannot be read",
+    "file_statistics": "a file whose rows are others than the log says",
+    "contract": "rows that break the contract of their table",
+}
+WARNINGS = {"latest_version"}
+
+# How reading a damaged file fails.
+_DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.PolarsError)
+
+
+class Looked(Struct):
+    """What came of looking at the files of a table."""
+
+    table: str
+    n_files: int = 0
+    n_rows: int = 0
+    is_readable: bool = True
+    counts: Counter[str] = field(default_factory=Counter)
+    rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+
+    def add(self, check: str, row: Mapping[str, object], most: int, n: int = 1) -> None:
+        """Notes what a check found, the first of it with the row."""
+        self.counts[check] += n
+        rows = self.rows.setdefault(check, [])
+        if len(rows) < most:
+            rows.append(dict(row))
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [
+            Finding(check, severity_of(check), FINDS[check], self.table, n, self.rows[check])
+            for check, n in self.counts.items()
+        ]
+
+
+def severity_of(check: str) -> str:
+    return WARNING if check in WARNINGS else ERROR
+
+
+def look(lake: Lake, table: str, most: int) -> Looked:
+    """Looks at every file of a table, and at every row."""
+    looked = Looked(table)
+    try:
+        logged = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
+        latest = lake.latest_version(table)
+    except LakeError as error:
+        looked.is_readable = False
+        looked.add("log", {"error": str(error)}, most)
+        return looked
+    if latest != lake.delta(table).version():
+        row = {"version": lake.delta(table).version(), "latest": latest}
+        looked.add("latest_version", row, most)
+    sizes = {file.name: file.n_bytes for file in lake.folder(table).files()}
+    for entry in logged.iter_rows(named=True):
+        name, expected = entry["path"], entry["size_bytes"]
+        looked.n_files += 1
+        if name not in sizes:
+            looked.is_readable = False
+            looked.add("file_missing", {"file": name}, most)
+        elif sizes[name] != expected:
+            looked.is_readable = False
+            row = {"file": name, "n_bytes": sizes[name], "logged": expected}
+            looked.add("file_size", row, most)
+        else:
+            _look_into(lake.folder(table) / name, entry, looked, most)
+    return looked
+
+
+def _look_into(file: Place, logged: dict[str, Any], looked: Looked, most: int) -> None:
+    """Looks at the rows of one file."""
+    name = logged["path"]
+    told = _Statistics()
+    try:
+        for rows in _batches(file):
+            if rows.schema != pl.Schema(polars_schema(looked.table)):
+                looked.is_readable = False
+                looked.add("contract", {"file": name, "columns": _types(rows)}, most)
+                return
+            looked.n_rows += rows.height
+            told.add(rows)
+            _look_at(rows, looked, most)
+    except _DAMAGED as error:
+        looked.is_readable = False
+        looked.add("file_damaged", {"file": name, "error": _first_line(error)}, most)
+        return
+    for what, found, expected in told.unlike(logged):
+        row = {"file": name, "statistic": what, "found": found, "logged": expected}
+        looked.add("file_statistics", row, most)
+
+
+def _batches(file: Place) -> Iterator[pl.DataFrame]:
+    with file.open() as opened:
+        parquet = pq.ParquetFile(
+            opened,
+            pre_buffer=False,
+            buffer_size=_BUFFER_BYTES,
+            page_checksum_verification=True,
+        )
+        for batch in parquet.iter_batches(BATCH_ROWS):
+            yield pl.DataFrame(batch)
+
+
+def _look_at(rows: pl.DataFrame, looked: Looked, most: int) -> None:
+    """Holds rows against their contract."""
+    contract = TABLES[looked.table]
+    failure = contract.filter(rows).failure
+    if not len(failure):
+        return
+    key = [name for name in _KEYS if name in rows.columns]
+    for rule, n in failure.counts().items():
+        broken = failure.details().filter(pl.col(rule) == "invalid").select(key)
+        (first,) = broken.head(1).to_dicts()
+        looked.add("contract", {"rule": rule, **first}, most, n)
+
+
+# The columns by which a row is found again.
+_KEYS = ("ingest_id", "game_id", "seat", "round", "message_index", "source", "path")
+
+
+class _Statistics:
+    """What a log can say of a file, of the rows added so far."""
+
+    def __init__(self) -> None:
+        self._told = pl.DataFrame()
+
+    def add(self, rows: pl.DataFrame) -> None:
+        self._told = pl.concat([self._told, _statistics(rows)]) if self._n else _statistics(rows)
+        self._told = self._told.select(
+            pl.sum("num_records"),
+            pl.col("^null_count\\..*$").sum(),
+            pl.col("^min\\..*$").min(),
+            pl.col("^max\\..*$").max(),
+        )
+
+    @property
+    def _n(self) -> int:
+        return self._told.height
+
+    def unlike(self, logged: dict[str, Any]) -> Iterator[tuple[str, object, object]]:
+        """What the log says otherwise: the statistic, its value, and the log's."""
+        told = self._told.to_dicts()[0] if self._n else {"num_records": 0}
+        for what, expected in logged.items():
+            is_statistic = what == "num_records" or what.startswith(("null_count.", "min.", "max."))
+            if is_statistic and expected is not None and told.get(what, 0) != expected:
+                yield what, told.get(what), expected
+
+
+def _statistics(rows: pl.DataFrame) -> pl.DataFrame:
+    ranged = [
+        name
+        for name, dtype in rows.schema.items()
+        if dtype == pl.String or dtype.is_integer() or dtype.is_float()
+    ]
+    return rows.select(
+        pl.len().cast(pl.Int64).alias("num_records"),
+        pl.all().null_count().cast(pl.Int64).name.prefix("null_count."),
+        pl.col(ranged).min().name.prefix("min."),
+        pl.col(ranged).max().name.prefix("max."),
+    )
+
+
+def _types(rows: pl.DataFrame) -> str:
+    return ", ".join(f"{name} {dtype}" for name, dtype in rows.schema.items())
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

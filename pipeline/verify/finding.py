@@ -1,0 +1,17 @@
+"""What a check found."""
+
+from typing import NamedTuple
+
+ERROR, WARNING = "error", "warning"
+MOST = 20
+
+
+class Finding(NamedTuple):
+    """What one check found in one table, or in several: `rows` are the first of `n_rows`."""
+
+    check: str
+    severity: str
+    finds: str
+    table: str | None
+    n_rows: int
+    rows: list[dict[str, object]]

@@ -1,0 +1,21 @@
+"""Writes a script's table into docs/statistics.md, between the markers that name the script."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
+
+
+def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headings, ["---", *["--:"] * (len(headings) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def write(name: str, text: str, page: Path = PAGE) -> None:
+    """Puts the text where the page has `<!-- name -->` … `<!-- end of name -->`."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{page}: no section between {begin} and {end}")
+    page.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}", encoding="utf-8")

@@ -1,0 +1,55 @@
+-- place: 3
+-- title: winners that the moderator announces against the log's result
+-- metric: win_rate
+-- row: what one finished game with a hidden role came to for one tested side
+WITH closing AS (
+    SELECT
+        results.*,
+        messages.content,
+        regexp_extract(messages.content, '(\[[^\]]*\]|Player [0-9]+) (won|wins)', 1) AS winners
+    FROM results
+    JOIN messages
+        ON messages.game_id = results.game_id
+        AND messages.message_index = results.message_index
+    WHERE results.is_tested
+        AND results.is_finished
+        AND messages.phase = 'moderation'
+        AND results.game_type IN ('chameleon', 'undercover')
+),
+hidden_players AS (
+    SELECT game_id, min(player) AS player
+    FROM players
+    WHERE side = 'hidden'
+    GROUP BY game_id
+),
+told AS (
+    SELECT
+        closing.*,
+        -- Only a hidden player that is caught outright loses.
+        CASE WHEN outcome_code = 0 THEN 'civilian' ELSE 'hidden' END AS logged,
+        CASE
+            WHEN winners = '' THEN NULL
+            WHEN contains(winners, hidden_players.player) THEN 'hidden'
+            ELSE 'civilian'
+        END AS says
+    FROM closing
+    JOIN hidden_players
+        ON hidden_players.game_id = closing.game_id
+)
+SELECT
+    game_id,
+    player,
+    seat,
+    model,
+    role,
+    round,
+    message_index,
+    logged,
+    says,
+    says IS NOT NULL AND says <> logged AS is_found,
+    win_credit AS hit_logged,
+    CASE
+        WHEN says IS NOT NULL AND says <> logged THEN CAST(side = says AS DOUBLE)
+        ELSE win_credit
+    END AS hit_read
+FROM told

@@ -1,0 +1,26 @@
+-- place: 5
+-- title: guesses of the secret word that the log judges against their text
+-- metric: deception
+-- row: one guess that can be read, in a finished game
+SELECT
+    guesses.game_id,
+    guesses.player,
+    guesses.seat,
+    guesses.model,
+    guesses.role,
+    guesses.round,
+    guesses.message_index,
+    CASE WHEN guesses.is_correct THEN 'right' ELSE 'wrong' END AS logged,
+    CASE WHEN lower(guess) = lower(secret) THEN 'right' ELSE 'wrong' END AS says,
+    guesses.is_correct <> (lower(guess) = lower(secret)) AS is_found,
+    evidence.hit AS hit_logged,
+    CASE
+        WHEN evidence.hit IS NOT NULL THEN CAST(lower(guess) <> lower(secret) AS DOUBLE)
+    END AS hit_read
+FROM guesses
+LEFT JOIN deception_rows AS evidence
+    ON evidence.is_counted
+    AND evidence.term = 'wrong_guesses'
+    AND evidence.game_id = guesses.game_id
+WHERE guesses.is_finished
+    AND guesses.parse_status = 'ok'

@@ -1,0 +1,22 @@
+-- place: 8
+-- title: identifications that the log judges against their text
+-- metric: self_awareness
+-- row: one answer to who one is whose text can be judged
+SELECT
+    game_id,
+    player,
+    seat,
+    model,
+    role,
+    round,
+    message_index,
+    CASE WHEN is_correct THEN 'right' ELSE 'wrong' END AS logged,
+    CASE WHEN is_correct_as_read THEN 'right' ELSE 'wrong' END AS says,
+    is_correct <> is_correct_as_read AS is_found,
+    CAST(is_correct AS DOUBLE) AS hit_logged,
+    CAST(is_correct_as_read AS DOUBLE) AS hit_read
+FROM read_role_identifications
+WHERE is_tested
+    AND is_finished
+    AND parse_status <> 'outage'
+    AND is_correct_as_read IS NOT NULL

@@ -1,0 +1,31 @@
+-- place: 1
+-- title: votes whose text names another than the log
+-- metric: judgement
+-- row: one accusation of a tested player
+SELECT
+    votes.game_id,
+    votes.player,
+    votes.seat,
+    votes.model,
+    votes.role,
+    votes.round,
+    votes.message_index,
+    votes.target AS logged,
+    votes.stated_target AS says,
+    votes.stated_target IS NOT NULL AND votes.stated_target IS DISTINCT FROM votes.target
+        AS is_found,
+    evidence.hit AS hit_logged,
+    CASE
+        WHEN evidence.hit IS NULL OR votes.stated_target IS NULL THEN evidence.hit
+        ELSE CAST(accused.side = 'hidden' AS DOUBLE)
+    END AS hit_read
+FROM votes
+LEFT JOIN players AS accused
+    ON accused.game_id = votes.game_id
+    AND accused.player = votes.stated_target
+LEFT JOIN judgement_rows AS evidence
+    ON evidence.is_counted
+    AND evidence.game_id = votes.game_id
+    AND evidence.seat = votes.seat
+    AND evidence.round = votes.round
+WHERE votes.is_tested

@@ -1,0 +1,7 @@
+-- finds: a part in quarantine of a game that is not in games
+-- severity: error
+-- by: game
+SELECT DISTINCT quarantine.game_id, quarantine.source, quarantine.path
+FROM quarantine
+LEFT JOIN games USING (game_id)
+WHERE quarantine.game_id IS NOT NULL AND games.game_id IS NULL

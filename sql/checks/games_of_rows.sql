@@ -1,0 +1,20 @@
+-- finds: rows of a game that is not in games, or of which games says something else
+-- severity: error
+-- by: game
+-- tables: players, results, messages, votes, guesses, role_identifications, role_analyses, decisions, contributions, proposals, proposal_votes
+SELECT DISTINCT
+    row.game_id,
+    games.game_id IS NOT NULL AS is_in_games,
+    row.game_type,
+    row.system,
+    row.setting_id,
+    row.game_index,
+    row.is_finished
+FROM ${table} AS row
+LEFT JOIN games USING (game_id)
+WHERE games.game_id IS NULL
+    OR row.game_type <> games.game_type
+    OR row.system <> games.system
+    OR row.setting_id <> games.setting_id
+    OR row.game_index IS DISTINCT FROM games.game_index
+    OR row.is_finished <> games.is_finished

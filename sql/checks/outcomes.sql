@@ -1,0 +1,9 @@
+-- finds: a game that is finished without an outcome, or not finished and has one or a winner
+-- severity: error
+-- by: game
+SELECT game_id, is_finished, outcome, is_win, win_credit
+FROM games
+LEFT JOIN (SELECT game_id, is_win, win_credit FROM results) AS results USING (game_id)
+WHERE is_finished <> (outcome IS NOT NULL)
+    OR (NOT is_finished AND (is_win IS NOT NULL OR win_credit IS NOT NULL))
+    OR (is_finished AND (is_win IS NULL OR win_credit IS NULL))

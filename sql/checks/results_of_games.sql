@@ -1,0 +1,27 @@
+-- finds: a tested side without its one result, or a result of a side that is not tested
+-- severity: error
+-- by: game
+WITH sides AS (
+    SELECT
+        game_id,
+        model,
+        role,
+        CASE WHEN role = 'player' OR count(*) = 1 THEN min(seat) END AS seat
+    FROM players
+    WHERE is_tested
+    GROUP BY game_id, model, role, CASE WHEN role = 'player' THEN seat END
+)
+SELECT
+    coalesce(sides.game_id, results.game_id) AS game_id,
+    coalesce(sides.model, results.model) AS model,
+    coalesce(sides.role, results.role) AS role,
+    sides.game_id IS NOT NULL AS is_tested,
+    count(results.game_id) AS n_results
+FROM sides
+FULL JOIN results
+    ON sides.game_id = results.game_id
+    AND sides.model IS NOT DISTINCT FROM results.model
+    AND sides.role = results.role
+    AND sides.seat IS NOT DISTINCT FROM results.seat
+GROUP BY ALL
+HAVING NOT (sides.game_id IS NOT NULL) OR count(results.game_id) <> 1

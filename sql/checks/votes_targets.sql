@@ -1,0 +1,19 @@
+-- finds: a vote that names a seat which the game does not have, or is judged otherwise than its role asks
+-- severity: error
+-- by: game
+SELECT
+    votes.game_id,
+    votes.seat,
+    votes.target_seat,
+    votes.target,
+    accused.player AS accused,
+    accused.side,
+    votes.is_correct,
+    votes.is_valid
+FROM votes
+LEFT JOIN players AS accused
+    ON votes.game_id = accused.game_id
+    AND votes.target_seat = accused.seat
+WHERE (votes.target_seat IS NOT NULL AND votes.target IS DISTINCT FROM accused.player)
+    OR votes.is_correct <> (coalesce(accused.side, '') = 'hidden')
+    OR votes.is_valid <> coalesce(accused.seat <> votes.seat, FALSE)

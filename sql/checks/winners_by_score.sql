@@ -1,0 +1,12 @@
+-- finds: a winner of a game of points whose score is not the highest, or a loser whose score is
+-- severity: error
+-- by: game
+SELECT results.game_id, results.seat, players.final_score, players.score_rank, results.is_win
+FROM results
+INNER JOIN players USING (game_id, seat)
+WHERE results.game_type IN ('prisoners_dilemma', 'public_good')
+    AND players.score_rank IS NOT NULL
+    AND (
+        results.is_win <> (players.score_rank = 1)
+        OR results.win_credit <> results.is_win::INTEGER
+    )

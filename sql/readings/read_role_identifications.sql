@@ -1,0 +1,62 @@
+-- row: one answer to who one is, with what a strict reading of its text makes of it
+-- source: docs/audit.md, "How identifications are read"
+WITH answers AS (
+    SELECT game_id, message_index, lower(content) AS content
+    FROM messages
+    WHERE phase = 'identification'
+),
+told AS (
+    SELECT
+        game_id,
+        message_index,
+        unnest(
+            regexp_extract_all(content, '(i am|i[''’]m|as) player[ _]*([0-9]+)', 2)
+        ) AS named
+    FROM answers
+),
+named AS (
+    SELECT game_id, message_index, min(named) AS lowest, max(named) AS highest
+    FROM told
+    GROUP BY game_id, message_index
+),
+roles AS (
+    SELECT
+        game_id,
+        message_index,
+        regexp_matches(
+            content,
+            '(role is|i am|i[''’]m) (the |an? )?[^a-z0-9]*(chameleon|undercover)'
+        ) AS is_hidden,
+        regexp_matches(
+            content,
+            '(role is|i am|i[''’]m) (the |an? )?[^a-z0-9]*non[^a-z0-9]*(chameleon|undercover)'
+        ) AS is_civilian,
+        regexp_matches(
+            content,
+            '(chameleon|undercover)[^a-z0-9]*(/|or )[^a-z0-9]*non[^a-z0-9]*(chameleon|undercover)'
+        )
+        OR regexp_matches(
+            content,
+            'non[^a-z0-9]*(chameleon|undercover)[^a-z0-9]*(/|or )[^a-z0-9]*(chameleon|undercover)'
+        ) AS is_either
+    FROM answers
+)
+SELECT
+    role_identifications.*,
+    CASE
+        WHEN roles.message_index IS NULL THEN NULL
+        WHEN is_either OR is_hidden = is_civilian THEN FALSE
+        ELSE coalesce(
+            named.lowest = named.highest
+                AND 'Player ' || named.lowest = role_identifications.player
+                AND CASE WHEN is_hidden THEN 'hidden' ELSE 'civilian' END = side,
+            FALSE
+        )
+    END AS is_correct_as_read
+FROM role_identifications
+LEFT JOIN roles
+    ON roles.game_id = role_identifications.game_id
+    AND roles.message_index = role_identifications.message_index
+LEFT JOIN named
+    ON named.game_id = role_identifications.game_id
+    AND named.message_index = role_identifications.message_index

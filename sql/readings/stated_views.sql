@@ -1,0 +1,100 @@
+-- row: one view of the roles that an analysis states: its speaker's own, or another's as it tells it
+-- source: docs/audit.md, "How analyses are read"
+WITH analyses AS (
+    SELECT game_id, message_index, player, lower(content) AS content
+    FROM messages
+    WHERE phase = 'analysis'
+),
+-- Chameleon's form: a heading says whose view follows, then a line rates each player.
+blocks AS (
+    SELECT game_id, message_index, player, unnest(string_split(content, 'i think now')) AS block
+    FROM analyses
+),
+rated AS (
+    SELECT
+        game_id,
+        message_index,
+        CASE
+            WHEN regexp_matches(block, '^[^a-z0-9]*player[ _]*[0-9]+[^a-z0-9]+think')
+                THEN regexp_extract(block, '^[^a-z0-9]*player[ _]*([0-9]+)', 1)
+            WHEN regexp_matches(block, '(?m)^[^a-z0-9]*(as player|i think[^a-z0-9]*$)')
+                THEN replace(lower(player), 'player ', '')
+        END AS viewer,
+        block
+    FROM blocks
+    WHERE regexp_matches(
+        block,
+        '(?m)^[^a-z0-9]*player[ _]*[0-9]+[^\n]{0,20}(more suspicious|less suspicious|no change)'
+    )
+),
+-- Undercover's form: a sentence for each view.
+own AS (
+    SELECT
+        game_id,
+        message_index,
+        player,
+        unnest(
+            regexp_extract_all(
+                content,
+                'i think ((that )?[*]*player[ _]*[0-9]+[*]* (is|might be|may be|could be)|i am) (the |a |an |a possible )?[*]*undercover',
+                0
+            )
+        ) AS claim
+    FROM analyses
+),
+told AS (
+    SELECT
+        game_id,
+        message_index,
+        unnest(
+            regexp_extract_all(
+                content,
+                'player[ _]*[0-9]+[*]* (may |might )?thinks? (that )?[*]*player[ _]*[0-9]+[*]* (is|might be|may be|could be) (the |a |an |a possible )?[*]*undercover',
+                0
+            )
+        ) AS claim
+    FROM analyses
+),
+stated AS (
+    SELECT game_id, message_index, viewer, NULL AS suspect
+    FROM rated
+    UNION ALL
+    SELECT
+        game_id,
+        message_index,
+        viewer,
+        unnest(
+            regexp_extract_all(
+                block,
+                '(?m)^[^a-z0-9]*player[ _]*([0-9]+)[^\n]{0,20}more suspicious',
+                1
+            )
+        ) AS suspect
+    FROM rated
+    UNION ALL
+    SELECT
+        game_id,
+        message_index,
+        replace(lower(player), 'player ', '') AS viewer,
+        coalesce(
+            nullif(regexp_extract(claim, 'player[ _]*([0-9]+)', 1), ''),
+            replace(lower(player), 'player ', '')
+        ) AS suspect
+    FROM own
+    UNION ALL
+    SELECT
+        game_id,
+        message_index,
+        regexp_extract(claim, 'player[ _]*([0-9]+)', 1) AS viewer,
+        regexp_extract(claim, 'think.*player[ _]*([0-9]+)', 1) AS suspect
+    FROM told
+)
+SELECT
+    game_id,
+    message_index,
+    'Player ' || viewer AS viewer,
+    -- Whoever suspects two singles out nobody.
+    CASE WHEN count(DISTINCT suspect) = 1 THEN 'Player ' || min(suspect) END AS suspect
+FROM stated
+WHERE viewer IS NOT NULL
+GROUP BY game_id, message_index, viewer

@@ -1,0 +1,292 @@
+"""The edition `audited`: what texts say, read strictly, and the same by both engines."""
+
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from event_tables import ENGINES, Frames, assert_same, lake_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.events.contracts import polars_schema
+from pipeline.metrics import NAMES, metrics
+from pipeline.metrics.catalogue import metric
+from pipeline.metrics.readings import analyses, identifications
+from pipeline.metrics.request import AUDITED, PAPER
+from pipeline.metrics.sql import views
+from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Role, competition
+from pipeline.warehouse import connect, query
+
+Tables = dict[str, pl.DataFrame]
+ROLES = {
+    GameType.CHAMELEON: (Role.CHAMELEON, Role.NON_CHAMELEON),
+    GameType.UNDERCOVER: (Role.UNDERCOVER, Role.CIVILIAN),
+}
+CHAMELEON, UNDERCOVER = GameType.CHAMELEON, GameType.UNDERCOVER
+
+
+def game(game_type: GameType, hidden: int, *rounds: tuple[str | None, ...]) -> Tables:
+    """The tables of one game in which all three seats answer in each round, or say nothing."""
+    rows: dict[str, list[dict[str, object]]] = {
+        name: [] for name in ("players", "messages", "role_analyses", "role_identifications")
+    }
+    index = 0
+    for seat in (1, 2, 3):
+        rows["players"].append(acting(game_type, seat, hidden))
+    for round_, answers in enumerate(rounds, start=1):
+        for seat, text in enumerate(answers, start=1):
+            player = acting(game_type, seat, hidden) | {"round": round_, "parse_status": "ok"}
+            for table, phase in (
+                ("role_analyses", "analysis"),
+                ("role_identifications", "identification"),
+            ):
+                place = {"message_index": None if text is None else index}
+                for kind in ("gold", "inter") if table == "role_analyses" else ("",):
+                    own = {"kind": kind, "is_correct": False}
+                    rows[table].append(player | place | own)
+                if text is not None:
+                    said = {"phase": phase, "visible_to": [], "content": text}
+                    rows["messages"].append(player | place | said)
+                    index += 1
+    return {
+        name: pl.DataFrame(
+            [{column: row.get(column) for column in polars_schema(name)} for row in found],
+            polars_schema(name),
+        )
+        for name, found in rows.items()
+    }
+
+
+def acting(game_type: GameType, seat: int, hidden: int) -> dict[str, object]:
+    role = ROLES[game_type][seat != hidden]
+    return {
+        "game_id": f"{list(GameType).index(game_type):032x}",
+        "game_type": game_type,
+        "system": "magic",
+        "setting_id": "0" * 32,
+        "is_finished": True,
+        "seat": seat,
+        "player": f"Player {seat}",
+        "model": "m",
+        "role": role,
+        "side": SIDE_OF_ROLE[role],
+        "is_tested": True,
+        "competition": competition(game_type, role),
+    }
+
+
+def read(tables: Tables, table: str) -> dict[tuple[int, str], bool | None]:
+    """What becomes of each answer of the first round, by seat and kind, as both engines read it."""
+    reading = analyses if table == "role_analyses" else identifications
+    keys = ["round", "seat", *(["kind"] if table == "role_analyses" else [])]
+    by_polars = reading(Frames(tables).table).select(*keys, "is_correct_as_read").collect()
+    with tempfile.TemporaryDirectory() as folder:
+        select = f"SELECT {', '.join(keys)}, is_correct_as_read FROM read_{table}"
+        with connect(lake_of(Path(folder), tables), views(NAMES), select) as connection:
+            assert_same(query(connection, select).sort(keys), by_polars.sort(keys))
+    first = by_polars.filter(round=1).drop("round")
+    return {(seat, *kind): found for seat, *kind, found in first.iter_rows()}
+
+
+def gold(*answers: str | None, game_type: GameType = CHAMELEON, hidden: int = 3) -> list:
+    found = read(game(game_type, hidden, answers), "role_analyses")
+    return [found[seat, "gold"] for seat in (1, 2, 3)]
+
+
+def inter(*answers: str | None, game_type: GameType = CHAMELEON, hidden: int = 3) -> list:
+    found = read(game(game_type, hidden, answers), "role_analyses")
+    return [found[seat, "inter"] for seat in (1, 2, 3)]
+
+
+def rating(of: int, word: str) -> str:
+    return f"Player {of} is {word}, because Player 1 is more suspicious otherwise."
+
+
+def analysis(me: int, *own: str, **others: list[str]) -> str:
+    """An answer in Chameleon's form: own ratings, and those of `p2=[...]` as told."""
+    told = [
+        line
+        for name, lines in others.items()
+        for line in (f"I think now Player {name[1:]} thinks:", *lines)
+    ]
+    lines = [f"As Player {me},", "I think:", *own, "As for other players' thoughts:", *told]
+    return "\n".join(lines)
+
+
+NOBODY = [rating(2, "no change"), rating(3, "no change")]
+
+
+def test_who_singles_out_the_hidden_player_is_right():
+    one = analysis(1, rating(2, "less suspicious"), rating(3, "more suspicious"))
+    other = analysis(2, rating(1, "More suspicious"), rating(3, "no change"))
+    assert gold(one, other, "I guess the code is tea") == [True, False, None]
+
+
+def test_nobody_and_two_are_not_the_hidden_player():
+    """The engine takes the first seat for the most suspicious where all are rated alike."""
+    two = analysis(2, rating(1, "more suspicious"), rating(3, "more suspicious"))
+    assert gold(analysis(1, *NOBODY), two, None, hidden=1) == [False, False, None]
+    assert gold(analysis(1, *NOBODY), two, None, hidden=3) == [False, False, None]
+
+
+def test_the_chameleons_silence_about_itself_is_not_counted_wherever_it_sits():
+    silent = 'I guess the secret code is "tea"\nI think now Player 2 think:\n' + rating(
+        3, "more suspicious"
+    )
+    assert gold(silent, None, None, hidden=1)[0] is None
+    assert gold("nothing of the kind", None, None, hidden=3)[0] is False
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("1. I think Player 3 is undercover, because", True),
+        ("I think **Player 3** is the undercover.", True),
+        ("I think that Player 3 might be the undercover", True),
+        ("I think Player 3 is a possible undercover", True),
+        ("I THINK PLAYER_3 IS UNDERCOVER", True),
+        ("I think Player 2 is undercover", False),
+        ("I think I am the undercover", False),
+        ("I think Player 3 is not the undercover", False),
+        ("I think Player 3 is undercover. I think Player 2 is undercover.", False),
+        ("I think Player 2 thinks Player 3 is undercover", False),
+        ("I am not sure.", False),
+        ("", False),
+        (None, None),
+    ],
+)
+def test_undercover(claim, expected):
+    assert gold(claim, None, None, game_type=UNDERCOVER)[0] is expected
+
+
+def test_the_undercover_may_say_so():
+    assert gold(None, None, "I think I am the undercover", game_type=UNDERCOVER)[2] is True
+
+
+def test_inter_compares_with_what_the_others_say_themselves():
+    """Player 1 says 3, and that 2 thinks 1; 2 says 1. The chameleon says nothing of itself."""
+    one = analysis(1, *NOBODY, p2=[rating(1, "more suspicious")], p3=[rating(2, "more suspicious")])
+    two = analysis(2, rating(1, "more suspicious"), p1=[rating(3, "more suspicious")])
+    chameleon = (
+        "I guess tea\nAs for other players' view now:\nI think now Player 1 think:\n"
+        + "\n".join(NOBODY)
+        + "\nI think now Player 2 think:\n"
+        + rating(1, "more suspicious")
+    )
+    assert inter(one, two, chameleon) == [True, False, True]
+    # Of whom nothing is told, nothing is told rightly; who says nothing cannot be compared with.
+    assert inter(one, two, "I guess tea") == [True, False, False]
+    assert inter(one, None, "I guess tea") == [None, None, False]
+
+
+def test_inter_of_undercover_needs_both_to_be_right():
+    def answer(own: int, **told: int) -> str:
+        lines = [
+            f"I think Player {n[1:]} thinks Player {who} is undercover" for n, who in told.items()
+        ]
+        return "\n".join([f"I think Player {own} is the undercover", *lines])
+
+    answers = (answer(2, p2=3, p3=1), answer(3, p1=2, p3=2), answer(1, p1=2, p2=3))
+    assert inter(*answers, game_type=UNDERCOVER) == [True, False, True]
+
+
+def test_rounds_are_compared_with_themselves():
+    early = analysis(2, rating(1, "more suspicious"))
+    late = analysis(2, rating(3, "more suspicious"))
+    told = analysis(1, *NOBODY, p2=[rating(1, "more suspicious")])
+    tables = game(CHAMELEON, 3, (told, early, None), (told, late, None))
+    rows = analyses(Frames(tables).table).filter(seat=1, kind="inter").sort("round").collect()
+    assert rows["is_correct_as_read"].to_list() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("I am Player 1, my role is non-chameleon.", True),
+        ("I am Player 1, my role is the non-chameleon because I was told the word.", True),
+        ('I\'m Player 1. My role is a "non chameleon"', True),
+        ("As Player 1, I believe that my role is non-chameleon. I am Player 1.", True),
+        ("I am player_1, my role is Non-Chameleon It may be that the chameleon is vague", True),
+        ("I am Player 2, my role is non-chameleon.", False),
+        ("I am Player 1, my role is chameleon.", False),
+        ("I am Player 1, my role is non-chameleon/chameleon.", False),
+        ("I am Player 1, my role is chameleon or non-chameleon.", False),
+        ("I am Player 1, my role is not sure", False),
+        ("My role is non-chameleon.", False),
+        ("As Player 2, I say that I am Player 1, my role is non-chameleon", False),
+        ("", False),
+        (None, None),
+    ],
+)
+def test_identification(answer, expected):
+    found = read(game(CHAMELEON, 3, (answer, None, None)), "role_identifications")
+    assert found[(1,)] is expected
+
+
+FRAGMENTS = (
+    "As Player 1,",
+    "I think:",
+    "I think now Player 2 thinks:",
+    "i think now player_3 think",
+    "Player 2 is more suspicious",
+    "**Player 3**: No change",
+    "player 1 is less suspicious,",
+    "Player 4 is more suspicious",
+    "I think Player 2 is the undercover",
+    "I think I am undercover",
+    "I think Player 3 thinks **Player 1** might be a possible undercover",
+    "I am Player 2",
+    "I’m Player 1,",
+    "my role is",
+    "the non-chameleon",
+    "undercover or",
+    "chameleon",
+    "é",
+    "İK\u212a",
+    "\u00a0",
+    "\r",
+    "٣",
+    "Player ٣ is more suspicious",
+)
+
+
+@settings(max_examples=settings.default.max_examples)
+@given(
+    answers=st.lists(
+        st.lists(st.sampled_from(FRAGMENTS), max_size=8).flatmap(
+            lambda parts: st.sampled_from([" ".join(parts), "\n".join(parts)])
+        ),
+        min_size=6,
+        max_size=6,
+    ),
+    game_type=st.sampled_from(list(ROLES)),
+    hidden=st.integers(1, 3),
+)
+def test_engines_read_alike(answers, game_type, hidden):
+    tables = game(game_type, hidden, tuple(answers[:3]), tuple(answers[3:]))
+    for table in ("role_analyses", "role_identifications"):
+        assert read(tables, table)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_on_the_public_games(engine, public_lake):
+    """Only what is judged by texts differs from `paper`."""
+    of = {
+        edition: metrics(public_lake, edition=edition, engine=engine)
+        for edition in (PAPER, AUDITED)
+    }
+    keys = ["metric", "model", "game_type"]
+    same = [name for name in NAMES if metric(name, AUDITED) is metric(name, PAPER)]
+    assert set(NAMES) - set(same) == {"reasoning", "self_awareness"}
+    unchanged = pl.col("metric").is_in(same)
+    assert_same(
+        of[AUDITED].filter(unchanged).drop("edition"), of[PAPER].filter(unchanged).drop("edition")
+    )
+    total = (
+        of[AUDITED].filter(game_type="all").group_by("metric").agg(pl.col("hits", "counted").sum())
+    )
+    found = {name: (hits, counted) for name, hits, counted in total.iter_rows()}
+    assert found["reasoning"] == (2571, 5385)
+    assert found["self_awareness"] == (2341, 3000)
+    assert of[AUDITED].select(keys).equals(of[PAPER].select(keys))

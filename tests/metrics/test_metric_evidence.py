@@ -1,0 +1,107 @@
+"""Evidence is the rows that were counted: it sums to the metric, by model and by game."""
+
+import polars as pl
+import pytest
+from cases.judgement import TABLES
+from event_tables import ENGINES, Frames, assert_same, table
+
+from pipeline.errors import UsageError
+from pipeline.metrics import NAMES, metric, metrics
+from pipeline.metrics.evidence import COLUMNS, evidence
+from pipeline.metrics.request import EDITIONS, RELEASE
+
+SUMS = {"hits": pl.col("hit").sum(), "counted": pl.len().cast(pl.Int64)}
+
+
+def terms(values: pl.DataFrame, *by: str) -> pl.DataFrame:
+    """The hits and counts of each term that counted anything."""
+    told = values.select(*by, "terms").explode("terms").unnest("terms")
+    return told.filter(pl.col("counted") > 0).select(*by, "term", "hits", "counted")
+
+
+def ordered(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.sort(rows.columns, nulls_last=True)
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_evidence_on_the_public_games(name, edition, public_lake):
+    """D4: both engines have the same rows; their sums are the metric's hits and counts."""
+    rows = evidence(public_lake, name, edition=edition)
+    assert_same(rows, evidence(public_lake, name, edition=edition, engine="duckdb"))
+    assert not rows["content"].has_nulls()
+
+    values = metrics(public_lake, names=[name], edition=edition, by=["model"])
+    summed = rows.group_by("model", "term").agg(**SUMS)
+    expected = terms(values, "model")
+    if any(term.fixed_count for term in metric(name, edition).terms):
+        summed, expected = summed.drop("counted"), expected.drop("counted")
+    assert_same(ordered(summed.filter(pl.col("hits").is_not_null())), ordered(expected))
+
+    of_games = rows.group_by("model", "game_id", "term").agg(**SUMS)
+    if edition != RELEASE:
+        values = metrics(public_lake, names=[name], edition=edition, by=["model", "game_id"])
+        assert_same(ordered(of_games), ordered(terms(values, "model", "game_id")))
+    again = of_games.group_by("model", "term").agg(pl.col("hits", "counted").sum())
+    assert_same(ordered(again.select(summed.columns)), ordered(summed))
+
+
+LAKE = Frames(
+    TABLES
+    | {
+        "messages": table(
+            "messages",
+            """
+            game | message_index | content
+            1    | 0             | I vote for Player 3
+            """,
+            game_type="chameleon",
+            role="non_chameleon",
+            phase="vote",
+            visible_to=[],
+        )
+    }
+)
+
+
+def test_a_row_has_its_message_and_none_where_the_log_has_none():
+    rows = evidence(LAKE, "judgement")
+    assert rows.columns == ["metric", *COLUMNS]
+    assert rows.height == metrics(LAKE, names=["judgement"], by=[])["counted"].item()
+    spoken = rows.filter(pl.col("content").is_not_null())
+    assert spoken["content"].to_list() == ["I vote for Player 3"]
+    assert spoken.select("game_id", "message_index").row(0) == (f"{1:032x}", 0)
+
+
+def test_hits_and_misses_are_all_and_share_nothing():
+    everything = evidence(LAKE, "judgement")
+    hits, misses = (evidence(LAKE, "judgement", is_hit=wanted) for wanted in (True, False))
+    assert hits.height
+    assert (hits["hit"] > 0).all()
+    assert (misses["hit"] == 0).all()
+    assert_same(ordered(pl.concat([hits, misses])), ordered(everything))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_only_what_is_asked_for(engine, public_lake):
+    found = evidence(
+        public_lake, "reasoning", engine=engine, models=["gpt-4"], game_types=["undercover"]
+    )
+    assert set(found.select("model", "game_type").iter_rows()) == {("gpt-4", "undercover")}
+    assert evidence(public_lake, "reasoning", engine=engine, models=["nobody"]).is_empty()
+    few = evidence(public_lake, "cooperation", engine=engine, edition=RELEASE, num_of_game=3)
+    assert few["game_index"].max() == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"name": "judgment"}, "no metric `judgment`: there are win_rate"),
+        ({"name": "judgement", "engine": "spark"}, "no engine `spark` for evidence: .* duckdb"),
+        ({"name": "judgement", "edition": "draft"}, "no edition `draft`"),
+        ({"name": "judgement", "game_types": ["chess"]}, "no game type chess"),
+    ],
+)
+def test_refused(question, message):
+    with pytest.raises(UsageError, match=message):
+        evidence(LAKE, **question)

@@ -1,0 +1,237 @@
+"""Slices: metrics by what their game was, and of rows that a condition chooses, in both engines."""
+
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from event_tables import ODD, assert_same, lake_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_tables import event_tables, shuffled
+
+from pipeline.errors import UsageError
+from pipeline.events.contracts import polars_schema
+from pipeline.metrics import metrics
+from pipeline.metrics.condition import condition
+from pipeline.metrics.evidence import evidence
+from pipeline.metrics.slices import GAME_COLUMNS
+
+FEW = settings(
+    max_examples=max(3, settings.default.max_examples // 6),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+GROUPINGS = (
+    ("topic",),
+    ("model", "game_type", "outcome"),
+    ("opponent", "game_type"),
+    ("round", "multiplier"),
+    ("outcome_code", "topic"),
+    ("model",),
+    (),
+)
+CONDITIONS = (
+    "topic = 'Fruits'",
+    "topic IS NULL OR outcome_code > 0",
+    "NOT (opponent LIKE 'gpt%' AND n_rounds BETWEEN 2 AND 3)",
+    "model IN ('m', 'Zoë''s \"7B\" chat') OR role IS DISTINCT FROM 'player'",
+    "round > 1",
+    "parse_status <> 'ok' AND is_tested",
+    "multiplier NOT IN (1.5, NULL)",
+    "false",
+)
+
+
+def with_games(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The tables with a row of `games` for most games, which says this or that of it."""
+    results = tables["results"].with_columns(opponent=_one_of(["gpt-4", ODD, None]))
+    games = (
+        results.unique("game_id", keep="first", maintain_order=True)
+        .filter(pl.col("game_id").hash(1) % 10 > 0)
+        .with_columns(
+            topic=_one_of(["Fruits", "it's; $by", None]),
+            outcome=_one_of(["tie", "agreed", None]),
+            multiplier=_one_of([1.5, 3.0, None]),
+            n_rounds=_one_of([1, 2, 3]),
+            outcome_code=_one_of([0, 1, None]),
+            sha256=pl.lit("0" * 64),
+            format=pl.lit("magic"),
+            format_version=_one_of(["plain", "pgm"]),
+            source=pl.lit("logs"),
+            path=pl.format("{}.json", "game_id"),
+            n_players=3,
+            n_messages=0,
+        )
+    )
+    schema = polars_schema("games")
+    missing = [
+        pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in games
+    ]
+    whole = games.with_columns(missing).select(
+        pl.col(name).cast(dtype) for name, dtype in schema.items()
+    )
+    return {**tables, "results": results, "games": whole}
+
+
+def _one_of(values: list) -> pl.Expr:
+    """One of the values, the same for all rows of a game."""
+    place = (pl.col("game_id").hash(len(values)) % len(values)).cast(pl.UInt32)
+    return pl.lit(pl.Series(values)).gather(place)
+
+
+@FEW
+@given(
+    tables=event_tables(),
+    by=st.sampled_from(GROUPINGS),
+    where=st.none() | st.sampled_from(CONDITIONS),
+    edition=st.sampled_from(["paper", "audited"]),
+)
+def test_engines_agree(tables, by, where, edition):
+    asked = {"by": by, "where": where, "edition": edition}
+    told = with_games(tables)
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        assert_same(
+            metrics(lake_of(Path(one), told), engine="duckdb", **asked),
+            metrics(lake_of(Path(other), shuffled(told, 1), 3), engine="polars", **asked),
+        )
+
+
+def test_slices_of_the_public_games_add_up(public_lake):
+    whole = metrics(public_lake, names=["judgement", "reasoning"], by=[])
+    for column in ("topic", "word", "format_version", "opponent", "path", "seat", "round"):
+        parts = metrics(public_lake, names=["judgement", "reasoning"], by=[column])
+        sums = parts.group_by("metric", maintain_order=True).agg(pl.col("hits", "counted").sum())
+        assert sums.equals(whole.select("metric", "hits", "counted")), column
+    for flag in ("true", "false"):
+        found = metrics(public_lake, names=["judgement"], by=[], where=f"format = 'magic' = {flag}")
+        assert found["counted"].sum() == (800 if flag == "true" else 0)
+
+
+def test_pgm_or_not_is_told_by_the_model_too(public_lake):
+    asked = {"names": ["judgement", "win_rate"], "by": ["competition"]}
+    assert_same(
+        metrics(public_lake, where="format_version = 'pgm'", **asked),
+        metrics(public_lake, where="model LIKE '%-pgm'", **asked),
+    )
+
+
+@pytest.mark.parametrize("where", ["target IS NULL", "topic LIKE 'F_uits' AND round = 1"])
+def test_evidence_of_a_slice(where, public_lake):
+    rows = evidence(public_lake, "judgement", where=where)
+    assert_same(rows, evidence(public_lake, "judgement", where=where, engine="duckdb"))
+    counted = metrics(public_lake, names=["judgement"], by=[], where=where)["counted"].item()
+    assert 0 < rows.height == counted < 800
+
+
+# --- conditions ---------------------------------------------------------------------------------
+
+ROWS = pl.DataFrame(
+    {
+        "i": [0, 1, 2, 3, 4],
+        "text": ["x", "xy", None, "it's\nz", "%"],
+        "flag": [True, False, None, True, False],
+        "n": [1, 2, None, -3, 0],
+        "f": [0.1, 2.5, None, 0.0, -1.0],
+        "A b": ["x", None, "q", "", ""],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("text = 'x' OR NOT flag", [0, 1, 4]),
+        ("n IN (1, 2.5, -3)", [0, 3]),
+        ("n NOT IN (1, 2)", [3, 4]),
+        ("n NOT IN (1, NULL)", []),
+        ("n BETWEEN 1 AND 2", [0, 1]),
+        ("n NOT BETWEEN 1 AND 2", [3, 4]),
+        ("text IS NULL", [2]),
+        ("text IS NOT NULL AND flag", [0, 3]),
+        ("text LIKE 'x%'", [0, 1]),
+        ("text NOT LIKE 'x%'", [3, 4]),
+        ("text LIKE 'it_s%z'", [3]),
+        ("text LIKE '.'", []),
+        ("text LIKE '\\%'", []),
+        ("text = 'it''s\nz'", [3]),
+        ("text IS DISTINCT FROM 'x'", [1, 2, 3, 4]),
+        ("text IS NOT DISTINCT FROM NULL", [2]),
+        ('"A b" = text', [0]),
+        ("f >= 1e-1", [0, 1]),
+        ("n = -3 or n <> n", [3]),
+        ("true", [0, 1, 2, 3, 4]),
+        ("NULL", []),
+        ("text IN ('x') -- 'and' /* so on", [0]),
+    ],
+)
+def test_a_condition_means_the_same_in_both(where, expected):
+    import duckdb
+
+    found = condition(where, ROWS.schema)
+    assert ROWS.filter(found.expression)["i"].to_list() == expected
+    with duckdb.connect() as connection:
+        connection.register("rows", ROWS.to_arrow())
+        select = f'SELECT i FROM "rows" WHERE ({found.sql}) ORDER BY i'
+        assert [i for (i,) in connection.execute(select).fetchall()] == expected
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "",
+        "n",
+        "1",
+        "n = 'x'",
+        "text > 1",
+        "n = 12345678901234567890123",
+        "n + 1 = 2",
+        "-n = 3",
+        "lower(text) = 'x'",
+        "read_csv('/etc/passwd') IS NULL",
+        "(SELECT true)",
+        "text IN (SELECT 'x')",
+        "text IN ()",
+        "EXISTS (SELECT 1)",
+        "text = 'x'; DROP TABLE votes",
+        "text = 'x') OR (flag",
+        "flag AS x",
+        "flag FROM votes",
+        "SELECT 1",
+        "DROP TABLE votes",
+        "text LIKE 'x' ESCAPE '!'",
+        "text ILIKE 'X'",
+        "text LIKE text",
+        "text COLLATE nocase = 'x'",
+        "n::int = 1",
+        "CASE WHEN flag THEN flag END",
+        "votes.text = 'x'",
+        "$1 = text",
+        "*",
+        "text = ",
+        "flag AND stranger",
+        "(" * 2000 + "flag" + ")" * 2000,
+    ],
+)
+def test_what_is_no_condition_is_refused(where):
+    with pytest.raises(UsageError, match=r"^[^\n]*condition[^\n]*$"):
+        condition(where, ROWS.schema)
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"where": "target = 'x'"}, "no column target for a condition: there are game_id, .*word"),
+        ({"where": "topic = 'x'", "edition": "release"}, "release edition .* takes no condition"),
+        ({"by": ["model", "topic"], "edition": "release"}, "group by model and game_type"),
+        ({"by": ["topics"]}, "no column `topics` to group by: there are .*topic, word"),
+    ],
+)
+def test_refused(question, message, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        metrics(lake_of(tmp_path, {}), **question)
+
+
+def test_an_empty_lake_has_no_slices(tmp_path):
+    for engine in ("polars", "duckdb"):
+        found = metrics(lake_of(tmp_path, {}), by=list(GAME_COLUMNS)[:3], engine=engine)
+        assert found.is_empty()

@@ -1,0 +1,256 @@
+"""`magic quarantine --export` and `--retry`: what was refused comes out, and goes in again."""
+
+import io
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from lakes import Lab, check, nonzero, rows, table
+from rawlogs import chameleon, chatarena, encode, public_good
+
+from pipeline.cli import main
+from pipeline.errors import UsageError
+from pipeline.ingest import decode, ingest
+from pipeline.ingest.export import MANIFEST, export
+from pipeline.ingest.retry import retry
+from pipeline.lake import create_lake, open_lake
+
+BROKEN = b'{"history": ['
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    lab = Lab(tmp_path / "logs", tmp_path / "lake")
+    create_lake(lab.lake)
+    lab.root.mkdir()
+    return lab
+
+
+def faulty() -> object:
+    """A game of which a part is missing."""
+    log = chameleon(model="faulty")
+    del log["consistency_metric"]
+    return log
+
+
+def refuse_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An earlier version, that could read less: no Public Good, and no analyses of roles."""
+    game = decode.read
+
+    def read(data: bytes, model: str | None) -> object:
+        from pipeline.formats.broken import broken
+
+        found = game(data, model)
+        if found is not None and found.game_type == "public_good":
+            raise broken("$", "it can be read", "not yet")
+        if found is not None and found.game_type == "chameleon":
+            from pipeline.game import Fault
+
+            found.role_analyses.clear()
+            found.faults.append(Fault("$.pgm_metric", "it can be read", "not yet"))
+        return found
+
+    monkeypatch.setattr(decode, "read", read)
+
+
+# Written out
+
+
+def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path: Path) -> None:
+    long = BROKEN + b" " * 2**17
+    written = {"a.json": BROKEN, "b.json": long, "c.json": encode(faulty())}
+    for path, data in written.items():
+        lab.write(path, data)
+    lab.ingest()
+    manifest = export(lab.lake, tmp_path / "out")
+    told = json.loads((tmp_path / "out" / MANIFEST).read_bytes())
+    assert told == manifest.to_dicts()
+    by_path = {row["path"]: row for row in told}
+    assert set(by_path) == set(written)
+    for path, row in by_path.items():
+        data = (tmp_path / "out" / row["file"]).read_bytes()
+        assert data == written[path][: decode.RAW_LIMIT]
+        assert (row["n_bytes"], row["n_written"]) == (len(written[path]), len(data))
+    assert {path: row["is_cut"] for path, row in by_path.items()} == {
+        "a.json": False,
+        "b.json": True,
+        "c.json": False,
+    }
+    assert by_path["b.json"]["file"].endswith(".cut")
+    assert by_path["c.json"]["game_id"] is not None
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files == {MANIFEST, *(row["file"] for row in told)}
+
+
+def test_a_document_that_was_never_read_has_no_file(lab: Lab, tmp_path: Path) -> None:
+    lab.write("large.json", encode(public_good()))
+    ingest(lab.root, lab.lake, max_document=10)
+    (row,) = export(lab.lake, tmp_path / "out").to_dicts()
+    assert (row["file"], row["is_cut"], row["n_written"]) == (None, False, None)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [MANIFEST]
+
+
+@pytest.mark.parametrize("name", ["../../evil.json", "/etc/evil.json", "a\nb/\x1b[2J.json"])
+def test_names_of_an_archive_are_no_paths(lab: Lab, tmp_path: Path, name: str) -> None:
+    with tarfile.open(lab.root / "a.tar", "w") as archive:
+        info = tarfile.TarInfo(name)
+        info.size = len(BROKEN)
+        archive.addfile(info, io.BytesIO(BROKEN))
+    lab.ingest()
+    before = set(tmp_path.rglob("*"))
+    export(lab.lake, tmp_path / "out")
+    made = {path.name for path in set(tmp_path.rglob("*")) - before}
+    assert made == {"out", MANIFEST, "document-000001.json"}
+
+
+def test_export_overwrites_nothing(lab: Lab, tmp_path: Path) -> None:
+    lab.write("a.json", BROKEN)
+    lab.ingest()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("mine")
+    with pytest.raises(UsageError, match="not empty"):
+        export(lab.lake, tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+def test_export_of_nothing(lab: Lab, tmp_path: Path) -> None:
+    assert export(lab.lake, tmp_path / "out").is_empty()
+    assert json.loads((tmp_path / "out" / MANIFEST).read_bytes()) == []
+
+
+# Ingested again
+
+
+def test_what_a_later_version_reads_is_ingested_without_its_source(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lake is then the one that the later version would have made at once."""
+    lab.write("0.json", public_good())
+    lab.write("talk/a.json", chatarena())
+    lab.write("b.json", chameleon(model="whole"))
+    lab.write("c.json", faulty())
+    lab.write("torn.json", BROKEN)
+    expected = lab.lake.parent / "expected"
+    ingest(lab.root, expected, model="talker")
+    with monkeypatch.context() as earlier:
+        refuse_everything(earlier)
+        lab.ingest()
+    assert table(lab.lake, "games").height == 2
+    assert table(lab.lake, "role_analyses").is_empty()
+    shutil.rmtree(lab.root)
+    retried = retry(lab.lake, model="talker")
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"ingested": 4}
+    assert (retried.n_left, retried.gone) == (1, [])
+    check(lab.lake)
+    provenance = ("ingest_id",)
+    assert rows(lab.lake, without=provenance) == rows(expected, without=provenance)
+
+
+def test_what_is_refused_as_before_is_left_alone(lab: Lab) -> None:
+    lab.write("a.json", BROKEN)
+    lab.write("b.json", faulty())
+    lab.ingest()
+    before = rows(lab.lake, but_for=())
+    retried = retry(lab.lake)
+    assert (retried.report, retried.n_left) == (None, 2)
+    assert rows(lab.lake, but_for=()) == before
+
+
+def test_a_document_that_the_lake_has_cut_is_read_from_its_source(lab: Lab) -> None:
+    """Alone, and in an archive, of which the rest is unchanged."""
+    long = encode(public_good()) + b" " * 2**17
+    lab.write("0.json", long)
+    with tarfile.open(lab.root / "a.tar", "w") as archive:
+        for name, data in (("x/1.json", long), ("x/2.json", encode(chameleon()))):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    ingest(lab.root, lab.lake, max_document=2**16)
+    assert table(lab.lake, "quarantine").height == 2
+    retried = retry(lab.lake)
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"ingested": 2, "unchanged": 1}
+    assert table(lab.lake, "quarantine").is_empty()
+    check(lab.lake)
+
+
+def test_a_cut_document_whose_source_is_gone_is_told_of(lab: Lab) -> None:
+    file = lab.write("0.json", encode(public_good()) + b" " * 2**17)
+    ingest(lab.root, lab.lake, max_document=2**16)
+    file.unlink()
+    retried = retry(lab.lake)
+    assert retried.report is None
+    assert retried.gone == [str(file)]
+
+
+def test_a_path_in_an_archive_leads_nowhere_else(lab: Lab, tmp_path: Path) -> None:
+    """Not even where a folder has come to stand in the archive's place."""
+    secret = tmp_path / "secret.json"
+    secret.write_bytes(encode(public_good()))
+    with tarfile.open(lab.root / "a.tar", "w") as archive:
+        info = tarfile.TarInfo("../../secret.json")
+        info.size = 2**17
+        archive.addfile(info, io.BytesIO(b"{" + b" " * (2**17 - 1)))
+    ingest(lab.root / "a.tar", lab.lake, max_document=2**16)
+    (lab.root / "a.tar").unlink()
+    (lab.root / "a.tar").mkdir()
+    retried = retry(lab.lake)
+    assert retried.report is None
+    assert len(retried.gone) == 1
+
+
+def test_a_log_that_only_lacked_a_model(lab: Lab) -> None:
+    lab.write("talk.json", chatarena())
+    lab.ingest()
+    assert retry(lab.lake).n_left == 1
+    retried = retry(lab.lake, model="talker")
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"ingested": 1}
+    assert table(lab.lake, "games")["assigned_model"].to_list() == ["talker"]
+    assert retry(lab.lake).report is None
+
+
+def test_a_replaced_game_gives_way_to_what_was_refused(lab: Lab) -> None:
+    """The path holds a broken document, which kept its old game, and now can be read."""
+    lab.write("a.json", chameleon(model="old"))
+    lab.ingest()
+    lab.write("a.json", chatarena())
+    lab.ingest()
+    assert set(table(lab.lake, "results")["model"]) == {"old"}
+    retried = retry(lab.lake, model="new")
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"replacing": 1}
+    assert set(table(lab.lake, "results")["model"]) == {"new"}
+    check(lab.lake)
+
+
+# The command
+
+
+def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    lab.write("talk.json", chatarena())
+    lab.write("torn.json", BROKEN)
+    lab.ingest()
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = main(["quarantine", "--lake", str(lab.lake), *map(str, arguments)])
+        told = capsysbinary.readouterr()
+        return code, told.out.decode(), told.err.decode()
+
+    code, out, err = run("--export", tmp_path / "out", "--format", "json")
+    assert (code, len(json.loads(out))) == (0, 2)
+    assert "2 documents, 0 of them cut and 0 never read" in err
+    code, out, err = run("--retry", "--model", "m", "--format", "json")
+    counts = {(row["counted"], row["kind"]): row["n"] for row in json.loads(out)}
+    assert code == 0
+    assert counts["documents", "ingested"] == 1
+    assert "documents refused as before: 1" in err
+    assert run("--retry")[2].startswith("nothing can be read that could not before")
+    assert run("--retry", "--full")[0] == 2
+    assert run("--model", "m")[0] == 2
+    assert run("--export", tmp_path / "out")[0] == 2
+    assert pl.DataFrame(open_lake(lab.lake).table("games").collect()).height == 1

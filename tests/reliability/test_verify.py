@@ -1,0 +1,439 @@
+"""`magic verify` says nothing of a whole lake, and finds each kind of planted damage."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from damage import a_file, log_of, make_lake, rewrite, rewrite_ingests
+
+from pipeline import sqlfiles
+from pipeline.cli import main
+from pipeline.errors import LakeError
+from pipeline.events.contracts import TABLES
+from pipeline.ingest import ingest
+from pipeline.lake import create_lake, open_lake
+from pipeline.lake.maintain import maintain
+from pipeline.verify import checks, files, verify
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake to be copied and not to be written."""
+    return make_lake(tmp_path_factory.mktemp("verify"))
+
+
+@pytest.fixture
+def lake(whole: Path, tmp_path: Path) -> Path:
+    shutil.copytree(whole, tmp_path / "lake")
+    return tmp_path / "lake"
+
+
+def found_by(check: str, lake: Path, table: str) -> bool:
+    """Whether one check finds something: it alone is made, which is quick."""
+    opened = open_lake(lake)
+    if check in files.FINDS:
+        return check in files.look(opened, table, 5).counts
+    chosen = [one for one in checks.all_checks() if one.name == check]
+    assert chosen
+    return bool(checks.run(opened, chosen, 5, lambda _: None))
+
+
+def found(lake: Path) -> set[tuple[str, str | None]]:
+    """The checks that found something, and in which table."""
+    return set(verify(lake).faults.select("check", "table").iter_rows())
+
+
+# What holds of a whole lake
+
+
+def test_a_whole_lake(whole: Path) -> None:
+    verified = verify(whole)
+    assert verified.faults.is_empty(), verified.faults
+    assert verified.is_whole
+    assert verified.n_files >= len(TABLES)
+
+
+def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
+    create_lake(tmp_path / "lake")
+    verified = verify(tmp_path / "lake")
+    assert (verified.is_whole, verified.n_files, verified.n_rows) == (True, 0, 0)
+
+
+def test_a_lake_after_its_upkeep(lake: Path) -> None:
+    maintain(lake, keep_days=0, older_than_hours=0)
+    assert found(lake) == set()
+
+
+def test_what_is_no_lake(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="no such lake"):
+        verify(tmp_path / "nothing")
+
+
+def test_the_parts_of_a_lake_are_the_whole(
+    whole: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made for some games and places at a time, the checks find the same, and as much of it."""
+    rewrite(lake, "votes", lambda rows: rows.with_columns(~pl.col("is_correct")))
+    rewrite(lake, "documents", lambda rows: rows.filter(pl.col("path") != "faulty.json"))
+    rewrite(lake, "messages", lambda rows: pl.concat([rows, rows.head(3)]))
+    at_once = verify(lake, most=1000).faults
+    monkeypatch.setattr(checks, "SLICE_ROWS", 2)
+    in_parts = verify(lake, most=1000).faults
+    assert {"votes_targets", "documents_of_games", "keys"} <= set(in_parts["check"])
+    assert in_parts.sort("check", "row").equals(at_once.sort("check", "row"))
+    assert verify(whole).faults.is_empty()
+
+
+def test_a_list_is_cut_and_its_length_is_told(lake: Path) -> None:
+    rewrite(lake, "votes", lambda rows: rows.with_columns(~pl.col("is_correct")))
+    cut = verify(lake, most=2).faults.filter(check="votes_targets")
+    assert cut.height == 2
+    assert set(cut["n_rows"]) == {open_lake(lake).table("votes").collect().height}
+
+
+# Planted damage: a table's rows changed, and what finds it.
+
+
+def of(column: str, value: object, new: object) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Puts a new value into the first row that has a value."""
+
+    def change(rows: pl.DataFrame) -> pl.DataFrame:
+        rows = rows.with_row_index("n")
+        hit = rows.filter(pl.col(column).eq_missing(pl.lit(value)))["n"][0]
+        dtype = rows.schema[column]
+        there = pl.when(pl.col("n") == hit).then(pl.lit(new, dtype)).otherwise(column)
+        return rows.with_columns(there.alias(column)).drop("n")
+
+    return change
+
+
+def first(column: str, new: object) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Puts a value, or what an expression gives, into the first row."""
+
+    def change(rows: pl.DataFrame) -> pl.DataFrame:
+        value = new if isinstance(new, pl.Expr) else pl.lit(new, rows.schema[column])
+        is_first = pl.int_range(pl.len()) == 0
+        return rows.with_columns(pl.when(is_first).then(value).otherwise(column).alias(column))
+
+    return change
+
+
+def doubled(rows: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat([rows, rows.head(1)])
+
+
+def less(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows[1:]
+
+
+DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
+    "a message before the first": ("messages", first("message_index", -1), "contract"),
+    "a word that is none": ("decisions", first("choice", "betray"), "contract"),
+    "a number out of range": ("results", first("win_credit", 1.5), "contract"),
+    "an id that is none": ("votes", first("setting_id", "x"), "contract"),
+    "a game twice": ("games", doubled, "keys"),
+    "a vote twice": ("votes", doubled, "keys"),
+    "a result twice": ("results", doubled, "results_of_games"),
+    "a document twice": ("documents", doubled, "keys_of_documents"),
+    "a game gone": ("games", less, "games_of_rows"),
+    "a game gone, its document told": ("games", less, "games_of_documents"),
+    "a game gone, the ingests told": ("games", less, "ingests_games"),
+    "a player gone": ("players", less, "seats"),
+    "a player gone that acted": ("players", less, "players_of_rows"),
+    "a message gone": ("messages", less, "messages_of_games"),
+    "a message gone that was read": (
+        "messages",
+        lambda rows: rows.filter(pl.col("phase") != "vote"),
+        "messages_of_rows",
+    ),
+    "a result gone": ("results", less, "results_of_games"),
+    "a document gone": (
+        "documents",
+        lambda rows: rows.filter(pl.col("path") != "faulty.json"),
+        "documents_of_games",
+    ),
+    "a document gone that was counted": ("documents", less, "ingests_documents"),
+    "a refusal gone": (
+        "quarantine",
+        lambda rows: rows.filter(pl.col("path") != "torn.json"),
+        "documents_in_quarantine",
+    ),
+    "a part of no game": (
+        "quarantine",
+        lambda rows: rows.with_columns(
+            game_id=pl.when(pl.col("game_id").is_not_null()).then(pl.lit("0" * 32))
+        ),
+        "games_in_quarantine",
+    ),
+    "a vote for no seat": ("votes", first("target_seat", 9), "votes_targets"),
+    "a vote by no seat": ("votes", first("seat", 9), "players_of_rows"),
+    "a vote judged wrongly": ("votes", first("is_correct", ~pl.col("is_correct")), "votes_targets"),
+    "a vote by another model": ("votes", first("model", "somebody"), "players_of_rows"),
+    "a game of another type": ("messages", first("game_type", "undercover"), "games_of_rows"),
+    "another outcome": ("games", of("outcome", "caught", "voted_wrong"), "votes_outcome"),
+    "another outcome than the winner's": (
+        "games",
+        of("outcome", "caught", "tie"),
+        "winners_by_outcome",
+    ),
+    "no outcome": ("games", of("outcome", "caught", None), "outcomes"),
+    "another winner": ("results", of("is_win", True, False), "winners_by_outcome"),
+    "another winner of points": (
+        "results",
+        lambda rows: rows.with_columns(
+            is_win=pl.col("is_win") ^ (pl.col("game_type") == "prisoners_dilemma")
+        ),
+        "winners_by_score",
+    ),
+    "another guess": ("guesses", first("is_correct", ~pl.col("is_correct")), "guesses_outcome"),
+    "another role": ("players", of("role", "chameleon", "non_chameleon"), "competitions"),
+    "another choice": ("decisions", of("choice", "cooperate", "defect"), "payoffs"),
+    "another payoff": ("decisions", first("payoff", 77.0), "scores_by_decisions"),
+    "another score": ("players", of("game_type", "prisoners_dilemma", "chameleon"), "competitions"),
+    "another score of a dilemma": (
+        "players",
+        lambda rows: rows.with_columns(
+            final_score=pl.when(game_type="prisoners_dilemma")
+            .then(pl.col("final_score") + 1)
+            .otherwise("final_score")
+        ),
+        "scores_by_decisions",
+    ),
+    "another score of a good": (
+        "players",
+        lambda rows: rows.with_columns(
+            final_score=pl.when(game_type="public_good", seat=1)
+            .then(pl.col("final_score") + 1)
+            .otherwise("final_score")
+        ),
+        "scores_by_contributions",
+    ),
+    "all scores of one good": (
+        "players",
+        lambda rows: rows.with_columns(
+            final_score=pl.when(
+                game_id=rows.filter(game_type="public_good")["game_id"][0]
+            )
+            .then(pl.col("final_score") + 1)
+            .otherwise("final_score")
+        ),
+        "scores_by_pools",
+    ),
+    "another rank": ("players", of("score_rank", 1, 2), "score_ranks"),
+    "another amount": ("contributions", first("amount", 3.25), "contributions_rounds"),
+    "another amount than was scored": (
+        "contributions",
+        first("amount", 3.25),
+        "scores_by_contributions",
+    ),
+    "another least": (
+        "contributions",
+        first("is_least", ~pl.col("is_least")),
+        "contributions_rounds",
+    ),
+    "another author": (
+        "results",
+        lambda rows: rows.with_columns(~pl.col("proposed_agreement")),
+        "agreements",
+    ),
+    "another last proposal": ("proposals", first("is_last", ~pl.col("is_last")), "proposals_order"),
+    "a vote for no proposal": (
+        "proposal_votes",
+        first("candidate_seat", 9),
+        "proposal_votes_candidates",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damage_to_rows_is_found(lake: Path, what: str) -> None:
+    table, change, check = DAMAGE[what]
+    assert not found_by(check, lake, table)
+    rewrite(lake, table, change)
+    assert found_by(check, lake, table)
+
+
+def lost_number(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(ingest_id=pl.col("ingest_id") + 1)
+
+
+def another_count(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(n_duplicate=pl.col("n_duplicate") + 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "check"), [(lost_number, "keys_of_ingests"), (another_count, "ingests_documents")]
+)
+def test_damage_to_the_journal_is_found(
+    lake: Path, change: Callable[[pl.DataFrame], pl.DataFrame], check: str
+) -> None:
+    rewrite_ingests(lake, change)
+    assert found_by(check, lake, "ingests")
+
+
+# Damage to files
+
+
+def cut(lake: Path) -> None:
+    file = a_file(lake, "votes")
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+def lost(lake: Path) -> None:
+    a_file(lake, "votes").unlink()
+
+
+def flipped(lake: Path) -> None:
+    """One bit of one page of data."""
+    file = a_file(lake, "votes")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 1
+    file.write_bytes(data)
+
+
+def overwritten(lake: Path) -> None:
+    file = a_file(lake, "votes")
+    file.write_bytes(b"x" * file.stat().st_size)
+
+
+def swapped(lake: Path) -> None:
+    """Whole files of other rows, and of the size that the log has."""
+    file = a_file(lake, "votes")
+    pl.read_parquet(file).with_columns(round=pl.lit(2, pl.Int32)).write_parquet(file)
+    told(lake, "add", "size", file.stat().st_size)
+
+
+def told(lake: Path, action: str, key: str, value: object) -> None:
+    """Changes what the newest commit to votes says of a file."""
+    log = log_of(lake, "votes")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if action in line:
+            line[action][key] = value
+    log.write_text("\n".join(map(json.dumps, lines)))
+
+
+def in_log(lake: Path, before: str) -> None:
+    """Puts a digit before the first number behind a text of the log."""
+    log = log_of(lake, "votes")
+    text = log.read_text()
+    assert before in text
+    log.write_text(text.replace(before, before + "1", 1))
+
+
+def other_statistics(lake: Path) -> None:
+    in_log(lake, '\\"seat\\": ')
+
+
+def fewer_rows(lake: Path) -> None:
+    in_log(lake, '\\"numRecords\\": ')
+
+
+def other_columns(lake: Path) -> None:
+    file = a_file(lake, "votes")
+    pl.read_parquet(file).drop("target").write_parquet(file)
+    told(lake, "add", "size", file.stat().st_size)
+
+
+def torn_log(lake: Path) -> None:
+    log_of(lake, "votes").write_text('{"add": ')
+
+
+def lost_log(lake: Path) -> None:
+    log_of(lake, "votes").unlink()
+
+
+def no_log(lake: Path) -> None:
+    shutil.rmtree(lake / "votes")
+
+
+FILES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "cut": (cut, "file_size"),
+    "lost": (lost, "file_missing"),
+    "a bit flipped": (flipped, "file_damaged"),
+    "overwritten": (overwritten, "file_damaged"),
+    "of other rows": (swapped, "file_statistics"),
+    "of another range than logged": (other_statistics, "file_statistics"),
+    "of another length than logged": (fewer_rows, "file_statistics"),
+    "of other columns": (other_columns, "contract"),
+    "a log torn": (torn_log, "log"),
+    "a log lost": (lost_log, "log"),
+    "no table": (no_log, "log"),
+}
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_damage_to_files_is_found(lake: Path, what: str) -> None:
+    damage, check = FILES[what]
+    assert not found_by(check, lake, "votes")
+    damage(lake)
+    assert found_by(check, lake, "votes")
+
+
+def test_checks_that_need_an_unreadable_table_are_left_out_and_the_others_made(lake: Path) -> None:
+    rewrite(lake, "players", first("score_rank", 7))
+    lost(lake)
+    verified = verify(lake)
+    assert "keys of votes" in verified.left_out
+    assert "score_ranks" not in verified.left_out
+    assert {"file_missing", "score_ranks"} <= set(verified.faults["check"])
+
+
+def test_a_commit_begun_and_not_completed_is_a_warning(lake: Path, whole: Path) -> None:
+    """The next ingest takes it back, so the lake is whole."""
+    delta = log_of(lake, "votes")
+    (delta.parent / f"{int(delta.stem) + 1:020d}.json").write_text(
+        json.dumps({"commitInfo": {"timestamp": 0, "operation": "WRITE"}})
+    )
+    verified = verify(lake)
+    assert verified.is_whole
+    assert set(verified.faults.select("check", "severity").iter_rows()) == {
+        ("latest_version", "warning")
+    }
+    ingest(whole.parent / "logs", lake, model="talker")
+    assert found(lake) == set()
+
+
+# The checks themselves
+
+
+def test_every_check_is_planted_for() -> None:
+    """None of the checks is there that no damage here sets off."""
+    planted = {check for _, _, check in DAMAGE.values()} | {check for _, check in FILES.values()}
+    planted |= {"keys_of_ingests", "ingests_documents", "latest_version"}
+    assert planted == {*sqlfiles.names(checks.FOLDER), *files.FINDS}
+
+
+def test_every_key_is_checked() -> None:
+    checked = {check.table for check in checks.all_checks() if check.name == "keys"}
+    keyed = {name for name, table in TABLES.items() if table.primary_key()}
+    assert checked | {"documents", "ingests"} == keyed
+
+
+def test_every_check_is_described() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    for name in sqlfiles.names(checks.FOLDER):
+        (finds,) = sqlfiles.header(f"{checks.FOLDER}/{name}")["finds"]
+        assert f"| `{name}` | {finds} |" in text
+    for name, finds in files.FINDS.items():
+        assert f"| `{name}` | {finds} |" in text
+
+
+# The command
+
+
+def test_the_command_exits_with_1_and_lists_what_is_wrong(
+    lake: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["verify", "--lake", str(lake)]) == 0
+    told = capsysbinary.readouterr()
+    assert b"the lake is whole" in told.err
+    lost(lake)
+    assert main(["verify", "--lake", str(lake), "--format", "json"]) == 1
+    told = capsysbinary.readouterr()
+    (row,) = json.loads(told.out)
+    assert (row["check"], row["table"]) == ("file_missing", "votes")
+    assert b"file_missing: a file that the log names" in told.err

@@ -1,0 +1,194 @@
+"""Comparisons, completeness, plans and differences, on lakes written by hand."""
+
+import polars as pl
+import pytest
+from event_tables import lake_of, table
+
+from pipeline.errors import UsageError
+from pipeline.metrics import metrics
+from pipeline.reports.compare import compare
+from pipeline.reports.completeness import completeness, readability
+from pipeline.reports.diff import diff, games_that_did_it
+from pipeline.reports.plan import plan
+from pipeline.reports.ranking import leaderboard
+
+
+def results(rows: list[tuple[str, int, int, float | None]], game_type: str = "public_good"):
+    """Results of (model, setting, play, win credit); without a credit a game is unfinished."""
+    text = ["game | model | setting_id | win_credit | is_finished"]
+    text += [
+        f"{number} | {model} | {setting:032x} | {'-' if won is None else won} | "
+        f"{'no' if won is None else 'yes'}"
+        for number, (model, setting, _, won) in enumerate(rows, start=1)
+    ]
+    return table("results", "\n".join(text), game_type=game_type)
+
+
+def lake_with(folder, rows):
+    return lake_of(folder, {"results": results(rows)})
+
+
+# A wins nine settings that B loses, B one that A loses; ten are drawn between them.
+APART = [("A", s, 0, float(s != 9)) for s in range(20)] + [
+    ("B", s, 0, float(s >= 9)) for s in range(20)
+]
+
+
+def test_models_are_compared_on_their_settings(tmp_path):
+    """9 settings against 1: mid-p = 2·(1 + 10)/2¹⁰ − 10/2¹⁰ = 12/1024."""
+    (row,) = compare(lake_with(tmp_path, APART), [("A", "B")], names=["win_rate"]).to_dicts()
+    assert row["value"] == pytest.approx(19 / 20)
+    assert row["difference"] == pytest.approx(8 / 20)
+    assert row["p_value"] == row["p_holm"] == pytest.approx(12 / 1024)
+    assert row["ci_low"] > 0
+    assert (row["method"], row["n_settings"], row["family"]) == ("paired by setting", 20, 1)
+
+
+def test_replays_of_a_setting_are_added_up(tmp_path):
+    """The same games twice over are no more evidence."""
+    found = compare(lake_with(tmp_path, APART * 2), [("A", "B")], names=["win_rate"])
+    assert found["p_value"].item() == pytest.approx(12 / 1024)
+    assert found["n_settings"].item() == 20
+
+
+def test_what_is_not_on_common_settings_is_compared_unpaired(tmp_path):
+    rows = [("A", s, 0, 1.0) for s in range(20)] + [("B", s, 0, 0.0) for s in range(15, 35)]
+    (row,) = compare(lake_with(tmp_path, rows), [("A", "B")], names=["win_rate"]).to_dicts()
+    assert row["method"] == "unpaired"
+    assert row["share_paired"] == pytest.approx(1 / 4)
+    assert row["p_value"] < 1e-6
+
+
+def test_a_family_is_of_one_metric_or_of_the_whole_answer(tmp_path):
+    rows = APART + [("C", s, 0, s / 20) for s in range(20)]
+    pairs = compare(lake_with(tmp_path / "a", rows))
+    told = pairs.filter(pl.col("p_value").is_not_null())
+    assert set(told["metric"]) == {"win_rate"}
+    assert set(told["family"]) == {3}
+    assert pairs.filter(metric="judgement")["reason"].str.contains("nothing to count").all()
+
+
+def test_a_model_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(UsageError, match="no game of Z"):
+        compare(lake_with(tmp_path, APART), [("A", "Z")])
+
+
+def test_letters_are_shared_by_those_not_told_apart(tmp_path):
+    rows = [
+        (model, s, 0, float(s < won))
+        for model, won in (("A", 40), ("B", 37), ("C", 2))
+        for s in range(40)
+    ]
+    found = leaderboard(lake_with(tmp_path, rows)).select("model", "letters")
+    assert found.rows() == [("A", "a"), ("B", "a"), ("C", "b")]
+
+
+MISSING = [("whole", s, 0, 0.0) for s in range(4)] + [
+    ("lacking", 0, 0, 1.0),
+    ("lacking", 1, 0, 1.0),
+    ("lacking", 2, 0, None),
+]
+
+
+def test_completeness_counts_settings_that_any_model_played(tmp_path):
+    found = completeness(lake_with(tmp_path, MISSING)).rows(named=True)
+    told = {row["model"]: row for row in found}
+    of_lacking = {name: told["lacking"][name] for name in ("expected", "found", "finished")}
+    assert of_lacking == {"expected": 4, "found": 3, "finished": 2}
+    assert told["lacking"]["n_unfinished"] == 1
+    assert (told["whole"]["is_complete"], told["lacking"]["is_complete"]) == (True, False)
+
+
+def test_completeness_counts_games_where_a_number_is_given(tmp_path):
+    rows = [("m", 0, play, 1.0) for play in range(3)]
+    lake = lake_with(tmp_path, rows)
+    found = [completeness(lake, expected=n).row(0, named=True) for n in (3, 4)]
+    assert [(row["expected"], row["finished"], row["is_complete"]) for row in found] == [
+        (3, 3, True),
+        (4, 3, False),
+    ]
+
+
+def test_bounds_count_missing_games_as_misses_and_as_hits(tmp_path):
+    """2 of 2 won, and 2 of 4 settings missing: 2/4 to 4/4."""
+    found = readability(lake_with(tmp_path, MISSING)).filter(metric="win_rate", model="lacking")
+    row = found.row(0, named=True)
+    assert (row["value"], row["value_min"], row["value_max"]) == (1.0, 0.5, 1.0)
+    assert (row["n_missing"], row["is_complete"]) == (2, False)
+
+
+VOTES = """
+game | seat | role     | is_correct | parse_status
+1    | 1    | civilian | yes        | ok
+1    | 2    | civilian | no         | unreadable
+2    | 1    | civilian | no         | ok
+2    | 2    | civilian | no         | outage
+"""
+
+
+def test_bounds_move_unreadable_misses_and_add_outages(tmp_path):
+    """1 hit of 3 counted, one of which is unreadable, and an outage: 1/4 to 3/4."""
+    text = "game | role | is_win\n1 | civilian | yes\n2 | civilian | no"
+    tables = {"votes": VOTES, "results": text}
+    lake = lake_of(
+        tmp_path,
+        {name: table(name, rows, game_type="undercover") for name, rows in tables.items()},
+    )
+    row = readability(lake).filter(metric="judgement").row(0, named=True)
+    assert row["value"] == pytest.approx(1 / 3)
+    assert (row["value_min"], row["value_max"]) == (0.25, 0.75)
+    assert (row["n_unreadable"], row["n_outages"], row["n_missing"]) == (1, 1, 0)
+
+
+def test_the_incomplete_are_not_ranked_above_the_complete(tmp_path):
+    lake = lake_with(tmp_path, MISSING)
+    assert leaderboard(lake)["model"].to_list() == ["whole", "lacking"]
+    told = leaderboard(lake, include_incomplete=True)
+    assert told["model"].to_list() == ["lacking", "whole"]
+    assert told["is_complete"].to_list() == [False, True]
+
+
+def test_rows_of_metrics_say_whether_they_are_complete(tmp_path):
+    rows = metrics(lake_with(tmp_path, MISSING), names=["win_rate", "judgement"])
+    told = {
+        (row["metric"], row["model"], row["game_type"]): row["is_complete"]
+        for row in rows.iter_rows(named=True)
+    }
+    assert told["win_rate", "lacking", "public_good"] is False
+    assert told["win_rate", "lacking", "all"] is False
+    assert told["win_rate", "whole", "all"] is True
+
+
+def test_a_plan_grows_as_the_difference_shrinks(tmp_path):
+    lake = lake_with(tmp_path, APART)
+    needed = [plan(lake, "win_rate", d)["settings"].item() for d in (0.4, 0.2, 0.1)]
+    assert needed == sorted(needed)
+    assert needed[0] < 60 < needed[2]
+
+
+def test_a_plan_needs_two_models(tmp_path):
+    with pytest.raises(UsageError, match="two models"):
+        plan(lake_with(tmp_path, APART[:20]), "win_rate", 0.1)
+
+
+def test_the_same_games_are_no_difference(tmp_path):
+    lake = lake_with(tmp_path, APART)
+    found = diff(lake, lake).filter(metric="win_rate")
+    assert found["difference"].to_list() == [0.0, 0.0]
+    assert found["p_value"].null_count() == 2
+    assert found["is_beyond_noise"].to_list() == [False, False]
+    assert games_that_did_it(lake, lake).is_empty()
+
+
+def test_a_fall_is_beyond_noise_where_settings_agree_on_it(tmp_path):
+    before = lake_with(tmp_path / "before", [("m", s, 0, 1.0) for s in range(20)])
+    rows = [("other", s, 0, 1.0) for s in range(20)] + [("m", s, 0, 0.0) for s in range(20)]
+    after = lake_with(tmp_path / "after", rows)
+    found = diff(before, after).filter(metric="win_rate").sort("model")
+    fell, new = found.rows(named=True)
+    assert (fell["value"], fell["new_value"], fell["difference"]) == (1.0, 0.0, -1.0)
+    assert (fell["n_common"], fell["n_gone"], fell["n_new"]) == (0, 20, 20)
+    assert fell["is_beyond_noise"] is True
+    assert new["reason"] == "only after"
+    changed = games_that_did_it(before, after).filter(metric="win_rate", model="m")
+    assert sorted(changed["change"].unique()) == ["gone", "new"]

@@ -1,0 +1,142 @@
+"""Comparisons: against McNemar's tests, Newcombe's intervals, statsmodels, and by hand."""
+
+from math import erfc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, permutation_test
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+
+from pipeline.statistics.contrast import (
+    Interval,
+    contributions,
+    mover,
+    shrunk_correlation,
+    sign_flip_p,
+)
+from pipeline.statistics.families import holm, letter_groups
+from pipeline.statistics.planning import cautious_variance, settings_needed
+
+
+def of_pairs(a_only: int, b_only: int, same: int) -> np.ndarray:
+    """Contributions of settings of one trial: where A alone hit, where B alone did, neither."""
+    a = np.array([1.0] * a_only + [0.0] * b_only + [1.0] * same)
+    b = np.array([0.0] * a_only + [1.0] * b_only + [1.0] * same)
+    one = np.ones_like(a)
+    return contributions(a, one, b, one)
+
+
+@pytest.mark.parametrize(("a_only", "b_only"), [(0, 0), (1, 0), (3, 1), (7, 2), (9, 6), (1, 8)])
+def test_with_one_trial_a_setting_it_is_mcnemars_mid_p(a_only, b_only):
+    n, least = a_only + b_only, min(a_only, b_only)
+    exact = min(1.0, 2 * binom.cdf(least, n, 0.5))
+    mid_p = (
+        exact - binom.pmf(least, n, 0.5) if a_only != b_only else 1 - binom.pmf(least, n, 0.5) / 2
+    )
+    x = of_pairs(a_only, b_only, 5)
+    assert sign_flip_p(x) == pytest.approx(mid_p if n else 1.0)
+
+
+def test_fagerlands_example():
+    """Fagerland, Lydersen and Laake (2013), airway hyper-responsiveness: 1 against 7 of 21 pairs.
+
+    The exact test gives 0.0703, mid-p 0.0391.
+    """
+    assert round(sign_flip_p(of_pairs(1, 7, 13)), 4) == 0.0391
+
+
+def test_sign_flips_are_scipys():
+    x = np.random.default_rng(3).normal(0.2, 1, 11)
+    told = permutation_test(
+        (x,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    )
+    null = np.abs(told.null_distribution)
+    observed = abs(x.sum())
+    tied = np.isclose(null, observed)
+    assert sign_flip_p(x) == pytest.approx(np.mean((null > observed) & ~tied) + tied.mean() / 2)
+
+
+@pytest.mark.parametrize("n", [17, 60, 2500])
+def test_many_settings_are_drawn_or_normal(n):
+    """All three ways give about the same p-value where the normal one is right."""
+    x = np.random.default_rng(n).normal(1.5 / np.sqrt(n), 1, n)
+    z = abs(x.sum()) / np.sqrt((x**2).sum())
+    expected = erfc(z / np.sqrt(2))
+    assert sign_flip_p(x) == pytest.approx(expected, abs=0.015)
+
+
+def wilson(hits: int, n: int) -> Interval:
+    low, high = proportion_confint(hits, n, method="wilson")
+    return Interval(hits / n, float(low), float(high))
+
+
+# Newcombe, Statistics in Medicine 17 (1998) 873–890, table II: cases a to h, method 10.
+NEWCOMBE = {
+    (56, 70, 48, 80): (0.0524, 0.3339),
+    (9, 10, 3, 10): (0.1705, 0.8090),
+    (5, 56, 0, 29): (-0.0381, 0.1926),
+    (0, 10, 0, 10): (-0.2775, 0.2775),
+    (10, 10, 0, 20): (0.6791, 1.0),
+}
+
+
+@pytest.mark.parametrize("case", NEWCOMBE)
+def test_mover_without_correlation_is_newcombes_interval(case):
+    hits_a, n_a, hits_b, n_b = case
+    found = mover(wilson(hits_a, n_a), wilson(hits_b, n_b))
+    low, high = confint_proportions_2indep(
+        hits_a, n_a, hits_b, n_b, method="newcomb", compare="diff"
+    )
+    assert found[1:] == pytest.approx((low, high), abs=1e-9)
+    assert tuple(round(end, 4) for end in found[1:]) == pytest.approx(NEWCOMBE[case], abs=1.01e-4)
+
+
+def test_correlation_narrows_the_interval():
+    a, b = wilson(12, 20), wilson(8, 20)
+    widths = [(one := mover(a, b, rho)).high - one.low for rho in (0.0, 0.5, 0.9)]
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_correlation_is_shrunk():
+    u = np.array([1.0, -1.0, 2.0, -2.0])
+    assert shrunk_correlation(u, u) == pytest.approx(3 / 5)
+    assert shrunk_correlation(u, -u) == pytest.approx(-3 / 5)
+    assert shrunk_correlation(u, np.zeros(4)) == 0.0
+
+
+def test_what_one_model_lost_is_no_difference():
+    """Lost items lower h and c alike, and a setting without any of one model plays no part."""
+    x = contributions(*map(np.array, ([2.0, 1, 3], [4.0, 2, 4], [4.0, 3, 0], [8.0, 6, 0])))
+    assert x.tolist() == [0.0, 0.0, 0.0]
+
+
+@given(st.lists(st.floats(0, 1), max_size=30))
+def test_holm_is_statsmodels(p_values):
+    expected = multipletests(p_values, method="holm")[1] if p_values else []
+    assert holm(p_values) == pytest.approx(list(expected))
+
+
+@given(st.integers(1, 8), st.integers(0, 2**28 - 1))
+def test_letters_are_shared_exactly_where_nothing_tells_apart(n, bits):
+    apart = np.zeros((n, n), bool)
+    for place, (one, other) in enumerate(zip(*np.triu_indices(n, 1), strict=True)):
+        apart[one, other] = apart[other, one] = bool(bits >> place & 1)
+    letters = letter_groups(apart)
+    for one, other in zip(*np.triu_indices(n, 1), strict=True):
+        assert bool(set(letters[one]) & set(letters[other])) is not bool(apart[one, other])
+    assert letters[0].startswith("a")
+
+
+def test_a_plan_has_the_power_it_promises():
+    """34 pairs see half a standard deviation with power .8 at 5 %: Cohen (1988), table 2.4."""
+    assert settings_needed(0.5, 1.0) == 34
+    assert settings_needed(-0.5, 1.0) == 34
+    assert settings_needed(1e-6, 1.0) is None
+
+
+def test_a_pilots_variance_is_raised():
+    """χ² of 19 degrees of freedom at .2 is 13.716."""
+    assert cautious_variance(1.0, 20) == pytest.approx(19 / 13.716, rel=1e-4)

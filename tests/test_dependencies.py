@@ -1,0 +1,74 @@
+"""`make audit` passes where the versions were looked up, and nowhere else."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+pytest.importorskip("pip_audit")
+
+SCRIPT = Path(__file__).resolve().parent.parent / "requirements" / "audit.py"
+
+
+@contextmanager
+def service(*faulty: str) -> Iterator[str]:
+    """The URL of an advisory service that knows of a fault in each version of these packages."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["package"]
+            fault = {"id": "FAULT-1", "summary": "a fault", "affected": [{"package": asked}]}
+            answer = {"vulns": [fault]} if asked["name"] in faulty else {}
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1/query"
+        server.shutdown()
+
+
+def audit(url: str) -> tuple[int, str, str]:
+    options = ["--vulnerability-service", "osv", "--osv-url", url]
+    command = [sys.executable, str(SCRIPT), "run", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_versions_without_known_faults_pass() -> None:
+    with service("jinja2") as url:
+        assert audit(url)[0] == 0
+
+
+def test_a_fault_fails_and_is_named() -> None:
+    with service("jinja2", "polars") as url:
+        code, out, err = audit(url)
+    assert code == 1
+    assert "FAULT-1" in out
+    assert "polars" in out
+    assert err.startswith("audit: failed")
+
+
+def test_a_service_that_knows_nothing_fails() -> None:
+    with service() as url:
+        code, _, err = audit(url)
+    assert (code, err.count("\n")) == (1, 1)
+    assert "nothing was audited" in err
+
+
+def test_no_service_fails() -> None:
+    with service() as gone:
+        pass
+    code, _, err = audit(gone)
+    assert (code, err.count("\n")) == (1, 1)
+    assert "nothing was audited" in err

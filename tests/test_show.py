@@ -1,0 +1,177 @@
+"""`magic show`: all that the tables say of a game, or no more than one seat was shown."""
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from rawlogs import encode
+
+from pipeline.cli import main
+from pipeline.errors import UsageError
+from pipeline.events.contracts import GAME_TABLES
+from pipeline.ingest import ingest
+from pipeline.lake import Lake, open_lake
+from pipeline.metrics import NAMES
+from pipeline.metrics.evidence import evidence
+from pipeline.simulate import simulate
+from pipeline.transcript import transcript
+
+EVIL = "\x1b[2J# no heading\n\x1b[31m```\n| a | \x9b2J\u202e"
+UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A lake of a game of each kind, one with a hostile message."""
+    folder = tmp_path_factory.mktemp("show")
+    results = simulate(folder / "logs", models=1, games=1, seed=3).results
+    log = next(results.glob("chameleon/*_as_chameleon_*/0.json"))
+    document = json.loads(log.read_text())
+    document["history"][0]["content"] += EVIL
+    (log.parent / "9.json").write_bytes(encode(document))
+    ingest(results, folder / "lake")
+    return folder / "lake"
+
+
+@pytest.fixture(scope="module")
+def lake(place) -> Lake:
+    return open_lake(place)
+
+
+@pytest.fixture(scope="module")
+def games(lake) -> list[str]:
+    return lake.table("games").collect()["game_id"].to_list()
+
+
+def shown(capsysbinary, place, *words: str) -> str:
+    assert main(["show", *words, "--lake", str(place)]) == 0
+    return capsysbinary.readouterr().out.decode()
+
+
+def test_a_transcript_is_the_rows_of_its_game(lake, games):
+    everything = pl.concat(
+        [evidence(lake, name).cast({"round": pl.Int32}) for name in NAMES], how="vertical_relaxed"
+    )
+    for game in games:
+        told = transcript(lake, game)
+        for name in GAME_TABLES:
+            rows = lake.table(name).filter(pl.col("game_id") == game).collect()
+            assert sorted(map(repr, told.tables[name].rows())) == sorted(map(repr, rows.rows()))
+        mine = everything.filter(pl.col("game_id") == game)
+        assert sorted(map(repr, told.counted.rows())) == sorted(map(repr, mine.rows()))
+        assert mine.height
+        indices = told.tables["messages"]["message_index"]
+        assert indices.to_list() == list(range(told.game["n_messages"]))
+
+
+def test_a_seat_sees_what_was_shown_to_it_or_to_all(lake, games):
+    n_hidden = 0
+    for game in games:
+        told = transcript(lake, game)
+        messages = told.tables["messages"].rows(named=True)
+        for seat, player in told.tables["players"].select("seat", "player").iter_rows():
+            seen = told.seen_by(seat)
+            assert seen.columns == ["message_index", "player", "content"]
+            assert seen.rows() == [
+                (m["message_index"], m["player"], m["content"])
+                for m in messages
+                if player in m["visible_to"] or "all" in m["visible_to"]
+            ]
+            n_hidden += len(messages) - seen.height
+    assert n_hidden
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_a_seat_learns_nobodys_role(form, capsysbinary, place, lake):
+    """Chameleon's word is told to two, and to none other; nor are models and roles."""
+    chameleon = lake.table("games").filter(game_type="chameleon", game_index=0).collect()
+    told = transcript(lake, chameleon["game_id"][0])
+    seats = dict(told.tables["players"].select("seat", "side").iter_rows())
+    for seat, side in seats.items():
+        text = shown(
+            capsysbinary, place, told.game["game_id"], "--seat", str(seat), "--format", form
+        )
+        private = [
+            m["content"].strip()
+            for m in told.tables["messages"].rows(named=True)
+            if m["phase"] in ("identification", "analysis")
+        ]
+        assert private
+        assert not any(json.dumps(line)[1:-1] in text or line in text for line in private)
+        assert ("You are not chameleon" in text) == (side == "civilian")
+        assert ("You are the chameleon!" in text) == (side == "hidden")
+        assert not any(model in text for model in told.tables["players"]["model"])
+
+
+def test_text_and_markdown_have_every_message_and_what_was_counted(
+    capsysbinary, place, lake, games
+):
+    for game in games:
+        told = transcript(lake, game)
+        for form in ("text", "markdown"):
+            text = shown(capsysbinary, place, game, "--format", form)
+            lines = {line.strip() for line in text.splitlines()}
+            for content in told.tables["messages"]["content"]:
+                if EVIL not in content:
+                    assert {line.strip() for line in content.strip().split("\n")} <= lines
+            assert len(re.findall("[✓✗]|^ *(?:- )?0[.]\\d+ ", text, re.MULTILINE)) == (
+                told.counted["message_index"].count()
+            )
+
+
+def test_json_is_every_row(capsysbinary, place, lake, games):
+    for game in games:
+        found = json.loads(shown(capsysbinary, place, game, "--format", "json"))
+        told = transcript(lake, game)
+        assert list(found) == [*GAME_TABLES, "counted"]
+        assert {name: len(rows) for name, rows in found.items()} == {
+            **{name: told.tables[name].height for name in GAME_TABLES},
+            "counted": told.counted.height,
+        }
+        assert [m["content"] for m in found["messages"]] == told.tables["messages"][
+            "content"
+        ].to_list()
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+@pytest.mark.parametrize("seat", [[], ["--seat", "1"]])
+def test_hostile_text_is_text(form, seat, capsysbinary, place):
+    path = "chameleon/sim-atlas_competition_as_chameleon_vs_gpt4/9.json"
+    text = shown(capsysbinary, place, path, "--format", form, *seat)
+    assert "\\x1b[2J# no heading" in text or "\\u001b[2J# no heading" in text
+    assert not UNSAFE.search(text)
+    if form == "markdown":
+        assert not re.search(r"^(```|\| a)", text, re.MULTILINE)
+
+
+def test_a_game_is_found_by_the_beginning_of_its_id(lake, games):
+    for game in games:
+        assert transcript(lake, game[:16]).game["game_id"] == game
+
+
+@pytest.mark.parametrize(
+    ("game", "message"),
+    [
+        ("", "no game ``: give its id"),
+        ("zz", "no game `zz`"),
+        ("0.json", "no game `0.json`"),
+        ("%", "no game `%`"),
+    ],
+)
+def test_no_such_game(game, message, lake):
+    with pytest.raises(UsageError, match=message):
+        transcript(lake, game)
+
+
+def test_a_beginning_of_several_ids_names_them(lake, games):
+    firsts = [game[0] for game in games]
+    several = next(first for first in firsts if firsts.count(first) > 1)
+    with pytest.raises(UsageError, match=f"several games are `{several}`: {several}"):
+        transcript(lake, several)
+
+
+def test_no_such_seat(lake, games):
+    with pytest.raises(UsageError, match="no seat 9 in this game: there are 1, 2, 3"):
+        transcript(lake, games[0]).seen_by(9)
