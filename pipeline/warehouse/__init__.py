@@ -13,31 +13,31 @@ import polars as pl
 from pipeline.errors import LakeError, QueryError
 from pipeline.lake import Lake
 from pipeline.machine import cores
-from pipeline.sqlfiles import identifier, literal
+from pipeline.sqlfiles import identifier
 from pipeline.warehouse.files import SCHEME, LakeFiles
 from pipeline.warehouse.statements import reading, told
 from pipeline.warehouse.views import create_table_view, named
 
-# It fetches no extension, and takes no variable of Python for a table.
-_NO_HELP = {
+_NOWHERE = "nowhere"
+# It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
+_CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
     "python_enable_replacements": False,
-}
-_NOWHERE = "nowhere"
-# In this order: what comes last takes away what the others need.
-_SETTINGS: dict[str, object] = {
-    "TimeZone": "UTC",
+    "extension_directory": _NOWHERE,
     "home_directory": _NOWHERE,
     "secret_directory": _NOWHERE,
-    "extension_directory": _NOWHERE,
     "temp_directory": "",
-    "allow_persistent_secrets": False,
-    "allowed_directories": [f"{SCHEME}://"],
-    "enable_external_access": False,
-    "lock_configuration": True,
 }
+# Once the views are made, in this order: each takes away what those before it need.
+_LOCKS = (
+    "SET TimeZone = 'UTC'",
+    f"SET allowed_directories = ['{SCHEME}://']",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
 
 
 def connect(
@@ -53,11 +53,14 @@ def connect(
     The connection can read the lake's files and nothing else, writes nothing, and its settings are
     locked. `memory` is how many bytes DuckDB may take, by default most of the machine's.
     """
-    limits = {"threads": cores()} | ({} if memory is None else {"memory_limit": f"{memory}B"})
-    connection = duckdb.connect(config={**_NO_HELP, **limits})
+    configuration = {**_CONFIGURATION, "threads": cores()}
+    if memory is not None:
+        configuration["memory_limit"] = f"{memory}B"
+    connection = duckdb.connect(config=configuration)
     try:
         _make_views(connection, lake, views, wanted)
-        _lock(connection)
+        for lock in _LOCKS:
+            connection.execute(lock)
     except duckdb.Error as error:
         connection.close()
         raise LakeError(f"the lake is damaged: {told(error)}") from None
@@ -74,12 +77,6 @@ def _make_views(
         create_table_view(connection, files.of(table), table, with_comments=wanted is None)
     for name, select in selects.items():
         connection.execute(f"CREATE VIEW {identifier(name)} AS {select}")
-
-
-def _lock(connection: duckdb.DuckDBPyConnection) -> None:
-    for setting, value in _SETTINGS.items():
-        spelt = literal(value) if isinstance(value, str) else str(value)
-        connection.execute(f"SET {setting} = {spelt}")
 
 
 def keep(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:

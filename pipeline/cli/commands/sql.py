@@ -24,7 +24,10 @@ def sql(
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="End it after so long.")
+        int,
+        typer.Option(
+            "--timeout", min=1, max=10**6, metavar="SECONDS", help="End it after so long."
+        ),
     ] = 300,
     memory: Annotated[
         str, typer.Option("--memory", metavar="SIZE", help="What DuckDB may take.")
