@@ -15,6 +15,7 @@ SCRIPTS: dict[str, list[str]] = {
     "kills": ["--kills", "300", "--interrupts", "60", "--games", "2016"],
     "writers": ["--writers", "4", "--rounds", "25", "--readers", "2"],
     "disk": [],
+    "bomb": ["--seconds", "5", "--megabytes", "300"],
     "mutate": ["--documents", "200000"],
 }
 
