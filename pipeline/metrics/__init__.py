@@ -1,6 +1,6 @@
 """The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
 
-The SQL runs in DuckDB, and translated on Spark.
+The SQL runs in DuckDB. Where Spark is the engine, it counts, by the same SQL translated.
 """
 
 import json
@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -29,6 +29,9 @@ from pipeline.metrics.compute import (
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
 from pipeline.metrics.rows import chosen_by, row_schema
 from pipeline.statistics import n_games
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 __all__ = [
     "ALL",
@@ -193,19 +196,16 @@ def _by_duckdb(
 
     declared = [sql.sql_metric(name, request.edition) for name in names]
     counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
-    kept = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
     summed = _moments(lake, declared, request) if with_intervals else []
     wanted = "\n".join(["release_parameters", *chain.from_iterable(counted), *summed])
-    frames = []
+    rows = []
     with connect(lake, sql.views(NAMES, request.num_of_game), wanted) as connection:
         keep(connection, "kept_sides", counted[0].sides)
         for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
             keep(connection, "kept_counts", in_rows)
             keep(connection, "kept_games", in_games)
-            valued = query(connection, sql.values(one, request, kept))
-            termed = query(connection, sql.by_term(one, request, kept))
-            frames.append(_with_terms(valued, termed, one.combine, request))
-        return _Found(frames, [query(connection, select) for select in summed])
+            rows.append(_valued(connection, one, request))
+        return _Found(rows, [query(connection, select) for select in summed])
 
 
 def _moments(lake: Lake, declared: Sequence[sql.SqlMetric], request: Request) -> list[str]:
@@ -224,19 +224,39 @@ def _by_spark(
 ) -> _Found:
     # Imported here: it is there only with the extra, and takes its time.
     from pipeline.spark import Views, open_session
+    from pipeline.warehouse import connect, hold
 
     declared = [sql.sql_metric(name, request.edition) for name in names]
     counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
-    pairs = list(zip(declared, counted, strict=True))
-    valued = [sql.values(one, request, found) for one, found in pairs]
-    termed = [sql.by_term(one, request, found) for one, found in pairs]
     summed = _moments(lake, declared, request) if with_intervals else []
-    views = Views(open_session(master), lake, sql.views(NAMES, request.num_of_game))
-    frames = views.queries(valued + termed + summed)
+    made = sql.views(NAMES, request.num_of_game)
+    in_rows, in_games, sides = zip(*counted, strict=True)
+    found = Views(open_session(master), lake, made).queries(
+        [sides[0], *in_rows, *in_games, *summed]
+    )
     n = len(names)
-    of_metric = zip(declared, frames[:n], frames[n : 2 * n], strict=True)
-    rows = [_with_terms(values, terms, one.combine, request) for one, values, terms in of_metric]
-    return _Found(rows, frames[2 * n :])
+    rows = []
+    # What is counted is few rows. To plan what they are combined by takes a cluster minutes.
+    with connect(lake, made, "release_parameters") as connection:
+        hold(connection, "kept_sides", found[0])
+        counts, games = found[1 : n + 1], found[n + 1 : 2 * n + 1]
+        for one, of_rows, of_games in zip(declared, counts, games, strict=True):
+            hold(connection, "kept_counts", of_rows)
+            hold(connection, "kept_games", of_games)
+            rows.append(_valued(connection, one, request))
+    return _Found(rows, found[2 * n + 1 :])
+
+
+_KEPT = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
+
+
+def _valued(connection: "DuckDBPyConnection", one: sql.SqlMetric, request: Request) -> pl.DataFrame:
+    """The metric's rows from what the connection keeps of it."""
+    from pipeline.warehouse import query
+
+    valued = query(connection, sql.values(one, request, _KEPT))
+    termed = query(connection, sql.by_term(one, request, _KEPT))
+    return _with_terms(valued, termed, one.combine, request)
 
 
 def _with_terms(

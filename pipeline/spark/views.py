@@ -28,8 +28,8 @@ class Views:
     """
 
     def __init__(self, session: "SparkSession", lake: Lake, views: Mapping[str, str]) -> None:
-        self._session = session.newSession()
-        self._session.conf.set("spark.sql.session.timeZone", "UTC")
+        self.session = session.newSession()
+        self.session.conf.set("spark.sql.session.timeZone", "UTC")
         self._lake = lake
         self._views = views
         self._made: set[str] = set()
@@ -43,7 +43,7 @@ class Views:
 
         Raises QueryError where it fails to, as where an executor cannot read the lake's files.
         """
-        frames = [self._session.sql(self._translated(sql)) for sql in sqls]
+        frames = [self.session.sql(self._translated(sql)) for sql in sqls]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(_collected, frames))
 
@@ -61,16 +61,16 @@ class Views:
             return
         self._made.add(name)
         if name in self._views:
-            view = self._session.sql(self._translated(self._views[name]))
+            view = self.session.sql(self._translated(self._views[name]))
             view.createOrReplaceTempView(name)
         elif name in TABLES:
             self._make_table(name)
 
     def _make_table(self, name: str) -> None:
-        table = self._session.createDataFrame(arrow_schema(name).empty_table())
+        table = self.session.createDataFrame(arrow_schema(name).empty_table())
         if files := self._lake.files(name):
             # The files' names are meant as they are, and not on the cluster's default file system.
-            reader = self._session.read.schema(table.schema).option("__globPaths__", "false")
+            reader = self.session.read.schema(table.schema).option("__globPaths__", "false")
             table = reader.parquet(*(f"file://{file}" for file in files))
         table.createOrReplaceTempView(name)
 

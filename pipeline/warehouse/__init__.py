@@ -84,6 +84,11 @@ def keep(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {identifier(name)} AS {select}")
 
 
+def hold(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
+    """Lets queries on the connection read the rows by this name."""
+    connection.register(name, rows.to_arrow())
+
+
 def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
     """The result of one reading statement; raises QueryError for any other, or a wrong one."""
     try:

@@ -16,9 +16,11 @@ from pipeline.spark import open_session
 
 TOP = Path(__file__).resolve().parent.parent.parent
 MASTER = "local-cluster[2,1,2048]"
-# Small tables: to generate code for a query, or to deal it into 200 parts, takes longer than to run
-# it. That is how these settings are given to a user's Spark, too.
-DEFAULTS = """
+# Small tables: to generate code for a query, to compile it well, or to deal it into 200 parts,
+# takes longer than to run it. That is how these settings are given to a user's Spark, too.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+DEFAULTS = f"""
+spark.executor.extraJavaOptions  {JAVA_OPTIONS}
 spark.executor.memory            1g
 spark.sql.codegen.wholeStage     false
 spark.sql.codegen.factoryMode    NO_CODEGEN
@@ -40,6 +42,7 @@ def spark(tmp_path_factory) -> Iterator[object]:
     (settings / "spark-defaults.conf").write_text(DEFAULTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CONF_DIR", str(settings))
+        patch.setenv("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
         session = open_session(MASTER)
     work = Path(pyspark.__file__).parent / "work" / session.sparkContext.applicationId
     yield session
