@@ -16,7 +16,7 @@ from pipeline.lake import Lake
 from pipeline.metrics import sql
 from pipeline.metrics.catalogue import NAMES
 from pipeline.sqlfiles import filled, header, identifier, literal
-from pipeline.warehouse import connect, query
+from pipeline.warehouse import answer, connect
 
 KINDS: tuple[str, ...] = tuple(
     sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["place"][0]))
@@ -44,7 +44,7 @@ def audit(
     _check(by, KINDS if kinds is None else kinds)
     selects = [_summary(kind, by, models) for kind in (KINDS if kinds is None else kinds)]
     with connect(lake, _views(), "\n".join(selects)) as connection:
-        rows = pl.concat([query(connection, select) for select in selects])
+        rows = pl.concat([answer(connection, select) for select in selects])
     place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
     return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
 
@@ -55,7 +55,7 @@ def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> p
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
     select = filled("findings", kind=kind, columns=columns, wanted=_of(models))
     with connect(lake, _views(), select) as connection:
-        return query(connection, select)
+        return answer(connection, select)
 
 
 def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:

@@ -120,13 +120,11 @@ def _answered(
         found = compute_(*asked, with_intervals=confidence is not None)
     if confidence is None:
         return _sorted(pl.concat(found.rows), names, request)
-    told = (
-        with_intervals(rows.lazy(), metric(name, request.edition), sums.lazy(), request, confidence)
-        for name, rows, sums in zip(names, *found, strict=True)
-    )
+    declared = {name: metric(name, request.edition) for name in names}
+    valued, sums = (dict(zip(names, each, strict=True)) for each in found)
     rows = with_completeness(
-        pl.concat(told).collect(),
-        {name: metric(name, request.edition) for name in names},
+        with_intervals(valued, declared, sums, request, confidence),
+        declared,
         complete_types(cache(lake.table)),
         request.by,
     )
@@ -192,7 +190,7 @@ def _by_duckdb(
     with_intervals: bool,
 ) -> _Found:
     # Imported here, so that the other engine's answers do not wait for it.
-    from pipeline.warehouse import connect, keep, query
+    from pipeline.warehouse import answer, connect, keep
 
     declared = [sql.sql_metric(name, request.edition) for name in names]
     counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
@@ -205,7 +203,7 @@ def _by_duckdb(
             keep(connection, "kept_counts", in_rows)
             keep(connection, "kept_games", in_games)
             rows.append(_valued(connection, one, request))
-        return _Found(rows, [query(connection, select) for select in summed])
+        return _Found(rows, [answer(connection, select) for select in summed])
 
 
 def _moments(lake: Lake, declared: Sequence[sql.SqlMetric], request: Request) -> list[str]:
@@ -252,11 +250,12 @@ _KEPT = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fiel
 
 def _valued(connection: "DuckDBPyConnection", one: sql.SqlMetric, request: Request) -> pl.DataFrame:
     """The metric's rows from what the connection keeps of it."""
-    from pipeline.warehouse import query
+    from pipeline.warehouse import answer, keep
 
-    valued = query(connection, sql.values(one, request, _KEPT))
-    termed = query(connection, sql.by_term(one, request, _KEPT))
-    return _with_terms(valued, termed, one.combine, request)
+    keep(connection, "kept_by_term", sql.by_term(one, request, _KEPT))
+    termed = "SELECT * FROM kept_by_term"
+    valued = answer(connection, sql.values(one, request, _KEPT, termed))
+    return _with_terms(valued, answer(connection, termed), one.combine, request)
 
 
 def _with_terms(

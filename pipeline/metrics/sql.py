@@ -176,10 +176,15 @@ def moments(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
     )
 
 
-def values(metric: SqlMetric, request: Request, found: Counted | None = None) -> str:
+def values(
+    metric: SqlMetric,
+    request: Request,
+    found: Counted | None = None,
+    terms: str | None = None,
+) -> str:
     """The SELECT of the metric's values by the request's grouping.
 
-    What it counts is counted in it, or read from where it was `found` before.
+    What it counts and its terms are made in it, or read from where they were found before.
     """
     found = found or counted(metric, request)
     return filled(
@@ -188,7 +193,7 @@ def values(metric: SqlMetric, request: Request, found: Counted | None = None) ->
         metric=metric.name,
         edition=metric.edition,
         combine=metric.combine,
-        by_term=_by_term(metric, request),
+        by_term=terms or _by_term(metric, request),
         groups=_groups(metric, request),
         fine=", ".join(map(identifier, request.fine)),
         select=_select(request),

@@ -87,10 +87,10 @@ def _made(
     for number in range(n_slices):
         sliced = _sliced(check, number, n_slices)
         n_wanted = max(most - len(rows), 1)
-        found = warehouse.query(connection, f"{sliced}\nLIMIT {n_wanted}")
+        found = warehouse.answer(connection, f"{sliced}\nLIMIT {n_wanted}")
         n_found = found.height
         if n_found == n_wanted:
-            (n_found,) = warehouse.query(connection, f"SELECT count(*) FROM ({sliced})").row(0)
+            (n_found,) = warehouse.answer(connection, f"SELECT count(*) FROM ({sliced})").row(0)
         rows += found.to_dicts()
         n_rows += n_found
     if not n_rows:

@@ -92,7 +92,16 @@ def hold(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -
 def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
     """The result of one reading statement; raises QueryError for any other, or a wrong one."""
     try:
-        return pl.DataFrame(connection.sql(reading(connection, sql)).to_arrow_table())
+        statement = reading(connection, sql)
+    except duckdb.Error as error:
+        raise QueryError(told(error)) from None
+    return answer(connection, statement)
+
+
+def answer(connection: duckdb.DuckDBPyConnection, statement: str) -> pl.DataFrame:
+    """The result of a statement that is known to be one that reads, such as our own."""
+    try:
+        return pl.DataFrame(connection.sql(statement).to_arrow_table())
     except pl.exceptions.DuplicateError as error:
         raise QueryError(f"two columns have one name, give them aliases: {error}") from None
     except pl.exceptions.PolarsError as error:
