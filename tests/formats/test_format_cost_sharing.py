@@ -1,5 +1,6 @@
 """Cost Sharing: every round's proposals and votes, shares as written, whose proposal was agreed."""
 
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from rawlogs import (
     Game,
     Row,
     cost_sharing,
+    encode,
     fault_of,
     game_of,
     moderate,
@@ -19,6 +21,7 @@ from rawlogs import (
     say,
 )
 
+from pipeline.game import Fault
 from pipeline.vocabulary import GameType, Outcome, ParseStatus, Phase, Role
 
 OK, AMBIGUOUS = ParseStatus.OK, ParseStatus.AMBIGUOUS
@@ -492,3 +495,12 @@ def test_a_stranger_at_the_table() -> None:
     game = game_of(log)
     assert {p.seat for p in game.proposals} == {1, 2, 3}
     assert [m.seat for m in game.messages if m.player == "Observer"] == [None]
+
+
+def test_a_player_who_speaks_twice() -> None:
+    """The fault shows a name that is empty, too."""
+    log = cost_sharing()
+    log["history"].insert(5, say("Player 3", EVEN))
+    renamed = encode(log).replace(b'"Player 3"', b'""')
+    (fault,) = game_of(json.loads(renamed)).faults
+    assert fault == Fault("$.history[5]", "a player speaks once when it is asked", "''")

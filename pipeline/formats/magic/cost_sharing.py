@@ -113,7 +113,11 @@ def game(log: Log) -> Game:
     spoken = built.messages
     built.n_rounds = max((round_ or 0 for round_ in spoken.round), default=0)
     built.faults += [
-        Fault(f"$.history[{index}]", "a player speaks once when it is asked", spoken.player[index])
+        Fault(
+            f"$.history[{index}]",
+            "a player speaks once when it is asked",
+            repr(spoken.player[index]),
+        )
         for index in spoken.of_phase(Phase.OTHER)
     ]
     built.proposals = _proposals(built, log)
