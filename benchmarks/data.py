@@ -37,16 +37,20 @@ def made(name: str, make: Callable[[Path], object]) -> Path:
     return path
 
 
-def logs(games: int, archive: str | None = None) -> Path:
+def logs(games: int, archive: str | None = None, models: int = MODELS) -> Path:
     """A folder of at least so many games' logs, or one archive of the same games."""
-    each = -(-games // (MODELS * len(COMPETITIONS)))
+    each = -(-games // (models * len(COMPETITIONS)))
     kind = ("--archive", archive) if archive else ()
 
     def make(path: Path) -> None:
-        magic("simulate", "--models", MODELS, "--games", each, "--seed", 1, "--out", path, *kind)
+        magic("simulate", "--models", models, "--games", each, "--seed", 1, "--out", path, *kind)
 
-    folder = made(f"logs-{games}{'-' + archive if archive else ''}", make)
+    folder = made(f"logs-{games}{_of(models)}{'-' + archive if archive else ''}", make)
     return next(path for path in folder.iterdir() if path.name != "truth.json")
+
+
+def _of(models: int) -> str:
+    return "" if models == MODELS else f"-of-{models}"
 
 
 def fresh_lake() -> Path:
@@ -56,7 +60,7 @@ def fresh_lake() -> Path:
     return path
 
 
-def multiplied_lake(games: int) -> Lake:
+def multiplied_lake(games: int, models: int = MODELS) -> Lake:
     """A lake of about so many games, without messages: simulated ones again and again, new ids.
 
     It lies as a lake does that is well kept: large files, the rows by game type and model.
@@ -64,14 +68,18 @@ def multiplied_lake(games: int) -> Lake:
     base = min(games, BASE_GAMES)
 
     def make(path: Path) -> None:
-        _multiply(_lake(base), games // base, path)
+        _multiply(_lake(base, models), games // base, path)
 
-    return open_lake(made(f"lake-{games}", make))
+    return open_lake(made(f"lake-{games}{_of(models)}", make))
 
 
-def _lake(games: int) -> Lake:
-    source = logs(games)
-    return open_lake(made(f"lake-of-logs-{games}", lambda p: magic("ingest", source, "--lake", p)))
+def _lake(games: int, models: int) -> Lake:
+    source = logs(games, models=models)
+
+    def make(path: Path) -> None:
+        magic("ingest", source, "--lake", path)
+
+    return open_lake(made(f"lake-of-logs-{games}{_of(models)}", make))
 
 
 def _multiply(base: Lake, times: int, path: Path) -> None:

@@ -12,12 +12,13 @@ from data import multiplied_lake
 from pipeline.metrics import metrics
 
 LIMIT = 3.0
+MODELS = 30
 LEADERBOARD_SECONDS = 2.0
 
 
 def main() -> int:
     options = parser(__doc__, games=1_000_000).parse_args()
-    lake = multiplied_lake(options.games)
+    lake = multiplied_lake(options.games, MODELS)
     rows = []
     for engine in ("polars", "duckdb"):
         found = medians(
@@ -35,7 +36,12 @@ def main() -> int:
     baseline = "the metrics without intervals, by the same engine"
     n_games = lake.table("games").select(pl.len()).collect().item()
     return report(
-        "intervals", __doc__, baseline, rows, options.results, f"{n_games:,} games in the lake."
+        "intervals",
+        __doc__,
+        baseline,
+        rows,
+        options.results,
+        f"{n_games:,} games of {MODELS} models.",
     )
 
 
