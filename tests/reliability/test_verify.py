@@ -80,7 +80,7 @@ def test_the_parts_of_a_lake_are_the_whole(
     rewrite(lake, "documents", lambda rows: rows.filter(pl.col("path") != "faulty.json"))
     rewrite(lake, "messages", lambda rows: pl.concat([rows, rows.head(3)]))
     at_once = verify(lake, most=1000).faults
-    monkeypatch.setattr(checks, "SLICE_ROWS", 2)
+    monkeypatch.setattr(checks, "SLICE_ROWS", 40)
     in_parts = verify(lake, most=1000).faults
     assert {"votes_targets", "documents_of_games", "keys"} <= set(in_parts["check"])
     assert in_parts.sort("check", "row").equals(at_once.sort("check", "row"))
