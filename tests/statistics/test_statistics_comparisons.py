@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, permutation_test
+from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from pipeline.statistics.contrast import (
     Interval,
+    _all_sums,
+    _mid_p,
     contributions,
     mover,
     shrunk_correlation,
@@ -38,6 +41,16 @@ def test_with_one_trial_a_setting_it_is_mcnemars_mid_p(a_only, b_only):
     )
     x = of_pairs(a_only, b_only, 5)
     assert sign_flip_p(x) == pytest.approx(mid_p if n else 1.0)
+
+
+@pytest.mark.parametrize(("a_only", "b_only"), [(1, 0), (3, 1), (7, 2), (6, 6), (1, 8)])
+def test_every_pattern_of_signs_is_mcnemars_exact_test(a_only, b_only):
+    """Gone through one by one, as for settings of several items, without the short cut for one."""
+    x = of_pairs(a_only, b_only, 0)
+    sums = _all_sums(x)
+    exact = mcnemar([[0, a_only], [b_only, 0]], exact=True).pvalue
+    assert np.mean(np.abs(sums) >= abs(x.sum()) - 1e-9) == pytest.approx(exact)
+    assert _mid_p(sums[:, np.newaxis], x[np.newaxis])[0] == pytest.approx(sign_flip_p(x))
 
 
 def test_fagerlands_example():
