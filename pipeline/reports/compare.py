@@ -63,10 +63,10 @@ class Side(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What the numbers of a side are of: competitions, settings and terms, one after another."""
+    """What the numbers of a side are of: competitions and settings, numbered, and terms."""
 
-    strata: NDArray[np.str_]
-    settings: NDArray[np.str_]
+    strata: NDArray[np.int64]
+    settings: NDArray[np.int64]
     terms: NDArray[np.str_]
 
 
@@ -140,7 +140,8 @@ def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns
         ).fill_null(0.0)
         h, c = own["h"].to_numpy(), own["c"].to_numpy()
         found[row["model"]] = Side(row, weights[row["model"]], h, c)
-    return Columns(*(places[key].to_numpy() for key in keys)), found
+    strata, settings = (places[key].rank("dense").cast(pl.Int64).to_numpy() - 1 for key in keys[:2])
+    return Columns(strata, settings, places["term"].to_numpy()), found
 
 
 def differences(columns: Columns, pairs: Sequence[tuple[Side, Side]]) -> list[dict[str, Any]]:
@@ -229,8 +230,7 @@ def _u(columns: Columns, side: Side) -> Floats:
 
 def _added_up(columns: Columns, values: Floats) -> Floats:
     """The values of each setting, whatever the competitions and terms."""
-    _, places = np.unique(columns.settings, return_inverse=True)
-    return np.bincount(places, weights=values, minlength=1).astype(np.float64)
+    return np.bincount(columns.settings, weights=values, minlength=1).astype(np.float64)
 
 
 def adjusted(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
