@@ -1,8 +1,11 @@
 """Python processes of our own, and a connection to each."""
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe
 
 
@@ -10,10 +13,11 @@ def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Co
     """A new Python that runs the program, and our end of a connection to it.
 
     Its own end is the file that `sys.argv[1]` numbers. It is started anew, not forked, with our
-    modules: those that happen to lie in the current folder are not run (`-P`).
+    modules: those that happen to lie in the current folder are not run (`-P`). Ctrl-C, which a
+    terminal sends to all of its processes, is for us alone: we end those that we started.
     """
     ours, theirs = Pipe()
-    with theirs:
+    with theirs, _no_interrupt():
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", program, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
@@ -21,6 +25,16 @@ def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Co
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | environment,
         )
     return process, ours
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Holds Ctrl-C back; a process that is started meanwhile does so from its first instant on."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def theirs() -> Connection:

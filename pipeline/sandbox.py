@@ -7,7 +7,6 @@ its memory limit.
 import io
 import os
 import resource
-import signal
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -97,7 +96,6 @@ class _Process:
 
 def main() -> None:
     """Answers one query, then ends: asked and told through the connection to who started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = theirs()
     from pipeline.api import open_lake_at
 

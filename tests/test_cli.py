@@ -762,6 +762,16 @@ def test_any_interrupted_command_is_one_line(
     assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
 
 
+def test_an_interrupt_before_the_command_begins_is_one_line(
+    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.core.TyperGroup.make_context", interrupted)
+    assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
+
+
 def test_a_defect_of_ours_keeps_its_traceback(
     magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

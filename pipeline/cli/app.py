@@ -19,8 +19,18 @@ from pipeline.errors import PipelineError, UsageError
 _READERS = {"polars", "_duckdb", "duckdb", "pyarrow", "deltalake"}
 
 
+class _Interrupted(Exception):
+    """Ctrl-C, of which typer makes an exit without a word."""
+
+
 class _Group(TyperGroup):
     """The commands, ended quietly where the reader of our output or the user has had enough."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().make_context(*args, **options)
+        except KeyboardInterrupt:
+            raise _Interrupted from None
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # the public name of the same
         try:
@@ -30,8 +40,7 @@ class _Group(TyperGroup):
             terminal.silence()
             raise typer.Exit(0) from None
         except KeyboardInterrupt:
-            terminal.complain("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
+            raise _Interrupted from None
         return result
 
 
@@ -91,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         terminal.silence()
         return 0
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, _Interrupted, typer.Abort):
         terminal.complain("interrupted")
         return INTERRUPTED
     except PipelineError as error:

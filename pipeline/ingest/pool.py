@@ -5,7 +5,6 @@ the ingest's to handle: a worker whose ingest is gone takes its files away and e
 """
 
 import pickle
-import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -173,7 +172,6 @@ class _Process:
 
 def main() -> None:
     """Runs one worker, told what to do through the connection that the first argument names."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = theirs()
     job, number = connection.recv()
     worker = Worker(job, number)

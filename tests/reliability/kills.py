@@ -129,7 +129,10 @@ def _faults(target: str, code: int, complaint: str) -> list[str]:
     if target == "worker" and code not in (0, 1):
         return [f"exit code {code}"]
     # Python ends by the signal itself where that comes when all is done and it is taken down.
-    is_told = code in (0, -signal.SIGINT) or (code == 130 and "run the same" in complaint)
+    # What has not begun needs no word on how to go on.
+    is_told = code in (0, -signal.SIGINT) or (
+        code == 130 and complaint.startswith("magic: interrupted")
+    )
     if target == INTERRUPTED and not is_told:
         return [f"exit code {code}: {complaint}"]
     return []
