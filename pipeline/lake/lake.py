@@ -102,7 +102,7 @@ class Lake:
         schema = polars_schema(table)
         if not files:
             return pl.LazyFrame(schema=schema)
-        return pl.scan_parquet(files, schema=schema, glob=False)
+        return pl.scan_parquet(files, schema=dict(schema), glob=False)
 
 
 def _opened(folder: Place, version: int | None = None) -> DeltaTable:

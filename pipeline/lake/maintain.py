@@ -178,7 +178,7 @@ def _write_sorted(lake: Lake, merge: _Merge) -> None:
     merge.new = writer.files
     try:
         for some in _rounds(footers, ROUND_CHUNKS * chunk_rows):
-            rows = pl.scan_parquet(some, schema=schema, glob=False)
+            rows = pl.scan_parquet(some, schema=dict(schema), glob=False)
             for chosen in _chunks(rows, order, chunk_rows):
                 chunk = rows.filter(chosen).collect(engine="streaming")
                 writer.write(chunk.sort(order, nulls_last=False, maintain_order=True))
