@@ -23,7 +23,8 @@ def service(*faulty: str) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["package"]
-            fault = {"id": "FAULT-1", "summary": "a fault", "affected": [{"package": asked}]}
+            affected = [{"package": asked, "ranges": []}]
+            fault = {"id": "FAULT-1", "summary": "a fault", "affected": affected}
             answer = {"vulns": [fault]} if asked["name"] in faulty else {}
             self.send_response(200)
             self.end_headers()

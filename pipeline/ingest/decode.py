@@ -207,7 +207,8 @@ def _refuse(broken: dict[str, str], batch: Batch, documents: Sequence[Document])
     """Quarantines the games that have a row which breaks its table's contract."""
     batch.faults = [fault for fault in batch.faults if fault.game_id not in broken]
     for table, rows in batch.tables.items():
-        is_broken = pl.Series(rows["game_id"]).cast(pl.String).is_in(list(broken))
+        games = pl.DataFrame(rows.select(["game_id"])).to_series().cast(pl.String)
+        is_broken = games.is_in(list(broken))
         batch.tables[table] = rows.filter((~is_broken).to_arrow())
     for document, one in zip(documents, batch.seen, strict=True):
         if one.found == GAME and one.game_id in broken:
