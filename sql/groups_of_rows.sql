@@ -5,3 +5,5 @@ SELECT
     CAST(NULL AS BIGINT) AS n_unfinished
 FROM counts
 GROUP BY GROUPING SETS (${sets})
+-- The set of no column would give a row of nothing.
+HAVING count(*) > 0

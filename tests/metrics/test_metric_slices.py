@@ -96,6 +96,12 @@ def test_engines_agree(tables, by, where, edition):
         )
 
 
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("where", ["round > 99", "topic = 'none such'"])
+def test_a_slice_of_nothing_has_no_row(where, engine, public_lake):
+    assert metrics(public_lake, by=[], where=where, engine=engine).is_empty()
+
+
 def test_slices_of_the_public_games_add_up(public_lake):
     whole = metrics(public_lake, names=["judgement", "reasoning"], by=[])
     for column in ("topic", "word", "format_version", "opponent", "path", "seat", "round"):
