@@ -6,6 +6,7 @@ tables or in none, whatever is committed meanwhile.
 """
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -99,10 +100,13 @@ class Lake:
     def table(self, table: str) -> pl.LazyFrame:
         """The table, with the columns and types of its contract."""
         files = self.files(table)
-        schema = polars_schema(table)
-        if not files:
-            return pl.LazyFrame(schema=schema)
-        return pl.scan_parquet(files, schema=dict(schema), glob=False)
+        return scan(table, files) if files else pl.LazyFrame(schema=polars_schema(table))
+
+
+def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:
+    """The rows of some files of a table, with the columns and types of its contract."""
+    # The first release of polars 2 takes no other mapping.
+    return pl.scan_parquet(list(files), schema=dict(polars_schema(table)), glob=False)
 
 
 def _opened(folder: Place, version: int | None = None) -> DeltaTable:

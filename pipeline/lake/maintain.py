@@ -16,7 +16,7 @@ from msgspec import Struct
 from pipeline import __version__
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake.files import MAX_FILE_BYTES, SORTED, TEXTS, DataFile, TableWriter
-from pipeline.lake.lake import COMMITS, Lake, open_lake
+from pipeline.lake.lake import COMMITS, Lake, open_lake, scan
 from pipeline.lake.transaction import transaction
 from pipeline.stores import File, Place
 
@@ -170,15 +170,15 @@ def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> list[_Mer
 
 def _write_sorted(lake: Lake, merge: _Merge) -> None:
     """Writes the rows of the old files in order into new ones."""
-    folder, schema = lake.folder(merge.table), polars_schema(merge.table)
-    order = [name for name in ORDER if name in schema]
+    folder = lake.folder(merge.table)
+    order = [name for name in ORDER if name in polars_schema(merge.table)]
     footers = {str(folder / name): _footer(folder / name) for name in merge.old}
     chunk_rows = _chunk_rows(list(footers.values()))
     writer = TableWriter(folder, merge.table, SORTED)
     merge.new = writer.files
     try:
         for some in _rounds(footers, ROUND_CHUNKS * chunk_rows):
-            rows = pl.scan_parquet(some, schema=dict(schema), glob=False)
+            rows = scan(merge.table, some)
             for chosen in _chunks(rows, order, chunk_rows):
                 chunk = rows.filter(chosen).collect(engine="streaming")
                 writer.write(chunk.sort(order, nulls_last=False, maintain_order=True))
