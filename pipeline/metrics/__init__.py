@@ -118,12 +118,13 @@ def _answered(
     else:
         compute_ = _by_polars if engine == "polars" else _by_duckdb
         found = compute_(*asked, with_intervals=confidence is not None)
+    rows = pl.concat(found.rows)
     if confidence is None:
-        return _sorted(pl.concat(found.rows), names, request)
+        return _sorted(rows, names, request)
     declared = {name: metric(name, request.edition) for name in names}
-    valued, sums = (dict(zip(names, each, strict=True)) for each in found)
+    sums = dict(zip(names, found.sums, strict=True))
     rows = with_completeness(
-        with_intervals(valued, declared, sums, request, confidence),
+        with_intervals(rows, declared, sums, request, confidence),
         declared,
         complete_types(cache(lake.table)),
         request.by,
@@ -192,9 +193,9 @@ def _by_duckdb(
     # Imported here, so that the other engine's answers do not wait for it.
     from pipeline.warehouse import answer, connect, keep
 
-    declared = [sql.sql_metric(name, request.edition) for name in names]
-    counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
-    summed = _moments(lake, declared, request) if with_intervals else []
+    declared, counted, summed = _selects(
+        lake, names, request, with_games, with_intervals=with_intervals
+    )
     wanted = "\n".join(["release_parameters", *chain.from_iterable(counted), *summed])
     rows = []
     with connect(lake, sql.views(NAMES, request.num_of_game), wanted) as connection:
@@ -206,9 +207,29 @@ def _by_duckdb(
         return _Found(rows, [answer(connection, select) for select in summed])
 
 
-def _moments(lake: Lake, declared: Sequence[sql.SqlMetric], request: Request) -> list[str]:
+class _Selects(NamedTuple):
+    """What an engine of SQL is asked for of each metric."""
+
+    declared: list[sql.SqlMetric]
+    counted: list[sql.Counted]
+    moments: list[str]
+
+
+def _selects(
+    lake: Lake,
+    names: Sequence[str],
+    request: Request,
+    with_games: Collection[str],
+    *,
+    with_intervals: bool,
+) -> _Selects:
+    declared = [sql.sql_metric(name, request.edition) for name in names]
+    counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
+    if not with_intervals:
+        return _Selects(declared, counted, [])
     is_one_sided = _is_one_sided(lake)
-    return [sql.moments(one, request, is_one_sided=is_one_sided) for one in declared]
+    summed = [sql.moments(one, request, is_one_sided=is_one_sided) for one in declared]
+    return _Selects(declared, counted, summed)
 
 
 def _by_spark(
@@ -224,9 +245,9 @@ def _by_spark(
     from pipeline.spark import Views, open_session
     from pipeline.warehouse import connect, hold
 
-    declared = [sql.sql_metric(name, request.edition) for name in names]
-    counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
-    summed = _moments(lake, declared, request) if with_intervals else []
+    declared, counted, summed = _selects(
+        lake, names, request, with_games, with_intervals=with_intervals
+    )
     made = sql.views(NAMES, request.num_of_game)
     in_rows, in_games, sides = zip(*counted, strict=True)
     found = Views(open_session(master), lake, made).queries(

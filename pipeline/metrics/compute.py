@@ -173,7 +173,7 @@ def shares(valued: pl.LazyFrame, metric: Metric, by: Sequence[str]) -> pl.LazyFr
 
 
 def with_intervals(
-    valued: Mapping[str, pl.DataFrame],
+    valued: pl.DataFrame,
     metrics: Mapping[str, Metric],
     sums: Mapping[str, pl.DataFrame],
     request: Request,
@@ -184,7 +184,7 @@ def with_intervals(
     All at once, since each step takes longer than what it does with these few rows.
     """
     by = ["metric", *_by(request)]
-    told = pl.concat(valued.values()).lazy().with_columns(_EVERYTHING)
+    told = valued.lazy().with_columns(_EVERYTHING)
     terms = pl.concat(
         shares(told.filter(metric=name), metric, by) for name, metric in metrics.items()
     )
