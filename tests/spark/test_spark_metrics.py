@@ -7,7 +7,7 @@ from event_tables import ENGINES, ODD, assert_same, lake_of
 from pipeline.cli import main
 from pipeline.errors import QueryError
 from pipeline.metrics import NAMES, metrics
-from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
+from pipeline.metrics.request import EDITIONS
 from pipeline.metrics.sql import views
 from pipeline.spark import Views
 from pipeline.warehouse import connect, query
@@ -58,7 +58,7 @@ def test_questions(question, spark, case_lake):
     assert_engines_agree(case_lake, **QUESTIONS[question])
 
 
-@pytest.mark.parametrize("edition", [PAPER, RELEASE])
+@pytest.mark.parametrize("edition", EDITIONS)
 def test_public_games(edition, spark, public_lake):
     assert_engines_agree(public_lake, edition=edition)
 
