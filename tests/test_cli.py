@@ -740,35 +740,28 @@ def test_a_mistake_with_control_sequences_is_one_safe_line(magic: Magic, lake: P
 # --- interruptions ------------------------------------------------------------------------------
 
 
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_an_interrupted_ingest_is_one_line(
     magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("pipeline.ingest.ingest", interrupted)
     told = magic("ingest", logs, "--lake", tmp_path / "lake")
     line = "magic: interrupted: the lake is whole; run the same command again\n"
     assert told == (130, b"", line)
 
 
+@pytest.mark.parametrize(
+    "where",
+    ["pipeline.reports.ranking.leaderboard", "typer.core.TyperGroup.make_context"],
+    ids=["in the command", "before it begins"],
+)
 def test_any_interrupted_command_is_one_line(
-    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+    where: str, magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", interrupted)
-    assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
-
-
-def test_an_interrupt_before_the_command_begins_is_one_line(
-    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("typer.core.TyperGroup.make_context", interrupted)
+    monkeypatch.setattr(where, interrupted)
     assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
 
 

@@ -14,11 +14,10 @@ import tempfile
 from pathlib import Path
 
 import zstandard
-from lab import TOP, write_logs
+from lab import NOT_POSSIBLE, TOP, write_logs
 
 from pipeline.lake import open_lake
 
-NOT_POSSIBLE = 77
 SELF = Path("/proc/self/status")  # `getrusage` counts the parent's memory, too
 UNIT = 2**26
 UNITS = 160
@@ -50,6 +49,7 @@ def run(top: Path, most_seconds: float, most_megabytes: float) -> int:
     cost(log, top / "little")
     bomb = top / "bomb.tar.zst"
     bomb.write_bytes(compressed(log))
+    assert 0.9e6 < bomb.stat().st_size < 1.4e6
     seconds, megabytes = cost(bomb, top / "lake")
     seen = open_lake(top / "lake").table("documents").select("path", "status").collect()
     wrong = []
@@ -83,7 +83,7 @@ def compressed(log: Path) -> bytes:
 def cost(source: Path, lake: Path) -> tuple[float, float]:
     """Processor time in seconds and the largest memory in MB of an ingest that succeeds."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "ingest", source, "--lake", lake, "--jobs", "1"],
+        [sys.executable, "-c", PROGRAM, "ingest", source, "--lake", lake],
         env={**os.environ, "PYTHONPATH": str(TOP)},
         capture_output=True,
         text=True,

@@ -12,9 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab import base_lake, change_logs, differences, magic, tables, write_logs
+from lab import NOT_POSSIBLE, base_lake, change_logs, differences, magic, tables, write_logs
 
-NOT_POSSIBLE = 77
 SIZE = "20m"
 # What is left when the ingest begins, up to what it needs: it fills in reading, in rewriting what
 # was replaced, and in each of the commits.

@@ -119,21 +119,22 @@ def _end(results: Path, lake: Path, target: str, at: float) -> tuple[list[str], 
         time.sleep(0.02)
     took = time.monotonic() - began
     faults = [f"worker {process} goes on" for process in left]
-    return faults + _faults(target, coordinator.returncode, complaint), took
+    told = _faults(target, coordinator.returncode, complaint, has_begun=bool(workers))
+    return faults + told, took
 
 
-def _faults(target: str, code: int, complaint: str) -> list[str]:
+def _faults(target: str, code: int, complaint: str, *, has_begun: bool) -> list[str]:
     """What is wrong with what an ingest that was ended says."""
     if "Traceback" in complaint:
         return [f"a traceback: {complaint}"]
     if target == "worker" and code not in (0, 1):
         return [f"exit code {code}"]
+    # While the command line is read, nobody knows yet what there is to go on with.
+    is_bare = complaint == "magic: interrupted\n" and not has_begun
+    is_told = is_bare or "run the same" in complaint
     # Python ends by the signal itself where that comes when all is done and it is taken down.
-    # What has not begun needs no word on how to go on.
-    is_told = code in (0, -signal.SIGINT) or (
-        code == 130 and complaint.startswith("magic: interrupted")
-    )
-    if target == INTERRUPTED and not is_told:
+    is_ended = code in (0, -signal.SIGINT) or (code == 130 and is_told)
+    if target == INTERRUPTED and not is_ended:
         return [f"exit code {code}: {complaint}"]
     return []
 

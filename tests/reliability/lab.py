@@ -27,6 +27,8 @@ print("ready", flush=True)
 sys.exit(main(sys.argv[1:]))
 """
 BROKEN = b'{"history": ['
+# The exit code of a script that this machine cannot run.
+NOT_POSSIBLE = 77
 Tables = dict[str, pl.DataFrame]
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from lab import NOT_POSSIBLE
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = {
@@ -14,7 +15,6 @@ SCRIPTS = {
     "disk": "0 128 8192",
     "bomb": "--seconds 60 --megabytes 300",
 }
-NOT_POSSIBLE = 77
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's /proc")
