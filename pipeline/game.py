@@ -6,7 +6,7 @@ and so is what is read from prose.
 Seats and rounds count from 1, message indices from 0.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -56,37 +56,46 @@ class Seat(Struct, frozen=True, gc=False):
     final_score: float | None = None
 
 
-class Messages(Struct, gc=False):
-    """A game's messages, column by column, since they are by far the most of a log.
+class Course(Struct, frozen=True, eq=False, gc=False):
+    """What a game's messages are, apart from their texts, column by column.
 
     A message's place is its index. Seat is null for the moderator, round outside of rounds; what is
-    visible to one name alone may have that instead of a list.
+    visible to one name alone may have that instead of a tuple. Games go the same few ways, so that
+    one course is that of many, and equal to no other object.
     """
 
-    player: list[str]
-    seat: list[int | None]
-    round: list[int | None]
-    phase: list[Phase]
-    turn: list[int | None]
-    visible_to: list[str | list[str]]
-    content: list[str]
-    msg_type: list[str | None]
+    player: tuple[str, ...]
+    seat: tuple[int | None, ...]
+    round: tuple[int | None, ...]
+    phase: tuple[Phase, ...]
+    turn: tuple[int | None, ...]
+    visible_to: tuple[str | tuple[str, ...], ...]
+    msg_type: tuple[str | None, ...]
+    # The indices of what seats said, by phase; and of everyone's n-th answer (from 1) in a phase.
+    spoken: Mapping[Phase, Sequence[int]]
+    answers: Mapping[Phase, Mapping[tuple[str, int], int]]
+
+    def said(self, phase: Phase) -> Sequence[int]:
+        """The indices of the messages that a seat said in a phase, in order."""
+        return self.spoken.get(phase, ())
+
+    def answered(self, phase: Phase) -> Mapping[tuple[str, int], int]:
+        """The index of each player's n-th message in a phase, by name and n."""
+        return self.answers.get(phase, {})
+
+    def last_round(self, phase: Phase) -> int:
+        """The highest round of what seats said in a phase, 0 where they said nothing."""
+        return max((self.round[index] or 0 for index in self.said(phase)), default=0)
+
+
+class Messages(Struct, frozen=True, gc=False):
+    """A game's messages, by far the most of a log: what they are, and their texts."""
+
+    course: Course
+    content: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.content)
-
-    def last_round(self, phase: Phase) -> int:
-        """The highest round of a phase's messages, 0 where there is none."""
-        of_phase = zip(self.phase, self.round, strict=True)
-        return max([round_ or 0 for found, round_ in of_phase if found is phase], default=0)
-
-    def of_phase(self, phase: Phase) -> list[int]:
-        """The indices of the messages that a seat said in a phase, in order."""
-        return [
-            index
-            for index, (found, seat) in enumerate(zip(self.phase, self.seat, strict=True))
-            if found is phase and seat
-        ]
 
 
 class Event(Struct, frozen=True, gc=False):

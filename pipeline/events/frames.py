@@ -28,10 +28,10 @@ from pipeline.events.identity import setting_id
 from pipeline.game import (
     QUESTION_MARK,
     Contribution,
+    Course,
     Decision,
     Game,
     Guess,
-    Messages,
     Proposal,
     ProposalVote,
     Result,
@@ -52,6 +52,7 @@ from pipeline.vocabulary import (
 
 _OF_GAME = tuple(OfGame.columns())
 _OF_PLAYER = tuple(name for name in OfPlayer.columns() if name not in _OF_GAME)
+_OF_COURSE = tuple(name for name in polars_schema("messages") if name in Course.__struct_fields__)
 _PLAYER_ROW = "seated"
 _SIDES = {str(role): str(side) for role, side in SIDE_OF_ROLE.items()}
 _COMPETITIONS = {
@@ -206,19 +207,15 @@ class _Batch:
 
     def _message_rows(self) -> pl.DataFrame:
         of_games = [game.messages for game in self._games]
-        columns = {
-            name: list(chain.from_iterable(map(attrgetter(name), of_games)))
-            for name in _names(Messages)
-        }
-        rows = _typed("messages", columns).with_columns(_group_of_each(of_games))
-        is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
-        shown = pl.when(is_question).then(_NOBODY).otherwise("visible_to")
+        content = list(chain.from_iterable(map(attrgetter("content"), of_games)))
+        rows = _typed("messages", {"content": content}).with_columns(_group_of_each(of_games))
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
         is_outage = prose.is_outage(pl.col("content"))
         status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
-        return self._seated(
-            rows.with_columns(message_index=index, parse_status=status, visible_to=shown)
-        )
+        rows = rows.with_columns(message_index=index, parse_status=status)
+        first_of_course, courses = _course_rows([messages.course for messages in of_games])
+        placed = first_of_course.gather(rows[GAME_ROW]) + rows["message_index"]
+        return self._seated(pl.concat([rows, courses[placed]], how="horizontal"))
 
     def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
         seated = self._first_player.gather(rows[GAME_ROW]) + rows["seat"].cast(pl.Int64) - 1
@@ -236,6 +233,20 @@ def _game_rows(batch: Sequence[Placed]) -> pl.DataFrame:
     as_told = [name for name in polars_schema("games") if name not in columns]
     columns |= {name: list(map(attrgetter(name), games)) for name in as_told}
     return _typed("games", columns).with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
+
+
+def _course_rows(courses: Sequence[Course]) -> tuple[pl.Series, pl.DataFrame]:
+    """The rows of all different courses, and for each one given the number of its first row."""
+    numbers: dict[Course, int] = {}
+    number = [numbers.setdefault(course, len(numbers)) for course in courses]
+    columns = {
+        name: list(chain.from_iterable(map(attrgetter(name), numbers))) for name in _OF_COURSE
+    }
+    is_question = pl.col("msg_type").str.starts_with(QUESTION_MARK)
+    shown = pl.when(is_question).then(_NOBODY).otherwise("visible_to")
+    sizes = pl.Series([len(course.player) for course in numbers], dtype=pl.Int64)
+    first = _firsts(sizes).gather(number)
+    return first, _typed("messages", columns).with_columns(visible_to=shown)
 
 
 def _votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:

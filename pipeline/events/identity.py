@@ -39,8 +39,13 @@ def game_id(document_sha256: str, index: int | None, assigned_model: str | None)
 
 def setting_id(game_type: str, setting: Mapping[str, JsonValue]) -> str:
     """The id of what was fixed before play; equal numbers are equal however they are written."""
-    numbers = {key: _canonical(value) for key, value in setting.items()}
-    return _digest_of_setting(_ENCODER.encode([game_type, numbers]))
+    return _digest_of_setting(_ENCODER.encode([game_type, setting]))
+
+
+# Games of one setting come by the hundred.
+@lru_cache(maxsize=4096)
+def _digest_of_setting(setting: bytes) -> str:
+    return _digest(_ENCODER.encode(_canonical(msgspec.json.decode(setting))))
 
 
 def _canonical(value: JsonValue) -> JsonValue:
@@ -54,6 +59,3 @@ def _canonical(value: JsonValue) -> JsonValue:
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:ID_LENGTH]
 
-
-# Games of one setting come by the hundred.
-_digest_of_setting = lru_cache(maxsize=4096)(_digest)

@@ -5,7 +5,6 @@ them has to name it. Every seat is tested.
 """
 
 import re
-from collections.abc import Sequence
 
 import msgspec
 
@@ -13,7 +12,7 @@ from pipeline.formats import hidden_roles
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.players import check_players
 from pipeline.formats.prose import player_number
-from pipeline.formats.rows import MODERATOR, Row, messages
+from pipeline.formats.rows import MODERATOR, History, Row, history
 from pipeline.game import Game, Vote
 from pipeline.vocabulary import GameType, Phase
 
@@ -38,17 +37,18 @@ def read(data: bytes, model: str | None) -> Game | None:
     """The game, or None where the document is no list of message rows."""
     if data.lstrip()[:1] != b"[" or b'"agent_name"' not in data:
         return None
-    history = decode(_ROWS, data)
-    hidden, word, topic = _roles(history)
-    speakers = {row.agent_name for row in history} - {MODERATOR}
+    rows: list[Row] = decode(_ROWS, data)
+    told = history(rows)
+    hidden, word, topic = _roles(told)
+    speakers = set(told.player) - {MODERATOR}
     players = sorted(speakers | {hidden}, key=lambda name: (player_number(name) or 0, name))
     check_players(players, "$")
     seats = hidden_roles.seats(
         hidden_roles.CHAMELEON, hidden, dict.fromkeys(players, model), set(players)
     )
-    numbers = {player: number for number, player in enumerate(players, start=1)}
-    places, answers = hidden_roles.places(hidden_roles.CHAMELEON, history)
-    flag = _win_flag(history)
+    spoken = hidden_roles.messages(hidden_roles.CHAMELEON, told, players)
+    course = spoken.course
+    flag = _win_flag(told)
     ending = hidden_roles.CHAMELEON.endings[flag] if flag is not None else None
     game = Game(
         game_type=GameType.CHAMELEON,
@@ -59,46 +59,44 @@ def read(data: bytes, model: str | None) -> Game | None:
         is_finished=ending is not None,
         outcome=ending.outcome if ending else None,
         outcome_code=flag,
-        n_rounds=hidden_roles.n_rounds(hidden_roles.CHAMELEON, answers),
+        n_rounds=hidden_roles.n_rounds(hidden_roles.CHAMELEON, course),
         seats=seats,
-        messages=messages(history, numbers, places),
+        messages=spoken,
     )
-    spoken = game.messages
     game.votes = [
-        Vote(seat, spoken.round[index] or 1, index, None, is_logged=False)
-        for index in spoken.of_phase(Phase.VOTE)
-        if (seat := spoken.seat[index])
+        Vote(course.seat[index] or 0, course.round[index] or 1, index, None, is_logged=False)
+        for index in course.said(Phase.VOTE)
     ]
     game.guesses = hidden_roles.guesses(game, word)
     game.results = hidden_roles.results(game, hidden_roles.CHAMELEON)
     return game
 
 
-def _roles(history: Sequence[Row]) -> tuple[str, str, str | None]:
+def _roles(told: History) -> tuple[str, str, str | None]:
     """Who the chameleon is, the secret word, and the topic, as the moderator told them."""
     hidden = word = topic = None
-    for row in history:
-        if row.agent_name != MODERATOR:
+    for player, text, visible_to in zip(told.player, told.content, told.visible_to, strict=True):
+        if player != MODERATOR:
             continue
-        if row.content == _IS_CHAMELEON and isinstance(row.visible_to, str):
-            hidden = row.visible_to
-        if found := _WORD.match(row.content):
+        if text == _IS_CHAMELEON and isinstance(visible_to, str):
+            hidden = visible_to
+        if found := _WORD.match(text):
             word = found[1].strip()
-        if found := _TOPIC.search(row.content):
+        if found := _TOPIC.search(text):
             topic = found[1].strip()
     if hidden is None or word is None:
         raise broken(
             "$",
             "the moderator tells one player that it is the chameleon, and the others the word",
-            f"no such rows among {len(history)}",
+            f"no such rows among {len(told.player)}",
         )
     return hidden, word, topic
 
 
-def _win_flag(history: Sequence[Row]) -> int | None:
-    for row in reversed(history):
-        if row.agent_name == MODERATOR:
+def _win_flag(told: History) -> int | None:
+    for player, text in zip(reversed(told.player), reversed(told.content), strict=True):
+        if player == MODERATOR:
             for words, flag in _ENDINGS.items():
-                if words in row.content:
+                if words in text:
                     return flag
     return None

@@ -4,14 +4,16 @@ Chameleon and Undercover are played the same way: clues, an accusation, and in C
 guess by the one who was caught.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
 
 from msgspec import Struct
 
+from pipeline.formats import rows
 from pipeline.formats.prose import stated_guess
-from pipeline.formats.rows import MODERATOR, Places, Row
-from pipeline.game import Game, Guess, Result, Seat
+from pipeline.formats.rows import MODERATOR, History, Outline, Places
+from pipeline.game import Course, Game, Guess, Messages, Result, Seat
 from pipeline.vocabulary import (
     SIDE_OF_ROLE,
     GameType,
@@ -79,55 +81,54 @@ CAUGHT_FLAG = 0
 GUESS_FLAGS = {0: False, 1: True}
 
 
-# The indices of a phase's messages, by player.
-Answers = Mapping[str, Sequence[int]]
+def messages(rules: Rules, told: History, seats: Iterable[str]) -> Messages:
+    """The rows as messages: the moderator's prompts move the game on, and rounds are of clues."""
+    prompted = [
+        Phase.VOTE if _VOTE_PROMPT in text else Phase.GUESS if _GUESS_PROMPT in text else None
+        for player, text in zip(told.player, told.content, strict=True)
+        if player == MODERATOR
+    ]
+    place = _places_by_clue if rules.every_clue_is_a_round else _places_by_player
+    return rows.messages(told, seats, place, tuple(prompted))
 
 
-def places(rules: Rules, history: Sequence[Row]) -> tuple[Places, Mapping[Phase, Answers]]:
-    """Each row's phase and round, and the answers of each phase.
+def _places(outline: Outline, *, every_clue_is_a_round: bool) -> Places:
+    """Each row's phase and round.
 
-    The moderator's prompts move the game on, since plain logs call every answer `text`. In
+    Plain logs call every answer `text`, so that the moderator's prompts tell them apart. In
     Chameleon each clue opens a round of questions, in Undercover each player's clue of its own;
     elsewhere a player's n-th answer in a phase is that of round n.
     """
-    # Python looks a member up in its enum slowly, and there is a row for each message.
-    moderation, clue, reflection = Phase.MODERATION, Phase.CLUE, Phase.REFLECTION
-    every_clue_is_a_round = rules.every_clue_is_a_round
-    prompted = clue
-    clue_round = 0
-    found = Places()
-    phases, rounds = found.phase, found.round
-    answers: defaultdict[Phase, defaultdict[str, list[int]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for index, row in enumerate(history):
-        player = row.agent_name
+    prompts = iter(outline.prompted)
+    prompted, clue_round = Phase.CLUE, 0
+    said: Counter[tuple[Phase, str]] = Counter()
+    found = Places([], [])
+    for player, msg_type in zip(outline.player, outline.msg_type, strict=True):
+        round_: int | None = None
         if player == MODERATOR:
-            if _VOTE_PROMPT in row.content:
-                prompted = Phase.VOTE
-            elif _GUESS_PROMPT in row.content:
-                prompted = Phase.GUESS
-            phases.append(moderation)
-            rounds.append(None)
-            continue
-        phase = _PHASE_OF_TYPE.get(row.msg_type, prompted)
-        phases.append(phase)
-        if phase is reflection:
-            rounds.append(clue_round or None)
-            continue
-        said = answers[phase][player]
-        said.append(index)
-        turn = len(said)
-        if phase is clue:
-            clue_round = turn = clue_round + 1 if every_clue_is_a_round else turn
-        rounds.append(turn)
-    return found, answers
+            phase = Phase.MODERATION
+            prompted = next(prompts) or prompted
+        elif (phase := _PHASE_OF_TYPE.get(msg_type, prompted)) is Phase.REFLECTION:
+            round_ = clue_round or None
+        else:
+            said[phase, player] += 1
+            round_ = said[phase, player]
+            if phase is Phase.CLUE:
+                clue_round = round_ = clue_round + 1 if every_clue_is_a_round else round_
+        found.phase.append(phase)
+        found.round.append(round_)
+    return found
 
 
-def n_rounds(rules: Rules, answers: Mapping[Phase, Answers]) -> int:
+# Named, since a course is known by what placed it.
+_places_by_clue = partial(_places, every_clue_is_a_round=True)
+_places_by_player = partial(_places, every_clue_is_a_round=False)
+
+
+def n_rounds(rules: Rules, course: Course) -> int:
     """The number of rounds of clues that were begun."""
-    n_clues = [len(said) for said in answers[Phase.CLUE].values()]
-    return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
+    clues = course.answered(Phase.CLUE)
+    return len(clues) if rules.every_clue_is_a_round else max((n for _, n in clues), default=0)
 
 
 def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[str]) -> list[Seat]:
@@ -156,11 +157,11 @@ def guesses(game: Game, secret: str) -> list[Guess]:
     if game.outcome_code not in GUESS_FLAGS:
         return []
     is_correct = GUESS_FLAGS[game.outcome_code]
-    spoken = [index for index, phase in enumerate(game.messages.phase) if phase is Phase.GUESS]
+    spoken = list(game.messages.course.answered(Phase.GUESS).values())
     hidden = next(
         seat for seat, s in enumerate(game.seats, 1) if SIDE_OF_ROLE[s.role] is Side.HIDDEN
     )
-    index = spoken[-1] if spoken else None
+    index = max(spoken, default=None)
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:
         word, status = stated_guess(game.messages.content[index])

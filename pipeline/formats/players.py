@@ -7,7 +7,7 @@ from msgspec import Raw, UnsetType
 
 from pipeline.formats.broken import broken
 from pipeline.formats.rows import EVERYONE, MODERATOR
-from pipeline.game import Fault, Messages
+from pipeline.game import Course, Fault
 
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
@@ -49,15 +49,15 @@ def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str
         raise broken(at, "no two players have the same name", repr(alike))
 
 
-def unseated(spoken: Messages) -> list[Fault]:
+def unseated(course: Course) -> list[Fault]:
     """A fault for each player who speaks and has no seat, at the first message.
 
     The message is in the tables, and what the player does in it is not.
     """
-    if spoken.seat.count(None) == spoken.player.count(MODERATOR):
+    if course.seat.count(None) == course.player.count(MODERATOR):
         return []
     first: dict[str, int] = {}
-    for index, (player, seat) in enumerate(zip(spoken.player, spoken.seat, strict=True)):
+    for index, (player, seat) in enumerate(zip(course.player, course.seat, strict=True)):
         if seat is None and player != MODERATOR:
             first.setdefault(player, index)
     rule = "every player who speaks has a seat"

@@ -1,18 +1,21 @@
 """The message rows that ChatArena writes, and MAgIC after it, made into typed messages."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Annotated, NamedTuple
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
+from msgspec.structs import astuple
 
-from pipeline.game import Messages
+from pipeline.game import Course, Messages
 from pipeline.vocabulary import Phase
 
 MODERATOR = "Moderator"
 EVERYONE = "all"
 # What `visible_to` holds in a row that everybody, or the moderator alone, was shown.
-PUBLIC = (EVERYONE, [EVERYONE])
-TO_MODERATOR = (MODERATOR, [MODERATOR])
+PUBLIC = (EVERYONE, (EVERYONE,))
+TO_MODERATOR = (MODERATOR, (MODERATOR,))
+MOST_COURSES = 1_000
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
@@ -23,27 +26,82 @@ class Row(Struct, gc=False):
     agent_name: str
     content: str
     turn: Int64 | None = None
-    visible_to: str | list[str] = EVERYONE
+    visible_to: str | tuple[str, ...] = EVERYONE
     msg_type: str | None = None
 
 
-class Places(Struct, gc=False):
+class History(NamedTuple):
+    """A log's rows, column by column."""
+
+    player: tuple[str, ...] = ()
+    content: tuple[str, ...] = ()
+    turn: tuple[int | None, ...] = ()
+    visible_to: tuple[str | tuple[str, ...], ...] = ()
+    msg_type: tuple[str | None, ...] = ()
+
+
+class Outline(NamedTuple):
+    """A history without its texts; of the moderator's, in order, the phase that each begins."""
+
+    player: tuple[str, ...]
+    turn: tuple[int | None, ...]
+    visible_to: tuple[str | tuple[str, ...], ...]
+    msg_type: tuple[str | None, ...]
+    prompted: tuple[Phase | None, ...]
+
+
+class Places(NamedTuple):
     """Each row's phase and round, column by column."""
 
-    phase: list[Phase] = field(default_factory=list)
-    round: list[int | None] = field(default_factory=list)
+    phase: list[Phase]
+    round: list[int | None]
 
 
-def messages(history: Sequence[Row], seats: dict[str, int], places: Places) -> Messages:
-    """The rows as messages."""
-    players = [row.agent_name for row in history]
-    return Messages(
-        player=players,
-        seat=list(map(seats.get, players)),
-        round=places.round,
-        phase=places.phase,
-        turn=[row.turn for row in history],
-        visible_to=[row.visible_to for row in history],
-        content=[row.content for row in history],
-        msg_type=[row.msg_type for row in history],
+Place = Callable[[Outline], Places]
+
+
+def history(rows: Iterable[Row]) -> History:
+    """The rows, which are in the order of `History`, column by column."""
+    return History(*zip(*map(astuple, rows), strict=True))
+
+
+def messages(
+    told: History, seats: Iterable[str], place: Place, prompted: tuple[Phase | None, ...] = ()
+) -> Messages:
+    """The rows as messages of the players at the seats, each where `place` has it."""
+    outline = Outline(told.player, told.turn, told.visible_to, told.msg_type, prompted)
+    return Messages(_course(place, outline, tuple(seats)), told.content)
+
+
+# Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.
+@lru_cache(MOST_COURSES)
+def _course(place: Place, outline: Outline, seats: tuple[str, ...]) -> Course:
+    phases, rounds = place(outline)
+    numbers = {player: number for number, player in enumerate(seats, start=1)}
+    spoken: dict[Phase, list[int]] = {}
+    said: dict[tuple[Phase, str], list[int]] = {}
+    for index, (player, phase) in enumerate(zip(outline.player, phases, strict=True)):
+        if player in numbers:
+            spoken.setdefault(phase, []).append(index)
+        if player != MODERATOR:
+            said.setdefault((phase, player), []).append(index)
+    answers: dict[Phase, dict[tuple[str, int], int]] = {}
+    for (phase, player), indices in said.items():
+        numbered = {(player, number): index for number, index in enumerate(indices, start=1)}
+        answers.setdefault(phase, {}).update(numbered)
+    return Course(
+        player=outline.player,
+        seat=tuple(map(numbers.get, outline.player)),
+        round=tuple(rounds),
+        phase=tuple(phases),
+        turn=outline.turn,
+        visible_to=outline.visible_to,
+        msg_type=outline.msg_type,
+        spoken=spoken,
+        answers=answers,
     )
+
+
+def forget() -> None:
+    """Lets go of the courses known, which a hostile log can make as large as itself."""
+    _course.cache_clear()

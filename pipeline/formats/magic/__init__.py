@@ -55,6 +55,6 @@ def read(data: bytes, model: str | None) -> Game | None:
     for module in GAMES:
         if module.claims(log):
             game: Game = module.game(log)
-            game.faults += unseated(game.messages)
+            game.faults += unseated(game.messages.course)
             return game
     raise broken("$", "the keys are those of one of MAgIC's games", "a history, but no game's keys")

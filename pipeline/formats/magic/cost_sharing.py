@@ -2,7 +2,6 @@
 
 import re
 import string
-from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET
@@ -16,19 +15,20 @@ from pipeline.formats.magic.log import (
     PLAIN,
     SYSTEM,
     Log,
+    history_of,
     optional,
     required,
     result,
 )
 from pipeline.formats.players import check_distinct, check_players
-from pipeline.formats.rows import MODERATOR, PUBLIC, Places, Row, messages
-from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
+from pipeline.formats.rows import MODERATOR, PUBLIC, History, Outline, Places, messages
+from pipeline.game import Fault, Game, Messages, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 AGREE, FAIL = "agree", "fail"
 PARTIES = string.ascii_uppercase
 _VOTE_PROMPT = "Now vote"
-_PROPOSAL_PROMPTS = ("Now everyone propose", "Please continue a new round")
+_PROPOSAL_PROMPT, _NEXT_ROUND_PROMPT = "Now everyone propose", "Please continue a new round"
 
 _BACKENDS = msgspec.json.Decoder(dict[str, str])
 _PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
@@ -49,33 +49,43 @@ def claims(log: Log) -> bool:
     return log.proposal is not UNSET or log.nego_turn is not None
 
 
-def places(history: Sequence[Row]) -> Places:
+def _messages(told: History, seats: dict[str, int]) -> Messages:
+    prompted = [
+        Phase.PROPOSAL_VOTE
+        if _VOTE_PROMPT in text
+        else Phase.PROPOSAL
+        if _PROPOSAL_PROMPT in text or _NEXT_ROUND_PROMPT in text
+        else None
+        for player, text in zip(told.player, told.content, strict=True)
+        if player == MODERATOR
+    ]
+    return messages(told, seats, _places, tuple(prompted))
+
+
+def _places(outline: Outline) -> Places:
     """Each row's phase and round, as the moderator's prompts move the negotiation on.
 
     Reasoning of a PGM player is told only by its being private.
     """
-    moderation, reflection, other = Phase.MODERATION, Phase.REFLECTION, Phase.OTHER
-    found = Places()
-    prompted = other
+    found = Places([], [])
+    prompts = iter(outline.prompted)
+    prompted = Phase.OTHER
     spoken: set[str] = set()
     n_rounds = 0
-    for row in history:
+    for player, visible_to in zip(outline.player, outline.visible_to, strict=True):
         phase = prompted
-        if row.agent_name == MODERATOR:
-            phase = moderation
-            if _VOTE_PROMPT in row.content:
-                prompted = Phase.PROPOSAL_VOTE
+        if player == MODERATOR:
+            phase = Phase.MODERATION
+            if prompt := next(prompts):
+                prompted = prompt
                 spoken.clear()
-            elif any(words in row.content for words in _PROPOSAL_PROMPTS):
-                prompted = Phase.PROPOSAL
-                spoken.clear()
-                n_rounds += 1
-        elif row.visible_to not in PUBLIC:
-            phase = reflection
-        elif row.agent_name in spoken:
-            phase = other
+                n_rounds += prompt is Phase.PROPOSAL
+        elif visible_to not in PUBLIC:
+            phase = Phase.REFLECTION
+        elif player in spoken:
+            phase = Phase.OTHER
         else:
-            spoken.add(row.agent_name)
+            spoken.add(player)
         found.phase.append(phase)
         found.round.append(n_rounds or None)
     return found
@@ -108,17 +118,17 @@ def game(log: Log) -> Game:
         outcome=outcomes[ended],
         n_rounds=0,
         seats=seats,
-        messages=messages(log.rows, numbers, places(log.rows)),
+        messages=_messages(history_of(log), numbers),
     )
-    spoken = built.messages
-    built.n_rounds = max((round_ or 0 for round_ in spoken.round), default=0)
+    course = built.messages.course
+    built.n_rounds = max((round_ or 0 for round_ in course.round), default=0)
     built.faults += [
         Fault(
             f"$.history[{index}]",
             "a player speaks once when it is asked",
-            repr(spoken.player[index]),
+            repr(course.player[index]),
         )
-        for index in spoken.of_phase(Phase.OTHER)
+        for index in course.said(Phase.OTHER)
     ]
     built.proposals = _proposals(built, log)
     built.proposal_votes = _votes(built, log, numbers)
@@ -129,16 +139,16 @@ def game(log: Log) -> Game:
 def _proposals(built: Game, log: Log) -> list[Proposal]:
     """Each player's proposal of each round, its last one as logged, the others from texts."""
     logged = optional(log.proposal, _PROPOSALS, "proposal", built.faults) or {}
-    spoken = built.messages
-    indices = spoken.of_phase(Phase.PROPOSAL)
-    last = {spoken.seat[index]: index for index in indices}
+    course, texts = built.messages.course, built.messages.content
+    indices = course.said(Phase.PROPOSAL)
+    last = {course.seat[index]: index for index in indices}
     rows: list[Proposal] = []
     for index in indices:
-        seat, round_ = spoken.seat[index] or 0, spoken.round[index] or 1
+        seat, round_ = course.seat[index] or 0, course.round[index] or 1
         is_last = last[seat] == index
-        shares = logged.pop(spoken.player[index], None) if is_last else None
+        shares = logged.pop(course.player[index], None) if is_last else None
         if not isinstance(shares, dict):
-            shares = _stated_shares(spoken.content[index], built)
+            shares = _stated_shares(texts[index], built)
         rows += _rows(shares, seat, round_, index, is_last)
     for player, shares in logged.items():
         # Logged, though no message of the player's is left: a history that was cut short.
@@ -171,12 +181,12 @@ def _votes(built: Game, log: Log, numbers: dict[str, int]) -> list[ProposalVote]
     logged: dict[str, str | int] = {}
     if log.vote is not UNSET:
         logged = optional(log.vote, _VOTES, "vote", built.faults) or {}
-    spoken = built.messages
-    indices = spoken.of_phase(Phase.PROPOSAL_VOTE)
-    final = max((spoken.round[index] or 0 for index in indices), default=0)
+    course = built.messages.course
+    indices = course.said(Phase.PROPOSAL_VOTE)
+    final = course.last_round(Phase.PROPOSAL_VOTE)
     rows = []
     for index in indices:
-        seat, round_, player = spoken.seat[index] or 0, spoken.round[index], spoken.player[index]
+        seat, round_, player = course.seat[index] or 0, course.round[index], course.player[index]
         is_final = (round_ or 0) == final
         is_logged = is_final and player in logged
         candidate = _candidate(logged.pop(player)) if is_logged else None

@@ -1,7 +1,7 @@
 """What MAgIC's Chameleon and Undercover logs share: backends, votes, the benchmark's questions."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from pipeline.formats import hidden_roles
 from pipeline.formats.broken import broken
-from pipeline.formats.hidden_roles import Answers, Rules
+from pipeline.formats.hidden_roles import Rules
 from pipeline.formats.magic.log import (
     FIXED_SUFFIX,
     FORMAT,
@@ -19,12 +19,12 @@ from pipeline.formats.magic.log import (
     SYSTEM,
     Log,
     Part,
+    history_of,
     optional,
     required,
     result,
 )
 from pipeline.formats.players import check_distinct, check_players
-from pipeline.formats.rows import messages
 from pipeline.game import Event, Fault, Game, JsonValue, RoleAnalysis, RoleIdentification, Vote
 from pipeline.vocabulary import Phase
 
@@ -42,6 +42,8 @@ class Analyses(Struct):
 
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
+# The index of each player's n-th answer, by name and n.
+Answers = Mapping[tuple[str, int], int]
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
 _VOTES = msgspec.json.Decoder(dict[str, str | None])
 _IDENTIFICATIONS = msgspec.json.Decoder(dict[str, dict[str, int]])
@@ -71,7 +73,8 @@ def game(
     tested = {player for player, model in models.items() if not model.endswith(FIXED_SUFFIX)}
     seats = hidden_roles.seats(rules, hidden, dict(models), tested)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-    places, answers = hidden_roles.places(rules, log.rows)
+    spoken = hidden_roles.messages(rules, history_of(log), numbers)
+    course = spoken.course
     ending = rules.endings.get(log.win_flag) if log.win_flag is not None else None
     is_finished = ending is not None and result(log, winners) is not None
     is_pgm = any(model.endswith(PGM_SUFFIX) for model in models.values())
@@ -84,14 +87,15 @@ def game(
         is_finished=is_finished,
         outcome=ending.outcome if ending and is_finished else None,
         outcome_code=log.win_flag,
-        n_rounds=hidden_roles.n_rounds(rules, answers),
+        n_rounds=hidden_roles.n_rounds(rules, course),
         seats=seats,
-        messages=messages(log.rows, numbers, places),
+        messages=spoken,
     )
-    _add_votes(built, getattr(log, votes_key), votes_key, numbers, answers[Phase.VOTE])
-    asked = answers[Phase.IDENTIFICATION]
-    _add_identifications(built, log.consistency_metric, numbers, asked)
-    _add_analyses(built, log.pgm_metric, numbers, answers[Phase.ANALYSIS])
+    votes = course.answered(Phase.VOTE)
+    _add_votes(built, getattr(log, votes_key), votes_key, numbers, votes)
+    identifications = course.answered(Phase.IDENTIFICATION)
+    _add_identifications(built, log.consistency_metric, numbers, identifications)
+    _add_analyses(built, log.pgm_metric, numbers, course.answered(Phase.ANALYSIS))
     return built
 
 
@@ -104,7 +108,7 @@ def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoke
         if seat is None:
             built.faults.append(_no_such_player(f"$.{key}", player))
             continue
-        built.votes.append(Vote(seat, 1, _answer(spoken, player, 1), target or None))
+        built.votes.append(Vote(seat, 1, spoken.get((player, 1)), target or None))
 
 
 def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
@@ -123,7 +127,7 @@ def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoke
             elif truth not in _TRUTHS:
                 built.faults.append(_no_truth(at, truth))
             else:
-                index = _answer(spoken, player, round_)
+                index = spoken.get((player, round_))
                 event = RoleIdentification(seat, round_, index, _TRUTHS[truth])
                 built.role_identifications.append(event)
     _tell_missing(built, "consistency_metric", numbers, spoken, built.role_identifications)
@@ -141,17 +145,11 @@ def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answ
         gold = _truths(built, f"{at}.gold", analyses.gold)
         inter = _truths(built, f"{at}.inter", analyses.inter)
         built.role_analyses += [
-            RoleAnalysis(seat, round_, _answer(spoken, player, round_), by_gold, by_inter)
+            RoleAnalysis(seat, round_, spoken.get((player, round_)), by_gold, by_inter)
             for (player, seat), by_gold, by_inter in zip(numbers.items(), gold, inter, strict=True)
             if by_gold is not None or by_inter is not None
         ]
     _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
-
-
-def _answer(spoken: Answers, player: str, round_: int) -> int | None:
-    """The index of a player's answer in a round, None where the history has none."""
-    said = spoken.get(player, ())
-    return said[round_ - 1] if round_ <= len(said) else None
 
 
 def _truths(built: Game, at: str, logged: Sequence[int]) -> list[bool | None]:
@@ -171,16 +169,14 @@ def _truths(built: Game, at: str, logged: Sequence[int]) -> list[bool | None]:
 
 
 def _tell_missing(
-    built: Game, key: str, numbers: dict[str, int], spoken: Answers, judged: Iterable[Event]
+    built: Game, key: str, numbers: dict[str, int], spoken: Answers, judged: Sequence[Event]
 ) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
     indices = {event.message_index for event in judged}
     missing = [
         (index, round_, player)
-        for player, said in spoken.items()
-        if player in numbers
-        for round_, index in enumerate(said, start=1)
-        if index not in indices
+        for (player, round_), index in spoken.items()
+        if index not in indices and player in numbers
     ]
     players: dict[int, list[str]] = {}
     for _, round_, player in sorted(missing):

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pipeline.formats.broken import WELL_FORMED, broken, decode
-from pipeline.formats.rows import Int64, Row
+from pipeline.formats.rows import History, Int64, Row, history
 from pipeline.game import BrokenDocument, Fault
 
 SYSTEM = "magic"
@@ -43,10 +43,11 @@ class Log(Struct, gc=False):
     consistency_metric: Part = UNSET
     pgm_metric: Part = UNSET
 
-    @property
-    def rows(self) -> list[Row]:
-        assert self.history is not UNSET
-        return self.history
+
+def history_of(log: Log) -> History:
+    """The log's message rows, column by column."""
+    assert log.history is not UNSET
+    return history(log.history)
 
 
 def setting_keys(log: Log) -> frozenset[str]:

@@ -1,15 +1,31 @@
 """What MAgIC's Prisoner's Dilemma and Public Good logs share: seats, decisions by round, scores."""
 
-from collections.abc import Sequence
+from functools import partial
 
 from msgspec import UNSET, Struct, UnsetType
 
 from pipeline.formats.broken import broken
 from pipeline.formats.hidden_roles import opponents
-from pipeline.formats.magic.log import FORMAT, PGM, PGM_SUFFIX, PLAIN, SYSTEM, Log, result
+from pipeline.formats.magic.log import (
+    FORMAT,
+    PGM,
+    PGM_SUFFIX,
+    PLAIN,
+    SYSTEM,
+    Log,
+    history_of,
+    result,
+)
 from pipeline.formats.players import check_number, check_players
 from pipeline.formats.prose import player_number
-from pipeline.formats.rows import MODERATOR, TO_MODERATOR, Places, Row, messages
+from pipeline.formats.rows import (
+    MODERATOR,
+    TO_MODERATOR,
+    History,
+    Outline,
+    Places,
+    messages,
+)
 from pipeline.game import Game, JsonValue, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
@@ -29,28 +45,33 @@ class Opponents(Struct, kw_only=True):
     test_player_name: str | UnsetType = UNSET
 
 
-def places(phase: Phase, history: Sequence[Row]) -> Places:
+def _places(outline: Outline, *, decision: Phase) -> Places:
     """Each row's phase and round; what a player tells the moderator alone is its decision.
 
     The log does not number decisions. A round ends where the moderator speaks, or where a player
     decides a second time; so one decision missing does not shift those after it.
     """
-    moderation, reflection = Phase.MODERATION, Phase.REFLECTION
-    found = Places()
+    found = Places([], [])
     round_ = 1
     decided: set[str] = set()
-    for row in history:
-        player = row.agent_name
+    for player, visible_to in zip(outline.player, outline.visible_to, strict=True):
         is_moderator = player == MODERATOR
-        is_decision = not is_moderator and row.visible_to in TO_MODERATOR
+        is_decision = not is_moderator and visible_to in TO_MODERATOR
         if decided and (is_moderator or (is_decision and player in decided)):
             round_ += 1
             decided.clear()
         if is_decision:
             decided.add(player)
-        found.phase.append(moderation if is_moderator else phase if is_decision else reflection)
+        said = decision if is_decision else Phase.REFLECTION
+        found.phase.append(Phase.MODERATION if is_moderator else said)
         found.round.append(None if is_moderator else round_)
     return found
+
+
+# Named, since a course is known by what placed it.
+_PLACES = {
+    phase: partial(_places, decision=phase) for phase in (Phase.DECISION, Phase.CONTRIBUTION)
+}
 
 
 def game(
@@ -73,7 +94,8 @@ def game(
             "neither does",
         )
     ended = result(log, (WIN, LOSE))
-    names = _names(log, tested)
+    told = history_of(log)
+    names = _names(log, told, tested)
     scores = log.scores or []
     other = None if players.other_player is UNSET else players.other_player.model
     seats = [
@@ -87,7 +109,7 @@ def game(
         for place, name in enumerate(names)
     ]
     numbers = {name: number for number, name in enumerate(names, start=1)}
-    spoken = messages(log.rows, numbers, places(phase, log.rows))
+    spoken = messages(told, names, _PLACES[phase])
     built = Game(
         game_type=game_type,
         system=SYSTEM,
@@ -96,7 +118,7 @@ def game(
         setting={**setting, "tested": tested},
         is_finished=ended is not None,
         outcome=Outcome.COMPLETED if ended is not None else None,
-        n_rounds=spoken.last_round(phase) if n_rounds is None else n_rounds,
+        n_rounds=spoken.course.last_round(phase) if n_rounds is None else n_rounds,
         seats=seats,
         messages=spoken,
     )
@@ -115,14 +137,15 @@ def game(
     return built
 
 
-def _names(log: Log, tested: str) -> list[str]:
+def _names(log: Log, told: History, tested: str) -> list[str]:
     """The players by seat. Seats are known by number, so a silent player keeps its seat."""
-    spoke = {row.agent_name for row in log.rows if row.visible_to in TO_MODERATOR} - {MODERATOR}
-    named = spoke | {tested}
+    audible = zip(told.player, told.visible_to, strict=True)
+    spoke = {player for player, visible_to in audible if visible_to in TO_MODERATOR}
+    named = spoke - {MODERATOR} | {tested}
     check_players(named, "$")
     numbers = [number for name in named if (number := player_number(name))]
     n_seats = max([len(log.scores or []), *numbers])
-    if n_seats > len(log.scores or []) + len(log.rows) + MOST_SILENT_SEATS:
+    if n_seats > len(log.scores or []) + len(told.player) + MOST_SILENT_SEATS:
         raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
     strangers = sorted(name for name in named if player_number(name) is None)
     check_number(n_seats + len(strangers), "$")

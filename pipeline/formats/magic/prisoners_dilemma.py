@@ -50,17 +50,17 @@ def game(log: Log) -> Game:
         setting={"payoffs": msgspec.to_builtins(setting.topic_values)},
         n_rounds=None,
     )
-    spoken = built.messages
-    indices = spoken.of_phase(Phase.DECISION)
-    choices = [registered(spoken.content[index]) for index in indices]
-    rounds = [spoken.round[index] for index in indices]
+    course, texts = built.messages.course, built.messages.content
+    indices = course.said(Phase.DECISION)
+    choices = [registered(texts[index]) for index in indices]
+    rounds = [course.round[index] for index in indices]
     n_choices = Counter(rounds)
     n_defectors = Counter(
         round_ for round_, choice in zip(rounds, choices, strict=True) if choice is _DEFECT
     )
     built.decisions = [
         Decision(
-            spoken.seat[index] or 0,
+            course.seat[index] or 0,
             round_ or 1,
             index,
             choice,

@@ -45,11 +45,11 @@ def game(log: Log) -> Game:
         },
         n_rounds=setting.game_round,
     )
-    spoken = built.messages
-    indices = spoken.of_phase(Phase.CONTRIBUTION)
+    course, texts = built.messages.course, built.messages.content
+    indices = course.said(Phase.CONTRIBUTION)
     is_pgm = built.format_version == PGM
-    amounts = [registered(spoken.content[index], is_pgm) for index in indices]
-    rounds = [spoken.round[index] for index in indices]
+    amounts = [registered(texts[index], is_pgm) for index in indices]
+    rounds = [course.round[index] for index in indices]
     of_round: dict[int | None, list[float]] = {}
     for round_, amount in zip(rounds, amounts, strict=True):
         of_round.setdefault(round_, []).extend(() if amount is None else (amount,))
@@ -61,7 +61,7 @@ def game(log: Log) -> Game:
     }
     built.contributions = [
         Contribution(
-            spoken.seat[index] or 0,
+            course.seat[index] or 0,
             round_ or 1,
             index,
             amount,
