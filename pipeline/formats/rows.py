@@ -103,5 +103,5 @@ def _course(place: Place, outline: Outline, seats: tuple[str, ...]) -> Course:
 
 
 def forget() -> None:
-    """Lets go of the courses known, which a hostile log can make as large as itself."""
+    """Lets go of the courses known, so that they hold no more than one batch of documents does."""
     _course.cache_clear()

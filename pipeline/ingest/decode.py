@@ -12,6 +12,7 @@ from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, Placed, frames
 from pipeline.events.identity import game_id, game_index, sha256
 from pipeline.formats import read
+from pipeline.formats.rows import forget
 from pipeline.game import BrokenDocument, Fault
 
 RAW_LIMIT = 64 * 2**10
@@ -116,6 +117,7 @@ def decode(
         if placed and placed.game_id not in decoded:
             games.setdefault(placed.game_id, placed)
     rows = _frames(list(games.values()))
+    forget()
     batch.tables = rows.tables
     if rows.broken:
         _refuse(rows.broken, batch, documents)

@@ -142,8 +142,8 @@ def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answ
         round_ = _round(built, key, at)
         if round_ is None:
             continue
-        gold = _truths(built, f"{at}.gold", analyses.gold)
-        inter = _truths(built, f"{at}.inter", analyses.inter)
+        gold = _truths(built, at, "gold", analyses.gold)
+        inter = _truths(built, at, "inter", analyses.inter)
         built.role_analyses += [
             RoleAnalysis(seat, round_, spoken.get((player, round_)), by_gold, by_inter)
             for (player, seat), by_gold, by_inter in zip(numbers.items(), gold, inter, strict=True)
@@ -152,16 +152,16 @@ def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answ
     _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
 
 
-def _truths(built: Game, at: str, logged: Sequence[int]) -> list[bool | None]:
+def _truths(built: Game, at: str, key: str, logged: Sequence[int]) -> list[bool | None]:
     """Each seat's truth, None where the log has none; faults for what is none, or nobody's."""
     n_seats = len(built.seats)
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
     if len(logged) > n_seats:
         rule = "there are no more answers than seats"
-        built.faults.append(Fault(at, rule, f"{len(logged)} answers"))
+        built.faults.append(Fault(f"{at}.{key}", rule, f"{len(logged)} answers"))
     if None in truths:
         built.faults += [
-            _no_truth(f"{at}[{place}]", logged[place])
+            _no_truth(f"{at}.{key}[{place}]", logged[place])
             for place, truth in enumerate(truths)
             if truth is None
         ]
