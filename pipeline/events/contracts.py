@@ -26,7 +26,7 @@ from pipeline.vocabulary import (
     Side,
 )
 
-VERSION = 2
+VERSION = 3
 ID_LENGTH = 32
 
 
@@ -312,9 +312,6 @@ class Ingests(Table):
     """One committed ingest."""
 
     ingest_id = _count("the ingest's number in this lake, from 1", primary_key=True, low=1)
-    topic = _text("hidden roles: what the words are about, as announced", nullable=True)
-    word = _text("hidden roles: the civilian side's secret word", nullable=True)
-    multiplier = _number("public good: what the pool is multiplied by")
     started_at = _instant("when it began")
     finished_at = _instant("when it was committed")
     sources = dy.List(dy.String(), description="the sources as resolved")
