@@ -58,4 +58,3 @@ def _canonical(value: JsonValue) -> JsonValue:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:ID_LENGTH]
-
