@@ -17,7 +17,7 @@ def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Co
     terminal sends to all of its processes, is for us alone: we end those that we started.
     """
     ours, theirs = Pipe()
-    with theirs, _no_interrupt():
+    with theirs, no_interrupt():
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", program, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
@@ -28,7 +28,7 @@ def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Co
 
 
 @contextmanager
-def _no_interrupt() -> Iterator[None]:
+def no_interrupt() -> Iterator[None]:
     """Holds Ctrl-C back; a process that is started meanwhile does so from its first instant on."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -32,7 +32,7 @@ ONLY = {
     "formats": {"game", "vocabulary"},
     "events": {"game", "vocabulary"},
     "sandbox": {"api", "errors", "processes"},
-    "simulate": {"errors", "machine"},
+    "simulate": {"errors", "machine", "processes"},
     "archives": {"errors", "stores"},
     "lake": {"errors", "events", "stores"},
 }

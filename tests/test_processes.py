@@ -1,7 +1,11 @@
 """Processes of our own."""
 
+import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 from pipeline import processes
 
@@ -23,3 +27,22 @@ def test_ctrl_c_is_for_us_alone() -> None:
             time.sleep(0.002)
         assert connection.recv() == {signal.SIGINT}
     assert process.wait(60) == 0
+
+
+def test_ctrl_c_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
+    """A terminal sends it to all processes: those that write logs for us have none to show."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "pipeline.cli", "simulate", "--out", out, "--jobs", "2"]
+    process = subprocess.Popen(
+        [*command, "--models", "8", "--games", "2000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    while process.poll() is None and not any(out.glob("results/*/*")):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    told = process.communicate(timeout=60)
+    line = f"magic: interrupted: {out} is incomplete; delete it and run the command again\n"
+    assert (process.returncode, *told) == (130, "", line)

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
+from pipeline.processes import no_interrupt
 from pipeline.simulate.competitions import COMPETITIONS, setting_files
 from pipeline.simulate.encode import encode
 from pipeline.simulate.players import Model, roster
@@ -95,7 +96,8 @@ def in_order(
     with ProcessPoolExecutor(n_jobs, mp_context=context, initializer=gc.disable) as pool:
         waiting: deque[tuple[Piece, Future[T]]] = deque()
         for piece in work:
-            waiting.append((piece, pool.submit(task, plan, piece)))
+            with no_interrupt():  # processes are started when there is work for them
+                waiting.append((piece, pool.submit(task, plan, piece)))
             if len(waiting) > 4 * n_jobs:
                 done, future = waiting.popleft()
                 yield done, future.result()
