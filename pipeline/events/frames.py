@@ -52,8 +52,9 @@ from pipeline.vocabulary import (
 
 _OF_GAME = tuple(OfGame.columns())
 _OF_PLAYER = tuple(name for name in OfPlayer.columns() if name not in _OF_GAME)
-_OF_COURSE = tuple(name for name in polars_schema("messages") if name in Course.__struct_fields__)
-_PLAYER_ROW = "seated"
+_OF_COURSE = tuple(f.name for f in fields(Course) if f.name in polars_schema("messages"))
+_PLAYER_ROW, _COURSE_ROW = "seated", "placed"
+_SHARED_ROWS = (GAME_ROW, _PLAYER_ROW, _COURSE_ROW)
 _SIDES = {str(role): str(side) for role, side in SIDE_OF_ROLE.items()}
 _COMPETITIONS = {
     f"{game_type}/{role}": competition(game_type, role) for game_type in GameType for role in Role
@@ -102,7 +103,8 @@ class _Batch:
     """The games of a batch as `tables`, each of which may be derived from those before it.
 
     Beside columns of its contract a row has `game`, the number of its game in the batch, and
-    `seated`, that of its player among all players, null where it has none.
+    `seated`, that of its player among all players, null where it has none; a message also `placed`,
+    its number among the messages of all courses.
     """
 
     def __init__(self, batch: Sequence[Placed]) -> None:
@@ -125,16 +127,19 @@ class _Batch:
     def whole(self, table: str) -> pa.Table:
         """A table with all columns of its contract."""
         rows, schema = self.tables[table], polars_schema(table)
-        told = rows.select(pl.col(n).cast(dtype) for n, dtype in schema.items() if n in rows)
+        of_course = self._of_course if table == "messages" else {}
+        own = [name for name in schema if name in rows and name not in of_course]
+        told = rows.select(pl.col(name).cast(schema[name]) for name in own)
         columns = told.to_arrow(compat_level=pl.CompatLevel.oldest())
-        games = rows[GAME_ROW].to_arrow()
-        players = rows[_PLAYER_ROW].to_arrow() if _PLAYER_ROW in rows else None
+        numbers = {name: rows[name].to_arrow() for name in _SHARED_ROWS if name in rows}
         arrays = [
             columns[name]
             if name in told
-            else _taken(self._of_game[name], games)
+            else _taken(of_course[name], numbers[_COURSE_ROW])
+            if name in of_course
+            else _taken(self._of_game[name], numbers[GAME_ROW])
             if name in self._of_game
-            else _taken(self._of_player[name], players)
+            else _taken(self._of_player[name], numbers[_PLAYER_ROW])
             for name in schema
         ]
         return pa.table(arrays, names=list(schema))
@@ -214,8 +219,10 @@ class _Batch:
         status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
         rows = rows.with_columns(message_index=index, parse_status=status)
         first_of_course, courses = _course_rows([messages.course for messages in of_games])
+        self._of_course = {name: _encoded(courses[name]) for name in _OF_COURSE}
         placed = first_of_course.gather(rows[GAME_ROW]) + rows["message_index"]
-        return self._seated(pl.concat([rows, courses[placed]], how="horizontal"))
+        rows = pl.concat([rows, courses[placed]], how="horizontal")
+        return self._seated(rows.with_columns(placed.alias(_COURSE_ROW)))
 
     def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
         seated = self._first_player.gather(rows[GAME_ROW]) + rows["seat"].cast(pl.Int64) - 1
