@@ -71,16 +71,16 @@ class Course(Struct, frozen=True, eq=False, gc=False):
     turn: tuple[int | None, ...]
     visible_to: tuple[str | tuple[str, ...], ...]
     msg_type: tuple[str | None, ...]
-    # The indices of what seats said, by phase; and of everyone's n-th answer (from 1) in a phase.
+    # The indices of what seats said, by phase; and of what each player did, by name.
     spoken: Mapping[Phase, Sequence[int]]
-    answers: Mapping[Phase, Mapping[tuple[str, int], int]]
+    answers: Mapping[Phase, Mapping[str, Sequence[int]]]
 
     def said(self, phase: Phase) -> Sequence[int]:
         """The indices of the messages that a seat said in a phase, in order."""
         return self.spoken.get(phase, ())
 
-    def answered(self, phase: Phase) -> Mapping[tuple[str, int], int]:
-        """The index of each player's n-th message in a phase, by name and n."""
+    def answered(self, phase: Phase) -> Mapping[str, Sequence[int]]:
+        """The indices of each player's messages in a phase, in order, seated or not."""
         return self.answers.get(phase, {})
 
     def last_round(self, phase: Phase) -> int:

@@ -37,8 +37,7 @@ def read(data: bytes, model: str | None) -> Game | None:
     """The game, or None where the document is no list of message rows."""
     if data.lstrip()[:1] != b"[" or b'"agent_name"' not in data:
         return None
-    rows: list[Row] = decode(_ROWS, data)
-    told = history(rows)
+    told = history(decode(_ROWS, data))
     hidden, word, topic = _roles(told)
     speakers = set(told.player) - {MODERATOR}
     players = sorted(speakers | {hidden}, key=lambda name: (player_number(name) or 0, name))

@@ -127,8 +127,8 @@ _places_by_player = partial(_places, every_clue_is_a_round=False)
 
 def n_rounds(rules: Rules, course: Course) -> int:
     """The number of rounds of clues that were begun."""
-    clues = course.answered(Phase.CLUE)
-    return len(clues) if rules.every_clue_is_a_round else max((n for _, n in clues), default=0)
+    n_clues = [len(said) for said in course.answered(Phase.CLUE).values()]
+    return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
 
 
 def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[str]) -> list[Seat]:
@@ -157,11 +157,11 @@ def guesses(game: Game, secret: str) -> list[Guess]:
     if game.outcome_code not in GUESS_FLAGS:
         return []
     is_correct = GUESS_FLAGS[game.outcome_code]
-    spoken = list(game.messages.course.answered(Phase.GUESS).values())
+    guessed = game.messages.course.answered(Phase.GUESS).values()
     hidden = next(
         seat for seat, s in enumerate(game.seats, 1) if SIDE_OF_ROLE[s.role] is Side.HIDDEN
     )
-    index = max(spoken, default=None)
+    index = max((said[-1] for said in guessed), default=None)
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:
         word, status = stated_guess(game.messages.content[index])

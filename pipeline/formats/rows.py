@@ -5,7 +5,6 @@ from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
-from msgspec.structs import astuple
 
 from pipeline.game import Course, Messages
 from pipeline.vocabulary import Phase
@@ -33,11 +32,11 @@ class Row(Struct, gc=False):
 class History(NamedTuple):
     """A log's rows, column by column."""
 
-    player: tuple[str, ...] = ()
-    content: tuple[str, ...] = ()
-    turn: tuple[int | None, ...] = ()
-    visible_to: tuple[str | tuple[str, ...], ...] = ()
-    msg_type: tuple[str | None, ...] = ()
+    player: tuple[str, ...]
+    content: tuple[str, ...]
+    turn: tuple[int | None, ...]
+    visible_to: tuple[str | tuple[str, ...], ...]
+    msg_type: tuple[str | None, ...]
 
 
 class Outline(NamedTuple):
@@ -60,9 +59,15 @@ class Places(NamedTuple):
 Place = Callable[[Outline], Places]
 
 
-def history(rows: Iterable[Row]) -> History:
-    """The rows, which are in the order of `History`, column by column."""
-    return History(*zip(*map(astuple, rows), strict=True))
+def history(rows: list[Row]) -> History:
+    """The rows, column by column."""
+    return History(
+        player=tuple([row.agent_name for row in rows]),
+        content=tuple([row.content for row in rows]),
+        turn=tuple([row.turn for row in rows]),
+        visible_to=tuple([row.visible_to for row in rows]),
+        msg_type=tuple([row.msg_type for row in rows]),
+    )
 
 
 def messages(
@@ -79,16 +84,12 @@ def _course(place: Place, outline: Outline, seats: tuple[str, ...]) -> Course:
     phases, rounds = place(outline)
     numbers = {player: number for number, player in enumerate(seats, start=1)}
     spoken: dict[Phase, list[int]] = {}
-    said: dict[tuple[Phase, str], list[int]] = {}
+    answers: dict[Phase, dict[str, list[int]]] = {}
     for index, (player, phase) in enumerate(zip(outline.player, phases, strict=True)):
         if player in numbers:
             spoken.setdefault(phase, []).append(index)
         if player != MODERATOR:
-            said.setdefault((phase, player), []).append(index)
-    answers: dict[Phase, dict[tuple[str, int], int]] = {}
-    for (phase, player), indices in said.items():
-        numbered = {(player, number): index for number, index in enumerate(indices, start=1)}
-        answers.setdefault(phase, {}).update(numbered)
+            answers.setdefault(phase, {}).setdefault(player, []).append(index)
     return Course(
         player=outline.player,
         seat=tuple(map(numbers.get, outline.player)),

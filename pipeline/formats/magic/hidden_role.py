@@ -42,8 +42,8 @@ class Analyses(Struct):
 
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
-# The index of each player's n-th answer, by name and n.
-Answers = Mapping[tuple[str, int], int]
+# The indices of a phase's messages, by player.
+Answers = Mapping[str, Sequence[int]]
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
 _VOTES = msgspec.json.Decoder(dict[str, str | None])
 _IDENTIFICATIONS = msgspec.json.Decoder(dict[str, dict[str, int]])
@@ -108,7 +108,7 @@ def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoke
         if seat is None:
             built.faults.append(_no_such_player(f"$.{key}", player))
             continue
-        built.votes.append(Vote(seat, 1, spoken.get((player, 1)), target or None))
+        built.votes.append(Vote(seat, 1, _answer(spoken, player, 1), target or None))
 
 
 def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
@@ -127,7 +127,7 @@ def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoke
             elif truth not in _TRUTHS:
                 built.faults.append(_no_truth(at, truth))
             else:
-                index = spoken.get((player, round_))
+                index = _answer(spoken, player, round_)
                 event = RoleIdentification(seat, round_, index, _TRUTHS[truth])
                 built.role_identifications.append(event)
     _tell_missing(built, "consistency_metric", numbers, spoken, built.role_identifications)
@@ -145,11 +145,17 @@ def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answ
         gold = _truths(built, at, "gold", analyses.gold)
         inter = _truths(built, at, "inter", analyses.inter)
         built.role_analyses += [
-            RoleAnalysis(seat, round_, spoken.get((player, round_)), by_gold, by_inter)
+            RoleAnalysis(seat, round_, _answer(spoken, player, round_), by_gold, by_inter)
             for (player, seat), by_gold, by_inter in zip(numbers.items(), gold, inter, strict=True)
             if by_gold is not None or by_inter is not None
         ]
     _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
+
+
+def _answer(spoken: Answers, player: str, round_: int) -> int | None:
+    """The index of a player's answer in a round, None where the history has none."""
+    said = spoken.get(player, ())
+    return said[round_ - 1] if round_ <= len(said) else None
 
 
 def _truths(built: Game, at: str, key: str, logged: Sequence[int]) -> list[bool | None]:
@@ -175,8 +181,10 @@ def _tell_missing(
     indices = {event.message_index for event in judged}
     missing = [
         (index, round_, player)
-        for (player, round_), index in spoken.items()
-        if index not in indices and player in numbers
+        for player, said in spoken.items()
+        if player in numbers
+        for round_, index in enumerate(said, start=1)
+        if index not in indices
     ]
     players: dict[int, list[str]] = {}
     for _, round_, player in sorted(missing):
