@@ -50,7 +50,7 @@ def test_every_pattern_of_signs_is_mcnemars_exact_test(a_only, b_only):
     sums = _all_sums(x)
     exact = mcnemar([[0, a_only], [b_only, 0]], exact=True).pvalue
     assert np.mean(np.abs(sums) >= abs(x.sum()) - 1e-9) == pytest.approx(exact)
-    assert _mid_p(sums[:, np.newaxis], x[np.newaxis])[0] == pytest.approx(sign_flip_p(x))
+    assert _mid_p([sums[:, np.newaxis]], x[np.newaxis])[0] == pytest.approx(sign_flip_p(x))
 
 
 def test_fagerlands_example():
