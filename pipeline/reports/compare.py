@@ -45,13 +45,15 @@ COLUMNS = pl.Schema(
 class Side(NamedTuple):
     """One model's value of one metric, the terms that it is made of, and its sums by setting.
 
-    `h` and `c` are hits and counted, a number for each setting and term that any model counted in.
+    `h` and `c` are hits and counted, a number for each setting and term that any model counted in;
+    `u` its linearised contributions, a number for each setting.
     """
 
     row: dict[str, Any]
     weights: dict[str, float]
     h: Floats
     c: Floats
+    u: Floats
 
     @property
     def range(self) -> float:
@@ -133,15 +135,17 @@ def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns
         terms = shares(of_name.lazy(), declared, ["model"]).select("model", "term", "weight")
         for model, term, weight in terms.collect().iter_rows():
             weights[model][term] = weight
+    strata, settings = (places[key].rank("dense").cast(pl.Int64).to_numpy() - 1 for key in keys[:2])
+    columns = Columns(strata, settings, places["term"].to_numpy())
     found = {}
     for row in rows.iter_rows(named=True):
         own = places.join(
             sums.filter(model=row["model"]), on=keys, how="left", maintain_order="left"
         ).fill_null(0.0)
         h, c = own["h"].to_numpy(), own["c"].to_numpy()
-        found[row["model"]] = Side(row, weights[row["model"]], h, c)
-    strata, settings = (places[key].rank("dense").cast(pl.Int64).to_numpy() - 1 for key in keys[:2])
-    return Columns(strata, settings, places["term"].to_numpy()), found
+        own_weights = weights[row["model"]]
+        found[row["model"]] = Side(row, own_weights, h, c, _u(columns, own_weights, h, c))
+    return columns, found
 
 
 def differences(columns: Columns, pairs: Sequence[tuple[Side, Side]]) -> list[dict[str, Any]]:
@@ -181,7 +185,7 @@ def _difference(columns: Columns, one: Side, other: Side, p_value: float) -> dic
     paired = min(float(side.c[is_common].sum() / side.c.sum()) for side in (one, other))
     is_paired = paired >= LEAST_PAIRED
     n_settings = len(np.unique(columns.settings[is_common]))
-    between = correlation(columns, one, other)
+    between = contrast.shrunk_correlation(one.u, other.u)
     if not is_paired:
         p_value = contrast.unpaired_p(_rate(one), _rate(other), between)
     found = contrast.mover(one.interval, other.interval, between)
@@ -194,11 +198,6 @@ def _difference(columns: Columns, one: Side, other: Side, p_value: float) -> dic
         "n_settings": n_settings,
         "share_paired": paired,
     }
-
-
-def correlation(columns: Columns, one: Side, other: Side) -> float:
-    """How two sides' contributions go together over settings, shrunk."""
-    return contrast.shrunk_correlation(_u(columns, one), _u(columns, other))
 
 
 def _rate(side: Side) -> tuple[float, float]:
@@ -215,15 +214,16 @@ def _by_setting(columns: Columns, one: Side, other: Side) -> Floats:
     return _added_up(columns, added)
 
 
-def _u(columns: Columns, side: Side) -> Floats:
-    """A side's linearised contributions by setting, about their means in each competition."""
+def _u(columns: Columns, weights: dict[str, float], h: Floats, c: Floats) -> Floats:
+    """Linearised contributions by setting, about their means in each competition."""
     u = np.zeros(len(columns.terms))
-    for term, weight in side.weights.items():
+    for term, weight in weights.items():
         of_term = columns.terms == term
-        h, c = side.h[of_term], side.c[of_term]
-        u[of_term] = weight * (h - h.sum() / c.sum() * c) / c.sum()
+        own_h, own_c = h[of_term], c[of_term]
+        if own_c.any():
+            u[of_term] = weight * (own_h - own_h.sum() / own_c.sum() * own_c) / own_c.sum()
     for stratum in np.unique(columns.strata):
-        counted = (columns.strata == stratum) & (side.c > 0)
+        counted = (columns.strata == stratum) & (c > 0)
         u[counted] -= u[counted].mean() if counted.any() else 0.0
     return _added_up(columns, u)
 

@@ -10,7 +10,8 @@ from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import Columns, Side, correlation, sides, sums_by_setting
+from pipeline.reports.compare import Columns, Side, sides, sums_by_setting
+from pipeline.statistics.contrast import shrunk_correlation
 from pipeline.statistics.planning import cautious_variance, settings_needed
 
 
@@ -64,7 +65,7 @@ def _of_a_setting(columns: Columns, one: Side, other: Side) -> tuple[int, float 
     if n < 2:
         return n, None
     v, other_v = _variance(one), _variance(other)
-    both = v + other_v - 2 * correlation(columns, one, other) * math.sqrt(v * other_v)
+    both = v + other_v - 2 * shrunk_correlation(one.u, other.u) * math.sqrt(v * other_v)
     return n, math.sqrt(cautious_variance(n * both, n))
 
 
