@@ -6,29 +6,36 @@ import polars as pl
 
 from pipeline.metrics.declaration import Metric, Tables
 
-_OF_SETTING = ("competition", "game_type", "setting_id")
-
 
 def complete_types(tables: Tables) -> pl.DataFrame:
     """model, game_type, is_complete: it finished a game of every setting played by any model."""
-    results = tables("results").filter("is_tested")
     of_competition = ["competition", "game_type"]
-    played = results.group_by(_OF_SETTING).agg().group_by(of_competition).agg(n_played=pl.len())
-    finished = (
-        results.filter("is_finished")
-        .group_by("model", *_OF_SETTING)
-        .agg()
-        .group_by("model", *of_competition)
-        .agg(n_finished=pl.len())
+    # Once over all results: the rest is about the few that settings come to.
+    settings = (
+        tables("results")
+        .filter("is_tested")
+        .group_by("model", *of_competition, "setting_id")
+        .agg(pl.col("is_finished").any())
+        .collect(engine="streaming")
+        .lazy()
     )
-    models = results.select("model").unique()
+    n_settings = pl.col("setting_id").n_unique()
+    played = settings.group_by(of_competition).agg(n_played=n_settings)
+    finished = settings.filter("is_finished").group_by("model", *of_competition)
     lazy = (
-        models.join(played, how="cross")
-        .join(finished, on=["model", *of_competition], how="left", nulls_equal=True)
+        settings.select("model")
+        .unique()
+        .join(played, how="cross")
+        .join(
+            finished.agg(n_finished=n_settings),
+            on=["model", *of_competition],
+            how="left",
+            nulls_equal=True,
+        )
         .group_by("model", "game_type")
         .agg(is_complete=(pl.col("n_finished").fill_null(0) >= pl.col("n_played")).all())
     )
-    return lazy.collect(engine="streaming")
+    return lazy.collect()
 
 
 def with_completeness(
