@@ -3,7 +3,8 @@
 A game has h hits of c counted. Products of these are summed over the games of a stratum, for each
 two terms that games feed, so that groups can be added up and intervals be had of any of them.
 Strata are competitions: games of one are alike in how much they count. The same sums are also
-made over settings, for groups that have several games of each.
+made over settings, for groups that have several games of each: games are added up by setting first,
+and all else is made of these few rows.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,6 @@ SUMS = pl.Schema(
 )
 # What a sum is of: `unit` is `game` or `setting`; `other` the same term, or one fed by the same.
 KEYS = ("stratum", "term", "other", "unit")
-_UNITS = {"game": ("setting", "game"), "setting": ("setting",)}
 
 
 class Known(NamedTuple):
@@ -53,10 +53,17 @@ def moments(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFrame
         h=pl.col("hit").cast(pl.Float64).fill_null(0.0),
         c=pl.lit(1.0),
     )
-    games = _games(told, by, known)
-    units = {"game": games, "setting": _summed(games, [*_keys(by), *_UNITS["setting"]])}
-    products = [_products(sums, unit, by, known) for unit, sums in units.items()]
-    return pl.concat(products).collect(engine="streaming")
+    keys = [*by, "stratum"]
+    settings = _settings(told, by, known).lazy()
+    own = settings.filter(pl.col("term") == pl.col("other"))
+    units = {
+        "game": settings.group_by(*keys, "term", "other").agg(pl.col(list(SUMS)).sum()),
+        "setting": _by_pair(own.select(*keys, "setting", "term", "h", "c"), keys, "setting", known),
+    }
+    return pl.concat(
+        sums.select(*by, *KEYS[:-1], pl.lit(unit).alias(KEYS[-1]), *SUMS)
+        for unit, sums in units.items()
+    ).collect()
 
 
 def n_games(sums: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
@@ -65,41 +72,53 @@ def n_games(sums: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     return sums.filter(is_own).group_by(by).agg(n_games=pl.col("n").sum())
 
 
-def _keys(by: Sequence[str]) -> list[str]:
-    return [*by, "stratum", "term"]
+def _settings(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFrame:
+    """The sums over the games of each setting: `by`, stratum, setting, term, other, `SUMS`."""
+    keys = [*by, "stratum", "setting"]
+    if known.is_one_sided and known.is_by_of_game and not known.is_row_a_game:
+        return _settings_by_runs(rows, keys, known)
+    return _by_pair(_games(rows, by, known), keys, "game", known).collect(engine="streaming")
 
 
 def _games(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyFrame:
     """h and c of each game, for each stratum and term."""
-    keys = [*_keys(by), *_UNITS["game"]]
-    if not known.is_one_sided:
-        return _summed(_with_strata(rows, by), keys)
-    if known.is_row_a_game:
+    if known.is_one_sided and known.is_row_a_game:
         return rows
-    if not known.is_by_of_game:
-        return _summed(rows, keys)
-    runs = _runs(rows, keys)
-    # A game that lies in several pieces is put together, which for all would cost the most.
-    is_whole = pl.col("game").is_unique()
-    pieces = _summed(runs.filter(~is_whole), keys)
-    whole = runs.filter(is_whole).select(*keys, "h", "c")
-    return pl.concat([whole, pieces]).collect(engine="streaming").lazy()
+    told = rows if known.is_one_sided else _with_strata(rows, by)
+    return told.group_by(*by, "stratum", "term", "setting", "game").agg(pl.col("h", "c").sum())
 
 
-def _runs(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """h and c of each run of rows of one game: as a rule these lie together.
+def _settings_by_runs(rows: pl.LazyFrame, keys: Sequence[str], known: Known) -> pl.DataFrame:
+    """The same where the rows of a game lie together as a rule: settings of others are added anew.
 
-    Sums by a number and keys by a filter, each in a pass of its own, are had for a fraction of what
-    it costs to group by keys that are texts.
+    To group by a number of texts would cost the most of all.
     """
-    game = pl.col("game")
-    runs = rows.select("h", "c", run=game.rle_id())
-    starts = rows.filter(game.ne_missing(game.shift()) | (pl.int_range(pl.len()) == 0))
-    sums, first = pl.collect_all(
-        [runs.group_by("run").agg(pl.col("h", "c").sum()).sort("run"), starts.select(keys)],
-        engine="streaming",
+    found = _by_pair(_runs(rows), keys, "game", known, is_told=_is_told()).collect(
+        engine="streaming"
     )
-    return pl.concat([first, sums.drop("run")], how="horizontal").lazy()
+    apart = found.filter(~pl.col("is_told"))["setting"].unique()
+    found = found.drop("is_told")
+    if apart.is_empty():
+        return found
+    is_apart = pl.col("setting").is_in(apart.implode(), nulls_equal=True)
+    games = _games(rows.filter(is_apart), keys[:-2], known)
+    again = _by_pair(games, keys, "game", known).collect(engine="streaming")
+    return pl.concat([found.filter(~is_apart), again])
+
+
+def _runs(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """h and c of each run of rows of one game: what is counted at its end, less what was before."""
+    game, numbers = pl.col("game"), pl.col("h", "c")
+    is_last = game.ne_missing(game.shift(-1))
+    ends = rows.with_columns(numbers.cum_sum(), is_last=is_last).filter("is_last")
+    return ends.with_columns(numbers - numbers.shift(fill_value=0.0))
+
+
+def _is_told() -> pl.Expr:
+    """Whether runs are games, and their hits exact, as differences of whole numbers are."""
+    # Games are at least as many as their hashes.
+    is_game = pl.col("game").hash().n_unique() == pl.len()
+    return is_game & (pl.col("h") % 1 == 0).all()
 
 
 def _with_strata(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
@@ -110,33 +129,32 @@ def _with_strata(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     return rows.drop("stratum").join(strata, on=[*by, "game"], how="left", nulls_equal=True)
 
 
-def _summed(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    return rows.group_by(keys).agg(pl.col("h", "c").sum())
-
-
-def _products(sums: pl.LazyFrame, unit: str, by: Sequence[str], known: Known) -> pl.LazyFrame:
+def _by_pair(
+    sums: pl.LazyFrame, keys: Sequence[str], unit: str, known: Known, **more: pl.Expr
+) -> pl.LazyFrame:
+    """`SUMS` over units by `keys` and each two terms that one unit feeds."""
     if known.is_one_sided:
-        pairs = sums.with_columns(other="term", other_h="h", other_c="c")
-    else:
-        others = sums.rename({"term": "other", "h": "other_h", "c": "other_c"})
-        keys = [*by, "stratum", *_UNITS[unit]]
-        pairs = sums.join(others, on=keys, how="inner", nulls_equal=True)
-    h, c, other_h, other_c = map(pl.col, ("h", "c", "other_h", "other_c"))
-    return (
-        pairs.group_by(*by, "stratum", "term", "other")
-        .agg(
-            n=pl.len(),
-            n_with_hit=(h > 0).sum(),
-            n_with_miss=(h < c).sum(),
-            h=h.sum(),
-            c=c.sum(),
-            other_h=other_h.sum(),
-            other_c=other_c.sum(),
-            hh=(h * other_h).sum(),
-            hc=(h * other_c).sum(),
-            ch=(c * other_h).sum(),
-            cc=(c * other_c).sum(),
-        )
-        .with_columns(unit=pl.lit(unit))
-        .select(*by, *KEYS, *(pl.col(name).cast(dtype) for name, dtype in SUMS.items()))
-    )
+        found = sums.group_by(*keys, "term").agg(**_products("h", "c"), **more)
+        return found.with_columns(other="term")
+    others = sums.rename({"term": "other", "h": "other_h", "c": "other_c"})
+    pairs = sums.join(others, on=[*keys, unit], nulls_equal=True)
+    return pairs.group_by(*keys, "term", "other").agg(**_products("other_h", "other_c"), **more)
+
+
+def _products(other_h: str, other_c: str) -> dict[str, pl.Expr]:
+    """The columns of `SUMS`."""
+    h, c, h2, c2 = map(pl.col, ("h", "c", other_h, other_c))
+    sums = {
+        "n": pl.len(),
+        "n_with_hit": (h > 0).sum(),
+        "n_with_miss": (h < c).sum(),
+        "h": h.sum(),
+        "c": c.sum(),
+        "other_h": h2.sum(),
+        "other_c": c2.sum(),
+        "hh": (h * h2).sum(),
+        "hc": (h * c2).sum(),
+        "ch": (c * h2).sum(),
+        "cc": (c * c2).sum(),
+    }
+    return {name: sum_.cast(SUMS[name]) for name, sum_ in sums.items()}
