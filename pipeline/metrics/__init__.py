@@ -21,14 +21,16 @@ from pipeline.metrics.compute import (
     VALUE_COLUMNS,
     Counts,
     counts,
+    counts_beside,
+    counts_of_settings,
     moments,
+    settings,
     sides,
     values,
     with_intervals,
 )
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
 from pipeline.metrics.rows import chosen_by, row_schema
-from pipeline.statistics import n_games
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -119,12 +121,11 @@ def _answered(
         compute_ = _by_polars if engine == "polars" else _by_duckdb
         found = compute_(*asked, with_intervals=confidence is not None)
     rows = pl.concat(found.rows)
-    if confidence is None:
+    if confidence is None or found.sums is None:
         return _sorted(rows, names, request)
     declared = {name: metric(name, request.edition) for name in names}
-    sums = dict(zip(names, found.sums, strict=True))
     rows = with_completeness(
-        with_intervals(rows, declared, sums, request, confidence),
+        with_intervals(rows, declared, found.sums, request, confidence),
         declared,
         complete_types(cache(lake.table)),
         request.by,
@@ -133,10 +134,10 @@ def _answered(
 
 
 class _Found(NamedTuple):
-    """What an engine found of each metric: its rows, and what intervals need, if asked for."""
+    """What an engine found: each metric's rows, and what intervals need of all, if asked for."""
 
     rows: list[pl.DataFrame]
-    sums: list[pl.DataFrame]
+    sums: pl.DataFrame | None = None
 
 
 def _is_one_sided(lake: Lake) -> bool:
@@ -159,27 +160,34 @@ def _by_polars(
     with_intervals: bool,
 ) -> _Found:
     tables = cache(lake.table)
-    declared = [metric(name, request.edition) for name in names]
+    declared = {name: metric(name, request.edition) for name in names}
     is_one_sided = with_intervals and _is_one_sided(lake)
-    lazy = [sides(tables, request)]
-    for name, one in zip(names, declared, strict=True):
-        # What intervals need tells the games of one side.
-        with_its_games = name in with_games and not is_one_sided
-        lazy += counts(one, tables, request, with_games=with_its_games)
-    known, *found = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
-    counted = list(map(Counts, found[0::2], found[1::2]))
-    summed = []
+    by_setting = {}
     if with_intervals:
-        # One after the other, since each holds as many sums as there are games.
-        summed = [moments(one, tables, request, is_one_sided=is_one_sided) for one in declared]
+        # One after the other, since each takes room for what it tells apart.
+        by_setting = {
+            name: settings(one, tables, request, is_one_sided=is_one_sided)
+            for name, one in declared.items()
+        }
+    lazy = [sides(tables, request)]
+    for name, one in declared.items():
+        if is_one_sided:
+            lazy.append(counts_beside(one, tables, request))
+        else:
+            lazy += counts(one, tables, request, with_games=name in with_games)
+    known, *found = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
     if is_one_sided:
-        games = (n_games(sums.lazy(), request.fine) for sums in summed)
-        counted = [Counts(each.sums, own) for each, own in zip(counted, games, strict=True)]
+        told = zip(by_setting.values(), found, strict=True)
+        counted = [counts_of_settings(one.lazy(), beside, request) for one, beside in told]
+    else:
+        counted = list(map(Counts, found[0::2], found[1::2]))
     valued = pl.collect_all(
         values(name, one, each, known, request)
-        for name, one, each in zip(names, declared, counted, strict=True)
+        for (name, one), each in zip(declared.items(), counted, strict=True)
     )
-    return _Found(valued, summed)
+    if not with_intervals:
+        return _Found(valued)
+    return _Found(valued, moments(declared, by_setting, request, is_one_sided=is_one_sided))
 
 
 def _by_duckdb(
@@ -204,7 +212,13 @@ def _by_duckdb(
             keep(connection, "kept_counts", in_rows)
             keep(connection, "kept_games", in_games)
             rows.append(_valued(connection, one, request))
-        return _Found(rows, [answer(connection, select) for select in summed])
+        return _Found(rows, _named(names, [answer(connection, select) for select in summed]))
+
+
+def _named(names: Sequence[str], sums: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+    """What engines of SQL found of each metric as what they found of all."""
+    named = [each.with_columns(metric=pl.lit(n)) for n, each in zip(names, sums, strict=False)]
+    return pl.concat(named, how="vertical_relaxed") if named else None
 
 
 class _Selects(NamedTuple):
@@ -263,7 +277,7 @@ def _by_spark(
             hold(connection, "kept_counts", of_rows)
             hold(connection, "kept_games", of_games)
             rows.append(_valued(connection, one, request))
-    return _Found(rows, found[2 * n + 1 :])
+    return _Found(rows, _named(names, found[2 * n + 1 :]))
 
 
 _KEPT = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))

@@ -98,6 +98,25 @@ def counts(metric: Metric, tables: Tables, request: Request, *, with_games: bool
     return Counts(pl.concat(parts), games if is_apart else games.clear())
 
 
+def counts_beside(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """Of the rows that `settings` does not tell all of: n_unknown and n_unreadable, by term."""
+    is_plain = pl.col("is_counted") & pl.col("hit").is_not_null() & (pl.col("parse_status") == "ok")
+    parts = [
+        _sums(one, _rows(one, tables, request).filter(~is_plain), request, with_games=False)
+        for one in metric.rows
+    ]
+    return pl.concat(parts).select(*request.fine, "term", "n_unknown", "n_unreadable")
+
+
+def counts_of_settings(settings: pl.LazyFrame, beside: pl.LazyFrame, request: Request) -> Counts:
+    """The counts of games of one side, which lie in one setting and feed one term."""
+    sums = settings.group_by(*request.fine, "term").agg(
+        hits=pl.col("h").sum(), counted=pl.col("c").sum().cast(pl.Int64), n_games=pl.col("n").sum()
+    )
+    games = sums.clear().select(*request.fine, "n_games")
+    return Counts(pl.concat([sums, beside], how="diagonal"), games)
+
+
 def _sums(one: Rows, counted: pl.LazyFrame, request: Request, *, with_games: bool) -> pl.LazyFrame:
     is_unknown = pl.col("is_counted") & pl.col("hit").is_null()
     # By default what is counted is where a hit is known.
@@ -134,22 +153,50 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
     )
 
 
-def moments(
+def settings(
     metric: Metric, tables: Tables, request: Request, *, is_one_sided: bool
 ) -> pl.DataFrame:
-    """What intervals of the metric need, by the request's finest groups."""
+    """The sums over the games of each setting, by the request's finest groups."""
+    # A game of two sides may feed two terms, which are then one before its products are made.
+    counted = _counted if not is_one_sided else _counted_by_term
     known = statistics.Known(
         is_one_sided=is_one_sided,
         is_row_a_game=all(one.table == "results" for one in metric.rows),
         is_by_of_game=request.is_of_results,
     )
-    return statistics.moments(_counted(metric, tables, request), request.fine, known)
+    return statistics.by_setting(counted(metric, tables, request), request.fine, known)
+
+
+def moments(
+    metrics: Mapping[str, Metric],
+    settings: Mapping[str, pl.DataFrame],
+    request: Request,
+    *,
+    is_one_sided: bool,
+) -> pl.DataFrame:
+    """What intervals of all metrics need, by `metric` and the request's finest groups."""
+    combined = [
+        _combined(each.lazy(), metrics[name], "term", "other").with_columns(metric=pl.lit(name))
+        for name, each in settings.items()
+    ]
+    by, known = ["metric", *request.fine], statistics.Known(is_one_sided=is_one_sided)
+    return statistics.moments(pl.concat(combined), by, known).collect()
 
 
 def _counted(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     """The rows that the metric counts, of terms as they are combined."""
-    counted = rows(metric, tables, request).filter("is_counted")
-    return counted.with_columns(term=pl.lit(POOL)) if metric.combine in POOLED else counted
+    return _combined(_counted_by_term(metric, tables, request), metric, "term")
+
+
+def _counted_by_term(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    return rows(metric, tables, request).filter("is_counted")
+
+
+def _combined(found: pl.LazyFrame, metric: Metric, *columns: str) -> pl.LazyFrame:
+    """The same with all terms as one, where the metric is one ratio of them."""
+    if metric.combine not in POOLED:
+        return found
+    return found.with_columns(pl.lit(POOL).alias(column) for column in columns)
 
 
 def by_setting(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
@@ -175,7 +222,7 @@ def shares(valued: pl.LazyFrame, metric: Metric, by: Sequence[str]) -> pl.LazyFr
 def with_intervals(
     valued: pl.DataFrame,
     metrics: Mapping[str, Metric],
-    sums: Mapping[str, pl.DataFrame],
+    sums: pl.DataFrame,
     request: Request,
     confidence: float,
 ) -> pl.DataFrame:
@@ -188,9 +235,8 @@ def with_intervals(
     terms = pl.concat(
         shares(told.filter(metric=name), metric, by) for name, metric in metrics.items()
     )
-    named = (each.lazy().with_columns(metric=pl.lit(name)) for name, each in sums.items())
     rolled = _rolled(
-        pl.concat(named, how="vertical_relaxed"),
+        sums.lazy(),
         request,
         pl.col(list(statistics.SUMS)).sum(),
         also=["metric", *statistics.KEYS],

@@ -4,6 +4,6 @@ Nothing here knows a metric or a lake: functions take frames of sums, or arrays,
 """
 
 from pipeline.statistics.interval import INTERVAL, intervals
-from pipeline.statistics.moments import KEYS, SUMS, Known, moments, n_games
+from pipeline.statistics.moments import KEYS, SUMS, Known, by_setting, moments
 
-__all__ = ["INTERVAL", "KEYS", "SUMS", "Known", "intervals", "moments", "n_games"]
+__all__ = ["INTERVAL", "KEYS", "SUMS", "Known", "by_setting", "intervals", "moments"]

@@ -29,6 +29,7 @@ SUMS = pl.Schema(
 )
 # What a sum is of: `unit` is `game` or `setting`; `other` the same term, or one fed by the same.
 KEYS = ("stratum", "term", "other", "unit")
+SETTING = ("stratum", "setting", "term", "other")
 
 
 class Known(NamedTuple):
@@ -39,8 +40,8 @@ class Known(NamedTuple):
     is_by_of_game: bool = False  # a game's rows are of one group
 
 
-def moments(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFrame:
-    """The sums, by the columns `by`, `KEYS` and then `SUMS`.
+def by_setting(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFrame:
+    """The sums over the games of each setting: `by`, `SETTING`, and then `SUMS`.
 
     `rows` are counted rows: `by`, competition, setting_id, game_id, term, hit.
     """
@@ -53,31 +54,32 @@ def moments(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFrame
         h=pl.col("hit").cast(pl.Float64).fill_null(0.0),
         c=pl.lit(1.0),
     )
+    keys = [*by, "stratum", "setting"]
+    if known.is_one_sided and known.is_by_of_game and not known.is_row_a_game:
+        found = _settings_by_runs(told, keys, known)
+    else:
+        games = _games(told, by, known)
+        found = _by_pair(games, keys, "game", known).collect(engine="streaming")
+    return found.select(*by, *SETTING, *SUMS)
+
+
+def moments(settings: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyFrame:
+    """The sums over all games, and those over all settings: `by`, `KEYS`, and then `SUMS`.
+
+    `settings` are the sums by setting, or parts of them.
+    """
     keys = [*by, "stratum"]
-    settings = _settings(told, by, known).lazy()
+    of_setting = [*keys, "setting", "term"]
     own = settings.filter(pl.col("term") == pl.col("other"))
+    own = own.group_by(of_setting).agg(pl.col("h", "c").sum())
     units = {
         "game": settings.group_by(*keys, "term", "other").agg(pl.col(list(SUMS)).sum()),
-        "setting": _by_pair(own.select(*keys, "setting", "term", "h", "c"), keys, "setting", known),
+        "setting": _by_pair(own, keys, "setting", known),
     }
     return pl.concat(
         sums.select(*by, *KEYS[:-1], pl.lit(unit).alias(KEYS[-1]), *SUMS)
         for unit, sums in units.items()
-    ).collect()
-
-
-def n_games(sums: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """The games counted in each group, as `n_games`, of moments of one-sided games."""
-    is_own = (pl.col("unit") == "game") & (pl.col("term") == pl.col("other"))
-    return sums.filter(is_own).group_by(by).agg(n_games=pl.col("n").sum())
-
-
-def _settings(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFrame:
-    """The sums over the games of each setting: `by`, stratum, setting, term, other, `SUMS`."""
-    keys = [*by, "stratum", "setting"]
-    if known.is_one_sided and known.is_by_of_game and not known.is_row_a_game:
-        return _settings_by_runs(rows, keys, known)
-    return _by_pair(_games(rows, by, known), keys, "game", known).collect(engine="streaming")
+    )
 
 
 def _games(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyFrame:

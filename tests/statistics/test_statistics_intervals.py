@@ -11,7 +11,11 @@ from polars.testing import assert_frame_equal
 from statsmodels.stats.proportion import proportion_confint
 
 from pipeline.metrics import metrics
-from pipeline.statistics import Known, intervals, moments
+from pipeline.statistics import Known, by_setting, intervals, moments
+
+
+def moments_of(rows: pl.LazyFrame, by: list[str], known: Known) -> pl.LazyFrame:
+    return moments(by_setting(rows, by, known).lazy(), by, known)
 
 
 def of_games(
@@ -28,13 +32,13 @@ def of_games(
     frame = pl.LazyFrame(rows).with_columns(
         everything=pl.lit(0), setting_id="game_id", term=pl.lit("t")
     )
-    sums = moments(frame, ["everything"], Known(is_one_sided=True))
+    sums = moments_of(frame, ["everything"], Known(is_one_sided=True))
     counted = sum(counted for _, counted in games)
     terms = pl.LazyFrame({"everything": [0], "term": ["t"], "weight": [1.0], "counted": [counted]})
     return (
         intervals(
             terms.with_columns(pl.col("everything").cast(pl.Int32)),
-            sums.lazy(),
+            sums,
             ["everything"],
             confidence,
         )
@@ -163,9 +167,9 @@ BY = ["model", "game_type"]
 @pytest.mark.parametrize("order", [["game_id"], ["hit", "game_id"]])
 def test_what_is_known_of_rows_changes_nothing(order):
     counted = rows(300, 4, seed=1).sort(order)
-    slow = moments(counted, BY, Known()).sort(pl.all())
+    slow = moments_of(counted, BY, Known()).sort(pl.all())
     for known in (Known(is_one_sided=True), Known(is_one_sided=True, is_by_of_game=True)):
-        assert_frame_equal(moments(counted, BY, known).sort(pl.all()), slow)
+        assert_frame_equal(moments_of(counted, BY, known).sort(pl.all()), slow)
 
 
 def test_a_game_of_two_terms_adds_their_covariance():
@@ -178,11 +182,11 @@ def test_a_game_of_two_terms_adds_their_covariance():
             )
             for term, hits in (("x", [1.0, 0.0] * 20), ("y", other_hits))
         )
-        sums = moments(frame, ["model"], Known())
+        sums = moments_of(frame, ["model"], Known())
         terms = pl.LazyFrame(
             {"model": ["m"] * 2, "term": ["x", "y"], "weight": [0.5] * 2, "counted": [40] * 2}
         )
-        return intervals(terms, sums.lazy(), ["model"], 0.95).collect()["n_eff"].item()
+        return intervals(terms, sums, ["model"], 0.95).collect()["n_eff"].item()
 
     together, apart, alone = n_eff([1.0, 0.0] * 20), n_eff([0.0, 1.0] * 20), 80
     assert together == pytest.approx(40)
@@ -197,6 +201,6 @@ def test_many_plays_of_a_setting_are_one_cluster():
 
 
 def metrics_of(counted: pl.LazyFrame) -> pl.DataFrame:
-    sums = moments(counted, BY, Known(is_one_sided=True)).lazy()
+    sums = moments_of(counted, BY, Known(is_one_sided=True))
     terms = counted.group_by(*BY, "term").agg(counted=pl.len(), weight=pl.lit(0.5).first())
     return intervals(terms, sums, BY, 0.95).collect()
