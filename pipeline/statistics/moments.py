@@ -29,6 +29,7 @@ SUMS = pl.Schema(
 )
 # What a sum is of: `unit` is `game` or `setting`; `other` the same term, or one fed by the same.
 KEYS = ("stratum", "term", "other", "unit")
+# What a sum over the games of a setting is of.
 SETTING = ("stratum", "setting", "term", "other")
 
 
@@ -54,13 +55,9 @@ def by_setting(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFr
         h=pl.col("hit").cast(pl.Float64).fill_null(0.0),
         c=pl.lit(1.0),
     )
-    keys = [*by, "stratum", "setting"]
     if known.is_one_sided and known.is_by_of_game and not known.is_row_a_game:
-        found = _settings_by_runs(told, keys, known)
-    else:
-        games = _games(told, by, known)
-        found = _by_pair(games, keys, "game", known).collect(engine="streaming")
-    return found.select(*by, *SETTING, *SUMS)
+        return _by_runs(told, by, known)
+    return _of_settings(_games(told, by, known), by, known).collect(engine="streaming")
 
 
 def moments(settings: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyFrame:
@@ -90,22 +87,27 @@ def _games(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyFrame:
     return told.group_by(*by, "stratum", "term", "setting", "game").agg(pl.col("h", "c").sum())
 
 
-def _settings_by_runs(rows: pl.LazyFrame, keys: Sequence[str], known: Known) -> pl.DataFrame:
-    """The same where the rows of a game lie together as a rule: settings of others are added anew.
+def _of_settings(
+    games: pl.LazyFrame, by: Sequence[str], known: Known, **more: pl.Expr
+) -> pl.LazyFrame:
+    found = _by_pair(games, [*by, "stratum", "setting"], "game", known, **more)
+    return found.select(*by, *SETTING, *SUMS, *more)
 
-    To group by a number of texts would cost the most of all.
+
+def _by_runs(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFrame:
+    """`by_setting` where the rows of a game lie together, as a rule; settings of others anew.
+
+    To group by several texts would cost the most of all.
     """
-    found = _by_pair(_runs(rows), keys, "game", known, is_told=_is_told()).collect(
-        engine="streaming"
-    )
+    lazy = _of_settings(_runs(rows), by, known, is_told=_is_told())
+    found = lazy.collect(engine="streaming")
     apart = found.filter(~pl.col("is_told"))["setting"].unique()
     found = found.drop("is_told")
     if apart.is_empty():
         return found
     is_apart = pl.col("setting").is_in(apart.implode(), nulls_equal=True)
-    games = _games(rows.filter(is_apart), keys[:-2], known)
-    again = _by_pair(games, keys, "game", known).collect(engine="streaming")
-    return pl.concat([found.filter(~is_apart), again])
+    again = _of_settings(_games(rows.filter(is_apart), by, known), by, known)
+    return pl.concat([found.filter(~is_apart), again.collect(engine="streaming")])
 
 
 def _runs(rows: pl.LazyFrame) -> pl.LazyFrame:

@@ -172,6 +172,15 @@ def test_what_is_known_of_rows_changes_nothing(order):
         assert_frame_equal(moments_of(counted, BY, known).sort(pl.all()), slow)
 
 
+def test_a_game_in_pieces_is_one_game():
+    """Where its setting is added anew, as where all settings are told by where games end."""
+    together = rows(300, 4, seed=2).sort("game_id").with_columns(hit=pl.col("hit").ceil())
+    slow = moments_of(together, BY, Known()).sort(pl.all())
+    for counted in (together, pl.concat([together.slice(5), together.head(5)])):
+        found = moments_of(counted, BY, Known(is_one_sided=True, is_by_of_game=True))
+        assert_frame_equal(found.sort(pl.all()), slow)
+
+
 def test_a_game_of_two_terms_adds_their_covariance():
     """Terms that always hit together vary as one; terms of which one always hits, hardly at all."""
 
