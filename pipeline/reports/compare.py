@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.metrics import DEFAULT_CONFIDENCE, NAMES, PAPER, metric, metrics
+from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, NAMES, PAPER, metric, metrics
 from pipeline.metrics.compute import by_setting, shares
 from pipeline.metrics.request import Request
 from pipeline.statistics import contrast
@@ -107,10 +107,11 @@ def compare_rows(
     pairs: Sequence[tuple[str, str]],
     *,
     edition: str = PAPER,
+    num_of_game: int = DEFAULT_GAMES,
 ) -> pl.DataFrame:
     """The same of models whose metrics' rows there are; the family is all p-values."""
     models = rows["model"].drop_nulls().unique()
-    request = Request(edition=edition, models=tuple(models))
+    request = Request(edition=edition, num_of_game=num_of_game, models=tuple(models))
     found: list[dict[str, Any]] = []
     for name in rows["metric"].unique(maintain_order=True):
         of_metric = rows.filter(pl.col("model").is_not_null(), metric=name)

@@ -8,24 +8,35 @@ import polars as pl
 
 from pipeline import metrics
 from pipeline.lake import Lake
-from pipeline.metrics import PAPER
+from pipeline.metrics import DEFAULT_GAMES, PAPER
 from pipeline.reports.compare import compare_rows
 from pipeline.statistics.families import letter_groups
 
 
 def leaderboard(
-    lake: Lake, *, edition: str = PAPER, include_incomplete: bool = False, **options: Any
+    lake: Lake,
+    *,
+    edition: str = PAPER,
+    num_of_game: int = DEFAULT_GAMES,
+    include_incomplete: bool = False,
+    **options: Any,
 ) -> pl.DataFrame:
     """`pipeline.metrics.ranked` with `letters` of the win rate; options are those of `over_all`."""
-    rows = metrics.over_all(lake, edition=edition, **options)
+    rows = metrics.over_all(lake, edition=edition, num_of_game=num_of_game, **options)
     board = metrics.ranked(rows, include_incomplete=include_incomplete)
-    told = letters(lake, rows.filter(metric="win_rate"), edition=edition)
+    won = rows.filter(metric="win_rate")
+    told = letters(lake, won, edition=edition, num_of_game=num_of_game)
     joined = board.join(told, on="model", how="left", maintain_order="left")
     return joined.select("rank", "model", "letters", *board.columns[2:])
 
 
 def letters(
-    lake: Lake, rows: pl.DataFrame, *, edition: str = PAPER, level: float = 0.05
+    lake: Lake,
+    rows: pl.DataFrame,
+    *,
+    edition: str = PAPER,
+    num_of_game: int = DEFAULT_GAMES,
+    level: float = 0.05,
 ) -> pl.DataFrame:
     """model, letters: models that share a letter are not told apart by a metric, given its rows.
 
@@ -35,7 +46,8 @@ def letters(
     told = rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
     models = told.sort("value", descending=True, maintain_order=True)["model"].to_list()
     is_apart = np.zeros((len(models), len(models)), np.bool_)
-    compared = compare_rows(lake, told, list(combinations(models, 2)), edition=edition)
+    pairs = list(combinations(models, 2))
+    compared = compare_rows(lake, told, pairs, edition=edition, num_of_game=num_of_game)
     apart = compared.filter(pl.col("p_holm") < level)
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)

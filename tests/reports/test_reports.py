@@ -13,13 +13,15 @@ from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 
 
-def results(rows: list[tuple[str, int, int, float | None]], game_type: str = "public_good"):
-    """Results of (model, setting, play, win credit); without a credit a game is unfinished."""
-    text = ["game | model | setting_id | win_credit | is_finished"]
+def results(
+    rows: list[tuple[str, int, int, float | None]], game_type: str = "public_good", first: int = 1
+):
+    """Results of (model, setting, index, win credit); without a credit a game is unfinished."""
+    text = ["game | model | setting_id | game_index | win_credit | is_finished"]
     text += [
-        f"{number} | {model} | {setting:032x} | {'-' if won is None else won} | "
+        f"{number} | {model} | {setting:032x} | {index} | {'-' if won is None else won} | "
         f"{'no' if won is None else 'yes'}"
-        for number, (model, setting, _, won) in enumerate(rows, start=1)
+        for number, (model, setting, index, won) in enumerate(rows, start=first)
     ]
     return table("results", "\n".join(text), game_type=game_type)
 
@@ -81,6 +83,17 @@ def test_letters_are_shared_by_those_not_told_apart(tmp_path):
     ]
     found = leaderboard(lake_with(tmp_path, rows)).select("model", "letters")
     assert found.rows() == [("A", "a"), ("B", "a"), ("C", "b")]
+
+
+def test_letters_are_of_the_games_that_the_release_edition_counts(tmp_path):
+    """It needs three types of game; of the first twenty of each both models win all."""
+    rows = [(model, s, s, float(s < n)) for model, n in (("A", 40), ("B", 20)) for s in range(40)]
+    types = ("cost_sharing", "prisoners_dilemma", "public_good")
+    played = [results(rows, of, first=100 * place) for place, of in enumerate(types)]
+    lake = lake_of(tmp_path, {"results": pl.concat(played)})
+    for num_of_game, letters in ((20, ["a", "a"]), (40, ["a", "b"])):
+        found = leaderboard(lake, edition="release", num_of_game=num_of_game)
+        assert found.sort("model")["letters"].to_list() == letters
 
 
 MISSING = [("whole", s, 0, 0.0) for s in range(4)] + [
