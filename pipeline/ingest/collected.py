@@ -1,6 +1,6 @@
-"""What the workers of an ingest found, collected until all is known.
+"""What the workers of an ingest found, collected on disk until all is known.
 
-In memory is only what decides what each document is; the bytes of faulty ones wait on disk.
+In memory are only the faults, without the bytes of their documents.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pipeline.ingest.worker import Found
 
 
 class Collected:
-    """Grows by what is found; `scratch` is a folder for what need not be in memory.
+    """Grows by what is found, in `scratch`, a folder: workers need the memory until they end.
 
     `n_documents` is the number of documents that the workers read.
     """
@@ -21,22 +21,23 @@ class Collected:
     def __init__(self, scratch: Path) -> None:
         self.n_documents = 0
         self._scratch = scratch
-        self._seen = [seen_frame([])]
+        self._seen: list[Path] = []
         self._faults = [fault_frame([]).drop("raw")]
 
     def add(self, found: Found) -> None:
         """Takes in what a worker told."""
         self.n_documents += found.n_documents
         if found.seen is not None:
-            self._seen.append(pl.read_ipc_stream(found.seen))
+            self._seen.append(self._file("seen", len(self._seen)))
+            self._seen[-1].write_bytes(found.seen)
         if found.faults is not None:
             # The first frame has no bytes and no file.
-            self._file(len(self._faults)).write_bytes(found.faults)
+            self._file("faults", len(self._faults)).write_bytes(found.faults)
             self._faults.append(pl.read_ipc_stream(found.faults).drop("raw"))
 
     def seen(self) -> pl.DataFrame:
         """All documents seen, in any order."""
-        return pl.concat(self._seen)
+        return pl.concat([seen_frame([]), *map(pl.read_ipc_stream, self._seen)])
 
     def faults(self) -> pl.DataFrame:
         """All faults, without the bytes."""
@@ -46,8 +47,8 @@ class Collected:
         """The faults, bytes and all, of those documents that the chosen faults are of."""
         key = ["source", "path", "sha256"]
         for number in range(1, len(self._faults)):
-            faults = pl.read_ipc_stream(self._file(number))
+            faults = pl.read_ipc_stream(self._file("faults", number))
             yield faults.join(chosen, on=key, how="semi", nulls_equal=True)
 
-    def _file(self, number: int) -> Path:
-        return self._scratch / f"faults-{number}.arrows"
+    def _file(self, what: str, number: int) -> Path:
+        return self._scratch / f"{what}-{number}.arrows"
