@@ -32,8 +32,7 @@ _PHASE_OF_TYPE: dict[str | None, Phase] = {
     "accuse": Phase.VOTE,
     "guess": Phase.GUESS,
 }
-_VOTE_PROMPT = "Now vote"
-_GUESS_PROMPT = "can guess"
+_PROMPTS = {"Now vote": Phase.VOTE, "can guess": Phase.GUESS}
 
 
 class Ending(Struct, frozen=True):
@@ -83,13 +82,8 @@ GUESS_FLAGS = {0: False, 1: True}
 
 def messages(rules: Rules, told: History, seats: Iterable[str]) -> Messages:
     """The rows as messages: the moderator's prompts move the game on, and rounds are of clues."""
-    prompted = [
-        Phase.VOTE if _VOTE_PROMPT in text else Phase.GUESS if _GUESS_PROMPT in text else None
-        for player, text in zip(told.player, told.content, strict=True)
-        if player == MODERATOR
-    ]
     place = _places_by_clue if rules.every_clue_is_a_round else _places_by_player
-    return rows.messages(told, seats, place, tuple(prompted))
+    return rows.messages(told, seats, place, _PROMPTS)
 
 
 def _places(outline: Outline, *, every_clue_is_a_round: bool) -> Places:

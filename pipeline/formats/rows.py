@@ -1,6 +1,6 @@
 """The message rows that ChatArena writes, and MAgIC after it, made into typed messages."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, NamedTuple
 
@@ -57,6 +57,9 @@ class Places(NamedTuple):
 
 
 Place = Callable[[Outline], Places]
+# The words by which the moderator begins a phase; of several in one text the first here decides.
+Prompts = Mapping[str, Phase]
+_NO_PROMPTS: Prompts = {}
 
 
 def history(rows: list[Row]) -> History:
@@ -71,11 +74,25 @@ def history(rows: list[Row]) -> History:
 
 
 def messages(
-    told: History, seats: Iterable[str], place: Place, prompted: tuple[Phase | None, ...] = ()
+    told: History, seats: Iterable[str], place: Place, prompts: Prompts = _NO_PROMPTS
 ) -> Messages:
     """The rows as messages of the players at the seats, each where `place` has it."""
+    prompted = _prompted(told, prompts)
     outline = Outline(told.player, told.turn, told.visible_to, told.msg_type, prompted)
     return Messages(_course(place, outline, tuple(seats)), told.content)
+
+
+def _prompted(told: History, prompts: Prompts) -> tuple[Phase | None, ...]:
+    found: list[Phase | None] = []
+    for player, text in zip(told.player, told.content, strict=True):
+        if player == MODERATOR:
+            for words, phase in prompts.items():
+                if words in text:
+                    found.append(phase)
+                    break
+            else:
+                found.append(None)
+    return tuple(found)
 
 
 # Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.

@@ -21,14 +21,17 @@ from pipeline.formats.magic.log import (
     result,
 )
 from pipeline.formats.players import check_distinct, check_players
-from pipeline.formats.rows import MODERATOR, PUBLIC, History, Outline, Places, messages
-from pipeline.game import Fault, Game, Messages, Proposal, ProposalVote, Result, Seat
+from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Places, messages
+from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 AGREE, FAIL = "agree", "fail"
 PARTIES = string.ascii_uppercase
-_VOTE_PROMPT = "Now vote"
-_PROPOSAL_PROMPT, _NEXT_ROUND_PROMPT = "Now everyone propose", "Please continue a new round"
+_PROMPTS = {
+    "Now vote": Phase.PROPOSAL_VOTE,
+    "Now everyone propose": Phase.PROPOSAL,
+    "Please continue a new round": Phase.PROPOSAL,
+}
 
 _BACKENDS = msgspec.json.Decoder(dict[str, str])
 _PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
@@ -47,19 +50,6 @@ _TEMPLATE = re.compile(r"I vote for (Player \d+)")
 
 def claims(log: Log) -> bool:
     return log.proposal is not UNSET or log.nego_turn is not None
-
-
-def _messages(told: History, seats: dict[str, int]) -> Messages:
-    prompted = [
-        Phase.PROPOSAL_VOTE
-        if _VOTE_PROMPT in text
-        else Phase.PROPOSAL
-        if _PROPOSAL_PROMPT in text or _NEXT_ROUND_PROMPT in text
-        else None
-        for player, text in zip(told.player, told.content, strict=True)
-        if player == MODERATOR
-    ]
-    return messages(told, seats, _places, tuple(prompted))
 
 
 def _places(outline: Outline) -> Places:
@@ -118,7 +108,7 @@ def game(log: Log) -> Game:
         outcome=outcomes[ended],
         n_rounds=0,
         seats=seats,
-        messages=_messages(history_of(log), numbers),
+        messages=messages(history_of(log), numbers, _places, _PROMPTS),
     )
     course = built.messages.course
     built.n_rounds = max((round_ or 0 for round_ in course.round), default=0)
