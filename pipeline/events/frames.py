@@ -54,7 +54,6 @@ _OF_GAME = tuple(OfGame.columns())
 _OF_PLAYER = tuple(name for name in OfPlayer.columns() if name not in _OF_GAME)
 _OF_COURSE = tuple(f.name for f in fields(Course) if f.name in polars_schema("messages"))
 _PLAYER_ROW, _COURSE_ROW = "seated", "placed"
-_SHARED_ROWS = (GAME_ROW, _PLAYER_ROW, _COURSE_ROW)
 _SIDES = {str(role): str(side) for role, side in SIDE_OF_ROLE.items()}
 _COMPETITIONS = {
     f"{game_type}/{role}": competition(game_type, role) for game_type in GameType for role in Role
@@ -127,22 +126,19 @@ class _Batch:
     def whole(self, table: str) -> pa.Table:
         """A table with all columns of its contract."""
         rows, schema = self.tables[table], polars_schema(table)
-        of_course = self._of_course if table == "messages" else {}
+        of_course = self._of_course if _COURSE_ROW in rows else {}
         own = [name for name in schema if name in rows and name not in of_course]
         told = rows.select(pl.col(name).cast(schema[name]) for name in own)
         columns = told.to_arrow(compat_level=pl.CompatLevel.oldest())
-        numbers = {name: rows[name].to_arrow() for name in _SHARED_ROWS if name in rows}
-        arrays = [
-            columns[name]
-            if name in told
-            else _taken(of_course[name], numbers[_COURSE_ROW])
-            if name in of_course
-            else _taken(self._of_game[name], numbers[GAME_ROW])
-            if name in self._of_game
-            else _taken(self._of_player[name], numbers[_PLAYER_ROW])
-            for name in schema
-        ]
-        return pa.table(arrays, names=list(schema))
+        arrays = dict(zip(own, columns.columns, strict=True))
+        # What a course tells comes first: its moderator has a name, and is no player.
+        shared = {_COURSE_ROW: of_course, GAME_ROW: self._of_game, _PLAYER_ROW: self._of_player}
+        for number, encoded in shared.items():
+            missing = [name for name in schema if name in encoded and name not in arrays]
+            if missing:
+                of_row = rows[number].to_arrow()
+                arrays |= {name: _taken(encoded[name], of_row) for name in missing}
+        return pa.table([arrays[name] for name in schema], names=list(schema))
 
     def broken(self) -> dict[str, str]:
         """The games that have a row which breaks its contract, with the rules."""
