@@ -216,9 +216,11 @@ def _by_duckdb(
 
 
 def _named(names: Sequence[str], sums: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
-    """What engines of SQL found of each metric as what they found of all."""
-    named = [each.with_columns(metric=pl.lit(n)) for n, each in zip(names, sums, strict=False)]
-    return pl.concat(named, how="vertical_relaxed") if named else None
+    """What engines of SQL found of each metric as what they found of all, None if not asked."""
+    if not sums:
+        return None
+    named = [each.with_columns(metric=pl.lit(n)) for n, each in zip(names, sums, strict=True)]
+    return pl.concat(named, how="vertical_relaxed")
 
 
 class _Selects(NamedTuple):
