@@ -202,12 +202,12 @@ def _described(documents: pl.DataFrame, held: State) -> pl.DataFrame:
     """The documents with the format of their game, and a copy's reason: where the game is."""
     bearers = documents.filter("is_bearer").select("game_id", "format", "source", "path")
     places = pl.concat([held.games.select(bearers.columns), bearers]).select(
-        "game_id", game_format="format", place=LOCATION
+        "game_id", game_format="format", game_at=LOCATION
     )
     is_copy = pl.col("status") == DocumentStatus.DUPLICATE
     return documents.join(places, on="game_id", how="left", maintain_order="left").with_columns(
         pl.coalesce("format", "game_format").alias("format"),
-        reason=pl.when(is_copy).then(pl.format("the same game as {}", "place")).otherwise("reason"),
+        reason=pl.when(is_copy).then(pl.format("the same game as {}", "game_at")).otherwise("reason"),
     )
 
 

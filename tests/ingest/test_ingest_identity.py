@@ -111,6 +111,7 @@ def test_every_document_is_accounted_for(lab: Lab) -> None:
     seen = table(lab.lake, "documents").sort("path")
     assert seen["game_id"].is_null().to_list() == [False, False, True, True, True]
     assert seen["reason"].is_null().to_list() == [True, False, False, False, False]
+    assert seen["reason"][1] == f"the same game as {lab.root.as_posix()}/a.json"
     assert seen["format"].to_list() == ["magic", "magic", None, None, None]
     assert set(seen["source"]) == {lab.root.as_posix()}
     read = sorted(lab.root.rglob("*.json"))
