@@ -14,7 +14,7 @@ from pipeline.lake import open_lake
 
 PROVENANCE = ("source", "path", "ingest_id")
 # What an ingest leaves even where nothing is new.
-JOURNAL = ("documents", "ingests")
+JOURNAL = ("documents", "archives", "ingests")
 
 Rows = dict[str, list[str]]
 

@@ -20,7 +20,16 @@ from pipeline.archives.names import PLAIN, form_of, why_passed_over
 from pipeline.archives.sources import Unit, found_in, resolved
 from pipeline.stores import ChangedError, is_gone, is_regular, open_file, read_file, version
 
-__all__ = ["MAX_DOCUMENT", "Document", "Unit", "documents", "measure", "read_unit", "units"]
+__all__ = [
+    "MAX_DOCUMENT",
+    "Document",
+    "Unit",
+    "documents",
+    "measure",
+    "named",
+    "read_unit",
+    "units",
+]
 
 MAX_DOCUMENT = 64 * 2**20
 _NOT_REGULAR = "not a regular file"
@@ -130,9 +139,15 @@ def _log(unit: Unit, file: str, limit: int) -> Document:
     return Document(source, path, data, _NOT_REGULAR if data is None else None)
 
 
+def named(unit: Unit, path: str) -> tuple[str, str]:
+    """Return source and path of a part of a file, by what its own path continues with.
+
+    Members of an archive that was itself given have it as source.
+    """
+    if unit.is_given and path.startswith("/"):
+        return f"{unit.source}/{unit.path}", path[1:]
+    return unit.source, unit.path + path
+
+
 def _document(unit: Unit, part: Part) -> Document:
-    """Name a part of a file; members of an archive that was itself given have it as source."""
-    source, path = unit.source, unit.path + part.path
-    if unit.is_given and part.path.startswith("/"):
-        source, path = f"{source}/{unit.path}", part.path[1:]
-    return Document(source, path, part.data, part.reason, part.is_broken)
+    return Document(*named(unit, part.path), part.data, part.reason, part.is_broken)

@@ -26,7 +26,7 @@ from pipeline.vocabulary import (
     Side,
 )
 
-VERSION = 3
+VERSION = 4
 ID_LENGTH = 32
 
 
@@ -308,6 +308,18 @@ class Quarantine(Table):
     raw = dy.Binary(nullable=True, description="the document's bytes, the first 64 KiB of them")
 
 
+class Archives(Table):
+    """One archive that an ingest saw, read to its end then or before."""
+
+    ingest_id = _count("the ingest that saw it", primary_key=True, low=1)
+    source = _text("the source that the documents in it have", primary_key=True)
+    prefix = _text("what the paths of the documents in it begin with", primary_key=True)
+    n_bytes = _count("its size on disk in bytes")
+    sha256 = dy.String(
+        nullable=False, regex="^[0-9a-f]{64}$", description="hash of its bytes on disk"
+    )
+
+
 class Ingests(Table):
     """One committed ingest."""
 
@@ -323,6 +335,11 @@ class Ingests(Table):
     n_quarantined = _count("of these, unusable")
     n_ignored = _count("of these, no logs")
     n_superseded = _count("games that were taken out, since no path holds them any more")
+    assigned_model = _text("the model given for logs that name none", nullable=True)
+    max_document = _count("the bytes over which a document was not read", nullable=True)
+    max_expanded = _count(
+        "the bytes that an archive might unpack to, null for the usual limit", nullable=True
+    )
     tool_version = _text("the version of magic-pipeline")
     contract_version = _small("the version of these contracts")
     versions = dy.List(
@@ -334,6 +351,7 @@ class Ingests(Table):
 # The event tables have the names of the fields of `pipeline.game.Game` that they are made of.
 TABLES: dict[str, type[Table]] = {
     "documents": Documents,
+    "archives": Archives,
     "quarantine": Quarantine,
     "games": Games,
     "players": Players,

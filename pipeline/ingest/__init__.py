@@ -23,9 +23,10 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
 from pipeline.ingest.decode import KNOWN, QUARANTINED
 from pipeline.ingest.pool import Team, processes
+from pipeline.ingest.recall import Recall
 from pipeline.ingest.state import LOCATION, KnownGames, Resolution, State, resolve, state
 from pipeline.ingest.tasks import deal
-from pipeline.ingest.worker import Job, Staged
+from pipeline.ingest.worker import Found, Job, Staged
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
 from pipeline.lake.transaction import Transaction, transaction
@@ -80,6 +81,7 @@ def ingest(
     team: Team | None = None,
     documents: Iterable[Document] = (),
     again: pl.Series = _NO_GAMES,
+    reread: bool = False,
     on_progress: Progress | None = None,
 ) -> Report:
     """Reads every document of the sources into the lake, which is made if need be.
@@ -90,8 +92,9 @@ def ingest(
     an archive once `max_expanded` bytes came out of it (by default 200 times its size, at least
     1 GiB). A `team` are other workers than processes of this machine, as `pipeline.spark.cluster`
     gives them. `documents` are some that were read already; there need be no sources then. Games
-    `again` are decoded though the lake has them, and take their own place. `on_progress` is told
-    of documents seen and of bytes read on disk, as they come. With `dry_run` nothing is written.
+    `again` are decoded though the lake has them, and take their own place. An archive that has not
+    changed is not read again, unless to `reread` it is asked for. `on_progress` is told of
+    documents seen and of bytes read on disk, as they come. With `dry_run` nothing is written.
     Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
     written.
     """
@@ -114,15 +117,23 @@ def ingest(
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
             )
             collected = Collected(Path(scratch))
+
+            def take(one: Found) -> None:
+                tell(one.n_documents, one.n_bytes)
+                collected.add(one)
+
+            recall = Recall(job, None if reread else opened, take)
             with _staging(job) as release:
                 chosen = team or partial(processes, jobs)
-                found = units(names) if names else iter(())
-                staged = _decode(found, job, chosen, collected, tell, documents=documents)
+                found = recall.unread(units(names)) if names else iter(())
+                staged = _decode(found, job, chosen, take, tell, documents=documents)
                 if job.lake is None:
                     return _rehearse(collected, opened)
                 with transaction(job.lake) as change:
-                    began = {"started_at": started_at, "sources": names}
-                    return _commit(change, staged, collected, began, release, again=again)
+                    began = {"started_at": started_at, "sources": names, **job.settings()}
+                    return _commit(
+                        change, staged, collected, began, release, recall=recall, again=again
+                    )
     except OSError as error:
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         raise LakeError(f"{lake}: the lake could not be written: {error}") from error
@@ -157,24 +168,22 @@ def _decode(
     found: Iterator[Unit],
     job: Job,
     team: Team,
-    collected: Collected,
+    take: Callable[[Found], None],
     tell: Progress,
     *,
     documents: Iterable[Document],
 ) -> list[Staged]:
-    """Has all documents decoded; gives what each worker leaves behind."""
+    """Has all documents decoded; gives what each worker leaves behind. `take` is told of them."""
 
     def read(unit: Unit) -> Iterable[Document]:
         return job.read(unit, lambda n_bytes: tell(0, n_bytes))
 
     with team(job, found) as (workers, dealt):
         for one in workers.run(deal(dealt, read if workers.takes_documents else None, documents)):
-            tell(one.n_documents, one.n_bytes)
-            collected.add(one)
+            take(one)
         staged = workers.finish()
     for left in staged:
-        tell(left.found.n_documents, left.found.n_bytes)
-        collected.add(left.found)
+        take(left.found)
     return staged
 
 
@@ -193,6 +202,7 @@ def _commit(
     began: dict[str, object],
     release: Callable[[], None],
     *,
+    recall: Recall,
     again: pl.Series,
 ) -> Report:
     resolution = resolve(collected.seen(), state(change.lake).without(again))
@@ -205,6 +215,8 @@ def _commit(
             surplus = resolution.surplus.filter(worker=worker).select("game_id")
             change.add(table, change.without(table, left.files[table], surplus))
     change.write("documents", [_of_ingest(resolution.documents, change.ingest_id)])
+    archives = recall.archives(resolution.documents)
+    change.write("archives", [_of_ingest(archives, change.ingest_id)])
     before = change.lake.table("quarantine").drop("raw").collect()
     faults = _faults(before, _of_ingest(collected.faults(), change.ingest_id), resolution)
     change.remove("quarantine", faults.gone)

@@ -50,6 +50,7 @@ def retry(
         max_document=max_document,
         documents=_documents(opened, plan.chosen),
         again=pl.Series(sorted(plan.again), dtype=pl.String),
+        reread=True,
     )
     return Retried(report, plan.n_left, plan.gone)
 

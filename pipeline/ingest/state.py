@@ -207,7 +207,9 @@ def _described(documents: pl.DataFrame, held: State) -> pl.DataFrame:
     is_copy = pl.col("status") == DocumentStatus.DUPLICATE
     return documents.join(places, on="game_id", how="left", maintain_order="left").with_columns(
         pl.coalesce("format", "game_format").alias("format"),
-        reason=pl.when(is_copy).then(pl.format("the same game as {}", "game_at")).otherwise("reason"),
+        reason=pl.when(is_copy)
+        .then(pl.format("the same game as {}", "game_at"))
+        .otherwise("reason"),
     )
 
 

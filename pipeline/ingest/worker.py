@@ -37,6 +37,14 @@ class Job(Struct, frozen=True):
     max_expanded: int | None
     batch_bytes: int
 
+    def settings(self) -> dict[str, object]:
+        """What was asked for that decides what becomes of a document: columns of `ingests`."""
+        return {
+            "assigned_model": self.model,
+            "max_document": self.max_document,
+            "max_expanded": self.max_expanded,
+        }
+
     def read(self, unit: Unit, on_bytes: Callable[[int], None]) -> Iterator[Document]:
         """The documents of a unit; `on_bytes` is told of bytes on disk as they are read."""
         return read_unit(unit, self.max_document, on_bytes, max_expanded=self.max_expanded)
@@ -149,7 +157,7 @@ class _Findings:
         self.faults: list[pl.DataFrame] = []
 
     def packed(self) -> Found:
-        return Found(self.n_documents, self.n_bytes, _packed(self.seen), _packed(self.faults))
+        return Found(self.n_documents, self.n_bytes, packed(self.seen), packed(self.faults))
 
 
 def _writers(job: Job, number: int) -> dict[str, TableWriter]:
@@ -159,7 +167,8 @@ def _writers(job: Job, number: int) -> dict[str, TableWriter]:
     return {table: TableWriter(lake / table, table, kind) for table in GAME_TABLES}
 
 
-def _packed(frames: list[pl.DataFrame]) -> bytes | None:
+def packed(frames: list[pl.DataFrame]) -> bytes | None:
+    """The frames as one, in Arrow's format; None for none."""
     return pl.concat(frames).write_ipc_stream(None).getvalue() if frames else None
 
 

@@ -33,6 +33,7 @@ def used_lake(tmp_path_factory: pytest.TempPathFactory, empty_lake: Path) -> Pat
     (logs / "copy.json").write_bytes(encode(faulty))
     (logs / "torn.json").write_bytes(b"{")
     ingest(logs, lake)
+    (logs / "nothing.tar").write_bytes(bytes(10240))
     (logs / "talk.json").write_bytes(encode(chatarena(ending="right")))
     (logs / "4.json").write_bytes(encode(public_good(model='Zo\u00eb\'s "7B" chat')))
     ingest(logs, lake, model="talker")

@@ -410,7 +410,7 @@ def test_every_check_is_planted_for() -> None:
 def test_every_key_is_checked() -> None:
     checked = {check.table for check in checks.all_checks() if check.name == "keys"}
     keyed = {name for name, table in TABLES.items() if table.primary_key()}
-    assert checked | {"documents", "ingests"} == keyed
+    assert checked | {"documents", "archives", "ingests"} == keyed
 
 
 def test_every_check_is_described() -> None:

@@ -58,6 +58,9 @@ def ingest(
             "by default 200 times its size, at least 1GiB.",
         ),
     ] = None,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read archives again that have not changed, too.")
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
     ] = False,
@@ -95,6 +98,7 @@ def ingest(
                 max_document=n_bytes(max_document, "--max-document"),
                 max_expanded=n_bytes(max_expanded, "--max-expanded") if max_expanded else None,
                 team=_team(engine, master),
+                reread=reread,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
