@@ -6,13 +6,12 @@ reader of a lake could notice; it is stored in every table.
 """
 
 from collections.abc import Iterable, Mapping
-from copy import copy
 from functools import cache
 from types import MappingProxyType
 
-import dataframely as dy
 import polars as pl
 
+from pipeline.events.declaration import Column, Rule, Table
 from pipeline.vocabulary import (
     COMPETITIONS,
     AnalysisKind,
@@ -28,63 +27,65 @@ from pipeline.vocabulary import (
 
 VERSION = 4
 ID_LENGTH = 32
+SHA256_LENGTH = 64
 
 
 def _word(
     words: Iterable[str], description: str, *, nullable: bool = False, primary_key: bool = False
-) -> dy.String:
+) -> Column:
     """A column that holds one of the vocabulary's words."""
-    known = [str(word) for word in words]
-    return dy.String(
-        nullable=nullable,
-        primary_key=primary_key,
-        check=lambda column: column.is_in(known),
-        metadata={"words": known},
-        description=description,
-    )
+    known = tuple(str(word) for word in words)
+    return Column(pl.String(), description, nullable=nullable, primary_key=primary_key, words=known)
 
 
-def _text(description: str, *, nullable: bool = False, primary_key: bool = False) -> dy.String:
-    return dy.String(nullable=nullable, primary_key=primary_key, description=description)
+def _text(description: str, *, nullable: bool = False, primary_key: bool = False) -> Column:
+    return Column(pl.String(), description, nullable=nullable, primary_key=primary_key)
 
 
-def _flag(description: str, *, nullable: bool = False, alias: str | None = None) -> dy.Bool:
-    return dy.Bool(nullable=nullable, alias=alias, description=description)
+def _texts(description: str) -> Column:
+    return Column(pl.List(pl.String()), description)
+
+
+def _flag(description: str, *, nullable: bool = False) -> Column:
+    return Column(pl.Boolean(), description, nullable=nullable)
 
 
 def _number(
     description: str, *, nullable: bool = True, low: float | None = None, high: float | None = None
-) -> dy.Float64:
-    return dy.Float64(nullable=nullable, min=low, max=high, description=description)
+) -> Column:
+    return Column(pl.Float64(), description, nullable=nullable, min=low, max=high)
+
+
+def _code(description: str) -> Column:
+    """A number of the log's own, whatever it means there."""
+    return Column(pl.Int64(), description, nullable=True)
 
 
 def _count(
     description: str, *, nullable: bool = False, primary_key: bool = False, low: int = 0
-) -> dy.Int64:
-    return dy.Int64(nullable=nullable, primary_key=primary_key, min=low, description=description)
+) -> Column:
+    return Column(pl.Int64(), description, nullable=nullable, primary_key=primary_key, min=low)
 
 
 def _small(
     description: str, *, nullable: bool = False, primary_key: bool = False, low: int | None = 1
-) -> dy.Int32:
-    return dy.Int32(nullable=nullable, primary_key=primary_key, min=low, description=description)
+) -> Column:
+    return Column(pl.Int32(), description, nullable=nullable, primary_key=primary_key, min=low)
 
 
-def _id(description: str, *, nullable: bool = False, primary_key: bool = False) -> dy.String:
-    return dy.String(
-        nullable=nullable,
-        primary_key=primary_key,
-        regex=f"^[0-9a-f]{{{ID_LENGTH}}}$",
-        description=description,
-    )
+def _hash(
+    description: str, n_digits: int, *, nullable: bool = False, primary_key: bool = False
+) -> Column:
+    regex = f"^[0-9a-f]{{{n_digits}}}$"
+    return Column(pl.String(), description, nullable=nullable, primary_key=primary_key, regex=regex)
 
 
-def _instant(description: str, *, nullable: bool = False) -> dy.Datetime:
-    return dy.Datetime(nullable=nullable, time_unit="us", time_zone="UTC", description=description)
+def _id(description: str, *, nullable: bool = False, primary_key: bool = False) -> Column:
+    return _hash(description, ID_LENGTH, nullable=nullable, primary_key=primary_key)
 
 
-class Table(dy.Schema):
-    """Base of every table."""
+def _instant(description: str, *, nullable: bool = False) -> Column:
+    return Column(pl.Datetime("us", "UTC"), description, nullable=nullable)
 
 
 class OfGame(Table):
@@ -123,7 +124,7 @@ class OfSeat(OfPlayer):
 class Games(OfGame):
     """One game."""
 
-    sha256 = dy.String(regex="^[0-9a-f]{64}$", description="hash of its document's bytes")
+    sha256 = _hash("hash of its document's bytes", SHA256_LENGTH)
     assigned_model = _text("the model given by whoever ingested it", nullable=True)
     format = _text("the log format that it was read from")
     format_version = _text("the variant of the format")
@@ -133,7 +134,7 @@ class Games(OfGame):
     n_rounds = _small("rounds played, or fixed by the setting", low=0)
     n_messages = _small("messages in its log", low=0)
     outcome = _word(Outcome, "how it ended, null where it did not", nullable=True)
-    outcome_code = dy.Int64(nullable=True, description="the log's own code of the outcome")
+    outcome_code = _code("the log's own code of the outcome")
     topic = _text("hidden roles: what the words are about, as announced", nullable=True)
     word = _text("hidden roles: the civilian side's secret word", nullable=True)
     multiplier = _number("public good: what the pool is multiplied by")
@@ -174,11 +175,9 @@ class Results(OfPlayer):
         "cost sharing: the seat that the published script takes for the agreed proposal's author",
         nullable=True,
     )
-    outcome_code = dy.Int64(nullable=True, description="the log's own code of the outcome")
+    outcome_code = _code("the log's own code of the outcome")
 
-    @dy.rule()
-    def one_row_for_a_side(cls) -> pl.Expr:
-        return ~pl.struct("game_id", "seat", "model", "role").is_duplicated()
+    one_row_for_a_side = Rule(~pl.struct("game_id", "seat", "model", "role").is_duplicated())
 
 
 class Messages(OfPlayer):
@@ -188,11 +187,9 @@ class Messages(OfPlayer):
     seat = _small("the speaker's seat, null for the moderator", nullable=True)
     round = _small("the round it belongs to, null outside of rounds", nullable=True)
     parse_status = _word(ParseStatus, "`outage` where an API's failure stands for an answer")
-    turn = dy.Int64(nullable=True, description="the log's own turn number, not unique")
+    turn = _code("the log's own turn number, not unique")
     phase = _word(Phase, "what the message is in its game")
-    visible_to = dy.List(
-        dy.String(), description="who was shown it: players' names, `all`, or nobody"
-    )
+    visible_to = _texts("who was shown it: players' names, `all`, or nobody")
     content = _text("the text, as logged")
     msg_type = _text("the log's own message type", nullable=True)
 
@@ -203,10 +200,7 @@ class Votes(OfSeat):
     target_seat = _small("the accused player's seat, null if it names no player", nullable=True)
     target = _text("the accused player, null if the vote names nobody", nullable=True)
     is_correct = _flag("whether the accused is on the hidden side")
-    # Under its own name it would hide the schema's method.
-    names_another = _flag(
-        "whether it names another player who is still in the game", alias="is_valid"
-    )
+    is_valid = _flag("whether it names another player who is still in the game")
     stated_target = _text("the player that the text itself names", nullable=True)
 
 
@@ -278,9 +272,7 @@ class Documents(Table):
     source = _text("the folder or archive that it is in", primary_key=True)
     path = _text("its path within the source", primary_key=True)
     n_bytes = _count("its size in bytes, null if it was not read", nullable=True)
-    sha256 = dy.String(
-        nullable=True, regex="^[0-9a-f]{64}$", description="hash of its bytes, null if not read"
-    )
+    sha256 = _hash("hash of its bytes, null if not read", SHA256_LENGTH, nullable=True)
     format = _text("the log format, null if it is no log", nullable=True)
     status = _word(DocumentStatus, "what became of it")
     reason = _text("why it was not ingested", nullable=True)
@@ -295,9 +287,7 @@ class Quarantine(Table):
     ingest_id = _count("the ingest that saw it first", low=1)
     source = _text("the folder or archive that it is in")
     path = _text("its path within the source")
-    sha256 = dy.String(
-        nullable=True, regex="^[0-9a-f]{64}$", description="hash of its bytes, null if not read"
-    )
+    sha256 = _hash("hash of its bytes, null if not read", SHA256_LENGTH, nullable=True)
     game_id = _id(
         "the game of which this part is missing, null for a whole document", nullable=True
     )
@@ -305,7 +295,7 @@ class Quarantine(Table):
     rule = _text("the rule that is broken")
     message = _text("what was found instead")
     n_bytes = _count("the document's full length in bytes", nullable=True)
-    raw = dy.Binary(nullable=True, description="the document's bytes, the first 64 KiB of them")
+    raw = Column(pl.Binary(), "the document's bytes, the first 64 KiB of them", nullable=True)
 
 
 class Archives(Table):
@@ -315,9 +305,7 @@ class Archives(Table):
     source = _text("the source that the documents in it have", primary_key=True)
     prefix = _text("what the paths of the documents in it begin with", primary_key=True)
     n_bytes = _count("its size on disk in bytes")
-    sha256 = dy.String(
-        nullable=False, regex="^[0-9a-f]{64}$", description="hash of its bytes on disk"
-    )
+    sha256 = _hash("hash of its bytes on disk", SHA256_LENGTH)
 
 
 class Ingests(Table):
@@ -326,7 +314,7 @@ class Ingests(Table):
     ingest_id = _count("the ingest's number in this lake, from 1", primary_key=True, low=1)
     started_at = _instant("when it began")
     finished_at = _instant("when it was committed")
-    sources = dy.List(dy.String(), description="the sources as resolved")
+    sources = _texts("the sources as resolved")
     n_documents = _count("documents seen")
     n_ingested = _count("of these, new games")
     n_replacing = _count("of these, games that took another's place at their path")
@@ -342,9 +330,9 @@ class Ingests(Table):
     )
     tool_version = _text("the version of magic-pipeline")
     contract_version = _small("the version of these contracts")
-    versions = dy.List(
-        dy.Struct({"table": dy.String(), "version": dy.Int64()}),
-        description="the version of every table that this ingest completes",
+    versions = Column(
+        pl.List(pl.Struct({"table": pl.String(), "version": pl.Int64()})),
+        "the version of every table that this ingest completes",
     )
 
 
@@ -383,35 +371,14 @@ def shared_columns(table: str) -> frozenset[str]:
 
 
 @cache
-def own_contract(table: str) -> type[dy.Schema]:
+def own_contract(table: str) -> type[Table]:
     """The rules for what a table's rows do not share; `GAME_ROW` is a number for their game."""
     contract, shared = TABLES[table], shared_columns(table)
     if not shared:
         return contract
-    own: dict[str, dy.Column] = {GAME_ROW: dy.Int64(primary_key=True)}
-    for name, column in contract.columns().items():
-        if name not in shared:
-            # Under its own name a column could hide one of the schema's methods.
-            own[f"own_{name}"] = copied = copy(column)
-            copied.alias = name
-    return type(f"Own{contract.__name__}", (dy.Schema,), own)
-
-
-@cache
-def is_kept(table: str) -> pl.Expr:
-    """Whether all of a table's own rows keep their contract: one boolean for all of them.
-
-    It is quick where they do. False does not prove that they do not, since keys are compared by
-    their hashes: the contract's `filter` decides then, and tells which rows and rules.
-    """
-    contract = own_contract(table)
-    # dataframely has no other way to its rules than checking by them, which plans for 2 ms a table.
-    rules = contract._validation_rules(with_cast=False)
-    keys = contract.primary_key()
-    hold = [rule.expr.all() for name, rule in rules.items() if name != "primary_key"]
-    if keys:
-        hold.append(pl.struct(keys).hash().n_unique() == pl.len())
-    return pl.all_horizontal(hold)
+    own = {name: column for name, column in contract.columns().items() if name not in shared}
+    number = Column(pl.Int64(), primary_key=True)
+    return type(f"Own{contract.__name__}", (Table,), {GAME_ROW: number, **own})
 
 
 def row_meaning(table: str) -> str:

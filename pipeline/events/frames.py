@@ -15,12 +15,12 @@ from msgspec import Struct
 from msgspec.structs import astuple, fields
 
 from pipeline.events import prose
+from pipeline.events.checks import is_kept
 from pipeline.events.contracts import (
     GAME_ROW,
     GAME_TABLES,
     OfGame,
     OfPlayer,
-    is_kept,
     own_contract,
     polars_schema,
 )

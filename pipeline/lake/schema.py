@@ -25,7 +25,7 @@ def arrow_schema(table: str) -> pa.Schema:
             name,
             _arrow_type(dtype),
             nullable=columns[name].nullable,
-            metadata={"comment": columns[name].description or ""},
+            metadata={"comment": columns[name].description},
         )
         for name, dtype in polars_schema(table).items()
     )

@@ -67,10 +67,10 @@ def contract(table: str) -> "pl.DataFrame":
             "type": type_name(dtype),
             "is_nullable": columns[name].nullable,
             "is_key": columns[name].primary_key,
-            "low": getattr(columns[name], "min", None),
-            "high": getattr(columns[name], "max", None),
-            "words": (columns[name].metadata or {}).get("words"),
-            "pattern": getattr(columns[name], "regex", None),
+            "low": columns[name].min,
+            "high": columns[name].max,
+            "words": columns[name].words,
+            "pattern": columns[name].regex,
             "description": columns[name].description,
         }
         for name, dtype in polars_schema(table).items()

@@ -1,0 +1,78 @@
+"""How a table is declared: a class with a line for each column and what its values are held to.
+
+A declaration is plain data, so whoever only asks for names and types does not wait for the library
+that checks rows.
+"""
+
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    import dataframely as dy
+    from dataframely.filter_result import FilterResult
+
+
+class Column(Struct, frozen=True):
+    """A column, and what its values are held to; null where nothing is asked of them."""
+
+    dtype: pl.DataType
+    description: str = ""
+    nullable: bool = False
+    primary_key: bool = False
+    min: float | None = None
+    max: float | None = None
+    words: tuple[str, ...] | None = None
+    regex: str | None = None
+
+
+class Rule(Struct, frozen=True):
+    """What rows are held to beyond their columns: true for each that keeps it."""
+
+    holds: pl.Expr
+
+
+class Table:
+    """Base of every table; its columns and rules are those of its base, then its own."""
+
+    _columns: ClassVar[dict[str, Column]] = {}
+    _rules: ClassVar[dict[str, Rule]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = vars(cls).items()
+        cls._columns = cls._columns | {n: told for n, told in own if isinstance(told, Column)}
+        cls._rules = cls._rules | {n: told for n, told in own if isinstance(told, Rule)}
+
+    @classmethod
+    def columns(cls) -> dict[str, Column]:
+        """The columns by name, in order; one declared anew keeps its place."""
+        return cls._columns
+
+    @classmethod
+    def rules(cls) -> dict[str, Rule]:
+        """The rules by name."""
+        return cls._rules
+
+    @classmethod
+    def primary_key(cls) -> list[str]:
+        """The columns that tell rows apart, none if rows need not differ."""
+        return [name for name, column in cls._columns.items() if column.primary_key]
+
+    @classmethod
+    def checked(cls) -> "type[dy.Schema]":
+        """The table as a schema of dataframely."""
+        # Imported here: it takes a tenth of a second, and most commands check no row.
+        from pipeline.events.checks import checked
+
+        return checked(cls)  # type: ignore[arg-type]  # mypy has it that no class can be hashed
+
+    @classmethod
+    def filter(cls, rows: pl.DataFrame) -> "FilterResult[dy.Schema]":
+        """The rows that keep the contract, and what the others break."""
+        return cls.checked().filter(rows)
+
+    @classmethod
+    def validate(cls, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows; raises where one breaks the contract."""
+        return cls.checked().validate(rows)
