@@ -218,6 +218,18 @@ def test_start_imports_nothing_heavy() -> None:
     assert told.stderr.decode().strip() == "[]"
 
 
+def test_metrics_wait_for_nothing_that_only_others_need(lake: Path) -> None:
+    """What checks rows, writes files, asks in SQL or compares models takes its time to load."""
+    others = ["dataframely", "pyarrow", "numpy", "scipy", "duckdb", "filelock"]
+    script = (
+        f"import sys; from pipeline.cli import main; main(['metrics', '--lake', {str(lake)!r}]);"
+        f"print([name for name in {others} if name in sys.modules], file=sys.stderr)"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, cwd=TOP)
+    assert b"win_rate" in told.stdout
+    assert told.stderr.decode().strip() == "[]"
+
+
 def test_version(magic: Magic) -> None:
     assert magic("--version") == (0, f"magic {pipeline.__version__}\n".encode(), "")
 

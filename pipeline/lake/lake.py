@@ -16,7 +16,6 @@ from deltalake.exceptions import DeltaError
 
 from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
-from pipeline.lake.schema import arrow_schema
 from pipeline.stores import Place, place
 
 VERSION_KEY = "magic.contractVersion"
@@ -172,13 +171,13 @@ def open_lake(path: str | Path | Place, as_of: int | None = None) -> Lake:
             f"{path}: not a lake, since it has no table `{COMMITS}`; "
             "give --lake a folder that `magic ingest` made"
         )
-    found = _opened(folder / COMMITS).metadata().configuration.get(VERSION_KEY)
+    lake = Lake(folder, as_of)
+    found = lake.delta(COMMITS).metadata().configuration.get(VERSION_KEY)
     if found != str(VERSION):
         raise LakeError(
             f"{path}: the lake has contract version {found}, this tool reads {VERSION}; "
             "ingest the logs anew into another folder, or use the tool's version that wrote it"
         )
-    lake = Lake(folder, as_of)
     if as_of is not None and lake.ingest_id != as_of:
         raise LakeError(
             f"{path}: no ingest {as_of}: `magic sql 'SELECT ingest_id, started_at FROM ingests'` "
@@ -203,6 +202,9 @@ def create_lake(path: str | Path | Place) -> Lake:
 
 
 def _create_tables(folder: Place) -> None:
+    # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
+    from pipeline.lake.schema import arrow_schema
+
     for table in sorted(TABLES, key=lambda name: name == COMMITS):  # the table of commits last
         DeltaTable.create(
             str(folder / table),

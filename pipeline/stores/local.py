@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from filelock import FileLock, Timeout
-
 from pipeline.stores.base import ChangedError, Draft, File
 
 # A pipe is opened without waiting for its writer, and then found to be none.
@@ -72,6 +70,9 @@ class LocalPlace:
 
     @contextmanager
     def lock(self, seconds: float) -> Iterator[Callable[[], None]]:
+        # Imported here, so that whoever only reads does not wait for it.
+        from filelock import FileLock, Timeout
+
         try:
             with FileLock(self.path, timeout=seconds):
                 yield lambda: None

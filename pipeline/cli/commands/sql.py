@@ -9,7 +9,6 @@ import typer
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, n_bytes
 from pipeline.errors import UsageError
-from pipeline.sandbox import Sandbox
 
 
 def sql(
@@ -48,6 +47,9 @@ def sql(
     """
     if query is not None and file is not None:
         raise UsageError("give a query or --file, not both")
+
+    from pipeline.sandbox import Sandbox
+
     with Sandbox(seconds=timeout, memory=n_bytes(memory, "--memory")) as sandbox:
         if query is None and file is None and terminal.is_in_terminal():
             from pipeline.cli.prompt import converse
