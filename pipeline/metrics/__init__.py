@@ -18,6 +18,7 @@ from pipeline.metrics import sql
 from pipeline.metrics.catalogue import NAMES, TITLES, metric
 from pipeline.metrics.complete import complete_types, with_completeness
 from pipeline.metrics.compute import (
+    FOR_FEW,
     VALUE_COLUMNS,
     Counts,
     counts,
@@ -181,10 +182,11 @@ def _by_polars(
         counted = [counts_of_settings(one.lazy(), beside, request) for one, beside in told]
     else:
         counted = list(map(Counts, found[0::2], found[1::2]))
-    valued = pl.collect_all(
+    lazy = [
         values(name, one, each, known, request)
         for (name, one), each in zip(declared.items(), counted, strict=True)
-    )
+    ]
+    valued = pl.collect_all(lazy, engine=FOR_FEW)
     if not with_intervals:
         return _Found(valued)
     return _Found(valued, moments(declared, by_setting, request, is_one_sided=is_one_sided))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from pipeline.metrics.compute import FOR_FEW
 from pipeline.metrics.declaration import Metric, Tables
 
 
@@ -35,7 +36,7 @@ def complete_types(tables: Tables) -> pl.DataFrame:
         .group_by("model", "game_type")
         .agg(is_complete=(pl.col("n_finished").fill_null(0) >= pl.col("n_played")).all())
     )
-    return lazy.collect()
+    return lazy.collect(engine=FOR_FEW)
 
 
 def with_completeness(
