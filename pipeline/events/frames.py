@@ -7,6 +7,7 @@ numbers; what texts say is read for all of a table's texts at once.
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import chain
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -63,6 +64,7 @@ _TEXTS = pl.List(pl.String)
 _BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
+_NO = pl.Series([False]).to_arrow()[0]  # Arrow imports pandas to make it, where it is there
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 _UNREADABLE = pl.lit(str(ParseStatus.UNREADABLE))
 
@@ -385,11 +387,14 @@ def _series(name: str, values: Sequence[object], dtype: pl.DataType) -> pl.Serie
     return _lists(name, values) if dtype == _TEXTS else pl.Series(name, values, dtype=dtype)
 
 
-def _lists(name: str, values: Sequence[object]) -> pl.Series:
+def _lists(name: str, values: Sequence[Any]) -> pl.Series:
     """Lists of texts; a text stands for a list of itself."""
-    lists = [[value] if isinstance(value, str) else value for value in values]
-    # polars makes a Series of each list; Arrow does not.
-    return pl.Series(name, pa.array(lists, pa.list_(pa.string())), _TEXTS)
+    lists = [(value,) if isinstance(value, str) else value for value in values]
+    texts = pl.Series(list(chain.from_iterable(lists)), dtype=pl.String)
+    ends = pl.Series([0, *map(len, lists)], dtype=pl.Int64).cum_sum()
+    # Of Python's lists polars makes a Series each, and Arrow imports pandas, where it is there.
+    parts = (part.to_arrow(compat_level=pl.CompatLevel.oldest()) for part in (ends, texts))
+    return pl.Series(name, pa.LargeListArray.from_arrays(*parts), _TEXTS)
 
 
 def _firsts(sizes: pl.Series) -> pl.Series:
@@ -414,7 +419,7 @@ def _taken(column: pa.Array, rows: pa.Array) -> pa.Array:
     taken = column.take(rows)
     if not pa.types.is_dictionary(column.type):
         is_flag = pa.types.is_boolean(column.type)
-        return taken.fill_null(False) if is_flag else taken
+        return taken.fill_null(_NO) if is_flag else taken
     # What hardly any row needs is not to be written with them.
     return taken.cast(pa.string()).dictionary_encode() if len(rows) < len(column) else taken
 

@@ -193,6 +193,17 @@ def test_an_archive_is_read_here_and_decoded_by_others(
     assert sum(n for _, n in told) == packed.stat().st_size
 
 
+def test_an_ingest_does_without_pandas(lab: Lab) -> None:
+    """Arrow imports it for some of what it does, where it is there: 0.2 s in each process."""
+    write_all(lab)
+    script = (
+        "import sys; from pipeline.ingest import ingest;"
+        "ingest(*sys.argv[1:], jobs=1, model='talker'); print('pandas' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script, str(lab.root), str(lab.lake)]
+    assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "False\n"
+
+
 def test_a_rehearsal_by_two_processes(lab: Lab, pooled: list[Any]) -> None:
     write_all(lab)
     alone(lab, model="talker")
