@@ -1,0 +1,57 @@
+"""How the work of an ingest is cut: which archives are read for others, which only named."""
+
+from pipeline.archives import Document, Unit
+from pipeline.ingest.tasks import (
+    LARGE_ARCHIVE_BYTES,
+    LAST_ARCHIVE_BYTES,
+    LAST_UNITS,
+    TASK_BYTES,
+    deal,
+)
+
+
+def archive(n_bytes: int) -> Unit:
+    return Unit("source", "a.zip", "/source/a.zip", n_bytes)
+
+
+def read(unit: Unit) -> list[Document]:
+    """An archive with one document."""
+    return [Document(unit.source, unit.path, b"{}")]
+
+
+def are_shared(*units: Unit) -> list[bool]:
+    """Whether each was read here; the others are named, in tasks of several."""
+    found: list[bool] = []
+    for task in deal(units, read):
+        found += [True] * len(task.documents) + [False] * len(task.units)
+    return found
+
+
+def test_a_large_archive_is_shared_wherever_it_comes() -> None:
+    large, small = archive(LARGE_ARCHIVE_BYTES), archive(1)
+    assert are_shared(large, *[small] * LAST_UNITS) == [True, *[False] * LAST_UNITS]
+    assert are_shared(small, large) == [False, True]
+
+
+def test_the_last_archives_are_shared_though_they_are_not_large() -> None:
+    """The others would have nothing to do while one process decoded the last of them."""
+    middling = archive(LAST_ARCHIVE_BYTES)
+    assert are_shared(middling) == [True]
+    assert are_shared(*[middling] * (LAST_UNITS + 2)) == [False, False, *[True] * LAST_UNITS]
+    assert are_shared(archive(LAST_ARCHIVE_BYTES - 1)) == [False]
+
+
+def test_one_large_file_is_not_shared() -> None:
+    assert are_shared(Unit("source", "a.json", "/source/a.json", LARGE_ARCHIVE_BYTES)) == [False]
+
+
+def test_whoever_reads_for_themselves_gets_all_archives_by_name() -> None:
+    units = [archive(LARGE_ARCHIVE_BYTES)] * 3
+    assert [task.units for task in deal(units, None)] == [(unit,) for unit in units]
+
+
+def test_tasks_are_numbered_in_the_order_of_the_sources() -> None:
+    documents = [Document("given", "b.json", bytes(TASK_BYTES))] * 2
+    tasks = list(deal([archive(1), archive(LARGE_ARCHIVE_BYTES)], read, documents))
+    assert [task.number for task in tasks] == [0, 1, 2, 3]
+    assert [len(task.documents) for task in tasks] == [1, 1, 0, 1]
