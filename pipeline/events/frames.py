@@ -64,7 +64,7 @@ _TEXTS = pl.List(pl.String)
 _BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
-_NO = pl.Series([False]).to_arrow()[0]  # Arrow imports pandas to make it, where it is there
+_NO = pl.Series([False]).to_arrow()[0]  # to make one itself, Arrow would import pandas
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 _UNREADABLE = pl.lit(str(ParseStatus.UNREADABLE))
 
