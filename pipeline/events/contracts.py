@@ -299,7 +299,7 @@ class Quarantine(Table):
 
 
 class Archives(Table):
-    """One archive that an ingest saw, read to its end then or before."""
+    """One large archive that an ingest saw, read to its end then or before."""
 
     ingest_id = _count("the ingest that saw it", primary_key=True, low=1)
     source = _text("the source that the documents in it have", primary_key=True)
@@ -323,6 +323,7 @@ class Ingests(Table):
     n_quarantined = _count("of these, unusable")
     n_ignored = _count("of these, no logs")
     n_superseded = _count("games that were taken out, since no path holds them any more")
+    code_sha256 = _hash("hash of magic's own modules", SHA256_LENGTH, nullable=True)
     assigned_model = _text("the model given for logs that name none", nullable=True)
     max_document = _count("the bytes over which a document was not read", nullable=True)
     max_expanded = _count(

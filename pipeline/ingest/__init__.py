@@ -92,8 +92,8 @@ def ingest(
     an archive once `max_expanded` bytes came out of it (by default 200 times its size, at least
     1 GiB). A `team` are other workers than processes of this machine, as `pipeline.spark.cluster`
     gives them. `documents` are some that were read already; there need be no sources then. Games
-    `again` are decoded though the lake has them, and take their own place. An archive that has not
-    changed is not read again, unless to `reread` it is asked for. `on_progress` is told of
+    `again` are decoded though the lake has them, and take their own place. A large archive that
+    has not changed is not read again, unless to `reread` it is asked for. `on_progress` is told of
     documents seen and of bytes read on disk, as they come. With `dry_run` nothing is written.
     Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
     written.
@@ -122,11 +122,12 @@ def ingest(
                 tell(one.n_documents, one.n_bytes)
                 collected.add(one)
 
-            recall = Recall(job, None if reread else opened, take)
+            # Workers elsewhere read archives themselves, and may have others under the same names.
+            recall = Recall(job, None if reread or team else opened, take)
             with _staging(job) as release:
                 chosen = team or partial(processes, jobs)
                 found = recall.unread(units(names)) if names else iter(())
-                staged = _decode(found, job, chosen, take, tell, documents=documents)
+                staged = _decode(found, job, chosen, take, tell, recall=recall, documents=documents)
                 if job.lake is None:
                     return _rehearse(collected, opened)
                 with transaction(job.lake) as change:
@@ -171,12 +172,14 @@ def _decode(
     take: Callable[[Found], None],
     tell: Progress,
     *,
+    recall: Recall,
     documents: Iterable[Document],
 ) -> list[Staged]:
     """Has all documents decoded; gives what each worker leaves behind. `take` is told of them."""
 
     def read(unit: Unit) -> Iterable[Document]:
-        return job.read(unit, lambda n_bytes: tell(0, n_bytes))
+        found = job.read(unit, lambda n_bytes: tell(0, n_bytes))
+        return found if job.lake is None else recall.noting(unit, found)
 
     with team(job, found) as (workers, dealt):
         for one in workers.run(deal(dealt, read if workers.takes_documents else None, documents)):
@@ -215,8 +218,7 @@ def _commit(
             surplus = resolution.surplus.filter(worker=worker).select("game_id")
             change.add(table, change.without(table, left.files[table], surplus))
     change.write("documents", [_of_ingest(resolution.documents, change.ingest_id)])
-    archives = recall.archives(resolution.documents)
-    change.write("archives", [_of_ingest(archives, change.ingest_id)])
+    change.write("archives", [_of_ingest(recall.archives(), change.ingest_id)])
     before = change.lake.table("quarantine").drop("raw").collect()
     faults = _faults(before, _of_ingest(collected.faults(), change.ingest_id), resolution)
     change.remove("quarantine", faults.gone)

@@ -1,198 +1,201 @@
-"""Archives that have not changed: what an earlier ingest saw in them is taken from the lake.
+"""Large archives that have not changed: what was seen in them before is taken from the lake.
 
 To know each document of an archive again it has to be unpacked and hashed. One hash of the file as
-it lies on disk tells as much, where an ingest of the same version has read it to its end before, in
-the same way.
+it lies on disk tells as much, where the same code has read it to its end before, in the same way.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import polars as pl
 from msgspec import Struct
 
-from pipeline import __version__
-from pipeline.archives import Unit, named
+from pipeline.archives import Document, Unit, named
 from pipeline.archives.names import form_of
 from pipeline.events.contracts import polars_schema
-from pipeline.ingest.decode import FAULT_SCHEMA, KNOWN, QUARANTINED, SEEN_SCHEMA
-from pipeline.ingest.state import LOCATION, KnownGames, known, state
+from pipeline.ingest.decode import FAULT_SCHEMA, KNOWN, QUARANTINED, SEEN_SCHEMA, fault_frame
+from pipeline.ingest.state import KnownGames, known, state
 from pipeline.ingest.worker import Found, Job, packed
 from pipeline.lake import Lake
 from pipeline.stores import is_regular, version
 
-# Before the places of all documents that are read.
-_FIRST_PLACE = -(2**62)
+_DOCUMENT = ("source", "path", "sha256")
+_LINE = "#"
+# Nobody's first copy, so that it does not matter which of them comes first.
+_PLACE = -1
 
 
-class _Archive(Struct):
-    """One archive on this machine; what is in it has this source, and a path with this prefix."""
+class _Archive(Struct, frozen=True):
+    """A row of `archives` in the making; `as_found` is the file's version when it was found."""
 
     file: str
-    n_bytes: int
-    location: str
+    as_found: tuple[int, ...]
     source: str
     prefix: str
-    version: tuple[int, ...]
-    sha256: str | None = None
-
-    def hash(self) -> None:
-        """Hashes the file, unless that was done; what cannot be read stays without."""
-        if self.sha256 is None and is_regular(self.file):
-            try:
-                with Path(self.file).open("rb") as file:
-                    self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            except OSError:
-                return
-
-    def is_as_found(self) -> bool:
-        """Whether it was not changed since it was found: its hash is of what was read."""
-        return self.sha256 is not None and version(self.file) == self.version
+    n_bytes: int
+    sha256: str
 
 
 class Recall:
-    """Keeps archives from being read that have not changed, and notes those that are read.
+    """Keeps archives from being read that are as they were before, and notes those that are read.
 
-    `take` is given what was seen in one before, as if a worker had found it now.
+    `earlier` is a state of the lake, None for nothing; `take` is told of what was seen in an
+    archive then, as of what a worker found.
     """
 
-    def __init__(self, job: Job, lake: Lake | None, take: Callable[[Found], None]) -> None:
+    def __init__(self, job: Job, earlier: Lake | None, take: Callable[[Found], None]) -> None:
         self._job = job
-        self._lake = lake
+        self._earlier = earlier
         self._take = take
-        self._archives: list[_Archive] = []
-        self._next_place = _FIRST_PLACE
+        self._noted: list[_Archive] = []
 
     def unread(self, units: Iterator[Unit]) -> Iterator[Unit]:
-        """The units but for the archives recalled; one that is read is hashed when it is done."""
-        for unit in units:
-            archive = _archive(unit)
-            if archive is None:
-                yield unit
-                continue
-            found = self._recalled(archive)
-            if found is not None:
-                self._take(found)
-            else:
-                yield unit
-                archive.hash()
-            self._archives.append(archive)
+        """The units but for the archives recalled."""
+        return (unit for unit in units if not self._is_recalled(unit))
 
-    def archives(self, documents: pl.DataFrame) -> pl.DataFrame:
-        """The rows of `archives`, but for the ingest, given all documents seen.
+    def noting(self, unit: Unit, documents: Iterator[Document]) -> Iterator[Document]:
+        """The documents of an archive, which is noted when all were read."""
+        as_found, document = _version(unit), None
+        for document in documents:
+            yield document
+        # One that breaks off, or is no archive at all, is itself told of at last.
+        if document is None or (document.source, document.path) != (unit.source, unit.path):
+            self._note(_archive(unit, as_found))
 
-        An archive that is itself among the documents was not read to its end, or not at all.
-        """
-        columns = ["location", *(name for name in polars_schema("archives") if name != "ingest_id")]
+    def archives(self) -> pl.DataFrame:
+        """The rows of `archives`, but for the ingest, of what was noted and is still as it was."""
+        schema = {n: dtype for n, dtype in polars_schema("archives").items() if n != "ingest_id"}
         rows = [
-            [getattr(archive, name) for name in columns]
-            for archive in self._archives
-            if archive.is_as_found()
+            [getattr(archive, name) for name in schema]
+            for archive in self._noted
+            if version(archive.file) == archive.as_found
         ]
-        schema = {"location": pl.String(), **polars_schema("archives")}
-        return (
-            pl.DataFrame(rows, schema={name: schema[name] for name in columns}, orient="row")
-            .join(documents.select(location=LOCATION), on="location", how="anti")
-            .drop("location")
-        )
+        # Of two files whose names print alike nobody can tell later what was in which.
+        is_alone = pl.struct("source", "prefix").is_unique()
+        return pl.DataFrame(rows, schema=schema, orient="row").filter(is_alone)
 
-    def _recalled(self, archive: _Archive) -> Found | None:
-        """What an earlier ingest saw in it, where reading it would give the same."""
-        earlier = self._earlier.get((archive.source, archive.prefix))
-        if earlier is None:
-            return None
-        ingest_id, sha256 = earlier
-        archive.hash()
-        return self._found(archive, ingest_id) if archive.sha256 == sha256 else None
+    def _note(self, archive: _Archive | None) -> None:
+        if archive is not None:
+            self._noted.append(archive)
+
+    def _is_recalled(self, unit: Unit) -> bool:
+        """Whether the unit is an archive that is as it was; what was seen in it is told of then."""
+        seen_in = self._seen_in.get(_home(unit), {}) if unit.holds_many else {}
+        archive = _archive(unit, _version(unit)) if seen_in else None
+        if archive is None or archive.sha256 not in seen_in:
+            return False
+        found = self._found(archive, seen_in[archive.sha256])
+        if found is None:
+            return False
+        self._note(archive)
+        self._take(found)
+        return True
 
     @cached_property
-    def _earlier(self) -> dict[tuple[str, str], tuple[int, str]]:
-        """By source and prefix: the last ingest that read as this one would, and the hash."""
-        if self._lake is None:
+    def _seen_in(self) -> dict[tuple[str, str], dict[str, int]]:
+        """By home and hash of an archive: the last ingest that read it as this one would."""
+        if self._earlier is None:
             return {}
-        as_now = {"tool_version": __version__, **self._job.settings()}
-        alike = self._table("ingests").filter(
-            *(pl.col(name).eq_missing(pl.lit(value)) for name, value in as_now.items())
-        )
-        last = (
-            self._table("archives")
-            .join(alike, on="ingest_id", how="semi")
-            .sort("ingest_id")
-            .select("source", "prefix", "ingest_id", "sha256")
-            .collect()
-        )
-        return {
-            (source, prefix): (ingest_id, sha256)
-            for source, prefix, ingest_id, sha256 in last.iter_rows()
-        }
-
-    @cached_property
-    def _games(self) -> KnownGames | None:
-        return KnownGames.load(self._job.known) if self._job.known else None
+        as_now = [pl.col(n).eq_missing(pl.lit(of)) for n, of in self._job.settings().items()]
+        alike = self._table("ingests").filter(*as_now)
+        archives = self._table("archives").join(alike, on="ingest_id", how="semi")
+        rows = archives.select("source", "prefix", "sha256", "ingest_id").sort("ingest_id")
+        found: dict[tuple[str, str], dict[str, int]] = {}
+        for source, prefix, sha256, ingest_id in rows.collect().iter_rows():
+            found.setdefault((source, prefix), {})[sha256] = ingest_id
+        return found
 
     def _found(self, archive: _Archive, ingest_id: int) -> Found | None:
         """The documents of an archive as a worker would tell of them that knows all of its games.
 
-        None where it would have to decode one, or the lake does not say what is wrong with one.
+        None where it would have to decode one, where one could not be read then and may be now, and
+        where the lake does not say any more what is wrong with one.
         """
         documents = (
             self._table("documents")
-            .filter(
-                pl.col("ingest_id") == ingest_id,
-                pl.col("source") == archive.source,
-                pl.col("path").str.starts_with(archive.prefix),
-            )
+            .filter(pl.col("ingest_id") == ingest_id, *_is_inside(archive))
             .collect()
         )
         sha256 = documents["sha256"]
         games = self._games.among(sha256) if self._games else state(None)
         held = known(documents, games, self._job.model)
-        if (documents["game_id"].is_not_null() & held["game_id"].is_null()).any():
+        is_lost = documents["game_id"].is_not_null() & held["game_id"].is_null()
+        is_unread = sha256.is_null() & (documents["status"] == QUARANTINED)
+        if is_lost.any() or is_unread.any():
             return None
-        seen = _seen(documents, held, self._next_place)
+        seen = _seen(documents, held)
         faults = self._faults(seen.filter(found=QUARANTINED))
-        if faults is None:
+        if faults.n_unique(_DOCUMENT) != seen.filter(found=QUARANTINED).height:
             return None
-        self._next_place += seen.height
         return Found(seen.height, archive.n_bytes, packed([seen]), packed([faults]))
 
-    def _faults(self, refused: pl.DataFrame) -> pl.DataFrame | None:
-        """The faults of the refused documents, None where those of one are not in the lake."""
-        document = ["source", "path", "sha256"]
-        faults = (
+    def _faults(self, refused: pl.DataFrame) -> pl.DataFrame:
+        """The faults that the lake has of the refused documents."""
+        if refused.is_empty():
+            return fault_frame([])
+        return (
             self._table("quarantine")
             .filter(pl.col("game_id").is_null())
-            .join(refused.lazy(), on=document, how="semi", nulls_equal=True)
+            .join(refused.lazy(), on=_DOCUMENT, how="semi")
             .select(*FAULT_SCHEMA)
             .collect()
         )
-        return faults if faults.n_unique(document) == refused.height else None
 
-    def _table(self, name: str) -> pl.LazyFrame:
-        assert self._lake is not None
-        return self._lake.table(name)
+    @cached_property
+    def _games(self) -> KnownGames | None:
+        return KnownGames.load(self._job.known) if self._job.known else None
+
+    @cached_property
+    def _table(self) -> Callable[[str], pl.LazyFrame]:
+        assert self._earlier is not None
+        return cache(self._earlier.table)
 
 
-def _archive(unit: Unit) -> _Archive | None:
-    """The unit as an archive; None for one that is none, or of which no version can be told."""
-    found = version(unit.file) if unit.file is not None and unit.holds_many else None
-    if unit.file is None or found is None:
+def _home(unit: Unit) -> tuple[str, str]:
+    """The source of the documents in an archive, and what their paths begin with."""
+    assert unit.file is not None
+    return named(unit, "/" if form_of(unit.file).is_archive else _LINE)
+
+
+def _version(unit: Unit) -> tuple[int, ...] | None:
+    """The state of the unit's file, None where nobody can tell, as on an object store."""
+    return version(unit.file) if unit.file is not None else None
+
+
+def _archive(unit: Unit, as_found: tuple[int, ...] | None) -> _Archive | None:
+    """The unit with its hash; None where it has none, or nobody can tell whether it changes."""
+    if unit.file is None or as_found is None or not is_regular(unit.file):
         return None
-    source, prefix = named(unit, "/" if form_of(unit.file).is_archive else "#")
-    location = f"{unit.source}/{unit.path}"
-    return _Archive(unit.file, unit.n_bytes, location, source, prefix, found)
+    try:
+        with Path(unit.file).open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+    source, prefix = _home(unit)
+    return _Archive(unit.file, as_found, source, prefix, unit.n_bytes, sha256)
 
 
-def _seen(documents: pl.DataFrame, held: pl.DataFrame, first_place: int) -> pl.DataFrame:
+def _is_inside(archive: _Archive) -> list[pl.Expr]:
+    """What holds of the documents that are in an archive, and of no others."""
+    path = pl.col("path")
+    inside = [pl.col("source") == archive.source, path.str.starts_with(archive.prefix)]
+    if archive.prefix.endswith(_LINE):
+        # A file beside it can be called `a.jsonl#x.json`; or `a.jsonl#1`, which is passed over.
+        inside.append(path.str.strip_prefix(archive.prefix).str.contains("^[0-9]+$"))
+        inside.append(pl.col("sha256").is_not_null() | (pl.col("status") == QUARANTINED))
+    return inside
+
+
+def _seen(documents: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     """Rows of `documents` as seen again; `held` has the games that the lake has of them."""
     is_game = held["game_id"].is_not_null()
     otherwise = pl.when(~is_game)
     return documents.select(
-        pl.int_range(first_place, first_place + pl.len(), dtype=pl.Int64).alias("place"),
+        pl.lit(_PLACE, pl.Int64).alias("place"),
         *("source", "path", "n_bytes", "sha256", "game_index"),
-        held["assigned_model"],
+        otherwise.then("assigned_model").otherwise(held["assigned_model"]).alias("assigned_model"),
         otherwise.then("status").otherwise(pl.lit(KNOWN)).alias("found"),
         otherwise.then("format").alias("format"),
         otherwise.then("reason").alias("reason"),

@@ -17,6 +17,7 @@ from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_
 from pipeline.ingest.state import KnownGames, known
 from pipeline.ingest.tasks import Task
 from pipeline.lake.files import DataFile, TableWriter, staged_kind
+from pipeline.provenance import code_sha256
 from pipeline.stores import place
 
 BATCH_DOCUMENTS = 20_000
@@ -38,8 +39,9 @@ class Job(Struct, frozen=True):
     batch_bytes: int
 
     def settings(self) -> dict[str, object]:
-        """What was asked for that decides what becomes of a document: columns of `ingests`."""
+        """What decides how documents are read: columns of `ingests`."""
         return {
+            "code_sha256": code_sha256(),
             "assigned_model": self.model,
             "max_document": self.max_document,
             "max_expanded": self.max_expanded,

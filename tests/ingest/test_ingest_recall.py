@@ -1,9 +1,10 @@
 """Archives that have not changed are not read again, and what comes of it is as if they were."""
 
 import io
+import os
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,13 +14,20 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lakes import Lab, nonzero, rows, table
-from rawlogs import chameleon, prisoners_dilemma, public_good
+from rawlogs import chameleon, chatarena, prisoners_dilemma, public_good
 
+import pipeline.archives.containers
+import pipeline.ingest.decode
 import pipeline.ingest.recall
+import pipeline.ingest.tasks
 import pipeline.ingest.worker
 from pipeline.archives import Unit, read_unit
+from pipeline.cli import main
+from pipeline.events.frames import Frames, Placed, frames
 from pipeline.ingest import Report, ingest
+from pipeline.ingest.retry import retry
 from pipeline.lake import create_lake
+from pipeline.lake.maintain import maintain
 
 Members = dict[str, bytes]
 
@@ -55,6 +63,11 @@ def packed(members: Members, name: str) -> bytes:
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
     return zstandard.compress(data.getvalue()) if name.endswith(".zst") else data.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def _all_archives_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline.ingest.tasks, "LAST_ARCHIVE_BYTES", 0)
 
 
 @pytest.fixture
@@ -115,6 +128,22 @@ def test_a_rehearsal_recalls_as_well(lab: Lab, reads: list[str]) -> None:
     assert reads == ["logs.zip"]
 
 
+def test_a_history_of_an_archive_and_what_is_around_it(lab: Lab, reads: list[str]) -> None:
+    """Two sources can have the same paths, and refusals are tried again in between."""
+    sources = [lab.root / "one", lab.root / "two"]
+    for source, game in zip(sources, (CHAMELEON, PUBLIC_GOOD), strict=True):
+        lab.write(f"{source.name}/logs.tar", packed({"x.json": game, "y.json": b"{"}, "logs.tar"))
+    ingest(sources, lab.lake)
+    retry(lab.lake)
+    maintain(lab.lake)
+    assert len(reads) == 2
+    before = rows(lab.lake)
+    report = ingest(sources, lab.lake)
+    assert nonzero(report) == {"unchanged": 2, "quarantined": 2}
+    assert len(reads) == 2
+    assert rows(lab.lake) == before
+
+
 def test_an_archive_tells_what_is_its_own(lab: Lab) -> None:
     lab.write("one/logs.tar.zst", packed(MEMBERS, "logs.tar.zst"))
     lab.write("one/logs.jsonl", packed(MEMBERS, "logs.jsonl"))
@@ -138,18 +167,47 @@ def test_the_hash_of_an_archive_is_that_of_its_bytes(lab: Lab) -> None:
     ]
 
 
+def test_what_was_refused_keeps_its_format_and_its_model(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a document does of which a row breaks a contract."""
+
+    def refusing(games: Sequence[Placed]) -> Frames:
+        broken = {placed.game_id: "a rule" for placed in games}
+        return Frames(frames(games).tables, broken)
+
+    monkeypatch.setattr(pipeline.ingest.decode, "frames", refusing)
+    talk = msgspec.json.encode(chatarena(ending="right"))
+    lab.write("talk.tar", packed({"talk.json": talk, "0.json": CHAMELEON}, "talk.tar"))
+    for reread in (True, False):
+        report = ingest(lab.root, lab.lake, model="m-9", reread=reread)
+        assert nonzero(report) == {"quarantined": 2}
+    first, second = (
+        table(lab.lake, "documents").filter(ingest_id=n).drop("ingest_id").sort("path")
+        for n in (1, 2)
+    )
+    assert first.equals(second)
+    assert set(first["assigned_model"]) == {"m-9", None}
+    assert first["format"].null_count() == 0
+
+
 # What has to be read again
 
 
 def test_an_archive_of_other_bytes_is_read(lab: Lab, reads: list[str]) -> None:
-    lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
+    """Though the lake has all of its games, since the folder has copies of them."""
+    lab.write("copies/0.json", CHAMELEON)
+    lab.write("copies/1.json", PUBLIC_GOOD)
+    for game in (CHAMELEON, PUBLIC_GOOD):
+        lab.write("logs.tar", packed({"x.json": game}, "logs.tar"))
+        lab.ingest()
+    assert reads.count("logs.tar") == 2
+    lab.write("logs.tar", packed({"x.json": CHAMELEON}, "logs.tar"))
     lab.ingest()
-    other = MEMBERS | {"a/0.json": MEMBERS["a/0.json"].replace(b"a", b"b", 1)}
-    lab.write("logs.tar", packed(other, "logs.tar"))
-    lab.ingest()
-    lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
-    lab.ingest()
-    assert reads == ["logs.tar"] * 3
+    assert reads.count("logs.tar") == 2
+    held = table(lab.lake, "documents").filter(path="logs.tar/x.json").sort("ingest_id")
+    games = dict(table(lab.lake, "games").select("game_id", "game_type").iter_rows())
+    assert [games[game] for game in held["game_id"]] == ["chameleon", "public_good", "chameleon"]
 
 
 def test_an_archive_is_read_where_it_would_be_read_otherwise(
@@ -158,23 +216,29 @@ def test_an_archive_is_read_where_it_would_be_read_otherwise(
     file = lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
     lab.ingest()
     ingest(file.parent, lab.lake, model="m-9")
-    ingest(file.parent, lab.lake, max_document=100)
+    ingest(file.parent, lab.lake, max_document=2**20)
     ingest(file.parent, lab.lake, max_expanded=2**20)
     assert len(reads) == 4
     ingest(file.parent, lab.lake, max_expanded=2**20)
     assert len(reads) == 4
-    monkeypatch.setattr(pipeline.ingest.recall, "__version__", "later")
+    monkeypatch.setattr(pipeline.ingest.worker, "code_sha256", lambda: "0" * 64)
     lab.ingest()
     assert len(reads) == 5
 
 
+def test_reread_is_asked_for_on_the_command_line(lab: Lab, reads: list[str]) -> None:
+    lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
+    command = ["ingest", str(lab.root), "--lake", str(lab.lake), "--jobs", "1"]
+    assert [main(command), main(command)] == [0, 0]
+    assert len(reads) == 1
+    assert main([*command, "--reread"]) == 0
+    assert len(reads) == 2
+
+
 def test_an_archive_is_read_whose_game_the_lake_has_no_more(lab: Lab, reads: list[str]) -> None:
-    game = {"0.json": CHAMELEON}
-    lab.write("a.tar", packed(game, "a.tar"))
+    lab.write("a.tar", packed({"0.json": CHAMELEON}, "a.tar"))
     lab.ingest()
     held = table(lab.lake, "games")["game_id"]
-    again = ingest([], lab.lake, again=held, documents=[])
-    assert not nonzero(again)
     report = ingest(lab.root, lab.lake, again=held)
     assert reads == ["a.tar"] * 2
     assert nonzero(report) == {"ingested": 1}
@@ -189,6 +253,29 @@ def test_an_archive_that_breaks_off_is_read_each_time(lab: Lab, reads: list[str]
     assert table(lab.lake, "archives").is_empty()
 
 
+def test_a_member_that_could_not_be_read_is_read_again(
+    lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk's error can pass."""
+    lab.write("logs.zip", packed({"0.json": CHAMELEON, "1.json": PUBLIC_GOOD}, "logs.zip"))
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline.archives.containers, "check_size", failing())
+        assert lab.counts() == {"ingested": 1, "quarantined": 1}
+    assert lab.counts() == {"ingested": 1, "unchanged": 1}
+    assert len(reads) == 2
+
+
+def failing() -> Callable[[int, int], None]:
+    """A check that fails once, as a disk does."""
+    errors = iter([OSError(5, "Input/output error")])
+
+    def check(n_bytes: int, limit: int) -> None:
+        for error in errors:
+            raise error
+
+    return check
+
+
 def test_an_archive_that_changes_meanwhile_is_not_noted(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +284,38 @@ def test_an_archive_that_changes_meanwhile_is_not_noted(
     lab.write("logs.zip", packed(MEMBERS, "logs.zip"))
     lab.ingest()
     assert table(lab.lake, "archives").is_empty()
+
+
+def test_files_whose_names_print_alike_are_not_noted(tmp_path: Path, reads: list[str]) -> None:
+    logs, lake = tmp_path / "logs", tmp_path / "lake"
+    logs.mkdir()
+    for name in (b"x\xe9.tar", b"x\\udce9.tar"):
+        (logs / os.fsdecode(name)).write_bytes(packed({"0.json": CHAMELEON}, "a.tar"))
+    for _ in range(2):
+        ingest(logs, lake)
+    assert len(reads) == 4
+    assert table(lake, "archives").is_empty()
+
+
+def test_a_pipe_in_an_archives_place_is_not_waited_for(lab: Lab) -> None:
+    file = lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
+    lab.write("a.json", CHAMELEON)
+    lab.ingest()
+    file.unlink()
+    os.mkfifo(file)
+    assert lab.counts() == {"unchanged": 1, "ignored": 1}
+
+
+def test_a_file_beside_an_archive_is_not_in_it(lab: Lab) -> None:
+    """A log can be called as if it were a line of another, and a file that is none."""
+    lab.write("b.jsonl", CHAMELEON)
+    lab.write("b.jsonl#x.json", PUBLIC_GOOD)
+    lab.write("b.jsonl#7", b"")
+    lab.ingest()
+    lab.write("b.jsonl#x.json", DILEMMA)
+    report = lab.ingest()
+    assert nonzero(report) == {"replacing": 1, "unchanged": 1, "ignored": 1}
+    assert report.n_superseded == 1
 
 
 def test_a_refused_document_is_read_whose_fault_the_lake_has_not(
@@ -211,34 +330,51 @@ def test_a_refused_document_is_read_whose_fault_the_lake_has_not(
     assert lab.counts() == nonzero(lab.ingest("sub"))
 
 
+def test_a_small_archive_is_read_where_the_others_are(
+    lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To look it up would take longer."""
+    monkeypatch.setattr(pipeline.ingest.tasks, "LAST_ARCHIVE_BYTES", 2**20)
+    lab.write("logs.zip", packed(MEMBERS, "logs.zip"))
+    lab.ingest()
+    lab.ingest()
+    assert len(reads) == 2
+
+
 # Any history
 
 DOCUMENTS = [CHAMELEON, PUBLIC_GOOD, DILEMMA, b"{", b"[]"]
+NAMES = ["a.tar", "b.jsonl", "b.jsonl#x.json", "c/0.json"]
 STEP = st.tuples(
     st.dictionaries(st.sampled_from(["0.json", "1.json", "x.json"]), st.sampled_from(DOCUMENTS)),
-    st.sampled_from(["a.tar", "b.jsonl"]),
+    st.sampled_from(NAMES),
     st.sampled_from([None, "m-9"]),
+    st.booleans(),
 )
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(steps=st.lists(STEP, min_size=1, max_size=3))
+@given(steps=st.lists(STEP, min_size=1, max_size=4))
 def test_recalling_is_as_reading_whatever_came_before(
-    steps: list[tuple[Members, str, str | None]], tmp_path_factory: pytest.TempPathFactory
+    steps: list[tuple[Members, str, str | None, bool]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     top = tmp_path_factory.mktemp("histories")
     logs, lakes = top / "logs", [top / "read", top / "recalled"]
-    logs.mkdir()
+    (logs / "c").mkdir(parents=True)
     for lake in lakes:
         create_lake(lake)
-    for members, name, model in steps:
-        (logs / name).write_bytes(packed(members, name))
-        for _ in range(2):
-            read, recalled = (
-                ingest(logs, lake, model=model, reread=lake == lakes[0]) for lake in lakes
+    for members, name, model, is_given in steps:
+        file = logs / name
+        is_plain = file.suffix == ".json"
+        file.write_bytes(next(iter(members.values()), b"[]") if is_plain else packed(members, name))
+        for source in [file if is_given else logs, logs]:
+            rehearsed, read, recalled = (
+                ingest(source, lake, model=model, reread=lake == lakes[0], dry_run=dry_run)
+                for lake, dry_run in ((lakes[1], True), (lakes[0], False), (lakes[1], False))
             )
-            assert told(read) == told(recalled)
+            assert told(rehearsed) == told(read) == told(recalled)
+            assert read.faults.rows() == recalled.faults.rows()
             assert last(lakes[0], "documents") == last(lakes[1], "documents")
     assert rows(lakes[0]) == rows(lakes[1])

@@ -59,7 +59,7 @@ def ingest(
         ),
     ] = None,
     reread: Annotated[
-        bool, typer.Option("--reread", help="Read archives again that have not changed, too.")
+        bool, typer.Option("--reread", help="Read large archives though they have not changed.")
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
