@@ -1,18 +1,17 @@
--- Each two terms that one game, or one setting, feeds: a term and itself, and a term and another.
+-- Each two terms that one game feeds: a term and itself, and a term and another.
 SELECT
     ${columns},
-    units.stratum,
-    units.term,
-    units.unit,
-    units.h,
-    units.c,
+    by_game.stratum,
+    by_game.setting,
+    by_game.term,
+    by_game.h,
+    by_game.c,
     others.term AS other,
     others.h AS other_h,
     others.c AS other_c
-FROM units
-JOIN units AS others
-    ON others.unit = units.unit
-    AND others.stratum = units.stratum
-    AND others.setting = units.setting
-    AND others.game IS NOT DISTINCT FROM units.game
+FROM by_game
+JOIN by_game AS others
+    ON others.stratum = by_game.stratum
+    AND others.setting = by_game.setting
+    AND others.game = by_game.game
     AND ${is_same_group}

@@ -5,7 +5,7 @@ The SQL runs in DuckDB. Where Spark is the engine, it counts, by the same SQL tr
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,22 +14,18 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.metrics import sql
+from pipeline.metrics import compute, settings, sql
 from pipeline.metrics.catalogue import NAMES, TITLES, metric
-from pipeline.metrics.complete import complete_types, with_completeness
+from pipeline.metrics.complete import with_completeness
 from pipeline.metrics.compute import (
     FOR_FEW,
     VALUE_COLUMNS,
     Counts,
-    counts,
-    counts_beside,
-    counts_of_settings,
-    moments,
-    settings,
-    sides,
+    combined,
     values,
     with_intervals,
 )
+from pipeline.metrics.declaration import Metric, Tables
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
 from pipeline.metrics.rows import chosen_by, row_schema
 
@@ -45,6 +41,8 @@ __all__ = [
     "NAMES",
     "PAPER",
     "TITLES",
+    "Answer",
+    "answered",
     "magic_json",
     "metric",
     "metrics",
@@ -92,20 +90,32 @@ def metrics(
         game_types=None if game_types is None else tuple(game_types),
         where=None if where is None else chosen_by(lake, asked, where),
     )
-    return _answered(lake, request, engine, master, names=asked, confidence=confidence)
+    return answered(
+        lake, request, engine=engine, master=master, names=asked, confidence=confidence
+    ).rows
 
 
-def _answered(
+class Answer(NamedTuple):
+    """The rows of `metrics`, and sums by setting.
+
+    There are no sums where there is no interval, or games of several tested sides.
+    """
+
+    rows: pl.DataFrame
+    settings: pl.DataFrame | None
+
+
+def answered(
     lake: Lake,
     request: Request,
-    engine: str,
-    master: str | None,
     *,
-    names: Sequence[str],
-    confidence: float | None,
+    names: Sequence[str] = NAMES,
+    engine: str = "polars",
+    master: str | None = None,
+    confidence: float | None = DEFAULT_CONFIDENCE,
     with_games: Collection[str] = NAMES,
-) -> pl.DataFrame:
-    """The rows of `metrics`; telling games apart is half of the work, so only where it is asked."""
+) -> Answer:
+    """What is asked for; telling games apart is half of the work, so only where it is asked."""
     for name in names:
         metric(name, PAPER)
     check(request, {name: list(row_schema(lake, name)) for name in names})
@@ -115,30 +125,49 @@ def _answered(
         raise UsageError(f"a master is for the engine spark, not for {engine}")
     if confidence is not None and not 0 < confidence < 1:
         raise UsageError(f"a confidence is between 0 and 1, such as 0.95, not {confidence:g}")
-    asked = (lake, names, request, with_games)
+    is_one_sided = confidence is not None and _is_one_sided(lake)
+    asked = _Asked(lake, names, request, with_games, confidence is not None, is_one_sided)
     if engine == "spark":
-        found = _by_spark(*asked, master, with_intervals=confidence is not None)
+        found = _by_spark(asked, master)
     else:
-        compute_ = _by_polars if engine == "polars" else _by_duckdb
-        found = compute_(*asked, with_intervals=confidence is not None)
+        found = _by_polars(asked) if engine == "polars" else _by_duckdb(asked)
     rows = pl.concat(found.rows)
-    if confidence is None or found.sums is None:
-        return _sorted(rows, names, request)
-    declared = {name: metric(name, request.edition) for name in names}
+    if confidence is None or found.settings is None:
+        return Answer(_sorted(rows, names, request), None)
+    sums = compute.moments(found.settings, request, is_one_sided=is_one_sided)
     rows = with_completeness(
-        with_intervals(rows, declared, found.sums, request, confidence),
-        declared,
-        complete_types(cache(lake.table)),
+        with_intervals(rows, asked.metrics, sums, request, confidence),
+        asked.metrics,
+        lake.table("results").filter("is_tested") if found.results is None else found.results,
         request.by,
     )
-    return _sorted(rows, names, request)
+    return Answer(_sorted(rows, names, request), found.settings if is_one_sided else None)
+
+
+class _Asked(NamedTuple):
+    """What an engine is asked for."""
+
+    lake: Lake
+    names: Sequence[str]
+    request: Request
+    with_games: Collection[str]
+    with_intervals: bool
+    is_one_sided: bool
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        return {name: metric(name, self.request.edition) for name in self.names}
 
 
 class _Found(NamedTuple):
-    """What an engine found: each metric's rows, and what intervals need of all, if asked for."""
+    """What an engine found: each metric's rows, and of all the sums by setting, if asked for.
+
+    `results` are the tested ones, where the engine read them for more than counting.
+    """
 
     rows: list[pl.DataFrame]
-    sums: pl.DataFrame | None = None
+    settings: pl.DataFrame | None = None
+    results: pl.LazyFrame | None = None
 
 
 def _is_one_sided(lake: Lake) -> bool:
@@ -152,69 +181,75 @@ def _is_one_sided(lake: Lake) -> bool:
     return bool(n_games == n_results)
 
 
-def _by_polars(
-    lake: Lake,
-    names: Sequence[str],
-    request: Request,
-    with_games: Collection[str],
-    *,
-    with_intervals: bool,
-) -> _Found:
-    tables = cache(lake.table)
-    declared = {name: metric(name, request.edition) for name in names}
-    is_one_sided = with_intervals and _is_one_sided(lake)
-    by_setting = {}
-    if with_intervals:
-        # One after the other, since each takes room for what it tells apart.
-        by_setting = {
-            name: settings(one, tables, request, is_one_sided=is_one_sided)
-            for name, one in declared.items()
-        }
-    lazy = [sides(tables, request)]
-    for name, one in declared.items():
-        if is_one_sided:
-            lazy.append(counts_beside(one, tables, request))
-        else:
-            lazy += counts(one, tables, request, with_games=name in with_games)
-    known, *found = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
-    if is_one_sided:
-        told = zip(by_setting.values(), found, strict=True)
-        counted = [counts_of_settings(one.lazy(), beside, request) for one, beside in told]
-    else:
-        counted = list(map(Counts, found[0::2], found[1::2]))
-    lazy = [
-        values(name, one, each, known, request)
-        for (name, one), each in zip(declared.items(), counted, strict=True)
+def _by_polars(asked: _Asked) -> _Found:
+    tables = cache(asked.lake.table)
+    return (_of_one_side if asked.is_one_sided else _of_all_sides)(asked, tables)
+
+
+def _of_one_side(asked: _Asked, tables: Tables) -> _Found:
+    """What is found where each game is of one tested side: all but a little by setting."""
+    metrics, request = asked.metrics, asked.request
+    results = settings.alike(metrics.values(), tables, request)
+    # One after the other, since each takes room for what it tells apart.
+    found = [settings.by_setting(one, tables, results, request) for one in metrics.values()]
+    besides = [settings.beside(one, tables, results, request) for one in metrics.values()]
+    sides, *told = _collected([settings.sides(results, request), *besides])
+    counted = [
+        settings.counts(one.lazy(), beside, request)
+        for one, beside in zip(found, told, strict=True)
     ]
-    valued = pl.collect_all(lazy, engine=FOR_FEW)
-    if not with_intervals:
-        return _Found(valued)
-    return _Found(valued, moments(declared, by_setting, request, is_one_sided=is_one_sided))
+    return _Found(_values(asked, counted, sides), _combined(metrics, found), results)
 
 
-def _by_duckdb(
-    lake: Lake,
-    names: Sequence[str],
-    request: Request,
-    with_games: Collection[str],
-    *,
-    with_intervals: bool,
-) -> _Found:
+def _of_all_sides(asked: _Asked, tables: Tables) -> _Found:
+    """What is found of any games, all that is asked for in passes of its own."""
+    metrics, request = asked.metrics, asked.request
+    by_setting = None
+    if asked.with_intervals:
+        found = [compute.by_setting(one, tables, request) for one in metrics.values()]
+        by_setting = _combined(metrics, found)
+    counts = [
+        compute.counts(one, tables, request, with_games=name in asked.with_games)
+        for name, one in metrics.items()
+    ]
+    sides, *told = _collected([compute.sides(tables, request), *chain.from_iterable(counts)])
+    counted = list(map(Counts, told[0::2], told[1::2]))
+    return _Found(_values(asked, counted, sides), by_setting)
+
+
+def _collected(lazy: Sequence[pl.LazyFrame]) -> list[pl.LazyFrame]:
+    """The frames, all collected at once."""
+    return [frame.lazy() for frame in pl.collect_all(lazy, engine="streaming")]
+
+
+def _values(asked: _Asked, counted: Sequence[Counts], sides: pl.LazyFrame) -> list[pl.DataFrame]:
+    """Each metric's rows."""
+    told = zip(asked.metrics.items(), counted, strict=True)
+    lazy = [values(name, one, each, sides, asked.request) for (name, one), each in told]
+    return pl.collect_all(lazy, engine=FOR_FEW)
+
+
+def _combined(metrics: Mapping[str, Metric], found: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Each metric's sums by setting as those of all."""
+    told = zip(metrics.items(), found, strict=True)
+    return pl.concat([combined(name, one, each) for (name, one), each in told])
+
+
+def _by_duckdb(asked: _Asked) -> _Found:
     # Imported here, so that the other engine's answers do not wait for it.
     from pipeline.warehouse import answer, connect, keep
 
-    declared, counted, summed = _selects(
-        lake, names, request, with_games, with_intervals=with_intervals
-    )
+    declared, counted, summed = _selects(asked)
     wanted = "\n".join(["release_parameters", *chain.from_iterable(counted), *summed])
     rows = []
-    with connect(lake, sql.views(NAMES, request.num_of_game), wanted) as connection:
+    made = sql.views(NAMES, asked.request.num_of_game)
+    with connect(asked.lake, made, wanted) as connection:
         keep(connection, "kept_sides", counted[0].sides)
         for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
             keep(connection, "kept_counts", in_rows)
             keep(connection, "kept_games", in_games)
-            rows.append(_valued(connection, one, request))
-        return _Found(rows, _named(names, [answer(connection, select) for select in summed]))
+            rows.append(_valued(connection, one, asked.request))
+        return _Found(rows, _named(asked.names, [answer(connection, one) for one in summed]))
 
 
 def _named(names: Sequence[str], sums: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
@@ -230,58 +265,43 @@ class _Selects(NamedTuple):
 
     declared: list[sql.SqlMetric]
     counted: list[sql.Counted]
-    moments: list[str]
+    by_setting: list[str]
 
 
-def _selects(
-    lake: Lake,
-    names: Sequence[str],
-    request: Request,
-    with_games: Collection[str],
-    *,
-    with_intervals: bool,
-) -> _Selects:
-    declared = [sql.sql_metric(name, request.edition) for name in names]
-    counted = [sql.counted(one, request, with_games=one.name in with_games) for one in declared]
-    if not with_intervals:
+def _selects(asked: _Asked) -> _Selects:
+    request = asked.request
+    declared = [sql.sql_metric(name, request.edition) for name in asked.names]
+    counted = [
+        sql.counted(one, request, with_games=one.name in asked.with_games) for one in declared
+    ]
+    if not asked.with_intervals:
         return _Selects(declared, counted, [])
-    is_one_sided = _is_one_sided(lake)
-    summed = [sql.moments(one, request, is_one_sided=is_one_sided) for one in declared]
+    summed = [sql.by_setting(one, request, is_one_sided=asked.is_one_sided) for one in declared]
     return _Selects(declared, counted, summed)
 
 
-def _by_spark(
-    lake: Lake,
-    names: Sequence[str],
-    request: Request,
-    with_games: Collection[str],
-    master: str | None,
-    *,
-    with_intervals: bool,
-) -> _Found:
+def _by_spark(asked: _Asked, master: str | None) -> _Found:
     # Imported here: it is there only with the extra, and takes its time.
     from pipeline.spark import Views, open_session
     from pipeline.warehouse import connect, hold
 
-    declared, counted, summed = _selects(
-        lake, names, request, with_games, with_intervals=with_intervals
-    )
-    made = sql.views(NAMES, request.num_of_game)
+    declared, counted, summed = _selects(asked)
+    made = sql.views(NAMES, asked.request.num_of_game)
     in_rows, in_games, sides = zip(*counted, strict=True)
-    found = Views(open_session(master), lake, made).queries(
+    found = Views(open_session(master), asked.lake, made).queries(
         [sides[0], *in_rows, *in_games, *summed]
     )
-    n = len(names)
+    n = len(asked.names)
     rows = []
     # What is counted is few rows. To plan what they are combined by takes a cluster minutes.
-    with connect(lake, made, "release_parameters") as connection:
+    with connect(asked.lake, made, "release_parameters") as connection:
         hold(connection, "kept_sides", found[0])
         counts, games = found[1 : n + 1], found[n + 1 : 2 * n + 1]
         for one, of_rows, of_games in zip(declared, counts, games, strict=True):
             hold(connection, "kept_counts", of_rows)
             hold(connection, "kept_games", of_games)
-            rows.append(_valued(connection, one, request))
-    return _Found(rows, _named(names, found[2 * n + 1 :]))
+            rows.append(_valued(connection, one, asked.request))
+    return _Found(rows, _named(asked.names, found[2 * n + 1 :]))
 
 
 _KEPT = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))
@@ -347,20 +367,19 @@ def over_all(
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
-) -> pl.DataFrame:
-    """The rows of `metrics` by model over all game types; n_games only where it is that of wins."""
+) -> Answer:
+    """The metrics by model over all game types; n_games only where it is that of wins."""
     request = Request(
         edition=edition,
         num_of_game=num_of_game,
         models=None if models is None else tuple(models),
         game_types=(ALL,),
     )
-    return _answered(
+    return answered(
         lake,
         request,
-        engine,
-        master,
-        names=NAMES,
+        engine=engine,
+        master=master,
         with_games=("win_rate",),
         confidence=confidence,
     )

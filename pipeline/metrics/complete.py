@@ -5,17 +5,18 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline.metrics.compute import FOR_FEW
-from pipeline.metrics.declaration import Metric, Tables
+from pipeline.metrics.declaration import Metric
 
 
-def complete_types(tables: Tables) -> pl.DataFrame:
-    """model, game_type, is_complete: it finished a game of every setting played by any model."""
+def complete_types(results: pl.LazyFrame) -> pl.DataFrame:
+    """model, game_type, is_complete: it finished a game of every setting played by any model.
+
+    `results` are the tested ones, of which it is all the same how many are alike.
+    """
     of_competition = ["competition", "game_type"]
     # Once over all results: the rest is about the few that settings come to.
     settings = (
-        tables("results")
-        .filter("is_tested")
-        .group_by("model", *of_competition, "setting_id")
+        results.group_by("model", *of_competition, "setting_id")
         .agg(pl.col("is_finished").any())
         .collect(engine="streaming")
         .lazy()
@@ -40,11 +41,12 @@ def complete_types(tables: Tables) -> pl.DataFrame:
 
 
 def with_completeness(
-    rows: pl.DataFrame, metrics: Mapping[str, Metric], complete: pl.DataFrame, by: Sequence[str]
+    rows: pl.DataFrame, metrics: Mapping[str, Metric], results: pl.LazyFrame, by: Sequence[str]
 ) -> pl.DataFrame:
     """The metrics' rows with `is_complete`: over their game types; null if not by model."""
     if "model" not in by:
         return rows.with_columns(is_complete=pl.lit(None, pl.Boolean))
+    complete = complete_types(results)
     types = pl.concat(
         complete.filter(pl.col("game_type").is_in(metric.game_types)).with_columns(
             metric=pl.lit(name)

@@ -40,27 +40,44 @@ def rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     return pl.concat([_rows(one, tables, request) for one in metric.rows], how="diagonal_relaxed")
 
 
+def counted_rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """Those of them that are counted."""
+    return rows(metric, tables, request).filter("is_counted")
+
+
 def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
     table = tables(one.table) if isinstance(one.table, str) else one.table(tables)
     table = with_game(table, tables, request.of_game)
+    return rows_about(one, table.filter("is_tested", is_wanted(request)), request)
+
+
+def rows_about(one: Rows, table: pl.LazyFrame, request: Request) -> pl.LazyFrame:
+    """The same of one table, given its rows that are tested and wanted."""
     counted = pl.col("hit").is_not_null() if one.counted is None else one.counted
     if request.edition != RELEASE:
         counted = counted & IS_READABLE
-    wanted = [pl.col("is_tested"), _is_in_scope(request), _is_wanted(request), one.where]
     return (
-        table.filter(*wanted)
+        table.filter(in_scope(request), one.where)
         .with_columns(term=one.term, what=one.what, hit=one.hit)
         .with_columns(is_counted=counted)
     )
 
 
-def _is_in_scope(request: Request) -> pl.Expr:
+def in_scope(request: Request) -> pl.Expr:
+    """Whether a row's game is one that the edition takes."""
     if request.edition != RELEASE:
         return pl.col("is_finished")
     return pl.col("game_index") < request.num_of_game
 
 
-def _is_wanted(request: Request) -> pl.Expr:
+def is_unfinished(request: Request) -> pl.Expr:
+    """Whether a row's game has no end, and would be in scope if it had."""
+    unfinished = ~pl.col("is_finished")
+    return unfinished & in_scope(request) if request.edition == RELEASE else unfinished
+
+
+def is_wanted(request: Request) -> pl.Expr:
+    """Whether a row is of the models and game types asked for."""
     wanted = pl.lit(value=True)
     if request.models is not None:
         wanted = wanted & pl.col("model").is_in(request.models)
@@ -102,22 +119,13 @@ def counts(metric: Metric, tables: Tables, request: Request, *, with_games: bool
 
 
 def counts_beside(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
-    """Of the rows that `settings` does not tell all of: n_unknown and n_unreadable, by term."""
+    """Of the rows that sums by setting do not tell all of: n_unknown and n_unreadable, by term."""
     is_plain = pl.col("is_counted") & pl.col("hit").is_not_null() & (pl.col("parse_status") == "ok")
     parts = [
         _sums(one, _rows(one, tables, request).filter(~is_plain), request, with_games=False)
         for one in metric.rows
     ]
     return pl.concat(parts).select(*request.fine, "term", "n_unknown", "n_unreadable")
-
-
-def counts_of_settings(settings: pl.LazyFrame, beside: pl.LazyFrame, request: Request) -> Counts:
-    """The counts of games of one side, which lie in one setting and feed one term."""
-    sums = settings.group_by(*request.fine, "term").agg(
-        hits=pl.col("h").sum(), counted=pl.col("c").sum().cast(pl.Int64), n_games=pl.col("n").sum()
-    )
-    games = sums.clear().select(*request.fine, "n_games")
-    return Counts(pl.concat([sums, beside], how="diagonal"), games)
 
 
 def _sums(one: Rows, counted: pl.LazyFrame, request: Request, *, with_games: bool) -> pl.LazyFrame:
@@ -147,52 +155,33 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
     """The finest groups that a tested side is of, with n_unfinished, games in scope without end."""
     if not request.is_of_results:
         return pl.LazyFrame()
-    in_scope = _is_in_scope(request) if request.edition == RELEASE else pl.lit(value=True)
     return (
         with_game(tables("results"), tables, request.of_game)
-        .filter(pl.col("is_tested"), _is_wanted(request))
+        .filter(pl.col("is_tested"), is_wanted(request))
         .group_by(request.fine)
-        .agg(n_unfinished=_n_games(~pl.col("is_finished") & in_scope))
+        .agg(n_unfinished=_n_games(is_unfinished(request)))
     )
 
 
-def settings(
-    metric: Metric, tables: Tables, request: Request, *, is_one_sided: bool
-) -> pl.DataFrame:
-    """The sums over the games of each setting, by the request's finest groups."""
-    # A game of two sides may feed two terms, which are then one before its products are made.
-    counted = _counted if not is_one_sided else _counted_by_term
-    known = statistics.Known(
-        is_one_sided=is_one_sided,
-        is_row_a_game=all(one.table == "results" for one in metric.rows),
-        is_by_of_game=request.is_of_results,
-    )
-    return statistics.by_setting(counted(metric, tables, request), request.fine, known)
+def by_setting(metric: Metric, tables: Tables, request: Request) -> pl.DataFrame:
+    """The sums over the games of each setting, by the request's finest groups.
+
+    A game of two sides may feed two terms, which are then one before its products are made.
+    """
+    counted = _combined(counted_rows(metric, tables, request), metric, "term")
+    return statistics.by_setting(counted, request.fine, statistics.Known())
 
 
-def moments(
-    metrics: Mapping[str, Metric],
-    settings: Mapping[str, pl.DataFrame],
-    request: Request,
-    *,
-    is_one_sided: bool,
-) -> pl.DataFrame:
-    """What intervals of all metrics need, by `metric` and the request's finest groups."""
-    combined = [
-        _combined(each.lazy(), metrics[name], "term", "other").with_columns(metric=pl.lit(name))
-        for name, each in settings.items()
-    ]
-    by, known = ["metric", *request.fine], statistics.Known(is_one_sided=is_one_sided)
-    return statistics.moments(pl.concat(combined), by, known).collect()
+def moments(settings: pl.DataFrame, request: Request, *, is_one_sided: bool) -> pl.DataFrame:
+    """What intervals need, by `metric` and the request's finest groups, from sums by setting."""
+    known = statistics.Known(is_one_sided=is_one_sided)
+    return statistics.moments(settings.lazy(), ["metric", *request.fine], known).collect()
 
 
-def _counted(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
-    """The rows that the metric counts, of terms as they are combined."""
-    return _combined(_counted_by_term(metric, tables, request), metric, "term")
-
-
-def _counted_by_term(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
-    return rows(metric, tables, request).filter("is_counted")
+def combined(name: str, metric: Metric, settings: pl.DataFrame) -> pl.DataFrame:
+    """A metric's sums by setting as those of several: named, of terms as they are combined."""
+    found = _combined(settings.lazy(), metric, "term", "other")
+    return found.with_columns(metric=pl.lit(name)).collect()
 
 
 def _combined(found: pl.LazyFrame, metric: Metric, *columns: str) -> pl.LazyFrame:
@@ -202,15 +191,24 @@ def _combined(found: pl.LazyFrame, metric: Metric, *columns: str) -> pl.LazyFram
     return found.with_columns(pl.lit(POOL).alias(column) for column in columns)
 
 
-def by_setting(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+def sums(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     """Hits `h` and counted `c` of each model in each setting: model, competition, setting_id, term.
 
     Replays of a setting are added up.
     """
-    counted = _counted(metric, tables, request)
+    counted = _combined(counted_rows(metric, tables, request), metric, "term")
     return counted.group_by("model", "competition", "setting_id", "term").agg(
         h=pl.col("hit").sum().cast(pl.Float64), c=pl.len().cast(pl.Float64)
     )
+
+
+def sums_of(settings: pl.DataFrame, name: str, models: Sequence[str] | None) -> pl.DataFrame:
+    """The same of these models, from the sums by setting of metrics over games of one side."""
+    of_metric = settings.filter(metric=name)
+    if models is not None:
+        of_metric = of_metric.filter(pl.col("model").is_in(models))
+    keys = ("model", pl.col("stratum").alias("competition"), pl.col("setting").alias("setting_id"))
+    return of_metric.group_by(*keys, "term").agg(pl.col("h", "c").sum())
 
 
 def shares(valued: pl.LazyFrame, metric: Metric, by: Sequence[str]) -> pl.LazyFrame:

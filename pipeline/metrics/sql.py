@@ -149,8 +149,8 @@ def with_game(rows: str, needed: Iterable[str], request: Request) -> str:
     return f"({filled('with_game', rows=rows, columns=', '.join(columns))}) AS {identifier(rows)}"
 
 
-def moments(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
-    """The SELECT of what intervals of the metric need, as `statistics.moments` gives it."""
+def by_setting(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
+    """The SELECT of the metric's sums by setting, as `statistics.by_setting` gives them."""
     fine = ", ".join(map(identifier, request.fine))
     counting = ("game_id", "term", "hit", "is_counted", "competition", "setting_id")
     source = with_game(f"{metric.view}_rows", counting, request)
@@ -163,16 +163,16 @@ def moments(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
         return {"fine": fine, "columns": columns, "is_same_group": " AND ".join(pairs)}
 
     return filled(
-        "moments",
+        "by_setting",
         fine=fine,
         term=literal(POOL) if metric.combine in ONE_RATIO else "term",
         rows=f"(SELECT * FROM {source} WHERE {wanted(request)}) AS counted",
         strata="SELECT * FROM counted_rows"
         if is_one_sided
         else filled("strata", **of_group("counted_rows", "games")),
-        pairs="SELECT *, term AS other, h AS other_h, c AS other_c FROM units"
+        pairs="SELECT *, term AS other, h AS other_h, c AS other_c FROM by_game"
         if is_one_sided
-        else filled("pairs", **of_group("units", "others")),
+        else filled("pairs", **of_group("by_game", "others")),
     )
 
 

@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, NAMES, PAPER, metric, metrics
-from pipeline.metrics.compute import by_setting, shares
+from pipeline.metrics import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_GAMES,
+    NAMES,
+    PAPER,
+    Answer,
+    answered,
+    compute,
+    metric,
+)
 from pipeline.metrics.request import Request
 from pipeline.statistics import contrast
 from pipeline.statistics.contrast import Floats, Interval
@@ -88,42 +96,51 @@ def compare(
     model or metric that is not there.
     """
     models = None if pairs is None else list(dict.fromkeys(name for pair in pairs for name in pair))
-    rows = metrics(
-        lake, by=("model",), names=names, models=models, edition=edition, confidence=confidence
+    request = Request(
+        edition=edition, by=("model",), models=None if models is None else tuple(models)
     )
-    known = rows["model"].drop_nulls().unique().sort().to_list()
+    answer = answered(lake, request, names=tuple(names), confidence=confidence)
+    known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     if strangers := set(models or ()) - set(known):
         raise UsageError(
             f"no game of {', '.join(sorted(strangers))}: `magic leaderboard` lists the models"
         )
     asked = list(combinations(known, 2)) if pairs is None else list(pairs)
-    compared = compare_rows(lake, rows, asked, edition=edition)
+    compared = compare_rows(lake, answer, asked, edition=edition)
     return adjusted(compared, ["metric"]) if pairs is None else compared
 
 
 def compare_rows(
     lake: Lake,
-    rows: pl.DataFrame,
+    answer: Answer,
     pairs: Sequence[tuple[str, str]],
     *,
     edition: str = PAPER,
     num_of_game: int = DEFAULT_GAMES,
 ) -> pl.DataFrame:
     """The same of models whose metrics' rows there are; the family is all p-values."""
-    models = rows["model"].drop_nulls().unique()
-    request = Request(edition=edition, num_of_game=num_of_game, models=tuple(models))
+    rows = answer.rows.filter(pl.col("model").is_not_null())
+    models = tuple(rows["model"].unique())
+    request = Request(edition=edition, num_of_game=num_of_game, models=models)
     found: list[dict[str, Any]] = []
     for name in rows["metric"].unique(maintain_order=True):
-        of_metric = rows.filter(pl.col("model").is_not_null(), metric=name)
-        columns, of_model = sides(sums_by_setting(lake, name, request), of_metric, edition)
+        sums = sums_by_setting(lake, name, request, answer.settings)
+        columns, of_model = sides(sums, rows.filter(metric=name), edition)
         found += differences(columns, [(of_model[one], of_model[other]) for one, other in pairs])
     return adjusted(pl.DataFrame(found, schema=COLUMNS), [])
 
 
-def sums_by_setting(lake: Lake, name: str, request: Request) -> pl.DataFrame:
-    """What a metric counted of each model in each setting: see `pipeline.metrics.compute`."""
+def sums_by_setting(
+    lake: Lake, name: str, request: Request, settings: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """What a metric counted of each model in each setting: see `pipeline.metrics.compute`.
+
+    It is read from the lake where there are no sums by setting that were found before.
+    """
+    if settings is not None:
+        return compute.sums_of(settings, name, request.models)
     declared = metric(name, request.edition)
-    return by_setting(declared, cache(lake.table), request).collect(engine="streaming")
+    return compute.sums(declared, cache(lake.table), request).collect(engine="streaming")
 
 
 def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns, dict[str, Side]]:
@@ -133,7 +150,9 @@ def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns
     weights: dict[str, dict[str, float]] = {model: {} for model in rows["model"]}
     for (name,), of_name in rows.group_by("metric"):
         declared = metric(str(name), edition)
-        terms = shares(of_name.lazy(), declared, ["model"]).select("model", "term", "weight")
+        terms = compute.shares(of_name.lazy(), declared, ["model"]).select(
+            "model", "term", "weight"
+        )
         for model, term, weight in terms.collect().iter_rows():
             weights[model][term] = weight
     strata, settings = (places[key].rank("dense").cast(pl.Int64).to_numpy() - 1 for key in keys[:2])

@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline import metrics
 from pipeline.lake import Lake
-from pipeline.metrics import DEFAULT_GAMES, PAPER
+from pipeline.metrics import DEFAULT_GAMES, PAPER, Answer
 from pipeline.reports.compare import compare_rows
 from pipeline.statistics.families import letter_groups
 
@@ -22,9 +22,9 @@ def leaderboard(
     **options: Any,
 ) -> pl.DataFrame:
     """`pipeline.metrics.ranked` with `letters` of the win rate; options are those of `over_all`."""
-    rows = metrics.over_all(lake, edition=edition, num_of_game=num_of_game, **options)
-    board = metrics.ranked(rows, include_incomplete=include_incomplete)
-    won = rows.filter(metric="win_rate")
+    answer = metrics.over_all(lake, edition=edition, num_of_game=num_of_game, **options)
+    board = metrics.ranked(answer.rows, include_incomplete=include_incomplete)
+    won = answer._replace(rows=answer.rows.filter(metric="win_rate"))
     told = letters(lake, won, edition=edition, num_of_game=num_of_game)
     joined = board.join(told, on="model", how="left", maintain_order="left")
     return joined.select("rank", "model", "letters", *board.columns[2:])
@@ -32,19 +32,21 @@ def leaderboard(
 
 def letters(
     lake: Lake,
-    rows: pl.DataFrame,
+    answer: Answer,
     *,
     edition: str = PAPER,
     num_of_game: int = DEFAULT_GAMES,
     level: float = 0.05,
 ) -> pl.DataFrame:
-    """model, letters: models that share a letter are not told apart by a metric, given its rows.
+    """model, letters: models that share a letter are not told apart by a metric, given its answer.
 
     All pairs are compared, and adjusted for their number by Holm. That two are not told apart does
     not make them equal.
     """
-    told = rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
-    models = told.sort("value", descending=True, maintain_order=True)["model"].to_list()
+    is_told = pl.col("value").is_not_null() & pl.col("model").is_not_null()
+    told = answer._replace(rows=answer.rows.filter(is_told))
+    ranked = told.rows.sort("value", descending=True, maintain_order=True)
+    models = ranked["model"].to_list()
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
     compared = compare_rows(lake, told, pairs, edition=edition, num_of_game=num_of_game)

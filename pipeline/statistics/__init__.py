@@ -4,6 +4,22 @@ Nothing here knows a metric or a lake: functions take frames of sums, or arrays,
 """
 
 from pipeline.statistics.interval import INTERVAL, intervals
-from pipeline.statistics.moments import KEYS, SUMS, Known, by_setting, moments
+from pipeline.statistics.moments import (
+    KEYS,
+    SUMS,
+    Known,
+    by_setting,
+    by_setting_of_alike,
+    moments,
+)
 
-__all__ = ["INTERVAL", "KEYS", "SUMS", "Known", "by_setting", "intervals", "moments"]
+__all__ = [
+    "INTERVAL",
+    "KEYS",
+    "SUMS",
+    "Known",
+    "by_setting",
+    "by_setting_of_alike",
+    "intervals",
+    "moments",
+]

@@ -31,13 +31,20 @@ SUMS = pl.Schema(
 KEYS = ("stratum", "term", "other", "unit")
 # What a sum over the games of a setting is of.
 SETTING = ("stratum", "setting", "term", "other")
+# Of a row that is counted.
+_COUNTED = (
+    "term",
+    pl.col("competition").alias("stratum"),
+    pl.col("setting_id").alias("setting"),
+    pl.col("hit").cast(pl.Float64).fill_null(0.0).alias("h"),
+    pl.lit(1.0).alias("c"),
+)
 
 
 class Known(NamedTuple):
     """What is known of the rows beforehand, each of which saves much work where it is true."""
 
     is_one_sided: bool = False  # each game is of one competition, and feeds one term
-    is_row_a_game: bool = False
     is_by_of_game: bool = False  # a game's rows are of one group
 
 
@@ -46,18 +53,18 @@ def by_setting(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFr
 
     `rows` are counted rows: `by`, competition, setting_id, game_id, term, hit.
     """
-    told = rows.select(
-        *by,
-        "term",
-        stratum="competition",
-        setting="setting_id",
-        game="game_id",
-        h=pl.col("hit").cast(pl.Float64).fill_null(0.0),
-        c=pl.lit(1.0),
-    )
-    if known.is_one_sided and known.is_by_of_game and not known.is_row_a_game:
+    told = rows.select(*by, *_COUNTED, game="game_id")
+    if known.is_one_sided and known.is_by_of_game:
         return _by_runs(told, by, known)
     return _of_settings(_games(told, by, known), by, known).collect(engine="streaming")
+
+
+def by_setting_of_alike(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """The same where a row, instead of a game_id, has the number `n` of games that are like it."""
+    products = _products("h", "c", times=pl.col("times"))
+    keys = [*by, "stratum", "setting", "term"]
+    found = rows.select(*by, *_COUNTED, times="n").group_by(keys).agg(**products)
+    return found.select(*by, *SETTING[:-1], pl.col("term").alias(SETTING[-1]), *SUMS)
 
 
 def moments(settings: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyFrame:
@@ -81,8 +88,6 @@ def moments(settings: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyF
 
 def _games(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyFrame:
     """h and c of each game, for each stratum and term."""
-    if known.is_one_sided and known.is_row_a_game:
-        return rows
     told = rows if known.is_one_sided else _with_strata(rows, by)
     return told.group_by(*by, "stratum", "term", "setting", "game").agg(pl.col("h", "c").sum())
 
@@ -114,8 +119,9 @@ def _runs(rows: pl.LazyFrame) -> pl.LazyFrame:
     """h and c of each run of rows of one game: what is counted at its end, less what was before."""
     game, numbers = pl.col("game"), pl.col("h", "c")
     is_last = game.ne_missing(game.shift(-1))
-    ends = rows.with_columns(numbers.cum_sum(), is_last=is_last).filter("is_last")
-    return ends.with_columns(numbers - numbers.shift(fill_value=0.0))
+    running = rows.drop("c").with_row_index("c", offset=1)
+    ends = running.with_columns(pl.col("h").cum_sum(), is_last=is_last).filter("is_last")
+    return ends.with_columns((numbers - numbers.shift(fill_value=0)).cast(pl.Float64))
 
 
 def _is_told() -> pl.Expr:
@@ -145,20 +151,23 @@ def _by_pair(
     return pairs.group_by(*keys, "term", "other").agg(**_products("other_h", "other_c"), **more)
 
 
-def _products(other_h: str, other_c: str) -> dict[str, pl.Expr]:
-    """The columns of `SUMS`."""
+def _products(other_h: str, other_c: str, times: pl.Expr | None = None) -> dict[str, pl.Expr]:
+    """The columns of `SUMS` over units, or over `times` so many of each."""
     h, c, h2, c2 = map(pl.col, ("h", "c", other_h, other_c))
-    sums = {
-        "n": pl.len(),
-        "n_with_hit": (h > 0).sum(),
-        "n_with_miss": (h < c).sum(),
-        "h": h.sum(),
-        "c": c.sum(),
-        "other_h": h2.sum(),
-        "other_c": c2.sum(),
-        "hh": (h * h2).sum(),
-        "hc": (h * c2).sum(),
-        "ch": (c * h2).sum(),
-        "cc": (c * c2).sum(),
+    products = {
+        "n": c > 0,
+        "n_with_hit": h > 0,
+        "n_with_miss": h < c,
+        "h": h,
+        "c": c,
+        "other_h": h2,
+        "other_c": c2,
+        "hh": h * h2,
+        "hc": h * c2,
+        "ch": c * h2,
+        "cc": c * c2,
     }
-    return {name: sum_.cast(SUMS[name]) for name, sum_ in sums.items()}
+    return {
+        name: (one if times is None else one * times).sum().cast(SUMS[name])
+        for name, one in products.items()
+    }

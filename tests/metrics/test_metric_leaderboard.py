@@ -28,7 +28,7 @@ RANKED = [
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
-    rows = ranked(over_all(lake, engine=engine))
+    rows = ranked(over_all(lake, engine=engine).rows)
     beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
     assert rows.columns == ["rank", "model", "n_games", "is_complete", *beside, "reasons"]
     assert rows.select("rank", "model", "n_games", "win_rate").rows() == RANKED

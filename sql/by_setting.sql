@@ -1,4 +1,4 @@
--- Sums over games, and over settings, of products of what one metric counts in each: what an
+-- Sums over the games of each setting of products of what one metric counts in each: what an
 -- interval needs (pipeline/statistics/moments.py). The runner fills in
 --   $fine    the finest groups    $rows   the metric's rows    $term  the term, or one for all
 --   $strata  strata.sql           $pairs  pairs.sql; where no game has two sides, nothing more
@@ -17,12 +17,11 @@ WITH counted_rows AS (
 in_strata AS (
     ${strata}
 ),
-sums AS (
+by_game AS (
     SELECT
         ${fine},
         stratum,
         term,
-        'game' AS unit,
         setting,
         game,
         coalesce(sum(hit), 0) AS h,
@@ -30,22 +29,15 @@ sums AS (
     FROM in_strata
     GROUP BY ${fine}, stratum, term, setting, game
 ),
-units AS (
-    SELECT ${fine}, stratum, term, unit, setting, game, h, c FROM sums
-    UNION ALL
-    SELECT ${fine}, stratum, term, 'setting' AS unit, setting, NULL AS game, sum(h) AS h, sum(c) AS c
-    FROM sums
-    GROUP BY ${fine}, stratum, term, setting
-),
 pairs AS (
     ${pairs}
 )
 SELECT
     ${fine},
     stratum,
+    setting,
     term,
     other,
-    unit,
     count(*) AS n,
     count(*) FILTER (WHERE h > 0) AS n_with_hit,
     count(*) FILTER (WHERE h < c) AS n_with_miss,
@@ -58,4 +50,4 @@ SELECT
     sum(c * other_h) AS ch,
     sum(c * other_c) AS cc
 FROM pairs
-GROUP BY ${fine}, stratum, term, other, unit
+GROUP BY ${fine}, stratum, setting, term, other
