@@ -38,7 +38,7 @@ DRAWS = 20_000
 MANY_SETTINGS = 2000
 _SEED = 20_231_114
 _TIE = 1e-9
-_AT_ONCE = 200
+_AT_ONCE = 1000
 
 
 class Interval(NamedTuple):
