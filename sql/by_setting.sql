@@ -1,6 +1,7 @@
 -- Sums over the games of each setting of products of what one metric counts in each: what an
 -- interval needs (pipeline/statistics/moments.py). The runner fills in
 --   $fine    the finest groups    $rows   the metric's rows    $term  the term, or one for all
+--   $games   games_by_rows.sql, or games_of_results.sql where each game has one row
 --   $strata  strata.sql           $pairs  pairs.sql; where no game has two sides, nothing more
 --                                         than what is there already
 WITH counted_rows AS (
@@ -18,16 +19,7 @@ in_strata AS (
     ${strata}
 ),
 by_game AS (
-    SELECT
-        ${fine},
-        stratum,
-        term,
-        setting,
-        game,
-        coalesce(sum(hit), 0) AS h,
-        CAST(count(*) AS DOUBLE) AS c
-    FROM in_strata
-    GROUP BY ${fine}, stratum, term, setting, game
+    ${games}
 ),
 pairs AS (
     ${pairs}

@@ -8,7 +8,7 @@ WITH sums AS (
         ${select}
         term,
         sum(hits) AS hits,
-        CAST(sum(n_counted) AS BIGINT) AS n_counted,
+        CAST(sum(counted) AS BIGINT) AS counted,
         CAST(sum(n_unknown) AS BIGINT) AS n_unknown
     FROM counts
     GROUP BY GROUPING SETS (${sets})
@@ -19,7 +19,7 @@ SELECT
     terms.place,
     terms.weight,
     CAST(coalesce(sums.hits, 0) AS DOUBLE) AS hits,
-    coalesce(terms.fixed_count, sums.n_counted, 0) AS counted,
+    coalesce(terms.fixed_count, sums.counted, 0) AS counted,
     coalesce(sums.n_unknown, 0) AS n_unknown
 FROM (${groups}) AS groups
 JOIN (${terms}) AS terms

@@ -3,7 +3,7 @@ SELECT
     ${fine},
     term,
     sum(CASE WHEN is_counted THEN hit END) AS hits,
-    count(*) FILTER (WHERE is_counted) AS n_counted,
+    count(*) FILTER (WHERE is_counted) AS counted,
     -- A CASE here is several times as fast as a FILTER, since few rows are left to tell apart.
     count(DISTINCT CASE WHEN is_counted AND hit IS NULL THEN game_id END) AS n_unknown,
     count(*) FILTER (WHERE parse_status <> 'ok') AS n_unreadable,

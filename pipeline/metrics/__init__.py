@@ -237,71 +237,69 @@ def _combined(metrics: Mapping[str, Metric], found: Sequence[pl.DataFrame]) -> p
 
 def _by_duckdb(asked: _Asked) -> _Found:
     # Imported here, so that the other engine's answers do not wait for it.
-    from pipeline.warehouse import answer, connect, keep
+    from pipeline.warehouse import answer, connect
 
-    declared, counted, summed = _selects(asked)
-    wanted = "\n".join(["release_parameters", *chain.from_iterable(counted), *summed])
-    rows = []
     made = sql.views(NAMES, asked.request.num_of_game)
-    with connect(asked.lake, made, wanted) as connection:
-        keep(connection, "kept_sides", counted[0].sides)
-        for one, (in_rows, in_games, _) in zip(declared, counted, strict=True):
-            keep(connection, "kept_counts", in_rows)
-            keep(connection, "kept_games", in_games)
-            rows.append(_valued(connection, one, asked.request))
-        return _Found(rows, _named(asked.names, [answer(connection, one) for one in summed]))
-
-
-def _named(names: Sequence[str], sums: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
-    """What engines of SQL found of each metric as what they found of all, None if not asked."""
-    if not sums:
-        return None
-    named = [each.with_columns(metric=pl.lit(n)) for n, each in zip(names, sums, strict=True)]
-    return pl.concat(named, how="vertical_relaxed")
-
-
-class _Selects(NamedTuple):
-    """What an engine of SQL is asked for of each metric."""
-
-    declared: list[sql.SqlMetric]
-    counted: list[sql.Counted]
-    by_setting: list[str]
-
-
-def _selects(asked: _Asked) -> _Selects:
-    request = asked.request
-    declared = [sql.sql_metric(name, request.edition) for name in asked.names]
-    counted = [
-        sql.counted(one, request, with_games=one.name in asked.with_games) for one in declared
-    ]
-    if not asked.with_intervals:
-        return _Selects(declared, counted, [])
-    summed = [sql.by_setting(one, request, is_one_sided=asked.is_one_sided) for one in declared]
-    return _Selects(declared, counted, summed)
+    selects = _selects(asked)
+    with connect(asked.lake, made, "\n".join(["release_parameters", *selects])) as connection:
+        found = [answer(connection, select) for select in selects]
+        return _of_sql(asked, connection, found)
 
 
 def _by_spark(asked: _Asked, master: str | None) -> _Found:
     # Imported here: it is there only with the extra, and takes its time.
     from pipeline.spark import Views, open_session
-    from pipeline.warehouse import connect, hold
+    from pipeline.warehouse import connect
 
-    declared, counted, summed = _selects(asked)
     made = sql.views(NAMES, asked.request.num_of_game)
-    in_rows, in_games, sides = zip(*counted, strict=True)
-    found = Views(open_session(master), asked.lake, made).queries(
-        [sides[0], *in_rows, *in_games, *summed]
-    )
-    n = len(asked.names)
-    rows = []
+    found = Views(open_session(master), asked.lake, made).queries(_selects(asked))
     # What is counted is few rows. To plan what they are combined by takes a cluster minutes.
     with connect(asked.lake, made, "release_parameters") as connection:
-        hold(connection, "kept_sides", found[0])
-        counts, games = found[1 : n + 1], found[n + 1 : 2 * n + 1]
-        for one, of_rows, of_games in zip(declared, counts, games, strict=True):
-            hold(connection, "kept_counts", of_rows)
-            hold(connection, "kept_games", of_games)
-            rows.append(_valued(connection, one, asked.request))
-    return _Found(rows, _named(asked.names, found[2 * n + 1 :]))
+        return _of_sql(asked, connection, found)
+
+
+def _selects(asked: _Asked) -> list[str]:
+    """What an engine of SQL counts: the sides, then for each metric by turns what it asks."""
+    request = asked.request
+    found = [sql.sides(request)]
+    for name, one in asked.metrics.items():
+        declared = sql.sql_metric(name, request.edition)
+        by_setting = sql.by_setting(
+            declared,
+            request,
+            is_one_sided=asked.is_one_sided,
+            is_of_results=one.is_of_results,
+        )
+        if asked.is_one_sided:
+            found += [sql.beside(declared, request), by_setting]
+            continue
+        counted = sql.counted(declared, request, with_games=name in asked.with_games)
+        found += [counted.counts, counted.games, *([by_setting] if asked.with_intervals else [])]
+    return found
+
+
+def _of_sql(
+    asked: _Asked, connection: "DuckDBPyConnection", found: Sequence[pl.DataFrame]
+) -> _Found:
+    """What is found of what an engine of SQL counted."""
+    from pipeline.warehouse import hold
+
+    sides, *told = found
+    size = len(told) // len(asked.metrics)
+    hold(connection, "kept_sides", sides)
+    rows, by_setting = [], []
+    for place, (name, one) in enumerate(asked.metrics.items()):
+        first, second, *summed = told[place * size : (place + 1) * size]
+        counted = Counts(first.lazy(), second.lazy())
+        if asked.is_one_sided:
+            counted = settings.counts(second.lazy(), first.lazy(), asked.request)
+            summed = [second]
+        by_setting += [combined(name, one, each) for each in summed]
+        hold(connection, "kept_counts", counted.sums.collect())
+        hold(connection, "kept_games", counted.games.collect())
+        rows.append(_valued(connection, sql.sql_metric(name, asked.request.edition), asked.request))
+    sums = pl.concat(by_setting, how="vertical_relaxed") if by_setting else None
+    return _Found(rows, sums)
 
 
 _KEPT = sql.Counted(*(f"SELECT * FROM kept_{name}" for name in sql.Counted._fields))

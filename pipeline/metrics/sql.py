@@ -114,28 +114,47 @@ def counted(metric: SqlMetric, request: Request, *, with_games: bool = True) -> 
     To tell games apart is most of the work, so it is left out unless asked for, and done in the
     first pass over the rows where a group's games are those of its one term.
     """
-    fine = ", ".join(map(identifier, request.fine))
-    counting = ("game_id", "term", "hit", "is_counted", "parse_status")
-    source = with_game(f"{metric.view}_rows", counting, request)
-    rows = f"(SELECT * FROM {source} WHERE {wanted(request)}) AS counted"
+    fine = _fine(request)
+    rows = _rows(metric, request, "parse_status")
     by_term = metric.has_one_term_a_type
-    in_scope = "game_index < num_of_game" if request.edition == RELEASE else "TRUE"
     games = filled("games", fine=fine, rows=rows)
-    telling = ("game_id", "game_index", "is_finished", "is_tested")
-    sides = filled(
-        "sides",
-        fine=fine,
-        results=with_game("results", telling, request),
-        is_in_scope=in_scope,
-        is_wanted=wanted(request),
-    )
     return Counted(
         counts=filled(
             "counts", fine=fine, rows=rows, with_games=str(with_games and by_term).upper()
         ),
         games=games if with_games and not by_term else f"{games} LIMIT 0",
-        sides=sides if request.is_of_results else "SELECT NULL AS n_unfinished",
+        sides=sides(request),
     )
+
+
+def sides(request: Request) -> str:
+    """The SELECT of the groups that tested sides are of, with their unfinished games."""
+    if not request.is_of_results:
+        return "SELECT NULL AS n_unfinished"
+    telling = ("game_id", "game_index", "is_finished", "is_tested")
+    return filled(
+        "sides",
+        fine=_fine(request),
+        results=with_game("results", telling, request),
+        is_in_scope="game_index < num_of_game" if request.edition == RELEASE else "TRUE",
+        is_wanted=wanted(request),
+    )
+
+
+def beside(metric: SqlMetric, request: Request) -> str:
+    """The SELECT of what sums by setting do not tell, where each game is of one tested side."""
+    return filled("beside", fine=_fine(request), rows=_rows(metric, request, "parse_status"))
+
+
+def _fine(request: Request) -> str:
+    return ", ".join(map(identifier, request.fine))
+
+
+def _rows(metric: SqlMetric, request: Request, *needed: str) -> str:
+    """The metric's rows that are asked for, to count them by what is needed beside."""
+    counting = ("game_id", "term", "hit", "is_counted", *needed)
+    source = with_game(f"{metric.view}_rows", counting, request)
+    return f"(SELECT * FROM {source} WHERE {wanted(request)}) AS counted"
 
 
 def with_game(rows: str, needed: Iterable[str], request: Request) -> str:
@@ -149,11 +168,11 @@ def with_game(rows: str, needed: Iterable[str], request: Request) -> str:
     return f"({filled('with_game', rows=rows, columns=', '.join(columns))}) AS {identifier(rows)}"
 
 
-def by_setting(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> str:
+def by_setting(
+    metric: SqlMetric, request: Request, *, is_one_sided: bool, is_of_results: bool
+) -> str:
     """The SELECT of the metric's sums by setting, as `statistics.by_setting` gives them."""
-    fine = ", ".join(map(identifier, request.fine))
-    counting = ("game_id", "term", "hit", "is_counted", "competition", "setting_id")
-    source = with_game(f"{metric.view}_rows", counting, request)
+    fine = _fine(request)
 
     def of_group(left: str, right: str) -> dict[str, str]:
         pairs = [
@@ -162,14 +181,18 @@ def by_setting(metric: SqlMetric, request: Request, *, is_one_sided: bool) -> st
         columns = ", ".join(f"{left}.{identifier(column)}" for column in request.fine)
         return {"fine": fine, "columns": columns, "is_same_group": " AND ".join(pairs)}
 
+    # A game of two sides may feed two terms, which are then one before its products are made.
+    is_one_term = metric.combine in ONE_RATIO and not is_one_sided
+    is_row_a_game = is_one_sided and is_of_results
     return filled(
         "by_setting",
         fine=fine,
-        term=literal(POOL) if metric.combine in ONE_RATIO else "term",
-        rows=f"(SELECT * FROM {source} WHERE {wanted(request)}) AS counted",
+        term=literal(POOL) if is_one_term else "term",
+        rows=_rows(metric, request, "competition", "setting_id"),
         strata="SELECT * FROM counted_rows"
         if is_one_sided
         else filled("strata", **of_group("counted_rows", "games")),
+        games=filled("games_of_results" if is_row_a_game else "games_by_rows", fine=fine),
         pairs="SELECT *, term AS other, h AS other_h, c AS other_c FROM by_game"
         if is_one_sided
         else filled("pairs", **of_group("by_game", "others")),
@@ -195,7 +218,7 @@ def values(
         combine=metric.combine,
         by_term=terms or _by_term(metric, request),
         groups=_groups(metric, request),
-        fine=", ".join(map(identifier, request.fine)),
+        fine=_fine(request),
         select=_select(request),
         columns=_columns(request, "groups"),
         columns_of_by_term=_columns(request, "by_term"),
