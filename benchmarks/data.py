@@ -103,7 +103,10 @@ def _copies(table: pl.LazyFrame, times: int) -> Iterator[pl.DataFrame]:
     # A copy's ids begin with its own number, mixed, and go on as the game's own, 96 random bits.
     copies = pl.DataFrame({"copy": [f"{n * 2_654_435_761 % 2**32:08x}" for n in range(times)]})
     other_game = pl.col("copy") + pl.col("game_id").str.slice(8)
-    for part in rows.iter_slices(max(1, ROW_GROUP // times)):
+    # A game's rows stay together, as where a lake was written game by game.
+    first = pl.col("place").first().over(*order, "game_id")
+    parts = rows.with_row_index("place").with_columns(place=first // max(1, ROW_GROUP // times))
+    for part in parts.partition_by("place", maintain_order=True, include_key=False):
         again = copies.join(part, how="cross", maintain_order="left_right")
         yield again.with_columns(game_id=other_game).drop("copy")
 
