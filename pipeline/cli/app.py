@@ -1,5 +1,6 @@
 """The command line as a whole: its commands, and what becomes of errors."""
 
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -93,6 +94,8 @@ for _module in iter_modules(commands.__path__):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; a user's mistake is one line on stderr."""
     terminal.prepare()
+    # What a command imports and plans is no garbage; to look through it for some takes 50 ms.
+    gc.set_threshold(100_000)
     command = typer.main.get_command(app)
     try:
         code = command.main(arguments, prog_name="magic", standalone_mode=False)
