@@ -9,6 +9,7 @@ from lakes import check
 from rawlogs import chameleon, chatarena, encode, prisoners_dilemma, public_good, write_logs
 
 from pipeline.ingest import ingest
+from pipeline.ingest.tasks import LAST_ARCHIVE_BYTES
 from pipeline.lake import create_lake
 
 
@@ -33,7 +34,7 @@ def used_lake(tmp_path_factory: pytest.TempPathFactory, empty_lake: Path) -> Pat
     (logs / "copy.json").write_bytes(encode(faulty))
     (logs / "torn.json").write_bytes(b"{")
     ingest(logs, lake)
-    (logs / "nothing.tar").write_bytes(bytes(10240))
+    (logs / "nothing.tar").write_bytes(bytes(LAST_ARCHIVE_BYTES))  # so large that it is noted
     (logs / "talk.json").write_bytes(encode(chatarena(ending="right")))
     (logs / "4.json").write_bytes(encode(public_good(model='Zo\u00eb\'s "7B" chat')))
     ingest(logs, lake, model="talker")
