@@ -126,8 +126,9 @@ class Recall:
         if is_lost.any() or is_unread.any():
             return None
         seen = _seen(documents, held)
-        faults = self._faults(seen.filter(found=QUARANTINED))
-        if faults.n_unique(_DOCUMENT) != seen.filter(found=QUARANTINED).height:
+        refused = seen.filter(found=QUARANTINED)
+        faults = self._faults(refused)
+        if faults.n_unique(_DOCUMENT) != refused.height:
             return None
         return Found(seen.height, archive.n_bytes, packed([seen]), packed([faults]))
 
