@@ -1,7 +1,7 @@
 -- Sums over the games of each setting of products of what one metric counts in each: what an
 -- interval needs (pipeline/statistics/moments.py). The runner fills in
 --   $fine    the finest groups    $rows   the metric's rows    $term  the term, or one for all
---   $games   games_by_rows.sql, or games_of_results.sql where each game has one row
+--   $h, $c   the hits and the count of a game, and what to group its rows $by, if by anything
 --   $strata  strata.sql           $pairs  pairs.sql; where no game has two sides, nothing more
 --                                         than what is there already
 WITH counted_rows AS (
@@ -19,7 +19,16 @@ in_strata AS (
     ${strata}
 ),
 by_game AS (
-    ${games}
+    SELECT
+        ${fine},
+        stratum,
+        term,
+        setting,
+        game,
+        ${h} AS h,
+        CAST(${c} AS DOUBLE) AS c
+    FROM in_strata
+    ${by}
 ),
 pairs AS (
     ${pairs}

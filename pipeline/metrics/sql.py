@@ -22,6 +22,8 @@ from pipeline.metrics.request import (
 from pipeline.sqlfiles import filled, identifier, literal
 
 ONE_RATIO = ("pooled", "pooled over all")
+# The rows of which sums by setting (by_setting.sql) do not tell all.
+_IS_BESIDE = "NOT is_counted OR hit IS NULL OR parse_status <> 'ok'"
 # Each a view of its own name; those that others are made of come first.
 READINGS = ("stated_views", "read_role_analyses", "read_role_identifications")
 
@@ -143,7 +145,9 @@ def sides(request: Request) -> str:
 
 def beside(metric: SqlMetric, request: Request) -> str:
     """The SELECT of what sums by setting do not tell, where each game is of one tested side."""
-    return filled("beside", fine=_fine(request), rows=_rows(metric, request, "parse_status"))
+    rows = f"(SELECT * FROM {_rows(metric, request, 'parse_status')} WHERE {_IS_BESIDE}) AS beside"
+    counts = filled("counts", fine=_fine(request), rows=rows, with_games="FALSE")
+    return f"SELECT {_fine(request)}, term, n_unknown, n_unreadable FROM ({counts}) AS counts"
 
 
 def _fine(request: Request) -> str:
@@ -183,7 +187,14 @@ def by_setting(
 
     # A game of two sides may feed two terms, which are then one before its products are made.
     is_one_term = metric.combine in ONE_RATIO and not is_one_sided
-    is_row_a_game = is_one_sided and is_of_results
+    game = {
+        "h": "coalesce(sum(hit), 0)",
+        "c": "count(*)",
+        "by": f"GROUP BY {fine}, stratum, term, setting, game",
+    }
+    # A game with one row is that row.
+    if is_one_sided and is_of_results:
+        game = {"h": "coalesce(hit, 0)", "c": "1", "by": ""}
     return filled(
         "by_setting",
         fine=fine,
@@ -192,7 +203,7 @@ def by_setting(
         strata="SELECT * FROM counted_rows"
         if is_one_sided
         else filled("strata", **of_group("counted_rows", "games")),
-        games=filled("games_of_results" if is_row_a_game else "games_by_rows", fine=fine),
+        **game,
         pairs="SELECT *, term AS other, h AS other_h, c AS other_c FROM by_game"
         if is_one_sided
         else filled("pairs", **of_group("by_game", "others")),
