@@ -186,7 +186,9 @@ def main() -> None:
 
 def _received(connection: Connection) -> Iterator[Task | None]:
     """The tasks, one always on its way while another is done; ends after the last."""
-    queue: Queue[Task | BaseException | None] = Queue(maxsize=1)
+    # Room for all that is sent ahead: a task that nobody takes off the connection while this end
+    # sends an answer would have both ends wait for each other.
+    queue: Queue[Task | BaseException | None] = Queue(maxsize=TASKS_AHEAD - 1)
 
     def receive() -> None:
         try:
