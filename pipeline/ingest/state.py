@@ -183,13 +183,22 @@ def resolve(seen: pl.DataFrame, held: State) -> Resolution:
         .with_columns(status=_status(is_game))
     )
     documents = _described(documents, held)
-    decoded = documents.filter(pl.col("found") == GAME).select("worker", game_id="own").unique()
-    bearers = documents.filter("is_bearer").select("worker", "game_id")
     return Resolution(
         documents=documents,
         superseded=_superseded(documents, held),
-        surplus=decoded.join(bearers, on=["worker", "game_id"], how="anti"),
+        surplus=_surplus(documents),
     )
+
+
+def _surplus(documents: pl.DataFrame) -> pl.DataFrame:
+    """The games, by worker, that were decoded for no document that bears one."""
+    key = ["worker", "game_id"]
+    is_copy = (pl.col("found") == GAME) & ~pl.col("is_bearer")
+    copies = documents.filter(is_copy).select("worker", game_id="own").unique()
+    # The few copies are looked up among all bearers, and not the other way round.
+    borne = documents.lazy().filter("is_bearer").select(key)
+    of_copies = borne.join(copies.lazy(), on=key, how="semi").collect()
+    return copies.join(of_copies, on=key, how="anti")
 
 
 def _is_bearer() -> pl.Expr:
@@ -200,16 +209,29 @@ def _is_bearer() -> pl.Expr:
 
 def _described(documents: pl.DataFrame, held: State) -> pl.DataFrame:
     """The documents with the format of their game, and a copy's reason: where the game is."""
-    bearers = documents.filter("is_bearer").select("game_id", "format", "source", "path")
-    places = pl.concat([held.games.select(bearers.columns), bearers]).select(
-        "game_id", game_format="format", game_at=LOCATION
-    )
     is_copy = pl.col("status") == DocumentStatus.DUPLICATE
-    return documents.join(places, on="game_id", how="left", maintain_order="left").with_columns(
-        pl.coalesce("format", "game_format").alias("format"),
-        reason=pl.when(is_copy)
-        .then(pl.format("the same game as {}", "game_at"))
-        .otherwise("reason"),
+    is_undescribed = pl.col("game_id").is_not_null() & (is_copy | pl.col("format").is_null())
+    # As a rule few, while texts for all of them would be as many as those of all documents.
+    undescribed = documents.with_row_index("row").filter(is_undescribed)
+    bearers = documents.lazy().filter("is_bearer").select("game_id", "format", "source", "path")
+    games = pl.concat([held.games.lazy().select(bearers.collect_schema().names()), bearers])
+    described = (
+        undescribed.lazy()
+        .join(games, on="game_id", how="left", suffix="_of_game")
+        .select(
+            "row",
+            told_format=pl.coalesce("format", "format_of_game"),
+            told_reason=pl.when(is_copy).then(
+                pl.format("the same game as {}/{}", "source_of_game", "path_of_game")
+            ),
+        )
+        .collect()
+    )
+    rows = documents.select(pl.int_range(pl.len(), dtype=pl.get_index_type()).alias("row"))
+    told = rows.join(described, on="row", how="left", maintain_order="left")
+    return documents.with_columns(*told.drop("row")).with_columns(
+        pl.coalesce("told_format", "format").alias("format"),
+        pl.coalesce("told_reason", "reason").alias("reason"),
     )
 
 
@@ -233,11 +255,14 @@ def _superseded(documents: pl.DataFrame, held: State) -> pl.DataFrame:
 
     One without an index is none any more when the same bytes come with an index.
     """
-    now = documents.filter(pl.col("game_id").is_not_null())
-    moved = held.held.join(now, on="location", how="anti")
-    still = pl.concat([moved["game_id"], now["game_id"]])
+    # Lazy, so that of all these rows only what is asked for is copied.
+    now = documents.lazy().filter(pl.col("game_id").is_not_null())
+    here = now.select("location", "game_id").collect()
+    moved = held.held.join(here, on="location", how="anti")
+    still = pl.concat([moved["game_id"], here["game_id"]])
     key = ["sha256", "assigned_model"]
-    indexed = now.filter(pl.col("is_bearer") & pl.col("game_index").is_not_null())
+    is_indexed = pl.col("is_bearer") & pl.col("game_index").is_not_null()
+    indexed = now.filter(is_indexed).select(key).collect()
     is_without = pl.col("game_index").is_null()
     replaced = held.games.filter(is_without).join(indexed, on=key, how="semi", nulls_equal=True)
     gone = held.games.filter(~pl.col("game_id").is_in(still.implode()))
