@@ -1,9 +1,7 @@
 -- Sums over the games of each setting of products of what one metric counts in each: what an
 -- interval needs (pipeline/statistics/moments.py). The runner fills in
 --   $fine    the finest groups    $rows   the metric's rows    $term  the term, or one for all
---   $h, $c   the hits and the count of a game, and what to group its rows $by, if by anything
---   $strata  strata.sql           $pairs  pairs.sql; where no game has two sides, nothing more
---                                         than what is there already
+--   $strata  strata.sql           $pairs  pairs.sql
 WITH counted_rows AS (
     SELECT
         ${fine},
@@ -25,10 +23,10 @@ by_game AS (
         term,
         setting,
         game,
-        ${h} AS h,
-        CAST(${c} AS DOUBLE) AS c
+        coalesce(sum(hit), 0) AS h,
+        CAST(count(*) AS DOUBLE) AS c
     FROM in_strata
-    ${by}
+    GROUP BY ${fine}, stratum, term, setting, game
 ),
 pairs AS (
     ${pairs}

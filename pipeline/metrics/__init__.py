@@ -191,14 +191,19 @@ def _of_one_side(asked: _Asked, tables: Tables) -> _Found:
     metrics, request = asked.metrics, asked.request
     results = settings.alike(metrics.values(), tables, request)
     # One after the other, since each takes room for what it tells apart.
-    found = [settings.by_setting(one, tables, results, request) for one in metrics.values()]
-    besides = [settings.beside(one, tables, results, request) for one in metrics.values()]
-    sides, *told = _collected([settings.sides(results, request), *besides])
+    found = {
+        name: settings.by_setting(one, tables, results, request) for name, one in metrics.items()
+    }
+    of_rows = [name for name, one in metrics.items() if not one.is_of_results]
+    lazy = [compute.unread(metrics[name], tables, request) for name in of_rows]
+    unread = dict(zip(of_rows, pl.collect_all(lazy, engine="streaming"), strict=True))
     counted = [
-        settings.counts(one.lazy(), beside, request)
-        for one, beside in zip(found, told, strict=True)
+        settings.counts([sums, *([unread[name]] if name in unread else [])], request)
+        for name, sums in found.items()
     ]
-    return _Found(_values(asked, counted, sides), _combined(metrics, found), results)
+    sides = settings.sides(results, request)
+    by_setting = _combined(metrics, list(found.values()))
+    return _Found(_values(asked, counted, sides), by_setting, results)
 
 
 def _of_all_sides(asked: _Asked, tables: Tables) -> _Found:
@@ -212,14 +217,10 @@ def _of_all_sides(asked: _Asked, tables: Tables) -> _Found:
         compute.counts(one, tables, request, with_games=name in asked.with_games)
         for name, one in metrics.items()
     ]
-    sides, *told = _collected([compute.sides(tables, request), *chain.from_iterable(counts)])
+    lazy = [compute.sides(tables, request), *chain.from_iterable(counts)]
+    sides, *told = (frame.lazy() for frame in pl.collect_all(lazy, engine="streaming"))
     counted = list(map(Counts, told[0::2], told[1::2]))
     return _Found(_values(asked, counted, sides), by_setting)
-
-
-def _collected(lazy: Sequence[pl.LazyFrame]) -> list[pl.LazyFrame]:
-    """The frames, all collected at once."""
-    return [frame.lazy() for frame in pl.collect_all(lazy, engine="streaming")]
 
 
 def _values(asked: _Asked, counted: Sequence[Counts], sides: pl.LazyFrame) -> list[pl.DataFrame]:
@@ -264,17 +265,13 @@ def _selects(asked: _Asked) -> list[str]:
     found = [sql.sides(request)]
     for name, one in asked.metrics.items():
         declared = sql.sql_metric(name, request.edition)
-        by_setting = sql.by_setting(
-            declared,
-            request,
-            is_one_sided=asked.is_one_sided,
-            is_of_results=one.is_of_results,
-        )
         if asked.is_one_sided:
-            found += [sql.beside(declared, request), by_setting]
+            is_of_results = one.is_of_results
+            found.append(sql.by_setting_of_one_side(declared, request, is_of_results=is_of_results))
             continue
-        counted = sql.counted(declared, request, with_games=name in asked.with_games)
-        found += [counted.counts, counted.games, *([by_setting] if asked.with_intervals else [])]
+        found += sql.counted(declared, request, with_games=name in asked.with_games)[:2]
+        if asked.with_intervals:
+            found.append(sql.by_setting(declared, request))
     return found
 
 
@@ -289,11 +286,12 @@ def _of_sql(
     hold(connection, "kept_sides", sides)
     rows, by_setting = [], []
     for place, (name, one) in enumerate(asked.metrics.items()):
-        first, second, *summed = told[place * size : (place + 1) * size]
-        counted = Counts(first.lazy(), second.lazy())
+        answers = told[place * size : (place + 1) * size]
         if asked.is_one_sided:
-            counted = settings.counts(second.lazy(), first.lazy(), asked.request)
-            summed = [second]
+            counted, summed = settings.counts(answers, asked.request), answers
+        else:
+            counts, games, *summed = answers
+            counted = Counts(counts.lazy(), games.lazy())
         by_setting += [combined(name, one, each) for each in summed]
         hold(connection, "kept_counts", counted.sums.collect())
         hold(connection, "kept_games", counted.games.collect())

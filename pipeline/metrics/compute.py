@@ -17,6 +17,9 @@ from pipeline.statistics import INTERVAL
 FOR_FEW: Final = "in-memory"
 """The engine for few rows: to start all that streams takes twice as long as they do."""
 
+# Of a row that is to be counted, and of any row.
+IS_UNKNOWN = pl.col("is_counted") & pl.col("hit").is_null()
+IS_UNREADABLE = pl.col("parse_status") != "ok"
 _VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
         (pl.col("weight") * pl.col("ratio")).sum()
@@ -38,11 +41,6 @@ def rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     and leave outages uncounted.
     """
     return pl.concat([_rows(one, tables, request) for one in metric.rows], how="diagonal_relaxed")
-
-
-def counted_rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
-    """Those of them that are counted."""
-    return rows(metric, tables, request).filter("is_counted")
 
 
 def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
@@ -118,25 +116,24 @@ def counts(metric: Metric, tables: Tables, request: Request, *, with_games: bool
     return Counts(pl.concat(parts), games if is_apart else games.clear())
 
 
-def counts_beside(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
-    """Of the rows that sums by setting do not tell all of: n_unknown and n_unreadable, by term."""
-    is_plain = pl.col("is_counted") & pl.col("hit").is_not_null() & (pl.col("parse_status") == "ok")
+def unread(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """Of the same counts n_unknown and n_unreadable alone: few rows are about them."""
+    told = pl.col("is_counted") & pl.col("hit").is_not_null() & ~IS_UNREADABLE
     parts = [
-        _sums(one, _rows(one, tables, request).filter(~is_plain), request, with_games=False)
+        _sums(one, _rows(one, tables, request).filter(~told), request, with_games=False)
         for one in metric.rows
     ]
-    return pl.concat(parts).select(*request.fine, "term", "n_unknown", "n_unreadable")
+    return pl.concat(parts).select(*request.fine, "term", *statistics.UNREAD)
 
 
 def _sums(one: Rows, counted: pl.LazyFrame, request: Request, *, with_games: bool) -> pl.LazyFrame:
-    is_unknown = pl.col("is_counted") & pl.col("hit").is_null()
     # By default what is counted is where a hit is known.
-    unknown = pl.lit(0).first() if one.counted is None else _n_games(is_unknown)
+    unknown = pl.lit(0).first() if one.counted is None else _n_games(IS_UNKNOWN)
     sums = {
         "hits": pl.when("is_counted").then("hit").sum(),
         "counted": pl.col("is_counted").sum().cast(pl.Int64),
         "n_unknown": unknown.cast(pl.Int64),
-        "n_unreadable": (pl.col("parse_status") != "ok").sum().cast(pl.Int64),
+        "n_unreadable": IS_UNREADABLE.sum().cast(pl.Int64),
         "n_games": _n_games(pl.col("is_counted")) if with_games else pl.lit(0, pl.Int64).first(),
     }
     # A key that is the same everywhere would cost as much as any other.
@@ -168,19 +165,20 @@ def by_setting(metric: Metric, tables: Tables, request: Request) -> pl.DataFrame
 
     A game of two sides may feed two terms, which are then one before its products are made.
     """
-    counted = _combined(counted_rows(metric, tables, request), metric, "term")
-    return statistics.by_setting(counted, request.fine, statistics.Known())
+    counted = _combined(rows(metric, tables, request).filter("is_counted"), metric, "term")
+    return statistics.by_setting(counted, request.fine)
 
 
 def moments(settings: pl.DataFrame, request: Request, *, is_one_sided: bool) -> pl.DataFrame:
     """What intervals need, by `metric` and the request's finest groups, from sums by setting."""
-    known = statistics.Known(is_one_sided=is_one_sided)
-    return statistics.moments(settings.lazy(), ["metric", *request.fine], known).collect()
+    by = ["metric", *request.fine]
+    return statistics.moments(settings.lazy(), by, is_one_sided=is_one_sided).collect()
 
 
 def combined(name: str, metric: Metric, settings: pl.DataFrame) -> pl.DataFrame:
     """A metric's sums by setting as those of several: named, of terms as they are combined."""
-    found = _combined(settings.lazy(), metric, "term", "other")
+    counted = settings.lazy().filter(pl.col("n") > 0)
+    found = _combined(counted.select(pl.exclude(list(statistics.UNREAD))), metric, "term", "other")
     return found.with_columns(metric=pl.lit(name)).collect()
 
 
@@ -196,7 +194,7 @@ def sums(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
 
     Replays of a setting are added up.
     """
-    counted = _combined(counted_rows(metric, tables, request), metric, "term")
+    counted = _combined(rows(metric, tables, request).filter("is_counted"), metric, "term")
     return counted.group_by("model", "competition", "setting_id", "term").agg(
         h=pl.col("hit").sum().cast(pl.Float64), c=pl.len().cast(pl.Float64)
     )

@@ -5,18 +5,19 @@ them. They are counted in one pass; what else is asked of them is about the few 
 metric there are sums by setting, of which values, intervals and comparisons are made.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
 from pipeline import statistics
 from pipeline.metrics.compute import (
+    IS_UNKNOWN,
+    IS_UNREADABLE,
     Counts,
-    counted_rows,
-    counts_beside,
     in_scope,
     is_unfinished,
     is_wanted,
+    rows,
     rows_about,
 )
 from pipeline.metrics.declaration import Metric, Tables
@@ -39,10 +40,10 @@ def alike(metrics: Iterable[Metric], tables: Tables, request: Request) -> pl.Laz
     asked = [in_scope(request), *(each for one in rows_of for each in one.expressions)]
     named = (name for each in asked for name in each.meta.root_names())
     columns = list(dict.fromkeys((*_ALWAYS, *request.fine, *named, "is_wanted")))
-    rows = with_game(tested, tables, request.of_game).with_columns(is_wanted=is_wanted(request))
+    told = with_game(tested, tables, request.of_game).with_columns(is_wanted=is_wanted(request))
     if "game_id" in columns:
-        return rows.select(*columns, n=pl.lit(1, pl.Int64))
-    counted = rows.group_by(columns).agg(n=pl.len().cast(pl.Int64))
+        return told.select(*columns, n=pl.lit(1, pl.Int64))
+    counted = told.group_by(columns).agg(n=pl.len().cast(pl.Int64))
     return counted.collect(engine="streaming").lazy()
 
 
@@ -57,39 +58,33 @@ def sides(results: pl.LazyFrame, request: Request) -> pl.LazyFrame:
 def by_setting(
     metric: Metric, tables: Tables, results: pl.LazyFrame, request: Request
 ) -> pl.DataFrame:
-    """The sums over the games of each setting, by the request's finest groups."""
+    """The sums over the games of each setting, by the request's finest groups.
+
+    Of `results` there is also what is `unread`, and settings of which nothing is counted.
+    """
     if metric.is_of_results:
-        counted = _rows(metric, results, request).filter("is_counted")
-        found = statistics.by_setting_of_alike(counted, request.fine)
-        return found.collect(engine="streaming")
-    known = statistics.Known(is_one_sided=True, is_by_of_game=request.is_of_results)
-    return statistics.by_setting(counted_rows(metric, tables, request), request.fine, known)
+        wanted = results.filter("is_wanted")
+        told = pl.concat(rows_about(one, wanted, request) for one in metric.rows)
+        is_counted = pl.col("is_counted").fill_null(value=False)
+        told = told.with_columns(is_counted, is_unknown=IS_UNKNOWN, is_unreadable=IS_UNREADABLE)
+        return statistics.by_setting_of_alike(told, request.fine).collect(engine="streaming")
+    counted = rows(metric, tables, request).filter("is_counted")
+    return statistics.by_setting_of_one_side(
+        counted, request.fine, is_by_of_game=request.is_of_results
+    )
 
 
-def beside(metric: Metric, tables: Tables, results: pl.LazyFrame, request: Request) -> pl.LazyFrame:
-    """What sums by setting do not tell, by term: n_unknown and n_unreadable."""
-    if not metric.is_of_results:
-        return counts_beside(metric, tables, request)
-    n, is_unknown = pl.col("n"), pl.col("is_counted") & pl.col("hit").is_null()
-    return (
-        _rows(metric, results, request)
+def counts(settings: Sequence[pl.DataFrame], request: Request) -> Counts:
+    """`compute.counts`, from the sums by setting of a metric and what is unread."""
+    sums = (
+        pl.concat(settings, how="diagonal_relaxed")
+        .lazy()
         .group_by(*request.fine, "term")
         .agg(
-            n_unknown=n.filter(is_unknown).sum(),
-            n_unreadable=n.filter(pl.col("parse_status") != "ok").sum(),
+            pl.col(list(statistics.UNREAD)).sum(),
+            hits=pl.col("h").sum(),
+            counted=pl.col("c").sum().cast(pl.Int64),
+            n_games=pl.col("n").sum(),
         )
     )
-
-
-def counts(settings: pl.LazyFrame, beside: pl.LazyFrame, request: Request) -> Counts:
-    """`compute.counts`, from the sums by setting of a metric and what is beside them."""
-    sums = settings.group_by(*request.fine, "term").agg(
-        hits=pl.col("h").sum(), counted=pl.col("c").sum().cast(pl.Int64), n_games=pl.col("n").sum()
-    )
-    games = sums.clear().select(*request.fine, "n_games")
-    return Counts(pl.concat([sums, beside], how="diagonal"), games)
-
-
-def _rows(metric: Metric, results: pl.LazyFrame, request: Request) -> pl.LazyFrame:
-    wanted = results.filter("is_wanted")
-    return pl.concat(rows_about(one, wanted, request) for one in metric.rows)
+    return Counts(sums, sums.clear().select(*request.fine, "n_games"))

@@ -22,8 +22,6 @@ from pipeline.metrics.request import (
 from pipeline.sqlfiles import filled, identifier, literal
 
 ONE_RATIO = ("pooled", "pooled over all")
-# The rows of which sums by setting (by_setting.sql) do not tell all.
-_IS_BESIDE = "NOT is_counted OR hit IS NULL OR parse_status <> 'ok'"
 # Each a view of its own name; those that others are made of come first.
 READINGS = ("stated_views", "read_role_analyses", "read_role_identifications")
 
@@ -143,13 +141,6 @@ def sides(request: Request) -> str:
     )
 
 
-def beside(metric: SqlMetric, request: Request) -> str:
-    """The SELECT of what sums by setting do not tell, where each game is of one tested side."""
-    rows = f"(SELECT * FROM {_rows(metric, request, 'parse_status')} WHERE {_IS_BESIDE}) AS beside"
-    counts = filled("counts", fine=_fine(request), rows=rows, with_games="FALSE")
-    return f"SELECT {_fine(request)}, term, n_unknown, n_unreadable FROM ({counts}) AS counts"
-
-
 def _fine(request: Request) -> str:
     return ", ".join(map(identifier, request.fine))
 
@@ -172,9 +163,7 @@ def with_game(rows: str, needed: Iterable[str], request: Request) -> str:
     return f"({filled('with_game', rows=rows, columns=', '.join(columns))}) AS {identifier(rows)}"
 
 
-def by_setting(
-    metric: SqlMetric, request: Request, *, is_one_sided: bool, is_of_results: bool
-) -> str:
+def by_setting(metric: SqlMetric, request: Request) -> str:
     """The SELECT of the metric's sums by setting, as `statistics.by_setting` gives them."""
     fine = _fine(request)
 
@@ -186,27 +175,28 @@ def by_setting(
         return {"fine": fine, "columns": columns, "is_same_group": " AND ".join(pairs)}
 
     # A game of two sides may feed two terms, which are then one before its products are made.
-    is_one_term = metric.combine in ONE_RATIO and not is_one_sided
-    game = {
-        "h": "coalesce(sum(hit), 0)",
-        "c": "count(*)",
-        "by": f"GROUP BY {fine}, stratum, term, setting, game",
-    }
-    # A game with one row is that row.
-    if is_one_sided and is_of_results:
-        game = {"h": "coalesce(hit, 0)", "c": "1", "by": ""}
+    is_one_term = metric.combine in ONE_RATIO
     return filled(
         "by_setting",
         fine=fine,
         term=literal(POOL) if is_one_term else "term",
         rows=_rows(metric, request, "competition", "setting_id"),
-        strata="SELECT * FROM counted_rows"
-        if is_one_sided
-        else filled("strata", **of_group("counted_rows", "games")),
-        **game,
-        pairs="SELECT *, term AS other, h AS other_h, c AS other_c FROM by_game"
-        if is_one_sided
-        else filled("pairs", **of_group("by_game", "others")),
+        strata=filled("strata", **of_group("counted_rows", "games")),
+        pairs=filled("pairs", **of_group("by_game", "others")),
+    )
+
+
+def by_setting_of_one_side(metric: SqlMetric, request: Request, *, is_of_results: bool) -> str:
+    """The same and what is unread, where each game is of one tested side.
+
+    Of `results` a game has one row then, so that there is nothing to add up.
+    """
+    fine = _fine(request)
+    return filled(
+        "by_setting_of_one_side",
+        fine=fine,
+        rows=_rows(metric, request, "competition", "setting_id", "parse_status"),
+        games="SELECT * FROM told" if is_of_results else filled("by_game", fine=fine),
     )
 
 

@@ -7,9 +7,10 @@ from pipeline.statistics.interval import INTERVAL, intervals
 from pipeline.statistics.moments import (
     KEYS,
     SUMS,
-    Known,
+    UNREAD,
     by_setting,
     by_setting_of_alike,
+    by_setting_of_one_side,
     moments,
 )
 
@@ -17,9 +18,10 @@ __all__ = [
     "INTERVAL",
     "KEYS",
     "SUMS",
-    "Known",
+    "UNREAD",
     "by_setting",
     "by_setting_of_alike",
+    "by_setting_of_one_side",
     "intervals",
     "moments",
 ]

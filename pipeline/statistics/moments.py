@@ -8,7 +8,6 @@ and all else is made of these few rows.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import polars as pl
 
@@ -31,43 +30,54 @@ SUMS = pl.Schema(
 KEYS = ("stratum", "term", "other", "unit")
 # What a sum over the games of a setting is of.
 SETTING = ("stratum", "setting", "term", "other")
-# Of a row that is counted.
-_COUNTED = (
+# Games that have a counted row whose hit is unknown, and rows that could not be read for sure.
+UNREAD = pl.Schema({"n_unknown": pl.Int64(), "n_unreadable": pl.Int64()})
+_OF_ROW = (
     "term",
     pl.col("competition").alias("stratum"),
     pl.col("setting_id").alias("setting"),
-    pl.col("hit").cast(pl.Float64).fill_null(0.0).alias("h"),
-    pl.lit(1.0).alias("c"),
 )
+_HIT = pl.col("hit").cast(pl.Float64).fill_null(0.0)
 
 
-class Known(NamedTuple):
-    """What is known of the rows beforehand, each of which saves much work where it is true."""
-
-    is_one_sided: bool = False  # each game is of one competition, and feeds one term
-    is_by_of_game: bool = False  # a game's rows are of one group
-
-
-def by_setting(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFrame:
+def by_setting(rows: pl.LazyFrame, by: Sequence[str]) -> pl.DataFrame:
     """The sums over the games of each setting: `by`, `SETTING`, and then `SUMS`.
 
     `rows` are counted rows: `by`, competition, setting_id, game_id, term, hit.
     """
-    told = rows.select(*by, *_COUNTED, game="game_id")
-    if known.is_one_sided and known.is_by_of_game:
-        return _by_runs(told, by, known)
-    return _of_settings(_games(told, by, known), by, known).collect(engine="streaming")
+    told = rows.select(*by, *_OF_ROW, game="game_id", h=_HIT, c=pl.lit(1.0))
+    keys = [*by, "stratum", "setting"]
+    games = _with_strata(told, by).group_by(*keys, "term", "game").agg(pl.col("h", "c").sum())
+    found = _by_pair(games, keys, "game", is_one_sided=False)
+    return found.select(*by, *SETTING, *SUMS).collect(engine="streaming")
+
+
+def by_setting_of_one_side(
+    rows: pl.LazyFrame, by: Sequence[str], *, is_by_of_game: bool
+) -> pl.DataFrame:
+    """The same where each game is of one competition and feeds one term.
+
+    It saves much work where a game's rows are all of one group (`is_by_of_game`).
+    """
+    told = rows.select(*by, *_OF_ROW, game="game_id", h=_HIT, c=pl.lit(1.0))
+    if is_by_of_game:
+        return _by_runs(told, by)
+    return _of_settings(_games(told, by), by).collect(engine="streaming")
 
 
 def by_setting_of_alike(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """The same where a row, instead of a game_id, has the number `n` of games that are like it."""
-    products = _products("h", "c", times=pl.col("times"))
-    keys = [*by, "stratum", "setting", "term"]
-    found = rows.select(*by, *_COUNTED, times="n").group_by(keys).agg(**products)
-    return found.select(*by, *SETTING[:-1], pl.col("term").alias(SETTING[-1]), *SUMS)
+    """The same and `UNREAD`, of rows that are all of a game, and stand for `n` games like it each.
+
+    They are counted or not: they have is_counted, is_unknown and is_unreadable, too.
+    """
+    times, c = pl.col("times"), pl.col("is_counted").cast(pl.Float64)
+    told = ("is_unknown", "is_unreadable")
+    games = rows.select(*by, *_OF_ROW, *told, h=_HIT * c, c=c, times="n")
+    unread = {name: times.filter(flag).sum() for name, flag in zip(UNREAD, told, strict=True)}
+    return _of_settings(games, by, times=times, **unread)
 
 
-def moments(settings: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyFrame:
+def moments(settings: pl.LazyFrame, by: Sequence[str], *, is_one_sided: bool) -> pl.LazyFrame:
     """The sums over all games, and those over all settings: `by`, `KEYS`, and then `SUMS`.
 
     `settings` are the sums by setting, or parts of them.
@@ -78,7 +88,7 @@ def moments(settings: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyF
     own = own.group_by(of_setting).agg(pl.col("h", "c").sum())
     units = {
         "game": settings.group_by(*keys, "term", "other").agg(pl.col(list(SUMS)).sum()),
-        "setting": _by_pair(own, keys, "setting", known),
+        "setting": _by_pair(own, keys, "setting", is_one_sided=is_one_sided),
     }
     return pl.concat(
         sums.select(*by, *KEYS[:-1], pl.lit(unit).alias(KEYS[-1]), *SUMS)
@@ -86,32 +96,32 @@ def moments(settings: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyF
     )
 
 
-def _games(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.LazyFrame:
-    """h and c of each game, for each stratum and term."""
-    told = rows if known.is_one_sided else _with_strata(rows, by)
-    return told.group_by(*by, "stratum", "term", "setting", "game").agg(pl.col("h", "c").sum())
+def _games(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """h and c of each game of one side."""
+    return rows.group_by(*by, *SETTING[:-1], "game").agg(pl.col("h", "c").sum())
 
 
 def _of_settings(
-    games: pl.LazyFrame, by: Sequence[str], known: Known, **more: pl.Expr
+    games: pl.LazyFrame, by: Sequence[str], times: pl.Expr | None = None, **more: pl.Expr
 ) -> pl.LazyFrame:
-    found = _by_pair(games, [*by, "stratum", "setting"], "game", known, **more)
-    return found.select(*by, *SETTING, *SUMS, *more)
+    """The sums by setting over games of one side, or over `times` so many of each."""
+    sums = _products("h", "c", times)
+    found = games.group_by(*by, *SETTING[:-1]).agg(**sums, **more)
+    return found.select(*by, *SETTING[:-1], pl.col("term").alias(SETTING[-1]), *SUMS, *more)
 
 
-def _by_runs(rows: pl.LazyFrame, by: Sequence[str], known: Known) -> pl.DataFrame:
-    """`by_setting` where the rows of a game lie together, as a rule; settings of others anew.
+def _by_runs(rows: pl.LazyFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The sums where the rows of a game lie together, as a rule; settings of others anew.
 
     To group by several texts would cost the most of all.
     """
-    lazy = _of_settings(_runs(rows), by, known, is_told=_is_told())
-    found = lazy.collect(engine="streaming")
+    found = _of_settings(_runs(rows), by, is_told=_is_told()).collect(engine="streaming")
     apart = found.filter(~pl.col("is_told"))["setting"].unique()
     found = found.drop("is_told")
     if apart.is_empty():
         return found
     is_apart = pl.col("setting").is_in(apart.implode(), nulls_equal=True)
-    again = _of_settings(_games(rows.filter(is_apart), by, known), by, known)
+    again = _of_settings(_games(rows.filter(is_apart), by), by)
     return pl.concat([found.filter(~is_apart), again.collect(engine="streaming")])
 
 
@@ -140,15 +150,15 @@ def _with_strata(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
 
 
 def _by_pair(
-    sums: pl.LazyFrame, keys: Sequence[str], unit: str, known: Known, **more: pl.Expr
+    sums: pl.LazyFrame, keys: Sequence[str], unit: str, *, is_one_sided: bool
 ) -> pl.LazyFrame:
     """`SUMS` over units by `keys` and each two terms that one unit feeds."""
-    if known.is_one_sided:
-        found = sums.group_by(*keys, "term").agg(**_products("h", "c"), **more)
+    if is_one_sided:
+        found = sums.group_by(*keys, "term").agg(**_products("h", "c"))
         return found.with_columns(other="term")
     others = sums.rename({"term": "other", "h": "other_h", "c": "other_c"})
     pairs = sums.join(others, on=[*keys, unit], nulls_equal=True)
-    return pairs.group_by(*keys, "term", "other").agg(**_products("other_h", "other_c"), **more)
+    return pairs.group_by(*keys, "term", "other").agg(**_products("other_h", "other_c"))
 
 
 def _products(other_h: str, other_c: str, times: pl.Expr | None = None) -> dict[str, pl.Expr]:

@@ -11,11 +11,24 @@ from polars.testing import assert_frame_equal
 from statsmodels.stats.proportion import proportion_confint
 
 from pipeline.metrics import metrics
-from pipeline.statistics import Known, by_setting, intervals, moments
+from pipeline.statistics import (
+    by_setting,
+    by_setting_of_alike,
+    by_setting_of_one_side,
+    intervals,
+    moments,
+)
 
 
-def moments_of(rows: pl.LazyFrame, by: list[str], known: Known) -> pl.LazyFrame:
-    return moments(by_setting(rows, by, known).lazy(), by, known)
+def moments_of(rows: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
+    return moments(by_setting(rows, by).lazy(), by, is_one_sided=False)
+
+
+def moments_of_one_side(
+    rows: pl.LazyFrame, by: list[str], *, is_by_of_game: bool = False
+) -> pl.LazyFrame:
+    sums = by_setting_of_one_side(rows, by, is_by_of_game=is_by_of_game)
+    return moments(sums.lazy(), by, is_one_sided=True)
 
 
 def of_games(
@@ -32,7 +45,7 @@ def of_games(
     frame = pl.LazyFrame(rows).with_columns(
         everything=pl.lit(0), setting_id="game_id", term=pl.lit("t")
     )
-    sums = moments_of(frame, ["everything"], Known(is_one_sided=True))
+    sums = moments_of_one_side(frame, ["everything"])
     counted = sum(counted for _, counted in games)
     terms = pl.LazyFrame({"everything": [0], "term": ["t"], "weight": [1.0], "counted": [counted]})
     return (
@@ -167,17 +180,39 @@ BY = ["model", "game_type"]
 @pytest.mark.parametrize("order", [["game_id"], ["hit", "game_id"]])
 def test_what_is_known_of_rows_changes_nothing(order):
     counted = rows(300, 4, seed=1).sort(order)
-    slow = moments_of(counted, BY, Known()).sort(pl.all())
-    for known in (Known(is_one_sided=True), Known(is_one_sided=True, is_by_of_game=True)):
-        assert_frame_equal(moments_of(counted, BY, known).sort(pl.all()), slow)
+    slow = moments_of(counted, BY).sort(pl.all())
+    for is_by_of_game in (False, True):
+        found = moments_of_one_side(counted, BY, is_by_of_game=is_by_of_game)
+        assert_frame_equal(found.sort(pl.all()), slow)
+
+
+def test_games_that_are_alike_are_summed_as_one_by_one():
+    """Those not counted are in no sum, and what is unread of any is told."""
+    number = pl.int_range(pl.len())
+    of_row = rows(300, 4, seed=4).with_columns(
+        pl.when(number % 7 > 0).then("hit"),
+        game_id=number.cast(pl.String),
+        is_counted=number % 5 > 0,
+        is_unreadable=number % 11 == 0,
+    )
+    told = of_row.with_columns(is_unknown=pl.col("is_counted") & pl.col("hit").is_null())
+    alike = told.drop("game_id").group_by(pl.all()).agg(n=pl.len().cast(pl.Int64))
+    assert alike.collect()["n"].max() > 1
+    found = by_setting_of_alike(alike, BY).collect()
+    unread = found.select(pl.col("n_unknown", "n_unreadable").sum()).row(0)
+    assert unread == told.select(pl.col("is_unknown", "is_unreadable").sum()).collect().row(0)
+    assert_frame_equal(
+        moments(found.lazy().filter(pl.col("n") > 0), BY, is_one_sided=True).sort(pl.all()),
+        moments_of_one_side(told.filter("is_counted"), BY).sort(pl.all()),
+    )
 
 
 def test_a_game_in_pieces_is_one_game():
     """Where its setting is added anew, as where all settings are told by where games end."""
     together = rows(300, 4, seed=2).sort("game_id").with_columns(hit=pl.col("hit").ceil())
-    slow = moments_of(together, BY, Known()).sort(pl.all())
+    slow = moments_of(together, BY).sort(pl.all())
     for counted in (together, pl.concat([together.slice(5), together.head(5)])):
-        found = moments_of(counted, BY, Known(is_one_sided=True, is_by_of_game=True))
+        found = moments_of_one_side(counted, BY, is_by_of_game=True)
         assert_frame_equal(found.sort(pl.all()), slow)
 
 
@@ -191,7 +226,7 @@ def test_a_game_of_two_terms_adds_their_covariance():
             )
             for term, hits in (("x", [1.0, 0.0] * 20), ("y", other_hits))
         )
-        sums = moments_of(frame, ["model"], Known())
+        sums = moments_of(frame, ["model"])
         terms = pl.LazyFrame(
             {"model": ["m"] * 2, "term": ["x", "y"], "weight": [0.5] * 2, "counted": [40] * 2}
         )
@@ -210,6 +245,6 @@ def test_many_plays_of_a_setting_are_one_cluster():
 
 
 def metrics_of(counted: pl.LazyFrame) -> pl.DataFrame:
-    sums = moments_of(counted, BY, Known(is_one_sided=True))
+    sums = moments_of_one_side(counted, BY)
     terms = counted.group_by(*BY, "term").agg(counted=pl.len(), weight=pl.lit(0.5).first())
     return intervals(terms, sums, BY, 0.95).collect()
