@@ -40,7 +40,8 @@ LEAST_MEMORY = 2**29
 # as much as its bytes. Smaller batches than the least are slow, larger than the most no faster.
 _BATCH_SHARE = 16
 _LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
-
+# To write them takes as much memory again.
+_DOCUMENTS_AT_ONCE = 2**18
 
 _NO_GAMES = pl.Series(dtype=pl.String)
 
@@ -217,7 +218,8 @@ def _commit(
         for worker, left in enumerate(staged):
             surplus = resolution.surplus.filter(worker=worker).select("game_id")
             change.add(table, change.without(table, left.files[table], surplus))
-    change.write("documents", [_of_ingest(resolution.documents, change.ingest_id)])
+    documents = resolution.documents.iter_slices(_DOCUMENTS_AT_ONCE)
+    change.write("documents", (_of_ingest(rows, change.ingest_id) for rows in documents))
     change.write("archives", [_of_ingest(recall.archives(), change.ingest_id)])
     before = change.lake.table("quarantine").drop("raw").collect()
     faults = _faults(before, _of_ingest(collected.faults(), change.ingest_id), resolution)
@@ -269,7 +271,9 @@ def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> 
     A row stays while its document is as it was, or its game is still in the lake.
     """
     version = ["location", "sha256"]
-    seen, before, now = resolution.documents, _located(before), _located(now)
+    # No more of the documents than is asked for, since joins and filters copy all columns.
+    seen = resolution.documents.select("location", "sha256", "is_bearer", "found")
+    before, now = _located(before), _located(now)
     is_taken_out = pl.col("game_id").is_in(resolution.superseded["game_id"].implode())
     outdated = (
         before.filter(pl.col("game_id").is_null())
@@ -311,7 +315,7 @@ def _report(
     faults: pl.DataFrame,
     ingest_id: int | None,
 ) -> Report:
-    new = resolution.documents.filter("is_bearer")
+    new = resolution.documents.select("is_bearer", "game_type").filter("is_bearer")
     return Report(
         statuses=statuses,
         games=new.group_by("game_type").agg(n_games=pl.len()).sort("game_type"),

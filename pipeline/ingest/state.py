@@ -55,7 +55,7 @@ def state(lake: Lake | None) -> State:
     )
     found = games.select(_GAME_FACTS).collect()
     # A game without an index gives way to one with: a place holds what its bytes are now.
-    held = last.select("location", game_id=_same_game(last, found)["in_lake"])
+    held = last.select("location", game_id=_same_game(last, found))
     return State(found, held.drop_nulls("game_id"))
 
 
@@ -105,20 +105,15 @@ def known(seen: pl.DataFrame, held: State, model: str | None) -> pl.DataFrame:
     """
     as_told = _same_game(seen.with_columns(assigned_model=pl.lit(None, pl.String)), held.games)
     as_given = _same_game(seen.with_columns(assigned_model=pl.lit(model, pl.String)), held.games)
-    return pl.DataFrame(
-        {
-            "game_id": as_told["in_lake"].fill_null(as_given["in_lake"]),
-            "assigned_model": as_told.select(
-                pl.when(pl.col("in_lake").is_null() & as_given["in_lake"].is_not_null()).then(
-                    pl.lit(model, pl.String)
-                )
-            ).to_series(),
-        }
+    is_by_given = pl.col("as_told").is_null() & pl.col("as_given").is_not_null()
+    return pl.DataFrame({"as_told": as_told, "as_given": as_given}).select(
+        game_id=pl.coalesce("as_told", "as_given"),
+        assigned_model=pl.when(is_by_given).then(pl.lit(model, pl.String)),
     )
 
 
-def _same_game(seen: pl.DataFrame, games: pl.DataFrame) -> pl.DataFrame:
-    """The seen rows, in order, with `in_lake`: the game of the lake that each is.
+def _same_game(seen: pl.DataFrame, games: pl.DataFrame) -> pl.Series:
+    """The game of the lake that each document seen is, in their order; null for none.
 
     The same bytes are the same game, unless both have an index and these differ. Bytes without an
     index are the game of the lowest; a game without one gives way to any with (`_superseded`).
@@ -136,11 +131,13 @@ def _same_game(seen: pl.DataFrame, games: pl.DataFrame) -> pl.DataFrame:
         .unique("row", keep="first", maintain_order=True)
         .select("row", in_lake="game_id")
     )
-    return (
-        seen.with_row_index("row")
-        .join(candidates, on="row", how="left", maintain_order="left")
-        .drop("row")
-    )
+    found = _rows(seen).join(candidates, on="row", how="left", maintain_order="left")
+    return found["in_lake"]
+
+
+def _rows(documents: pl.DataFrame) -> pl.DataFrame:
+    """The number of each row, as `row`."""
+    return documents.select(pl.int_range(pl.len(), dtype=pl.get_index_type()).alias("row"))
 
 
 class Resolution(Struct):
@@ -164,10 +161,10 @@ class Resolution(Struct):
 def resolve(seen: pl.DataFrame, held: State) -> Resolution:
     """The status of every document seen, given what the lake holds."""
     seen = seen.sort("place")
-    in_lake = _same_game(seen, held.games)["in_lake"]
+    in_lake = _same_game(seen, held.games)
     is_new = (pl.col("found") == GAME) & in_lake.is_null()
     new_games = seen.filter(is_new).select(_GAME_COLUMNS).unique()
-    same = in_lake.fill_null(_same_game(seen, new_games)["in_lake"])
+    same = in_lake.fill_null(_same_game(seen, new_games))
     is_game = pl.col("found").is_in([GAME, KNOWN])
     documents = (
         seen.rename({"game_id": "own"})
@@ -227,8 +224,7 @@ def _described(documents: pl.DataFrame, held: State) -> pl.DataFrame:
         )
         .collect()
     )
-    rows = documents.select(pl.int_range(pl.len(), dtype=pl.get_index_type()).alias("row"))
-    told = rows.join(described, on="row", how="left", maintain_order="left")
+    told = _rows(documents).join(described, on="row", how="left", maintain_order="left")
     return documents.with_columns(*told.drop("row")).with_columns(
         pl.coalesce("told_format", "format").alias("format"),
         pl.coalesce("told_reason", "reason").alias("reason"),
