@@ -17,7 +17,7 @@ from typing import Protocol, cast
 from pipeline.archives import Unit
 from pipeline.errors import PipelineError
 from pipeline.ingest.tasks import Task
-from pipeline.ingest.worker import Found, Job, Staged, Worker
+from pipeline.ingest.worker import Found, Job, Staged, Worker, prepare
 from pipeline.machine import cores
 from pipeline.processes import how_it_ended, start, theirs
 
@@ -176,7 +176,9 @@ def main() -> None:
     job, number = connection.recv()
     worker = Worker(job, number)
     try:
-        for task in _received(connection):
+        tasks = _received(connection)
+        prepare()  # while the first task is on its way
+        for task in tasks:
             connection.send(_done(worker, task))
     except (EOFError, OSError):
         return  # nobody is there any more to make use of its files
@@ -185,7 +187,7 @@ def main() -> None:
 
 
 def _received(connection: Connection) -> Iterator[Task | None]:
-    """The tasks, one always on its way while another is done; ends after the last."""
+    """The tasks, one always on its way while another is done, from now on; ends after the last."""
     # Room for all that is sent ahead: a task that nobody takes off the connection while this end
     # sends an answer would have both ends wait for each other.
     queue: Queue[Task | BaseException | None] = Queue(maxsize=TASKS_AHEAD - 1)
@@ -199,6 +201,10 @@ def _received(connection: Connection) -> Iterator[Task | None]:
             queue.put(error)
 
     Thread(target=receive, daemon=True).start()
+    return _taken(queue)
+
+
+def _taken(queue: "Queue[Task | BaseException | None]") -> Iterator[Task | None]:
     while True:
         task = queue.get()
         if isinstance(task, BaseException):

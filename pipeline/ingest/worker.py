@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from pipeline.archives import Document, Unit, read_unit
 from pipeline.events.contracts import GAME_TABLES
+from pipeline.formats import formats
 from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
 from pipeline.ingest.state import KnownGames, known
 from pipeline.ingest.tasks import Task
@@ -50,6 +51,12 @@ class Job(Struct, frozen=True):
     def read(self, unit: Unit, on_bytes: Callable[[int], None]) -> Iterator[Document]:
         """The documents of a unit; `on_bytes` is told of bytes on disk as they are read."""
         return read_unit(unit, self.max_document, on_bytes, max_expanded=self.max_expanded)
+
+
+def prepare() -> None:
+    """Loads all that decoding needs, which otherwise the first batch would wait for."""
+    formats()
+    decode([], [], None, set())
 
 
 class Found(Struct, frozen=True):
