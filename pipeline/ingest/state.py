@@ -208,12 +208,13 @@ def _described(documents: pl.DataFrame, held: State) -> pl.DataFrame:
     """The documents with the format of their game, and a copy's reason: where the game is."""
     is_copy = pl.col("status") == DocumentStatus.DUPLICATE
     is_undescribed = pl.col("game_id").is_not_null() & (is_copy | pl.col("format").is_null())
-    # As a rule few, while texts for all of them would be as many as those of all documents.
-    undescribed = documents.with_row_index("row").filter(is_undescribed)
     bearers = documents.lazy().filter("is_bearer").select("game_id", "format", "source", "path")
     games = pl.concat([held.games.lazy().select(bearers.collect_schema().names()), bearers])
+    # As a rule few, while texts for all of them would be as many as those of all documents.
     described = (
-        undescribed.lazy()
+        documents.lazy()
+        .with_row_index("row")
+        .filter(is_undescribed)
         .join(games, on="game_id", how="left", suffix="_of_game")
         .select(
             "row",

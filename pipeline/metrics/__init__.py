@@ -191,18 +191,16 @@ def _of_one_side(asked: _Asked, tables: Tables) -> _Found:
     metrics, request = asked.metrics, asked.request
     results = settings.alike(metrics.values(), tables, request)
     # One after the other, since each takes room for what it tells apart.
-    found = {
-        name: settings.by_setting(one, tables, results, request) for name, one in metrics.items()
+    parts = {
+        name: [settings.by_setting(one, tables, results, request)] for name, one in metrics.items()
     }
+    by_setting = _combined(metrics, [sums for (sums,) in parts.values()])
     of_rows = [name for name, one in metrics.items() if not one.is_of_results]
     lazy = [compute.unread(metrics[name], tables, request) for name in of_rows]
-    unread = dict(zip(of_rows, pl.collect_all(lazy, engine="streaming"), strict=True))
-    counted = [
-        settings.counts([sums, *([unread[name]] if name in unread else [])], request)
-        for name, sums in found.items()
-    ]
+    for name, unread in zip(of_rows, pl.collect_all(lazy, engine="streaming"), strict=True):
+        parts[name].append(unread)
+    counted = [settings.counts(found, request) for found in parts.values()]
     sides = settings.sides(results, request)
-    by_setting = _combined(metrics, list(found.values()))
     return _Found(_values(asked, counted, sides), by_setting, results)
 
 
