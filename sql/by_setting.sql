@@ -1,7 +1,7 @@
 -- Sums over the games of each setting of products of what one metric counts in each: what an
 -- interval needs (pipeline/statistics/moments.py). The runner fills in
 --   $fine    the finest groups    $rows   the metric's rows    $term  the term, or one for all
---   $strata  strata.sql           $pairs  pairs.sql
+--   $strata  strata.sql           $pairs  pairs.sql    $sums  sums.sql
 WITH counted_rows AS (
     SELECT
         ${fine},
@@ -37,16 +37,6 @@ SELECT
     setting,
     term,
     other,
-    count(*) AS n,
-    count(*) FILTER (WHERE h > 0) AS n_with_hit,
-    count(*) FILTER (WHERE h < c) AS n_with_miss,
-    sum(h) AS h,
-    sum(c) AS c,
-    sum(other_h) AS other_h,
-    sum(other_c) AS other_c,
-    sum(h * other_h) AS hh,
-    sum(h * other_c) AS hc,
-    sum(c * other_h) AS ch,
-    sum(c * other_c) AS cc
+    ${sums}
 FROM pairs
 GROUP BY ${fine}, stratum, setting, term, other

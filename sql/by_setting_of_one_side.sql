@@ -1,7 +1,7 @@
 -- The same sums as in by_setting.sql where each game is of one tested side, and so of one
 -- competition and one term; and what could not be read in the same rows. The runner fills in
 --   $fine   the finest groups    $rows  the metric's rows
---   $games  by_game.sql, or where a game has one row, these rows as they are
+--   $games  by_game.sql, or where a game has one row, these rows as they are    $sums  sums.sql
 WITH told AS (
     SELECT
         ${fine},
@@ -17,25 +17,18 @@ WITH told AS (
 ),
 by_game AS (
     ${games}
+),
+pairs AS (
+    SELECT *, term AS other, h AS other_h, c AS other_c FROM by_game
 )
 SELECT
     ${fine},
     stratum,
     setting,
     term,
-    term AS other,
-    count(*) FILTER (WHERE c > 0) AS n,
-    count(*) FILTER (WHERE h > 0) AS n_with_hit,
-    count(*) FILTER (WHERE h < c) AS n_with_miss,
-    sum(h) AS h,
-    sum(c) AS c,
-    sum(h) AS other_h,
-    sum(c) AS other_c,
-    sum(h * h) AS hh,
-    sum(h * c) AS hc,
-    sum(c * h) AS ch,
-    sum(c * c) AS cc,
+    other,
+    ${sums},
     count(*) FILTER (WHERE unknown > 0) AS n_unknown,
     CAST(sum(unreadable) AS BIGINT) AS n_unreadable
-FROM by_game
-GROUP BY ${fine}, stratum, setting, term
+FROM pairs
+GROUP BY ${fine}, stratum, setting, term, other

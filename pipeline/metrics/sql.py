@@ -183,6 +183,7 @@ def by_setting(metric: SqlMetric, request: Request) -> str:
         rows=_rows(metric, request, "competition", "setting_id"),
         strata=filled("strata", **of_group("counted_rows", "games")),
         pairs=filled("pairs", **of_group("by_game", "others")),
+        sums=filled("sums"),
     )
 
 
@@ -197,6 +198,7 @@ def by_setting_of_one_side(metric: SqlMetric, request: Request, *, is_of_results
         fine=fine,
         rows=_rows(metric, request, "competition", "setting_id", "parse_status"),
         games="SELECT * FROM told" if is_of_results else filled("by_game", fine=fine),
+        sums=filled("sums"),
     )
 
 
