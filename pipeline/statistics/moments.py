@@ -31,7 +31,7 @@ KEYS = ("stratum", "term", "other", "unit")
 # What a sum over the games of a setting is of.
 SETTING = ("stratum", "setting", "term", "other")
 # Games that have a counted row whose hit is unknown, and rows that could not be read for sure.
-UNREAD = pl.Schema({"n_unknown": pl.Int64(), "n_unreadable": pl.Int64()})
+UNREAD = ("n_unknown", "n_unreadable")
 _OF_ROW = (
     "term",
     pl.col("competition").alias("stratum"),
@@ -45,9 +45,12 @@ def by_setting(rows: pl.LazyFrame, by: Sequence[str]) -> pl.DataFrame:
 
     `rows` are counted rows: `by`, competition, setting_id, game_id, term, hit.
     """
-    told = rows.select(*by, *_OF_ROW, game="game_id", h=_HIT, c=pl.lit(1.0))
     keys = [*by, "stratum", "setting"]
-    games = _with_strata(told, by).group_by(*keys, "term", "game").agg(pl.col("h", "c").sum())
+    games = (
+        _with_strata(_counted(rows, by), by)
+        .group_by(*keys, "term", "game")
+        .agg(pl.col("h", "c").sum())
+    )
     found = _by_pair(games, keys, "game", is_one_sided=False)
     return found.select(*by, *SETTING, *SUMS).collect(engine="streaming")
 
@@ -59,10 +62,10 @@ def by_setting_of_one_side(
 
     It saves much work where a game's rows are all of one group (`is_by_of_game`).
     """
-    told = rows.select(*by, *_OF_ROW, game="game_id", h=_HIT, c=pl.lit(1.0))
+    counted = _counted(rows, by)
     if is_by_of_game:
-        return _by_runs(told, by)
-    return _of_settings(_games(told, by), by).collect(engine="streaming")
+        return _by_runs(counted, by)
+    return _of_settings(_games(counted, by), by).collect(engine="streaming")
 
 
 def by_setting_of_alike(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
@@ -96,6 +99,11 @@ def moments(settings: pl.LazyFrame, by: Sequence[str], *, is_one_sided: bool) ->
     )
 
 
+def _counted(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """h and c of each row that is counted."""
+    return rows.select(*by, *_OF_ROW, game="game_id", h=_HIT, c=pl.lit(1.0))
+
+
 def _games(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     """h and c of each game of one side."""
     return rows.group_by(*by, *SETTING[:-1], "game").agg(pl.col("h", "c").sum())
@@ -105,9 +113,8 @@ def _of_settings(
     games: pl.LazyFrame, by: Sequence[str], times: pl.Expr | None = None, **more: pl.Expr
 ) -> pl.LazyFrame:
     """The sums by setting over games of one side, or over `times` so many of each."""
-    sums = _products("h", "c", times)
-    found = games.group_by(*by, *SETTING[:-1]).agg(**sums, **more)
-    return found.select(*by, *SETTING[:-1], pl.col("term").alias(SETTING[-1]), *SUMS, *more)
+    found = _of_one_term(games, [*by, "stratum", "setting"], times, **more)
+    return found.select(*by, *SETTING, *SUMS, *more)
 
 
 def _by_runs(rows: pl.LazyFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -154,11 +161,18 @@ def _by_pair(
 ) -> pl.LazyFrame:
     """`SUMS` over units by `keys` and each two terms that one unit feeds."""
     if is_one_sided:
-        found = sums.group_by(*keys, "term").agg(**_products("h", "c"))
-        return found.with_columns(other="term")
+        return _of_one_term(sums, keys)
     others = sums.rename({"term": "other", "h": "other_h", "c": "other_c"})
     pairs = sums.join(others, on=[*keys, unit], nulls_equal=True)
     return pairs.group_by(*keys, "term", "other").agg(**_products("other_h", "other_c"))
+
+
+def _of_one_term(
+    sums: pl.LazyFrame, keys: Sequence[str], times: pl.Expr | None = None, **more: pl.Expr
+) -> pl.LazyFrame:
+    """The same where a unit feeds one term, and so no pair but that with itself."""
+    found = sums.group_by(*keys, "term").agg(**_products("h", "c", times), **more)
+    return found.with_columns(other="term")
 
 
 def _products(other_h: str, other_c: str, times: pl.Expr | None = None) -> dict[str, pl.Expr]:
