@@ -131,13 +131,13 @@ def _same_game(seen: pl.DataFrame, games: pl.DataFrame) -> pl.Series:
         .unique("row", keep="first", maintain_order=True)
         .select("row", in_lake="game_id")
     )
-    found = _rows(seen).join(candidates, on="row", how="left", maintain_order="left")
-    return found["in_lake"]
+    return _of_each(seen, candidates)["in_lake"]
 
 
-def _rows(documents: pl.DataFrame) -> pl.DataFrame:
-    """The number of each row, as `row`."""
-    return documents.select(pl.int_range(pl.len(), dtype=pl.get_index_type()).alias("row"))
+def _of_each(documents: pl.DataFrame, told: pl.DataFrame) -> pl.DataFrame:
+    """What is told of each document, in their order, by its number in `row`; nulls of others."""
+    rows = documents.select(pl.int_range(pl.len(), dtype=pl.get_index_type()).alias("row"))
+    return rows.join(told, on="row", how="left", maintain_order="left").drop("row")
 
 
 class Resolution(Struct):
@@ -208,25 +208,24 @@ def _described(documents: pl.DataFrame, held: State) -> pl.DataFrame:
     """The documents with the format of their game, and a copy's reason: where the game is."""
     is_copy = pl.col("status") == DocumentStatus.DUPLICATE
     is_undescribed = pl.col("game_id").is_not_null() & (is_copy | pl.col("format").is_null())
-    bearers = documents.lazy().filter("is_bearer").select("game_id", "format", "source", "path")
-    games = pl.concat([held.games.lazy().select(bearers.collect_schema().names()), bearers])
+    of_game = ("game_id", "format", "source", "path")
+    bearers = documents.lazy().filter("is_bearer").select(of_game)
+    games = pl.concat([held.games.lazy().select(of_game), bearers])
     # As a rule few, while texts for all of them would be as many as those of all documents.
     described = (
         documents.lazy()
         .with_row_index("row")
         .filter(is_undescribed)
-        .join(games, on="game_id", how="left", suffix="_of_game")
+        .select("row", "game_id", is_copy.alias("is_copy"), own_format="format")
+        .join(games, on="game_id", how="left")
         .select(
             "row",
-            told_format=pl.coalesce("format", "format_of_game"),
-            told_reason=pl.when(is_copy).then(
-                pl.format("the same game as {}/{}", "source_of_game", "path_of_game")
-            ),
+            told_format=pl.coalesce("own_format", "format"),
+            told_reason=pl.when("is_copy").then(pl.format("the same game as {}", LOCATION)),
         )
         .collect()
     )
-    told = _rows(documents).join(described, on="row", how="left", maintain_order="left")
-    return documents.with_columns(*told.drop("row")).with_columns(
+    return documents.with_columns(*_of_each(documents, described)).with_columns(
         pl.coalesce("told_format", "format").alias("format"),
         pl.coalesce("told_reason", "reason").alias("reason"),
     )
