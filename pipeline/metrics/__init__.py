@@ -267,7 +267,8 @@ def _selects(asked: _Asked) -> list[str]:
             is_of_results = one.is_of_results
             found.append(sql.by_setting_of_one_side(declared, request, is_of_results=is_of_results))
             continue
-        found += sql.counted(declared, request, with_games=name in asked.with_games)[:2]
+        counted = sql.counted(declared, request, with_games=name in asked.with_games)
+        found += [counted.counts, counted.games]
         if asked.with_intervals:
             found.append(sql.by_setting(declared, request))
     return found

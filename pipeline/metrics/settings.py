@@ -74,10 +74,10 @@ def by_setting(
     )
 
 
-def counts(settings: Sequence[pl.DataFrame], request: Request) -> Counts:
+def counts(found: Sequence[pl.DataFrame], request: Request) -> Counts:
     """`compute.counts`, from the sums by setting of a metric and what is unread."""
     sums = (
-        pl.concat(settings, how="diagonal_relaxed")
+        pl.concat(found, how="diagonal_relaxed")
         .lazy()
         .group_by(*request.fine, "term")
         .agg(
