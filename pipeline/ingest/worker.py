@@ -53,12 +53,6 @@ class Job(Struct, frozen=True):
         return read_unit(unit, self.max_document, on_bytes, max_expanded=self.max_expanded)
 
 
-def prepare() -> None:
-    """Loads all that decoding needs, which otherwise the first batch would wait for."""
-    formats()
-    decode([], [], None, set())
-
-
 class Found(Struct, frozen=True):
     """What a worker found since it was asked last: frames of documents and of faults, or nothing.
 
@@ -155,6 +149,12 @@ class Worker:
         for one, (game_id, assigned) in zip(seen, found.iter_rows(), strict=True):
             if game_id is not None:
                 one.found, one.game_id, one.assigned_model = KNOWN, game_id, assigned
+
+
+def prepare() -> None:
+    """Loads all that decoding needs, which otherwise the first batch would wait for."""
+    formats()
+    decode([], [], None, set())
 
 
 class _Findings:
