@@ -35,23 +35,19 @@ def main() -> int:
     def ingest(source: object) -> list[str]:
         return [*MAGIC, "ingest", str(source), "--lake", str(lake), "--jobs", "2"]
 
-    empties = []
+    # Start-up too, since to sample memory takes a tenth of the time.
+    sources = {0: empty} | {size: logs(size, "tar.zst") for size in sizes}
+    seconds: dict[int, list[float]] = {size: [] for size in sources}
+    peaks = dict.fromkeys(sources, 0)
     for _ in range(options.runs):
-        fresh_lake()
-        # Sampled like the others, since to sample takes a tenth of the time.
-        empties.append(peak_memory(ingest(empty))[0])
-    start_up = statistics.median(empties)
-    seconds: dict[int, list[float]] = {size: [] for size in sizes}
-    peaks = dict.fromkeys(sizes, 0)
-    for _ in range(options.runs):
-        for size in sizes:
-            source = logs(size, "tar.zst")
+        for size, source in sources.items():
             fresh_lake()
             taken, peak = peak_memory(ingest(source))
-            # Of a handful of games start-up is all, and noise can be more.
-            seconds[size].append(max(taken - start_up, 0.001) / size * 1e6)
+            seconds[size].append(taken)
             peaks[size] = max(peaks[size], peak)
-    cost = {size: statistics.median(found) for size, found in seconds.items()}
+    median = {size: statistics.median(taken) for size, taken in seconds.items()}
+    # Of a handful of games start-up is all, and noise can be more.
+    cost = {size: max(median[size] - median[0], 0.001) / size * 1e6 for size in sizes}
     least, large, largest = min(cost.values()), *sizes[1:]
     rows = [
         *(
