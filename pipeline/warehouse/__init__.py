@@ -5,19 +5,27 @@ is allowed can be written to, and a COPY inside of WITH passes as a SELECT. So t
 shown to it through `LakeFiles`, which has no way of writing, and it is allowed no other place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 from pipeline.errors import LakeError, QueryError
 from pipeline.lake import Lake
 from pipeline.machine import cores
-from pipeline.sqlfiles import identifier
+from pipeline.sqlfiles import identifier, literal
 from pipeline.warehouse.files import SCHEME, LakeFiles
 from pipeline.warehouse.statements import reading, told
 from pipeline.warehouse.views import create_table_view, named
 
+T = TypeVar("T")
+
+_SECONDS_BETWEEN_LOOKS = 0.1
 _NOWHERE = "nowhere"
 # It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
@@ -53,10 +61,7 @@ def connect(
     The connection can read the lake's files and nothing else, writes nothing, and its settings are
     locked. `memory` is how many bytes DuckDB may take, by default most of the machine's.
     """
-    configuration = {**_CONFIGURATION, "threads": cores()}
-    if memory is not None:
-        configuration["memory_limit"] = f"{memory}B"
-    connection = duckdb.connect(config=configuration)
+    connection = _opened(memory)
     try:
         _make_views(connection, lake, views, wanted)
         for lock in _LOCKS:
@@ -64,6 +69,40 @@ def connect(
     except duckdb.Error as error:
         connection.close()
         raise LakeError(f"the lake is damaged: {told(error)}") from None
+    return connection
+
+
+@contextmanager
+def workshop(
+    lake: Lake | None, tables: Sequence[str], scratch: Path, memory: int
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection for statements of our own, over some tables of the lake: empty ones for None.
+
+    What it keeps goes to the folder `scratch` where it is more than `memory` bytes. Raises
+    LakeError for what goes wrong as long as it is open.
+    """
+    try:
+        with _opened(memory, scratch) as connection:
+            connection.execute("SET preserve_insertion_order = false")
+            files = LakeFiles(lake) if lake else None
+            if files:
+                connection.register_filesystem(files)
+            for table in tables:
+                names = files.of(table) if files else []
+                create_table_view(connection, names, table, with_comments=False)
+            yield connection
+    except duckdb.Error as error:
+        raise LakeError(f"what was found could not be put together: {told(error)}") from None
+
+
+def _opened(memory: int | None, scratch: Path | None = None) -> duckdb.DuckDBPyConnection:
+    configuration = {**_CONFIGURATION, "threads": cores()}
+    if memory is not None:
+        configuration["memory_limit"] = f"{memory}B"
+    if scratch is not None:
+        configuration["temp_directory"] = str(scratch)
+    connection = duckdb.connect(config=configuration)
+    connection.execute("SET enable_progress_bar = false")  # which goes among the results
     return connection
 
 
@@ -79,14 +118,49 @@ def _make_views(
         connection.execute(f"CREATE VIEW {identifier(name)} AS {select}")
 
 
+def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """What the work gives, done in a thread: at work, DuckDB does not look for Ctrl-C."""
+    with ThreadPoolExecutor(1) as thread:
+        working = thread.submit(work)
+        try:
+            # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
+            while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
+                pass
+            return working.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
+
+
+def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+    """Lets queries on the connection call the SELECT by this name."""
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {select}")
+
+
 def keep(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
     """Computes the SELECT once and holds the result as a table of the connection's own."""
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {identifier(name)} AS {select}")
+    create = f"CREATE OR REPLACE TEMP TABLE {identifier(name)} AS {select}"
+    _attended(connection, lambda: connection.execute(create))
 
 
 def hold(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
     """Lets queries on the connection read the rows by this name."""
     connection.register(name, rows.to_arrow())
+
+
+def write(connection: duckdb.DuckDBPyConnection, select: str, file: Path) -> None:
+    """Writes the result of a SELECT of our own to a Parquet file for our own use."""
+    copy = f"COPY ({select}) TO {literal(str(file))} (FORMAT parquet, COMPRESSION lz4)"
+    _attended(connection, lambda: connection.execute(copy))
+
+
+def batches(
+    connection: duckdb.DuckDBPyConnection, select: str, rows: int
+) -> Iterator[pa.RecordBatch]:
+    """The result of a SELECT of our own, so many rows at a time."""
+    reader = _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
+    while batch := _attended(connection, lambda: next(reader, None)):
+        yield batch
 
 
 def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
@@ -101,7 +175,8 @@ def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
 def answer(connection: duckdb.DuckDBPyConnection, statement: str) -> pl.DataFrame:
     """The result of a statement that is known to be one that reads, such as our own."""
     try:
-        return pl.DataFrame(connection.sql(statement).to_arrow_table())
+        work = connection.sql(statement).to_arrow_table
+        return pl.DataFrame(_attended(connection, work))
     except pl.exceptions.DuplicateError as error:
         raise QueryError(f"two columns have one name, give them aliases: {error}") from None
     except pl.exceptions.PolarsError as error:

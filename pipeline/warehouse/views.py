@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 import duckdb
+import pyarrow as pa
 
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.lake.schema import arrow_schema
@@ -62,7 +63,8 @@ def create_table_view(
         rows = f"read_parquet([{', '.join(map(literal, files))}])"
     else:
         rows = identifier(f"rows_of_{table}")
-        connection.register(f"rows_of_{table}", schema.empty_table())
+        # `empty_table` imports pandas, where it is there.
+        connection.register(f"rows_of_{table}", pa.Table.from_batches([], schema))
     columns = ", ".join(map(identifier, schema.names))
     connection.execute(f"CREATE VIEW {identifier(table)} AS SELECT {columns} FROM {rows}")
     if not with_comments:
