@@ -21,10 +21,10 @@ from pipeline.archives.sources import resolved
 from pipeline.errors import LakeError, PipelineError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
-from pipeline.ingest.decode import KNOWN, QUARANTINED
+from pipeline.ingest.decode import QUARANTINED
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.recall import Recall
-from pipeline.ingest.state import LOCATION, KnownGames, Resolution, State, resolve, state
+from pipeline.ingest.resolve import LOCATION, Desk, Resolution, known_games, resolution
 from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Found, Job, Staged
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
@@ -32,7 +32,6 @@ from pipeline.lake.files import discard
 from pipeline.lake.transaction import Transaction, transaction
 from pipeline.machine import cores
 from pipeline.stores import place
-from pipeline.vocabulary import DocumentStatus
 
 MEMORY = 2 * 2**30
 LEAST_MEMORY = 2**29
@@ -40,8 +39,6 @@ LEAST_MEMORY = 2**29
 # as much as its bytes. Smaller batches than the least are slow, larger than the most no faster.
 _BATCH_SHARE = 16
 _LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
-# To write them takes as much memory again.
-_DOCUMENTS_AT_ONCE = 2**18
 
 _NO_GAMES = pl.Series(dtype=pl.String)
 
@@ -108,45 +105,42 @@ def ingest(
     opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
     try:
         with tempfile.TemporaryDirectory(prefix="magic-") as scratch:
+            desk = Desk(Path(scratch), memory, again)
             job = Job(
                 lake=None if dry_run or opened is None else str(opened.path),
                 token=uuid.uuid4().hex,
                 model=model,
-                known=_known(state(opened).without(again), Path(scratch)),
+                known=known_games(desk, opened),
                 max_document=max_document,
                 max_expanded=max_expanded,
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
             )
-            collected = Collected(Path(scratch))
+            collected = Collected(desk.scratch)
 
             def take(one: Found) -> None:
                 tell(one.n_documents, one.n_bytes)
                 collected.add(one)
 
             # Workers elsewhere read archives themselves, and may have others under the same names.
-            recall = Recall(job, None if reread or team else opened, take)
+            recall = Recall(job, None if reread or team else opened, take, desk)
             with _staging(job) as release:
                 chosen = team or partial(processes, jobs)
-                found = recall.unread(units(names)) if names else iter(())
-                staged = _decode(found, job, chosen, take, tell, recall=recall, documents=documents)
+                unread = recall.unread(units(names)) if names else iter(())
+                staged = _decode(
+                    unread, job, chosen, take, tell, recall=recall, documents=documents
+                )
+                seen = collected.seen()
                 if job.lake is None:
-                    return _rehearse(collected, opened)
-                with transaction(job.lake) as change:
-                    began = {"started_at": started_at, "sources": names, **job.settings()}
+                    with resolution(desk, opened, seen) as found:
+                        return _rehearse(found, collected, opened)
+                began = {"started_at": started_at, "sources": names, **job.settings()}
+                with transaction(job.lake) as change, resolution(desk, change.lake, seen) as found:
                     return _commit(
-                        change, staged, collected, began, release, recall=recall, again=again
+                        change, found, staged, collected, began, release=release, recall=recall
                     )
     except OSError as error:
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         raise LakeError(f"{lake}: the lake could not be written: {error}") from error
-
-
-def _known(held: State, scratch: Path) -> str | None:
-    if held.games.is_empty():
-        return None
-    file = scratch / "known.arrow"
-    KnownGames.save(held.games, file)
-    return str(file)
 
 
 @contextmanager
@@ -191,47 +185,43 @@ def _decode(
     return staged
 
 
-def _rehearse(collected: Collected, lake: Lake | None) -> Report:
-    resolution = resolve(collected.seen(), state(lake))
+def _rehearse(resolution: Resolution, collected: Collected, lake: Lake | None) -> Report:
+    _account(resolution, collected.n_documents)
     now = _of_ingest(collected.faults(), 1)
     before = lake.table("quarantine").drop("raw").collect() if lake else now.clear()
-    statuses = _accounts(resolution, collected.n_documents)
-    return _report(resolution, statuses, _faults(before, now, resolution).current, None)
+    return _report(resolution, _faults(before, now, resolution).current, None)
 
 
 def _commit(
     change: Transaction,
+    resolution: Resolution,
     staged: list[Staged],
     collected: Collected,
     began: dict[str, object],
-    release: Callable[[], None],
     *,
+    release: Callable[[], None],
     recall: Recall,
-    again: pl.Series,
 ) -> Report:
-    resolution = resolve(collected.seen(), state(change.lake).without(again))
     _refuse_lost_race(resolution)
-    resolution.with_again(again)
-    statuses = _accounts(resolution, collected.n_documents)
+    _account(resolution, collected.n_documents)
     for table in GAME_TABLES:
         change.remove(table, resolution.superseded)
         for worker, left in enumerate(staged):
             surplus = resolution.surplus.filter(worker=worker).select("game_id")
             change.add(table, change.without(table, left.files[table], surplus))
-    documents = resolution.documents.iter_slices(_DOCUMENTS_AT_ONCE)
-    change.write("documents", (_of_ingest(rows, change.ingest_id) for rows in documents))
+    change.write("documents", resolution.documents(change.ingest_id))
     change.write("archives", [_of_ingest(recall.archives(), change.ingest_id)])
     before = change.lake.table("quarantine").drop("raw").collect()
     faults = _faults(before, _of_ingest(collected.faults(), change.ingest_id), resolution)
     change.remove("quarantine", faults.gone)
     whole = collected.whole_faults(faults.new)
     change.write("quarantine", (_of_ingest(rows, change.ingest_id) for rows in whole))
-    report = _report(resolution, statuses, faults.current, change.ingest_id)
+    report = _report(resolution, faults.current, change.ingest_id)
     release()
     change.commit(
         began
         | {
-            "n_documents": resolution.documents.height,
+            "n_documents": report.n_seen,
             **{f"n_{status}": n for status, n in report.statuses.items()},
             "n_superseded": report.n_superseded,
             "tool_version": __version__,
@@ -246,11 +236,11 @@ def _of_ingest(rows: pl.DataFrame, ingest_id: int) -> pl.DataFrame:
 
 def _refuse_lost_race(resolution: Resolution) -> None:
     """A game known when the ingest began may be gone when it ends; it was not decoded then."""
-    lost = resolution.documents.filter((pl.col("found") == KNOWN) & pl.col("game_id").is_null())
+    lost = resolution.lost()
     if lost.height:
         raise LakeError(
             f"another ingest took out {lost.height} games meanwhile, such as that of "
-            f"{lost['path'][0]}; nothing was changed: run this ingest again"
+            f"{lost['location'][0]}; nothing was changed: run this ingest again"
         )
 
 
@@ -271,9 +261,8 @@ def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> 
     A row stays while its document is as it was, or its game is still in the lake.
     """
     version = ["location", "sha256"]
-    # No more of the documents than is asked for, since joins and filters copy all columns.
-    seen = resolution.documents.select("location", "sha256", "is_bearer", "found")
     before, now = _located(before), _located(now)
+    seen = resolution.at(pl.concat([before["location"], now["location"]]))
     is_taken_out = pl.col("game_id").is_in(resolution.superseded["game_id"].implode())
     outdated = (
         before.filter(pl.col("game_id").is_null())
@@ -296,31 +285,22 @@ def _located(faults: pl.DataFrame) -> pl.DataFrame:
     return faults.with_columns(location=LOCATION)
 
 
-def _accounts(resolution: Resolution, n_read: int) -> dict[str, int]:
-    """The number of documents by status; raises where that is not all that were read."""
-    by_status = dict(resolution.documents.group_by("status").len().iter_rows())
-    statuses = {str(status): by_status.get(str(status), 0) for status in DocumentStatus}
-    n_told = sum(statuses.values())
+def _account(resolution: Resolution, n_read: int) -> None:
+    """Raises where not all documents that were read have a status."""
+    n_told = sum(resolution.statuses.values())
     if n_told != n_read:
         raise PipelineError(
             f"{n_read:,} documents were read and {n_told:,} are accounted for; nothing was "
             "changed. This is a defect of magic: please report it with these numbers"
         )
-    return statuses
 
 
-def _report(
-    resolution: Resolution,
-    statuses: dict[str, int],
-    faults: pl.DataFrame,
-    ingest_id: int | None,
-) -> Report:
-    new = resolution.documents.select("is_bearer", "game_type").filter("is_bearer")
+def _report(resolution: Resolution, faults: pl.DataFrame, ingest_id: int | None) -> Report:
     return Report(
-        statuses=statuses,
-        games=new.group_by("game_type").agg(n_games=pl.len()).sort("game_type"),
+        statuses=resolution.statuses,
+        games=resolution.games,
         faults=faults,
         n_superseded=resolution.superseded.height,
-        n_bytes=int(resolution.documents["n_bytes"].sum()),
+        n_bytes=resolution.n_bytes,
         ingest_id=ingest_id,
     )

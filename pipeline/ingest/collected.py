@@ -8,8 +8,10 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.ingest.decode import fault_frame, seen_frame
+from pipeline.ingest.decode import fault_frame
 from pipeline.ingest.worker import Found
+
+_ROWS_OF_FILE = 2**17
 
 
 class Collected:
@@ -22,22 +24,27 @@ class Collected:
         self.n_documents = 0
         self._scratch = scratch
         self._seen: list[Path] = []
+        self._waiting: list[pl.DataFrame] = []
         self._faults = [fault_frame([]).drop("raw")]
 
     def add(self, found: Found) -> None:
         """Takes in what a worker told."""
         self.n_documents += found.n_documents
-        if found.seen is not None:
-            self._seen.append(self._file("seen", len(self._seen)))
-            self._seen[-1].write_bytes(found.seen)
+        if isinstance(found.seen, Path):
+            self._seen.append(found.seen)
+        elif found.seen is not None:
+            self._waiting.append(pl.read_ipc_stream(found.seen))
+            if sum(frame.height for frame in self._waiting) >= _ROWS_OF_FILE:
+                self._write()
         if found.faults is not None:
             # The first frame has no bytes and no file.
             self._file("faults", len(self._faults)).write_bytes(found.faults)
             self._faults.append(pl.read_ipc_stream(found.faults).drop("raw"))
 
-    def seen(self) -> pl.DataFrame:
-        """All documents seen, in any order."""
-        return pl.concat([seen_frame([]), *map(pl.read_ipc_stream, self._seen)])
+    def seen(self) -> list[Path]:
+        """The Parquet files of all documents seen, in any order."""
+        self._write()
+        return self._seen
 
     def faults(self) -> pl.DataFrame:
         """All faults, without the bytes."""
@@ -49,6 +56,12 @@ class Collected:
         for number in range(1, len(self._faults)):
             faults = pl.read_ipc_stream(self._file("faults", number))
             yield faults.join(chosen, on=key, how="semi", nulls_equal=True)
+
+    def _write(self) -> None:
+        if self._waiting:
+            self._seen.append(self._scratch / f"seen-{len(self._seen)}.parquet")
+            pl.concat(self._waiting).write_parquet(self._seen[-1], compression="lz4")
+            self._waiting = []
 
     def _file(self, what: str, number: int) -> Path:
         return self._scratch / f"{what}-{number}.arrows"

@@ -1,6 +1,7 @@
 """A batch of documents decoded: games, and what was found instead of a game."""
 
 from collections.abc import Sequence
+from itertools import compress
 from operator import attrgetter
 
 import polars as pl
@@ -14,6 +15,7 @@ from pipeline.events.identity import game_id, game_index, sha256
 from pipeline.formats import read
 from pipeline.formats.rows import forget
 from pipeline.game import BrokenDocument, Fault
+from pipeline.ingest.ids import GameIds
 
 RAW_LIMIT = 64 * 2**10
 # What is told of a document that is nothing but faults must not take more memory than others do.
@@ -97,7 +99,7 @@ def look(document: Document, place: int) -> Seen:
 
 
 def decode(
-    documents: Sequence[Document], seen: Sequence[Seen], model: str | None, decoded: set[str]
+    documents: Sequence[Document], seen: Sequence[Seen], model: str | None, decoded: GameIds
 ) -> Batch:
     """The batch decoded, but for documents found to be `known`; updates what was seen of each.
 
@@ -114,14 +116,15 @@ def decode(
                 batch.faults.append(_fault_row(one, None, fault))
             continue
         placed = _place(document.data, one, model, batch)
-        if placed and placed.game_id not in decoded:
+        if placed:
             games.setdefault(placed.game_id, placed)
-    rows = _frames(list(games.values()))
+    is_new = ~decoded.has(list(games))
+    rows = _frames(list(compress(games.values(), is_new)))
     forget()
     batch.tables = rows.tables
     if rows.broken:
         _refuse(rows.broken, batch, documents)
-    decoded.update(batch.tables["games"]["game_id"].to_pylist())
+    decoded.add(batch.tables["games"]["game_id"].to_pylist())
     return batch
 
 

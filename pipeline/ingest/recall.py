@@ -15,16 +15,15 @@ from msgspec import Struct
 from pipeline.archives import Document, Unit, named
 from pipeline.archives.names import form_of
 from pipeline.events.contracts import polars_schema
-from pipeline.ingest.decode import FAULT_SCHEMA, KNOWN, QUARANTINED, SEEN_SCHEMA, fault_frame
-from pipeline.ingest.state import KnownGames, known, state
+from pipeline.ingest.decode import FAULT_SCHEMA, fault_frame
+from pipeline.ingest.resolve import Desk, statement
 from pipeline.ingest.worker import Found, Job, packed
 from pipeline.lake import Lake
 from pipeline.stores import is_regular, version
+from pipeline.warehouse import answer, hold, keep, write
 
 _DOCUMENT = ("source", "path", "sha256")
 _LINE = "#"
-# Nobody's first copy, so that it does not matter which of them comes first.
-_PLACE = -1
 
 
 class _Archive(Struct, frozen=True):
@@ -45,10 +44,13 @@ class Recall:
     archive then, as of what a worker found.
     """
 
-    def __init__(self, job: Job, earlier: Lake | None, take: Callable[[Found], None]) -> None:
+    def __init__(
+        self, job: Job, earlier: Lake | None, take: Callable[[Found], None], desk: Desk
+    ) -> None:
         self._job = job
         self._earlier = earlier
         self._take = take
+        self._desk = desk
         self._noted: list[_Archive] = []
 
     def unread(self, units: Iterator[Unit]) -> Iterator[Unit]:
@@ -113,24 +115,23 @@ class Recall:
         None where it would have to decode one, where one could not be read then and may be now, and
         where the lake does not say any more what is wrong with one.
         """
-        documents = (
-            self._table("documents")
-            .filter(pl.col("ingest_id") == ingest_id, *_is_inside(archive))
-            .collect()
-        )
-        sha256 = documents["sha256"]
-        games = self._games.among(sha256) if self._games else state(None)
-        held = known(documents, games, self._job.model)
-        is_lost = documents["game_id"].is_not_null() & held["game_id"].is_null()
-        is_unread = sha256.is_null() & (documents["status"] == QUARANTINED)
-        if is_lost.any() or is_unread.any():
-            return None
-        seen = _seen(documents, held)
-        refused = seen.filter(found=QUARANTINED)
-        faults = self._faults(refused)
-        if faults.n_unique(_DOCUMENT) != refused.height:
-            return None
-        return Found(seen.height, archive.n_bytes, packed([seen]), packed([faults]))
+        which = {
+            "ingest_id": ingest_id,
+            "source": archive.source,
+            "prefix": archive.prefix,
+            "is_of_lines": archive.prefix.endswith(_LINE),
+        }
+        with self._desk.over(self._earlier) as connection:
+            hold(connection, "archive", pl.DataFrame(which))
+            keep(connection, "recalled", statement("recalled"))
+            n_documents, n_lost, n_unread = answer(connection, statement("recalled_told")).row(0)
+            refused = answer(connection, statement("refused_before"))
+            faults = self._faults(refused)
+            if n_lost or n_unread or faults.n_unique(_DOCUMENT) != refused.height:
+                return None
+            file = self._desk.scratch / f"recalled-{len(self._noted)}.parquet"
+            write(connection, statement("seen_again"), file)
+        return Found(n_documents, archive.n_bytes, file, packed([faults]))
 
     def _faults(self, refused: pl.DataFrame) -> pl.DataFrame:
         """The faults that the lake has of the refused documents."""
@@ -143,10 +144,6 @@ class Recall:
             .select(*FAULT_SCHEMA)
             .collect()
         )
-
-    @cached_property
-    def _games(self) -> KnownGames | None:
-        return KnownGames.load(self._job.known) if self._job.known else None
 
     @cached_property
     def _table(self) -> Callable[[str], pl.LazyFrame]:
@@ -176,31 +173,3 @@ def _archive(unit: Unit, as_found: tuple[int, ...] | None) -> _Archive | None:
         return None
     source, prefix = _home(unit)
     return _Archive(unit.file, as_found, source, prefix, unit.n_bytes, sha256)
-
-
-def _is_inside(archive: _Archive) -> list[pl.Expr]:
-    """What holds of the documents that are in an archive, and of no others."""
-    path = pl.col("path")
-    inside = [pl.col("source") == archive.source, path.str.starts_with(archive.prefix)]
-    if archive.prefix.endswith(_LINE):
-        # A file beside it can be called `a.jsonl#x.json`; or `a.jsonl#1`, which is passed over.
-        inside.append(path.str.strip_prefix(archive.prefix).str.contains("^[0-9]+$"))
-        inside.append(pl.col("sha256").is_not_null() | (pl.col("status") == QUARANTINED))
-    return inside
-
-
-def _seen(documents: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `documents` as seen again; `held` has the games that the lake has of them."""
-    is_game = held["game_id"].is_not_null()
-    otherwise = pl.when(~is_game)
-    return documents.select(
-        pl.lit(_PLACE, pl.Int64).alias("place"),
-        *("source", "path", "n_bytes", "sha256", "game_index"),
-        otherwise.then("assigned_model").otherwise(held["assigned_model"]).alias("assigned_model"),
-        otherwise.then("status").otherwise(pl.lit(KNOWN)).alias("found"),
-        otherwise.then("format").alias("format"),
-        otherwise.then("reason").alias("reason"),
-        held["game_id"],
-        pl.lit(None, SEEN_SCHEMA["game_type"]).alias("game_type"),
-        pl.lit(0, pl.Int32).alias("worker"),
-    )

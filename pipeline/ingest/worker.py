@@ -7,15 +7,17 @@ it found goes back as columns in Arrow's format, the rows of the games only into
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import polars as pl
 from msgspec import Struct, field
 
 from pipeline.archives import Document, Unit, read_unit
 from pipeline.events.contracts import GAME_TABLES
+from pipeline.events.identity import game_id
 from pipeline.formats import formats
 from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
-from pipeline.ingest.state import KnownGames, known
+from pipeline.ingest.ids import GameIds
 from pipeline.ingest.tasks import Task
 from pipeline.lake.files import DataFile, TableWriter, staged_kind
 from pipeline.provenance import code_sha256
@@ -27,7 +29,7 @@ BATCH_DOCUMENTS = 20_000
 class Job(Struct, frozen=True):
     """What every worker of an ingest is told. `lake` is None where nothing is to be written.
 
-    `known` is the file of the lake's games that were known when the ingest began, if any; `token`
+    `known` is the file of the ids of the lake's games when the ingest began, if any; `token`
     begins the names of the files written, so that they can be found if nobody is left to tell.
     """
 
@@ -56,12 +58,13 @@ class Job(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """What a worker found since it was asked last: frames of documents and of faults, or nothing.
 
-    `n_bytes` are those that the worker itself read on disk.
+    `n_bytes` are those that the worker itself read on disk; `seen` is in Arrow's format, or a
+    Parquet file.
     """
 
     n_documents: int = 0
     n_bytes: int = 0
-    seen: bytes | None = None
+    seen: bytes | Path | None = None
     faults: bytes | None = None
 
 
@@ -78,8 +81,8 @@ class Worker:
     def __init__(self, job: Job, number: int) -> None:
         self._job = job
         self._number = number
-        self._known = KnownGames.load(job.known) if job.known else None
-        self._decoded: set[str] = set()
+        self._known = GameIds.load(job.known) if job.known else None
+        self._decoded = GameIds()
         self._writers = _writers(job, number)
         self._documents: list[Document] = []
         self._places: list[int] = []
@@ -142,19 +145,22 @@ class Worker:
         self._documents, self._places, self._held = [], [], 0
 
     def _mark_known(self, seen: list[Seen]) -> None:
+        """Marks the documents whose game the lake has; only decoding would tell who is named."""
         if self._known is None:
             return
-        frame = seen_frame(seen, self._number)
-        found = known(frame, self._known.among(frame["sha256"]), self._job.model)
-        for one, (game_id, assigned) in zip(seen, found.iter_rows(), strict=True):
-            if game_id is not None:
-                one.found, one.game_id, one.assigned_model = KNOWN, game_id, assigned
+        # What a log says of its models goes before what is given.
+        for model in dict.fromkeys((None, self._job.model)):
+            left = [one for one in seen if one.sha256 is not None and one.found != KNOWN]
+            ids = [game_id(str(one.sha256), one.game_index, model) for one in left]
+            for one, found, is_known in zip(left, ids, self._known.has(ids), strict=True):
+                if is_known:
+                    one.found, one.game_id, one.assigned_model = KNOWN, found, model
 
 
 def prepare() -> None:
     """Loads all that decoding needs, which otherwise the first batch would wait for."""
     formats()
-    decode([], [], None, set())
+    decode([], [], None, GameIds())
 
 
 class _Findings:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 from deltalake import CommitProperties
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
@@ -56,7 +57,7 @@ class Transaction:
         """Adds files that stand in the table's folder already."""
         self._added.setdefault(table, []).extend(files)
 
-    def write(self, table: str, frames: Iterable[pl.DataFrame]) -> None:
+    def write(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
         """Adds the rows of the frames, which are asked for one after the other."""
         writer = TableWriter(self.lake.folder(table), table)
         for rows in frames:

@@ -91,7 +91,7 @@ def _done(job: Job, known: bytes | None, part: _Part) -> tuple[int, list[Found],
     """Runs on an executor: one worker, from its first task to its files."""
     with TemporaryDirectory(prefix="magic-") as scratch:
         if known is not None:
-            file = Path(scratch) / "known.arrow"
+            file = Path(scratch) / "known.npy"
             file.write_bytes(known)
             job = replace(job, known=str(file))
         worker = Worker(job, part.number)

@@ -15,18 +15,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from lakes import Lab, nonzero, parquet_files, rows, statuses, table
 from rawlogs import GAMES, chameleon, chatarena, encode, prisoners_dilemma, public_good
 from test_ingest_identity import archive
 
 from pipeline.errors import PipelineError, UsageError
-from pipeline.events.identity import sha256
 from pipeline.ingest import LEAST_MEMORY, Report, ingest
-from pipeline.ingest.state import KnownGames
 from pipeline.lake import open_lake
 
 BROKEN = b'{"history": ['
@@ -348,39 +343,3 @@ def test_too_little_memory(lab: Lab) -> None:
         ingest(lab.root, nowhere, memory=LEAST_MEMORY - 1)
     assert not nowhere.exists()
     assert nonzero(ingest(lab.root, lab.lake, memory=LEAST_MEMORY)) == {"ingested": 1}
-
-
-# What workers know of the lake
-
-HASHES = st.sampled_from(["0" * 64, "f" * 64, *(sha256(bytes([n])) for n in range(12))])
-
-
-@given(
-    held=st.lists(st.tuples(HASHES, st.integers(0, 3) | st.none()), max_size=20),
-    asked=st.lists(HASHES | st.none(), max_size=10),
-)
-def test_known_games_are_those_of_the_hashes_asked_for(
-    tmp_path_factory: pytest.TempPathFactory,
-    held: list[tuple[str, int | None]],
-    asked: list[str | None],
-) -> None:
-    """All of them and no other, however often a lake has one."""
-    games = pl.DataFrame(
-        {
-            "game_id": [f"{number:032x}" for number in range(len(held))],
-            "sha256": [hashed for hashed, _ in held],
-            "game_index": [index for _, index in held],
-            "assigned_model": [None] * len(held),
-            "format": ["magic"] * len(held),
-            "source": ["/logs"] * len(held),
-            "path": ["a.json"] * len(held),
-        },
-        schema_overrides={"sha256": pl.String, "game_index": pl.Int64, "assigned_model": pl.String},
-    )
-    file = tmp_path_factory.mktemp("known") / "known.arrow"
-    KnownGames.save(games, file)
-    wanted = pl.Series("sha256", asked, dtype=pl.String)
-    found = KnownGames.load(str(file)).among(wanted).games
-    expected = games.filter(pl.col("sha256").is_in(wanted.drop_nulls().implode()))
-    assert found.columns == games.columns
-    assert found.sort("game_id").equals(expected.sort("game_id"))

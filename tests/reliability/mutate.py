@@ -31,6 +31,7 @@ from mutations import MODEL, mutants, shapes
 from pipeline.archives import Document
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import GAME, IGNORED, QUARANTINED, UNFORESEEN, Batch, decode, look
+from pipeline.ingest.ids import GameIds
 
 SECONDS = 5
 CHUNK = 2_000
@@ -167,7 +168,7 @@ def _decoded(data: Sequence[bytes]) -> tuple[Counter[str], dict[int, str]]:
     """What the documents were found to be, and what is wrong with how they fared, by place."""
     documents = [Document("/mutants", f"{n}.json", one) for n, one in enumerate(data)]
     seen = [look(document, place) for place, document in enumerate(documents)]
-    batch = decode(documents, seen, MODEL, set())
+    batch = decode(documents, seen, MODEL, GameIds())
     wrong = {n: what for n in range(len(seen)) if (what := _wrong(n, batch))}
     return Counter(one.found for one in seen), wrong
 

@@ -1,0 +1,77 @@
+"""Games told by their ids alone: 16 bytes each, where a set of texts would take 120."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
+# An id is two numbers. A row of each, in the order of the first.
+_Run = NDArray[np.uint64]
+
+
+class GameIds:
+    """A set of ids that grows, or one in a file, which several processes share.
+
+    It is a few runs in order, each at least twice as long as the next.
+    """
+
+    def __init__(self, *runs: _Run) -> None:
+        self._runs = [run for run in runs if run.shape[1]]
+
+    @classmethod
+    def save(cls, n_ids: int, batches: Iterable[pa.RecordBatch], file: Path) -> None:
+        """Writes the file from batches of one column: ids in order, as text."""
+        run = open_memmap(file, mode="w+", dtype=np.uint64, shape=(2, n_ids))
+        end = 0
+        for batch in batches:
+            start, end = end, end + batch.num_rows
+            run[:, start:end] = _run(batch.column(0).to_pylist())
+
+    @classmethod
+    def load(cls, file: str) -> Self:
+        """The ids in such a file, which has to stay as long as they are used."""
+        return cls(np.load(file, mmap_mode="r"))
+
+    def has(self, ids: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each of the ids is there. Only what is asked for is read of a file."""
+        wanted = _run(ids)
+        found = np.zeros(len(ids), np.bool_)
+        for first, second in self._runs:
+            place = np.searchsorted(first, wanted[0])
+            # Hardly ever more than once: ids that differ in their second number alone.
+            while (is_near := _are(first, place, wanted[0])).any():
+                found |= is_near & _are(second, place, wanted[1])
+                place = np.where(is_near, place + 1, len(first))
+        return found
+
+    def add(self, ids: Sequence[str]) -> None:
+        """Takes in ids that are not there."""
+        if not ids:
+            return
+        new = _sorted(_run(ids))
+        # Each id is merged with others but a few times, however many come.
+        while self._runs and self._runs[-1].shape[1] < 2 * new.shape[1]:
+            new = _sorted(np.concatenate([self._runs.pop(), new], axis=1))
+        self._runs.append(new)
+
+
+def _run(ids: Sequence[str]) -> _Run:
+    numbers = np.frombuffer(bytes.fromhex("".join(ids)), ">u8")
+    return numbers.reshape(-1, 2).T.astype(np.uint64)
+
+
+def _sorted(run: _Run) -> _Run:
+    return run[:, np.argsort(run[0], kind="stable")]
+
+
+def _are(
+    numbers: NDArray[np.uint64], places: NDArray[np.intp], wanted: NDArray[np.uint64]
+) -> NDArray[np.bool_]:
+    """Whether the numbers at the places are those wanted; there is none past the end."""
+    is_there = places < len(numbers)
+    found: NDArray[np.bool_] = numbers[np.where(is_there, places, 0)] == wanted
+    return is_there & found

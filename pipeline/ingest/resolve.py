@@ -1,0 +1,144 @@
+"""What each document seen is, in the light of all others and of what the lake holds.
+
+Whether a document is new, known, a copy or a replacement depends on all the others, so it is
+decided for all at once: by the statements in `sql/ingest`, in DuckDB, which keeps on disk what is
+too much for memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline.ingest.decode import seen_frame
+from pipeline.ingest.ids import GameIds
+from pipeline.lake import Lake
+from pipeline.sqlfiles import filled, literal
+from pipeline.vocabulary import DocumentStatus
+from pipeline.warehouse import answer, batches, hold, keep, view, workshop
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
+
+# Source and path joined, so that it does not matter from which folder a file was reached.
+LOCATION = pl.concat_str("source", pl.lit("/"), "path")
+
+# Of an ingest's memory, what DuckDB may take of it beside the libraries and what is being written.
+_SHARE = 4
+_ROWS_AT_ONCE = 2**17
+
+
+class Desk(Struct, frozen=True):
+    """Where an ingest works out what is what: in the folder `scratch`, in about `memory` bytes.
+
+    The lake's games `again` are taken for new ones, whose rows take the place of the old.
+    """
+
+    scratch: Path
+    memory: int
+    again: pl.Series
+
+    @contextmanager
+    def over(self, lake: Lake | None) -> Iterator["DuckDBPyConnection"]:
+        """A connection with the lake's `documents` and `lake_games`, and a table `again`."""
+        memory = self.memory // _SHARE
+        with workshop(lake, ("documents", "games"), self.scratch, memory) as connection:
+            hold(connection, "again", self.again.to_frame("game_id"))
+            view(connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)")
+            yield connection
+
+
+def known_games(desk: Desk, lake: Lake | None) -> str | None:
+    """A file of the ids of the lake's games; None where it has none."""
+    if lake is None or not lake.sizes("games"):
+        return None
+    file = desk.scratch / "known.npy"
+    with desk.over(lake) as connection:
+        n_games = answer(connection, "SELECT count(*) FROM lake_games").item()
+        ids = "SELECT game_id FROM lake_games ORDER BY game_id"
+        GameIds.save(n_games, batches(connection, ids, _ROWS_AT_ONCE), file)
+    return str(file)
+
+
+@contextmanager
+def resolution(desk: Desk, lake: Lake | None, seen: Sequence[Path]) -> Iterator["Resolution"]:
+    """What an ingest does, given what the lake holds and the files of what the workers saw."""
+    with desk.over(lake) as connection:
+        if seen:
+            files = ", ".join(literal(str(file)) for file in seen)
+            view(connection, "told", f"FROM read_parquet([{files}])")
+        else:
+            hold(connection, "told", seen_frame([]))
+        view(connection, "seen", "SELECT *, source || '/' || path AS location FROM told")
+        for name, select in _steps().items():
+            keep(connection, name, select)
+        yield Resolution(connection)
+
+
+def _steps() -> dict[str, str]:
+    """What is worked out, in this order: each is made of those before it."""
+    games = ("new_games", "unindexed", "bearers", "held", "resolved", "superseded", "surplus")
+    return {
+        "last_here": statement("last_at", places="seen"),
+        "further_places": statement("further_places"),
+        "last_elsewhere": statement("last_at", places="further_places"),
+        "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
+        **{name: statement(name) for name in games},
+    }
+
+
+class Resolution:
+    """What an ingest does: what becomes of the documents seen, and which games are to go.
+
+    `statuses` are the numbers of documents by status; `games` has the columns game_type, n_games
+    (new in the lake); `superseded` are the lake's games that no place holds any more; `surplus`
+    those, by worker, that were decoded and are another's copy.
+    """
+
+    def __init__(self, connection: "DuckDBPyConnection") -> None:
+        self._connection = connection
+        counted = dict(
+            self._answer("SELECT status, count(*) FROM resolved GROUP BY status").iter_rows()
+        )
+        self.statuses = {str(status): counted.get(str(status), 0) for status in DocumentStatus}
+        self.n_bytes: int = self._answer(
+            "SELECT CAST(coalesce(sum(n_bytes), 0) AS BIGINT) FROM resolved"
+        ).item()
+        self.games = self._answer(
+            "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_bearer "
+            "GROUP BY game_type ORDER BY game_type"
+        )
+        self.superseded = self._answer("FROM superseded")
+        self.surplus = self._answer("FROM surplus")
+
+    def lost(self) -> pl.DataFrame:
+        """The documents whose game was known when the ingest began and is not there any more."""
+        return self._answer("SELECT location FROM resolved WHERE is_lost")
+
+    def at(self, locations: pl.Series) -> pl.DataFrame:
+        """Of the documents seen at these places: location, sha256, is_bearer, found."""
+        hold(self._connection, "asked_for", locations.unique().to_frame("location"))
+        return self._answer(
+            "SELECT location, sha256, is_bearer, found "
+            "FROM resolved SEMI JOIN asked_for USING (location)"
+        )
+
+    def documents(self, ingest_id: int) -> Iterator["pa.Table"]:
+        """The rows of `documents`, in the order of the sources, some at a time."""
+        import pyarrow as pa
+
+        select = statement("documents", ingest_id=str(ingest_id))
+        for batch in batches(self._connection, select, _ROWS_AT_ONCE):
+            yield pa.Table.from_batches([batch])
+
+    def _answer(self, select: str) -> pl.DataFrame:
+        return answer(self._connection, select)
+
+
+def statement(name: str, **values: str) -> str:
+    """The SELECT of this name in `sql/ingest`."""
+    return filled(f"ingest/{name}", **values)

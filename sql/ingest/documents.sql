@@ -1,0 +1,25 @@
+-- The rows of the table `documents` that an ingest adds, in the order of the sources.
+WITH copied AS (
+    SELECT game_id FROM resolved WHERE status = 'duplicate'
+),
+games_copied AS (
+    SELECT game_id, source || '/' || path AS location FROM lake_games
+    UNION ALL
+    SELECT game_id, location FROM resolved WHERE is_bearer
+)
+SELECT
+    CAST(${ingest_id} AS BIGINT) AS ingest_id,
+    resolved.source,
+    resolved.path,
+    resolved.n_bytes,
+    resolved.sha256,
+    resolved.format,
+    resolved.status,
+    coalesce('the same game as ' || games_copied.location, resolved.reason) AS reason,
+    resolved.game_id,
+    resolved.game_index,
+    resolved.assigned_model
+FROM resolved
+LEFT JOIN (FROM games_copied WHERE game_id IN (FROM copied)) AS games_copied
+    ON resolved.status = 'duplicate' AND resolved.game_id = games_copied.game_id
+ORDER BY resolved.place, resolved.location

@@ -1,0 +1,13 @@
+-- The game of the lake that each place holds: the one that its last bytes are now.
+SELECT
+    last_seen.location,
+    coalesce(same.game_id, lowest.game_id) AS game_id
+FROM last_seen
+LEFT JOIN lake_games AS same
+    ON last_seen.game_index IS NOT NULL AND last_seen.game_id = same.game_id
+LEFT JOIN unindexed AS lowest
+    ON last_seen.game_index IS NULL
+    AND NOT lowest.is_new
+    AND last_seen.sha256 = lowest.sha256
+    AND last_seen.assigned_model IS NOT DISTINCT FROM lowest.assigned_model
+WHERE coalesce(same.game_id, lowest.game_id) IS NOT NULL

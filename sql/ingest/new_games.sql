@@ -1,0 +1,10 @@
+-- A row for each document decoded whose game, as it is told of there, the lake does not have.
+SELECT
+    place,
+    game_id,
+    sha256,
+    game_index,
+    assigned_model
+FROM seen
+ANTI JOIN lake_games USING (game_id)
+WHERE found = 'game'

@@ -1,0 +1,32 @@
+-- Every document seen: its game, whether that is read from it, and what became of it. `own_id` is the
+-- game's id as told of there, `is_lost` whether nothing has a game of which the document was known.
+WITH placed AS (
+    SELECT
+        seen.* RENAME (game_id AS own_id),
+        bearers.place IS NOT NULL AS is_bearer,
+        CASE
+            WHEN seen.found NOT IN ('game', 'known') THEN NULL
+            WHEN seen.game_index IS NULL THEN lowest.game_id
+            ELSE seen.game_id
+        END AS game_id
+    FROM seen
+    LEFT JOIN bearers ON seen.found = 'game' AND seen.place = bearers.place
+    LEFT JOIN unindexed AS lowest
+        ON seen.game_index IS NULL
+        AND seen.sha256 = lowest.sha256
+        AND seen.assigned_model IS NOT DISTINCT FROM lowest.assigned_model
+)
+SELECT
+    placed.* REPLACE (coalesce(placed.format, lake_games.format) AS format),
+    held.game_id AS was,
+    placed.found = 'known' AND lake_games.game_id IS NULL AS is_lost,
+    CASE
+        WHEN placed.game_id IS NULL THEN placed.found
+        WHEN held.game_id = placed.game_id THEN 'unchanged'
+        WHEN NOT placed.is_bearer THEN 'duplicate'
+        WHEN held.game_id IS NOT NULL THEN 'replacing'
+        ELSE 'ingested'
+    END AS status
+FROM placed
+LEFT JOIN held ON placed.game_id IS NOT NULL AND placed.location = held.location
+LEFT JOIN lake_games ON placed.found = 'known' AND placed.game_id = lake_games.game_id

@@ -1,0 +1,17 @@
+-- What was recalled as a worker tells of it that knows all of its games. Nobody's first copy is among
+-- these documents, so it does not matter which of them comes first.
+SELECT
+    CAST(-1 AS BIGINT) AS place,
+    source,
+    path,
+    n_bytes,
+    sha256,
+    game_index,
+    assigned_model,
+    CASE WHEN game_id IS NULL THEN status ELSE 'known' END AS found,
+    CASE WHEN game_id IS NULL THEN format END AS format,
+    CASE WHEN game_id IS NULL THEN reason END AS reason,
+    game_id,
+    CAST(NULL AS VARCHAR) AS game_type,
+    CAST(0 AS INTEGER) AS worker
+FROM recalled

@@ -1,0 +1,28 @@
+-- The lake's games that no place holds once the documents seen are in theirs. One without an index is
+-- none any more when the same bytes come with an index; one taken out to be read again is replaced.
+WITH here AS (
+    SELECT game_id, location FROM resolved WHERE game_id IS NOT NULL
+),
+elsewhere AS (
+    SELECT game_id FROM held ANTI JOIN here USING (location)
+),
+moved_out AS (
+    SELECT was AS game_id FROM resolved WHERE was <> game_id
+),
+borne AS (
+    SELECT game_id, sha256, game_index, assigned_model FROM resolved WHERE is_bearer
+)
+SELECT game_id
+FROM moved_out
+ANTI JOIN here USING (game_id)
+ANTI JOIN elsewhere USING (game_id)
+UNION
+SELECT lake_games.game_id
+FROM lake_games
+INNER JOIN borne
+    ON lake_games.game_index IS NULL
+    AND borne.game_index IS NOT NULL
+    AND lake_games.sha256 = borne.sha256
+    AND lake_games.assigned_model IS NOT DISTINCT FROM borne.assigned_model
+UNION
+SELECT game_id FROM borne WHERE game_id IN (FROM again)

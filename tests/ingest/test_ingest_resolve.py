@@ -1,0 +1,234 @@
+"""What becomes of documents, by the statements in `sql/ingest`, against loops in plain Python."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.events.contracts import polars_schema
+from pipeline.events.identity import game_id, game_index
+from pipeline.ingest import resolve
+from pipeline.ingest.decode import GAME, IGNORED, KNOWN, QUARANTINED, Seen, seen_frame
+
+SOURCE = "/logs"
+PATHS = ("a/1.json", "b/1.json", "a/2.json", "a/x.json", "all.jsonl#1", "all.jsonl#2")
+NAMING = ("a" * 64, "b" * 64)  # bytes that say who played
+ANONYMOUS = "c" * 64
+BROKEN, NO_LOG = "d" * 64, "e" * 64
+DOCUMENTS = st.tuples(
+    st.sampled_from(PATHS),
+    st.sampled_from([*NAMING, ANONYMOUS, BROKEN, NO_LOG]),
+    st.integers(0, 1),
+)
+
+
+class Ingest(NamedTuple):
+    """One ingest: its documents, each with a worker, the model given, and bytes to read again."""
+
+    documents: Sequence[tuple[str, str, int]]
+    model: str | None
+    again: str | None
+
+
+INGESTS = st.builds(
+    Ingest,
+    st.lists(DOCUMENTS, max_size=6),
+    st.sampled_from([None, "m1", "m2"]),
+    st.none() | st.sampled_from([*NAMING, ANONYMOUS]),
+)
+Game = dict[str, Any]
+
+
+class Expected(NamedTuple):
+    """What an ingest does: rows of `documents`, new games, games to go, and copies by worker."""
+
+    rows: list[dict[str, Any]]
+    borne: list[Game]
+    superseded: set[str]
+    surplus: set[tuple[int, str]]
+
+
+class Oracle:
+    """A lake as lists, which it searches from end to end."""
+
+    def __init__(self) -> None:
+        self.games: list[Game] = []
+        self.documents: list[dict[str, Any]] = []
+        self.n_ingests = 0
+
+    def seen(self, one: Ingest) -> list[tuple[Seen, int]]:
+        """What workers tell that know the lake's games, and the number of each."""
+        ids = {game["game_id"] for game in self.games if game["sha256"] != one.again}
+        found = []
+        for place, (path, sha256, worker) in enumerate(one.documents):
+            seen = Seen(place, SOURCE, path, 10, sha256, game_index(path))
+            found.append((seen, worker))
+            if sha256 in (BROKEN, NO_LOG):
+                seen.found, seen.reason = (QUARANTINED if sha256 == BROKEN else IGNORED), "a reason"
+                continue
+            model = one.model if sha256 == ANONYMOUS else None
+            told = game_id(sha256, seen.game_index, None)
+            if sha256 == ANONYMOUS and model is None and told not in ids:
+                seen.found, seen.reason = QUARANTINED, "no model"
+                continue
+            seen.assigned_model = model
+            seen.game_id = game_id(sha256, seen.game_index, model)
+            seen.found = KNOWN if seen.game_id in ids else GAME
+            if seen.found == GAME:
+                seen.format, seen.game_type = "magic", "chameleon"
+        return found
+
+    def expected(self, one: Ingest, seen: Sequence[tuple[Seen, int]]) -> Expected:
+        """What is to become of them."""
+        games = [game for game in self.games if game["sha256"] != one.again]
+        held = self._held(games)
+        new = [
+            {"game_id": s.game_id, "sha256": s.sha256, "game_index": s.game_index}
+            | {"assigned_model": s.assigned_model, "source": s.source, "path": s.path}
+            | {"format": s.format}
+            for s, _ in seen
+            if s.found == GAME and self._same(s, games) is None
+        ]
+        borne: list[Game] = []
+        rows, bearers = [], set()
+        for s, _ in seen:
+            game = self._same(s, games) or self._same(s, new) if s.game_id else None
+            if game in new and game["game_id"] == s.game_id and game not in borne:
+                borne.append(game)
+                bearers.add(s.place)
+            rows.append(self._row(s, game, held.get(location(s)), s.place in bearers))
+        here = {row["location"]: None for row in rows if row["game_id"]}
+        kept = {row["game_id"] for row in rows} | {
+            id for place, id in held.items() if place not in here
+        }
+        moved = {(held.get(row["location"]), row["game_id"]) for row in rows if row["game_id"]}
+        gone = {was for was, now in moved if was not in {None, now}} - kept
+        gone |= {
+            game["game_id"]
+            for game in games
+            if game["game_index"] is None
+            and any(b["game_index"] is not None and bytes_of(b) == bytes_of(game) for b in borne)
+        }
+        gone |= {b["game_id"] for b in borne} & {game["game_id"] for game in self.games}
+        of_bearers = {(worker, s.game_id) for s, worker in seen if s.place in bearers}
+        copies = {
+            (worker, str(s.game_id))
+            for s, worker in seen
+            if s.found == GAME and s.place not in bearers
+        }
+        return Expected(rows, borne, gone, copies - of_bearers)
+
+    def take(self, done: Expected) -> None:
+        """Is the lake after the ingest."""
+        self.n_ingests += 1
+        self.games = [game for game in self.games if game["game_id"] not in done.superseded]
+        self.games += done.borne
+        self.documents += [row | {"ingest_id": self.n_ingests} for row in done.rows]
+
+    def table(self, name: str) -> pl.DataFrame:
+        rows = self.games if name == "games" else self.documents
+        schema = polars_schema(name)
+        return pl.DataFrame([{n: row.get(n) for n in schema} for row in rows], schema)
+
+    def _held(self, games: Sequence[Game]) -> dict[str, str]:
+        in_order = sorted(self.documents, key=lambda row: (row["ingest_id"], row["sha256"]))
+        last = {row["location"]: row for row in in_order if row["game_id"]}
+        found = {}
+        for place, row in last.items():
+            if game := self._same(Seen(**{n: row[n] for n in KEY}, place=0), games):
+                found[place] = game["game_id"]
+        return found
+
+    @staticmethod
+    def _same(seen: Seen, games: Sequence[Game]) -> Game | None:
+        alike = [
+            game
+            for game in games
+            if bytes_of(game) == (seen.sha256, seen.assigned_model)
+            and seen.game_index in (None, game["game_index"])
+        ]
+        lowest = min(
+            alike,
+            key=lambda game: (game["game_index"] is None, game["game_index"] or 0),
+            default=None,
+        )
+        return lowest
+
+    def _row(self, s: Seen, game: Game | None, was: str | None, is_bearer: bool) -> dict[str, Any]:
+        found = {n: getattr(s, n) for n in (*KEY, "n_bytes", "reason")}
+        found |= {"location": location(s), "game_id": game and game["game_id"], "format": s.format}
+        if game is None:
+            return found | {"status": s.found}
+        found["format"] = game["format"]
+        if was == game["game_id"]:
+            return found | {"status": "unchanged"}
+        if not is_bearer:
+            where = f"the same game as {game['source']}/{game['path']}"
+            return found | {"status": "duplicate", "reason": where}
+        return found | {"status": "ingested" if was is None else "replacing"}
+
+
+KEY = ("source", "path", "sha256", "game_index", "assigned_model")
+
+
+def location(seen: Seen) -> str:
+    return f"{seen.source}/{seen.path}"
+
+
+def bytes_of(game: Game) -> tuple[str, str | None]:
+    return game["sha256"], game["assigned_model"]
+
+
+@settings(deadline=None)
+@given(st.lists(INGESTS, min_size=1, max_size=4))
+def test_what_becomes_of_documents(
+    tmp_path_factory: pytest.TempPathFactory, ingests: Sequence[Ingest]
+) -> None:
+    lake = Oracle()
+    scratch = tmp_path_factory.mktemp("scratch")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(resolve, "workshop", over(lake))
+        for one in ingests:
+            seen = lake.seen(one)
+            expected = lake.expected(one, seen)
+            again = [game["game_id"] for game in lake.games if game["sha256"] == one.again]
+            desk = resolve.Desk(scratch, 2**30, pl.Series(again, dtype=pl.String))
+            with resolve.resolution(desk, None, written(seen, scratch)) as found:
+                rows = [row for table in found.documents(7) for row in table.to_pylist()]
+                assert rows == [
+                    {n: 7 if n == "ingest_id" else row[n] for n in polars_schema("documents")}
+                    for row in expected.rows
+                ]
+                assert set(found.superseded["game_id"]) == expected.superseded
+                assert set(found.surplus.iter_rows()) == expected.surplus
+                assert found.games["n_games"].sum() == len(expected.borne)
+                assert found.n_bytes == 10 * len(seen)
+                assert found.lost().is_empty()
+            lake.take(expected)
+
+
+def over(lake: Oracle) -> Any:
+    """The workshop, over the oracle's tables."""
+
+    @contextmanager
+    def opened(*_: object) -> Iterator[duckdb.DuckDBPyConnection]:
+        with duckdb.connect() as connection:
+            for name in ("documents", "games"):
+                connection.register(name, lake.table(name).to_arrow())
+            yield connection
+
+    return opened
+
+
+def written(seen: Sequence[tuple[Seen, int]], scratch: Path) -> list[Path]:
+    files = []
+    for worker in (0, 1):
+        files.append(scratch / f"seen-{worker}.parquet")
+        seen_frame([s for s, of in seen if of == worker], worker).write_parquet(files[-1])
+    return files
