@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.ingest.decode import fault_frame
 from pipeline.ingest.worker import Found
 
-_ROWS_OF_FILE = 2**17
+_ROWS_OF_FILE = 2**15
 
 
 class Collected:
