@@ -20,7 +20,7 @@ from pipeline.ingest.resolve import Desk, statement
 from pipeline.ingest.worker import Found, Job, packed
 from pipeline.lake import Lake
 from pipeline.stores import is_regular, version
-from pipeline.warehouse import answer, hold, keep, write
+from pipeline.warehouse import answer, hold, write
 
 _DOCUMENT = ("source", "path", "sha256")
 _LINE = "#"
@@ -123,7 +123,7 @@ class Recall:
         }
         with self._desk.over(self._earlier) as connection:
             hold(connection, "archive", pl.DataFrame(which))
-            keep(connection, "recalled", statement("recalled"))
+            self._desk.keep(connection, "recalled", statement("recalled"))
             n_documents, n_lost, n_unread = answer(connection, statement("recalled_told")).row(0)
             refused = answer(connection, statement("refused_before"))
             faults = self._faults(refused)

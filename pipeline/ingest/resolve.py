@@ -18,7 +18,7 @@ from pipeline.ingest.ids import GameIds
 from pipeline.lake import Lake
 from pipeline.sqlfiles import filled, literal
 from pipeline.vocabulary import DocumentStatus
-from pipeline.warehouse import answer, batches, hold, keep, view, workshop
+from pipeline.warehouse import THREAD_MEMORY, answer, batches, hold, view, workshop, write
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,11 +45,17 @@ class Desk(Struct, frozen=True):
     @contextmanager
     def over(self, lake: Lake | None) -> Iterator["DuckDBPyConnection"]:
         """A connection with the lake's `documents` and `lake_games`, and a table `again`."""
-        memory = self.memory // _SHARE
+        memory = max(self.memory // _SHARE, THREAD_MEMORY)
         with workshop(lake, ("documents", "games"), self.scratch, memory) as connection:
             hold(connection, "again", self.again.to_frame("game_id"))
             view(connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)")
             yield connection
+
+    def keep(self, connection: "DuckDBPyConnection", name: str, select: str) -> None:
+        """Works out a SELECT once, into a file: queries can call it by its name then."""
+        file = self.scratch / f"{name}.parquet"
+        write(connection, select, file)
+        view(connection, name, f"FROM read_parquet({literal(str(file))})")
 
 
 def known_games(desk: Desk, lake: Lake | None) -> str | None:
@@ -75,19 +81,19 @@ def resolution(desk: Desk, lake: Lake | None, seen: Sequence[Path]) -> Iterator[
             hold(connection, "told", seen_frame([]))
         view(connection, "seen", "SELECT *, source || '/' || path AS location FROM told")
         for name, select in _steps().items():
-            keep(connection, name, select)
+            desk.keep(connection, name, select)
         yield Resolution(connection)
 
 
 def _steps() -> dict[str, str]:
     """What is worked out, in this order: each is made of those before it."""
-    games = ("new_games", "unindexed", "bearers", "held", "resolved", "superseded", "surplus")
+    of_games = ("new_games", "unindexed", "bearers", "copies", "held")
     return {
         "last_here": statement("last_at", places="seen"),
         "further_places": statement("further_places"),
         "last_elsewhere": statement("last_at", places="further_places"),
         "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
-        **{name: statement(name) for name in games},
+        **{name: statement(name) for name in (*of_games, "resolved", "superseded", "surplus")},
     }
 
 

@@ -25,6 +25,8 @@ from pipeline.warehouse.views import create_table_view, named
 
 T = TypeVar("T")
 
+# What DuckDB needs for each of its threads, to sort and join more than it can hold.
+THREAD_MEMORY = 2**28
 _SECONDS_BETWEEN_LOOKS = 0.1
 _NOWHERE = "nowhere"
 # It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
@@ -78,11 +80,13 @@ def workshop(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for statements of our own, over some tables of the lake: empty ones for None.
 
-    What it keeps goes to the folder `scratch` where it is more than `memory` bytes. Raises
-    LakeError for what goes wrong as long as it is open.
+    What is more than `memory` bytes goes to the folder `scratch`. Raises LakeError for what goes
+    wrong as long as it is open.
     """
     try:
         with _opened(memory, scratch) as connection:
+            threads = max(1, min(cores(), memory // THREAD_MEMORY))
+            connection.execute(f"SET threads = {threads}")
             connection.execute("SET preserve_insertion_order = false")
             files = LakeFiles(lake) if lake else None
             if files:

@@ -3,14 +3,14 @@
 WITH placed AS (
     SELECT
         seen.* RENAME (game_id AS own_id),
-        bearers.place IS NOT NULL AS is_bearer,
+        seen.found = 'game' AND copies.place IS NULL AS is_bearer,
         CASE
             WHEN seen.found NOT IN ('game', 'known') THEN NULL
             WHEN seen.game_index IS NULL THEN lowest.game_id
             ELSE seen.game_id
         END AS game_id
     FROM seen
-    LEFT JOIN bearers ON seen.found = 'game' AND seen.place = bearers.place
+    LEFT JOIN copies ON seen.found = 'game' AND seen.place = copies.place
     LEFT JOIN unindexed AS lowest
         ON seen.game_index IS NULL
         AND seen.sha256 = lowest.sha256
