@@ -63,7 +63,7 @@ def connect(
     The connection can read the lake's files and nothing else, writes nothing, and its settings are
     locked. `memory` is how many bytes DuckDB may take, by default most of the machine's.
     """
-    connection = _opened(memory)
+    connection = _opened(cores(), memory)
     try:
         _make_views(connection, lake, views, wanted)
         for lock in _LOCKS:
@@ -84,9 +84,7 @@ def workshop(
     wrong as long as it is open.
     """
     try:
-        with _opened(memory, scratch) as connection:
-            threads = max(1, min(cores(), memory // THREAD_MEMORY))
-            connection.execute(f"SET threads = {threads}")
+        with _opened(max(1, min(cores(), memory // THREAD_MEMORY)), memory, scratch) as connection:
             connection.execute("SET preserve_insertion_order = false")
             files = LakeFiles(lake) if lake else None
             if files:
@@ -95,12 +93,15 @@ def workshop(
                 names = files.of(table) if files else []
                 create_table_view(connection, names, table, with_comments=False)
             yield connection
-    except duckdb.Error as error:
-        raise LakeError(f"what was found could not be put together: {told(error)}") from None
+    except (duckdb.Error, QueryError) as error:
+        what = told(error) if isinstance(error, duckdb.Error) else error
+        raise LakeError(f"what was found could not be put together: {what}") from None
 
 
-def _opened(memory: int | None, scratch: Path | None = None) -> duckdb.DuckDBPyConnection:
-    configuration = {**_CONFIGURATION, "threads": cores()}
+def _opened(
+    threads: int, memory: int | None, scratch: Path | None = None
+) -> duckdb.DuckDBPyConnection:
+    configuration = {**_CONFIGURATION, "threads": threads}
     if memory is not None:
         configuration["memory_limit"] = f"{memory}B"
     if scratch is not None:
@@ -163,7 +164,7 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """The result of a SELECT of our own, so many rows at a time."""
     reader = _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
-    while batch := _attended(connection, lambda: next(reader, None)):
+    while (batch := _attended(connection, lambda: next(reader, None))) is not None:
         yield batch
 
 
