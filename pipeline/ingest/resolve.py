@@ -16,9 +16,9 @@ from msgspec import Struct
 from pipeline.ingest.decode import seen_frame
 from pipeline.ingest.ids import GameIds
 from pipeline.lake import Lake
-from pipeline.sqlfiles import filled, literal
+from pipeline.sqlfiles import filled
 from pipeline.vocabulary import DocumentStatus
-from pipeline.warehouse import THREAD_MEMORY, answer, batches, hold, view, workshop, write
+from pipeline.warehouse import THREAD_MEMORY, answer, batches, hold, view, workshop, write, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ class Desk(Struct, frozen=True):
         """Works out a SELECT once, into a file: queries can call it by its name then."""
         file = self.scratch / f"{name}.parquet"
         write(connection, select, file)
-        view(connection, name, f"FROM read_parquet({literal(str(file))})")
+        view(connection, name, written([file]))
 
 
 def known_games(desk: Desk, lake: Lake | None) -> str | None:
@@ -75,8 +75,7 @@ def resolution(desk: Desk, lake: Lake | None, seen: Sequence[Path]) -> Iterator[
     """What an ingest does, given what the lake holds and the files of what the workers saw."""
     with desk.over(lake) as connection:
         if seen:
-            files = ", ".join(literal(str(file)) for file in seen)
-            view(connection, "told", f"FROM read_parquet([{files}])")
+            view(connection, "told", written(seen))
         else:
             hold(connection, "told", seen_frame([]))
         view(connection, "seen", "SELECT *, source || '/' || path AS location FROM told")

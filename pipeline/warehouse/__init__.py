@@ -106,9 +106,7 @@ def _opened(
         configuration["memory_limit"] = f"{memory}B"
     if scratch is not None:
         configuration["temp_directory"] = str(scratch)
-    connection = duckdb.connect(config=configuration)
-    connection.execute("SET enable_progress_bar = false")  # which goes among the results
-    return connection
+    return duckdb.connect(config=configuration)
 
 
 def _make_views(
@@ -157,6 +155,11 @@ def write(connection: duckdb.DuckDBPyConnection, select: str, file: Path) -> Non
     """Writes the result of a SELECT of our own to a Parquet file for our own use."""
     copy = f"COPY ({select}) TO {literal(str(file))} (FORMAT parquet, COMPRESSION lz4)"
     _attended(connection, lambda: connection.execute(copy))
+
+
+def written(files: Sequence[Path]) -> str:
+    """A SELECT of all that is in Parquet files of our own, of which there has to be one."""
+    return f"FROM read_parquet([{', '.join(literal(str(file)) for file in files)}])"
 
 
 def batches(
