@@ -263,6 +263,9 @@ def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> 
     version = ["location", "sha256"]
     before, now = _located(before), _located(now)
     seen = resolution.at(pl.concat([before["location"], now["location"]]))
+    # A copy of a game does not repeat the faults of its parts.
+    own = seen.filter(pl.col("is_bearer") | (pl.col("found") == QUARANTINED))
+    now = now.join(own, on=version, how="semi", nulls_equal=True)
     is_taken_out = pl.col("game_id").is_in(resolution.superseded["game_id"].implode())
     outdated = (
         before.filter(pl.col("game_id").is_null())
@@ -271,10 +274,7 @@ def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> 
     )
     gone = pl.concat([before.filter(is_taken_out), outdated]).unique()
     stays = before.join(gone, on=version, how="anti", nulls_equal=True)
-    # A copy of a game does not repeat the faults of its parts.
-    own = seen.filter(pl.col("is_bearer") | (pl.col("found") == QUARANTINED))
-    new = now.join(stays, on=version, how="anti", nulls_equal=True)
-    new = new.join(own, on="location", how="semi").drop("location")
+    new = now.join(stays, on=version, how="anti", nulls_equal=True).drop("location")
     known = stays.join(seen, on=version, how="semi", nulls_equal=True).drop("location")
     current = pl.concat([known, new])
     gone = gone.select("source", "path", "sha256").unique()

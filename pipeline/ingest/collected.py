@@ -4,6 +4,7 @@ In memory are only the faults, without the bytes of their documents.
 """
 
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -60,7 +61,10 @@ class Collected:
     def _write(self) -> None:
         if self._waiting:
             self._seen.append(self._scratch / f"seen-{len(self._seen)}.parquet")
-            pl.concat(self._waiting).write_parquet(self._seen[-1], compression="lz4")
+            buffer = BytesIO()
+            pl.concat(self._waiting).write_parquet(buffer, compression="lz4")
+            # Written here, so that a full disk is the system's error and not one of polars.
+            self._seen[-1].write_bytes(buffer.getbuffer())
             self._waiting = []
 
     def _file(self, what: str, number: int) -> Path:

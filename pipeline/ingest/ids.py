@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 # An id is two numbers. A row of each, in the order of the first.
@@ -20,21 +19,23 @@ class GameIds:
     """
 
     def __init__(self, *runs: _Run) -> None:
-        self._runs = [run for run in runs if run.shape[1]]
+        self._runs = list(runs)
 
     @classmethod
     def save(cls, n_ids: int, batches: Iterable[pa.RecordBatch], file: Path) -> None:
-        """Writes the file from batches of one column: ids in order, as text."""
-        run = open_memmap(file, mode="w+", dtype=np.uint64, shape=(2, n_ids))
-        end = 0
-        for batch in batches:
-            start, end = end, end + batch.num_rows
-            run[:, start:end] = _run(batch.column(0).to_pylist())
+        """Writes the file from batches of one column: ids in order, as text, at least one."""
+        start = 0
+        with file.open("wb") as opened:
+            for batch in batches:
+                for number, numbers in enumerate(_run(batch.column(0).to_pylist())):
+                    opened.seek((number * n_ids + start) * numbers.itemsize)
+                    opened.write(numbers.tobytes())
+                start += batch.num_rows
 
     @classmethod
     def load(cls, file: str) -> Self:
         """The ids in such a file, which has to stay as long as they are used."""
-        return cls(np.load(file, mmap_mode="r"))
+        return cls(np.memmap(file, np.uint64, mode="r").reshape(2, -1))
 
     def has(self, ids: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each of the ids is there. Only what is asked for is read of a file."""

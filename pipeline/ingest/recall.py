@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 from msgspec import Struct
@@ -16,14 +17,19 @@ from pipeline.archives import Document, Unit, named
 from pipeline.archives.names import form_of
 from pipeline.events.contracts import polars_schema
 from pipeline.ingest.decode import FAULT_SCHEMA, fault_frame
+from pipeline.ingest.ids import GameIds
 from pipeline.ingest.resolve import Desk, statement
 from pipeline.ingest.worker import Found, Job, packed
 from pipeline.lake import Lake
+from pipeline.sqlfiles import literal
 from pipeline.stores import is_regular, version
-from pipeline.warehouse import answer, hold, write
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _DOCUMENT = ("source", "path", "sha256")
 _LINE = "#"
+_ROWS_AT_ONCE = 2**17
 
 
 class _Archive(Struct, frozen=True):
@@ -115,19 +121,24 @@ class Recall:
         None where it would have to decode one, where one could not be read then and may be now, and
         where the lake does not say any more what is wrong with one.
         """
-        which = {
-            "ingest_id": ingest_id,
-            "source": archive.source,
-            "prefix": archive.prefix,
-            "is_of_lines": archive.prefix.endswith(_LINE),
-        }
+        from pipeline.warehouse import answer, batches, write
+
+        select = statement(
+            "recalled",
+            ingest_id=str(ingest_id),
+            source=literal(archive.source),
+            prefix=literal(archive.prefix),
+            is_of_lines=str(archive.prefix.endswith(_LINE)),
+        )
         with self._desk.over(self._earlier) as connection:
-            hold(connection, "archive", pl.DataFrame(which))
-            self._desk.keep(connection, "recalled", statement("recalled"))
-            n_documents, n_lost, n_unread = answer(connection, statement("recalled_told")).row(0)
+            self._desk.work_out(connection, "recalled", select)
+            n_documents, n_unread = answer(connection, statement("recalled_told")).row(0)
+            ids = "SELECT game_id FROM recalled WHERE game_id IS NOT NULL"
+            if n_unread or not all(map(self._are_held, batches(connection, ids, _ROWS_AT_ONCE))):
+                return None
             refused = answer(connection, statement("refused_before"))
             faults = self._faults(refused)
-            if n_lost or n_unread or faults.n_unique(_DOCUMENT) != refused.height:
+            if faults.n_unique(_DOCUMENT) != refused.height:
                 return None
             file = self._desk.scratch / f"recalled-{len(self._noted)}.parquet"
             write(connection, statement("seen_again"), file)
@@ -144,6 +155,14 @@ class Recall:
             .select(*FAULT_SCHEMA)
             .collect()
         )
+
+    def _are_held(self, games: "pa.RecordBatch") -> bool:
+        ids = games.column(0).to_pylist()
+        return self._games is not None and bool(self._games.has(ids).all())
+
+    @cached_property
+    def _games(self) -> GameIds | None:
+        return GameIds.load(self._job.known) if self._job.known else None
 
     @cached_property
     def _table(self) -> Callable[[str], pl.LazyFrame]:

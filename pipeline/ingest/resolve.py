@@ -18,7 +18,6 @@ from pipeline.ingest.ids import GameIds
 from pipeline.lake import Lake
 from pipeline.sqlfiles import filled
 from pipeline.vocabulary import DocumentStatus
-from pipeline.warehouse import THREAD_MEMORY, answer, batches, hold, view, workshop, write, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,14 +44,19 @@ class Desk(Struct, frozen=True):
     @contextmanager
     def over(self, lake: Lake | None) -> Iterator["DuckDBPyConnection"]:
         """A connection with the lake's `documents` and `lake_games`, and a table `again`."""
+        # Here and below, so that workers do not load DuckDB.
+        from pipeline.warehouse import THREAD_MEMORY, hold, view, workshop
+
         memory = max(self.memory // _SHARE, THREAD_MEMORY)
         with workshop(lake, ("documents", "games"), self.scratch, memory) as connection:
             hold(connection, "again", self.again.to_frame("game_id"))
             view(connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)")
             yield connection
 
-    def keep(self, connection: "DuckDBPyConnection", name: str, select: str) -> None:
-        """Works out a SELECT once, into a file: queries can call it by its name then."""
+    def work_out(self, connection: "DuckDBPyConnection", name: str, select: str) -> None:
+        """Writes the result of a SELECT to a file: queries can call it by its name then."""
+        from pipeline.warehouse import view, write, written
+
         file = self.scratch / f"{name}.parquet"
         write(connection, select, file)
         view(connection, name, written([file]))
@@ -60,6 +64,8 @@ class Desk(Struct, frozen=True):
 
 def known_games(desk: Desk, lake: Lake | None) -> str | None:
     """A file of the ids of the lake's games; None where it has none."""
+    from pipeline.warehouse import answer, batches
+
     if lake is None or not lake.sizes("games"):
         return None
     file = desk.scratch / "known.npy"
@@ -67,12 +73,14 @@ def known_games(desk: Desk, lake: Lake | None) -> str | None:
         n_games = answer(connection, "SELECT count(*) FROM lake_games").item()
         ids = "SELECT game_id FROM lake_games ORDER BY game_id"
         GameIds.save(n_games, batches(connection, ids, _ROWS_AT_ONCE), file)
-    return str(file)
+    return str(file) if n_games else None
 
 
 @contextmanager
 def resolution(desk: Desk, lake: Lake | None, seen: Sequence[Path]) -> Iterator["Resolution"]:
     """What an ingest does, given what the lake holds and the files of what the workers saw."""
+    from pipeline.warehouse import hold, view, written
+
     with desk.over(lake) as connection:
         if seen:
             view(connection, "told", written(seen))
@@ -80,7 +88,7 @@ def resolution(desk: Desk, lake: Lake | None, seen: Sequence[Path]) -> Iterator[
             hold(connection, "told", seen_frame([]))
         view(connection, "seen", "SELECT *, source || '/' || path AS location FROM told")
         for name, select in _steps().items():
-            desk.keep(connection, name, select)
+            desk.work_out(connection, name, select)
         yield Resolution(connection)
 
 
@@ -100,7 +108,7 @@ class Resolution:
     """What an ingest does: what becomes of the documents seen, and which games are to go.
 
     `statuses` are the numbers of documents by status; `games` has the columns game_type, n_games
-    (new in the lake); `superseded` are the lake's games that no place holds any more; `surplus`
+    (new in the lake); `superseded` are the lake's games that are to go; `surplus`
     those, by worker, that were decoded and are another's copy.
     """
 
@@ -126,6 +134,8 @@ class Resolution:
 
     def at(self, locations: pl.Series) -> pl.DataFrame:
         """Of the documents seen at these places: location, sha256, is_bearer, found."""
+        from pipeline.warehouse import hold
+
         hold(self._connection, "asked_for", locations.unique().to_frame("location"))
         return self._answer(
             "SELECT location, sha256, is_bearer, found "
@@ -136,11 +146,15 @@ class Resolution:
         """The rows of `documents`, in the order of the sources, some at a time."""
         import pyarrow as pa
 
+        from pipeline.warehouse import batches
+
         select = statement("documents", ingest_id=str(ingest_id))
         for batch in batches(self._connection, select, _ROWS_AT_ONCE):
             yield pa.Table.from_batches([batch])
 
     def _answer(self, select: str) -> pl.DataFrame:
+        from pipeline.warehouse import answer
+
         return answer(self._connection, select)
 
 

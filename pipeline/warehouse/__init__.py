@@ -1,8 +1,8 @@
-"""DuckDB over a lake: a view for each table, and nothing else within reach.
+"""DuckDB over a lake: a view for each table, and for what users ask nothing else within reach.
 
 The only module that opens DuckDB. DuckDB's settings alone do not keep it to reading: a folder that
 is allowed can be written to, and a COPY inside of WITH passes as a SELECT. So the lake's files are
-shown to it through `LakeFiles`, which has no way of writing, and it is allowed no other place.
+shown to it through `LakeFiles`, which has no way of writing, and `connect` allows no other place.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -93,6 +93,11 @@ def workshop(
                 names = files.of(table) if files else []
                 create_table_view(connection, names, table, with_comments=False)
             yield connection
+    except duckdb.OutOfMemoryException:
+        raise LakeError(
+            "memory, or the disk for what is more than that, ran out in putting together what was "
+            f"found: give more by --memory, or a larger folder than {scratch.parent} by TMPDIR"
+        ) from None
     except (duckdb.Error, QueryError) as error:
         what = told(error) if isinstance(error, duckdb.Error) else error
         raise LakeError(f"what was found could not be put together: {what}") from None
@@ -130,8 +135,10 @@ def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T
             while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
                 pass
             return working.result()
-        except KeyboardInterrupt:
-            connection.interrupt()
+        except BaseException:
+            # More than once: DuckDB forgets one that comes before it has begun.
+            while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
+                connection.interrupt()
             raise
 
 

@@ -1,7 +1,9 @@
--- The game of the lake that each place holds: the one that its last bytes are now.
+-- The games of the lake that each place holds: those that its last bytes are now. What is to be read
+-- again is no game to compare with, but it is held until other bytes come.
 SELECT
     last_seen.location,
-    coalesce(same.game_id, lowest.game_id) AS game_id
+    coalesce(same.game_id, lowest.game_id) AS game_id,
+    last_seen.is_picked
 FROM last_seen
 LEFT JOIN lake_games AS same
     ON last_seen.game_index IS NOT NULL AND last_seen.game_id = same.game_id
@@ -11,3 +13,7 @@ LEFT JOIN unindexed AS lowest
     AND last_seen.sha256 = lowest.sha256
     AND last_seen.assigned_model IS NOT DISTINCT FROM lowest.assigned_model
 WHERE coalesce(same.game_id, lowest.game_id) IS NOT NULL
+UNION ALL
+SELECT location, game_id, FALSE AS is_picked
+FROM last_seen
+SEMI JOIN again USING (game_id)

@@ -1,14 +1,15 @@
--- Of each of ${places} the last document of the lake with a game in it. An archive can have two under
--- one name, of which it does not matter which is taken, but that it is always the same.
+-- Of each of ${places} the last documents of the lake with a game in them. An archive can have several
+-- under one name: the place holds them all, and `is_picked` is the one that others are compared with.
 SELECT
     source || '/' || path AS location,
     game_id,
     sha256,
     game_index,
-    assigned_model
+    assigned_model,
+    row_number() OVER (
+        PARTITION BY source || '/' || path ORDER BY ingest_id DESC, sha256 DESC
+    ) = 1 AS is_picked
 FROM documents
 WHERE game_id IS NOT NULL
     AND source || '/' || path IN (SELECT location FROM ${places})
-QUALIFY row_number() OVER (
-    PARTITION BY source || '/' || path ORDER BY ingest_id DESC, sha256 DESC
-) = 1
+QUALIFY rank() OVER (PARTITION BY source || '/' || path ORDER BY ingest_id DESC) = 1

@@ -18,8 +18,9 @@ WITH placed AS (
 )
 SELECT
     placed.* REPLACE (coalesce(placed.format, lake_games.format) AS format),
-    held.game_id AS was,
-    placed.found = 'known' AND lake_games.game_id IS NULL AS is_lost,
+    placed.found = 'known'
+        AND lake_games.game_id IS NULL
+        AND (placed.game_index IS NOT NULL OR placed.game_id IS NULL) AS is_lost,
     CASE
         WHEN placed.game_id IS NULL THEN placed.found
         WHEN held.game_id = placed.game_id THEN 'unchanged'
@@ -28,5 +29,6 @@ SELECT
         ELSE 'ingested'
     END AS status
 FROM placed
-LEFT JOIN held ON placed.game_id IS NOT NULL AND placed.location = held.location
+LEFT JOIN held
+    ON placed.game_id IS NOT NULL AND held.is_picked AND placed.location = held.location
 LEFT JOIN lake_games ON placed.found = 'known' AND placed.game_id = lake_games.game_id

@@ -1,19 +1,19 @@
--- The lake's games that no place holds once the documents seen are in theirs. One without an index is
--- none any more when the same bytes come with an index; one taken out to be read again is replaced.
+-- The lake's games that a place seen held and no place holds any more. One without an index is none any
+-- more when the same bytes come with an index; one taken out to be read again is replaced.
 WITH here AS (
     SELECT game_id, location FROM resolved WHERE game_id IS NOT NULL
 ),
 elsewhere AS (
     SELECT game_id FROM held ANTI JOIN here USING (location)
 ),
-moved_out AS (
-    SELECT was AS game_id FROM resolved WHERE was <> game_id
+held_here AS (
+    SELECT game_id FROM held SEMI JOIN here USING (location)
 ),
 borne AS (
     SELECT game_id, sha256, game_index, assigned_model FROM resolved WHERE is_bearer
 )
 SELECT game_id
-FROM moved_out
+FROM held_here
 ANTI JOIN here USING (game_id)
 ANTI JOIN elsewhere USING (game_id)
 UNION

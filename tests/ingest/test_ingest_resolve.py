@@ -87,7 +87,7 @@ class Oracle:
     def expected(self, one: Ingest, seen: Sequence[tuple[Seen, int]]) -> Expected:
         """What is to become of them."""
         games = [game for game in self.games if game["sha256"] != one.again]
-        held = self._held(games)
+        was, held = self._held(games, one.again)
         new = [
             {"game_id": s.game_id, "sha256": s.sha256, "game_index": s.game_index}
             | {"assigned_model": s.assigned_model, "source": s.source, "path": s.path}
@@ -102,13 +102,11 @@ class Oracle:
             if game in new and game["game_id"] == s.game_id and game not in borne:
                 borne.append(game)
                 bearers.add(s.place)
-            rows.append(self._row(s, game, held.get(location(s)), s.place in bearers))
-        here = {row["location"]: None for row in rows if row["game_id"]}
-        kept = {row["game_id"] for row in rows} | {
-            id for place, id in held.items() if place not in here
-        }
-        moved = {(held.get(row["location"]), row["game_id"]) for row in rows if row["game_id"]}
-        gone = {was for was, now in moved if was not in {None, now}} - kept
+            rows.append(self._row(s, game, was.get(location(s)), s.place in bearers))
+        here = {row["location"] for row in rows if row["game_id"]}
+        kept = {row["game_id"] for row in rows}
+        kept |= {id for place, id in held if place not in here}
+        gone = {id for place, id in held if place in here} - kept
         gone |= {
             game["game_id"]
             for game in games
@@ -136,14 +134,24 @@ class Oracle:
         schema = polars_schema(name)
         return pl.DataFrame([{n: row.get(n) for n in schema} for row in rows], schema)
 
-    def _held(self, games: Sequence[Game]) -> dict[str, str]:
-        in_order = sorted(self.documents, key=lambda row: (row["ingest_id"], row["sha256"]))
-        last = {row["location"]: row for row in in_order if row["game_id"]}
-        found = {}
-        for place, row in last.items():
+    def _held(
+        self, games: Sequence[Game], again: str | None
+    ) -> tuple[dict[str, str], set[tuple[str, str]]]:
+        """The game that a place is compared with, and all games that places hold."""
+        of_games = [row for row in self.documents if row["game_id"]]
+        ends = {row["location"]: row["ingest_id"] for row in of_games}
+        was, held = {}, set()
+        for row in sorted(of_games, key=lambda row: row["sha256"]):
+            place = row["location"]
+            if row["ingest_id"] != ends[place]:
+                continue
+            was.pop(place, None)
             if game := self._same(Seen(**{n: row[n] for n in KEY}, place=0), games):
-                found[place] = game["game_id"]
-        return found
+                was[place] = game["game_id"]
+                held.add((place, game["game_id"]))
+            if row["sha256"] == again:
+                held.add((place, row["game_id"]))
+        return was, held
 
     @staticmethod
     def _same(seen: Seen, games: Sequence[Game]) -> Game | None:
@@ -193,7 +201,7 @@ def test_what_becomes_of_documents(
     lake = Oracle()
     scratch = tmp_path_factory.mktemp("scratch")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(resolve, "workshop", over(lake))
+        patched.setattr("pipeline.warehouse.workshop", over(lake))
         for one in ingests:
             seen = lake.seen(one)
             expected = lake.expected(one, seen)
