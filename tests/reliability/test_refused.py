@@ -9,10 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from lakes import Lab, check, nonzero, rows, table
-from rawlogs import chameleon, chatarena, encode, public_good
+from rawlogs import chameleon, chatarena, encode, moderate, public_good
 
 from pipeline.cli import main
 from pipeline.errors import UsageError
+from pipeline.formats.broken import broken
 from pipeline.ingest import decode, ingest
 from pipeline.ingest.export import MANIFEST, export
 from pipeline.ingest.retry import retry
@@ -41,8 +42,6 @@ def refuse_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     game = decode.read
 
     def read(data: bytes, model: str | None) -> object:
-        from pipeline.formats.broken import broken
-
         found = game(data, model)
         if found is not None and found.game_type == "public_good":
             raise broken("$", "it can be read", "not yet")
@@ -254,3 +253,42 @@ def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixtu
     assert run("--model", "m")[0] == 2
     assert run("--export", tmp_path / "out")[0] == 2
     assert pl.DataFrame(open_lake(lab.lake).table("games").collect()).height == 1
+
+
+# What is refused no more
+
+
+def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
+    """It is too long for the lake to have all of its bytes, so its file is read again."""
+    long = chameleon(model="faulty")
+    long["history"].append(moderate("x" * 2 * decode.RAW_LIMIT))
+    del long["consistency_metric"]
+    lab.write("3.json", long)
+    lab.ingest()
+    assert table(lab.lake, "quarantine").height == 1
+    lab.write("3.json", chameleon(model="mended"))
+    report = retry(lab.lake).report
+    assert report is not None
+    assert (nonzero(report), report.n_superseded) == ({"ingested": 1}, 1)
+    assert table(lab.lake, "games").height == 1
+    assert table(lab.lake, "quarantine").is_empty()
+    check(lab.lake)
+
+
+def test_a_copy_of_a_game_is_refused_no_more(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though a part of the game itself is, and of the copy as well each time it is decoded."""
+
+    def refuse(data: bytes, model: str | None) -> object:
+        raise broken("$", "it can be read", "not yet")
+
+    lab.write("x.json", faulty())
+    with monkeypatch.context() as patch:
+        patch.setattr(decode, "read", refuse)
+        assert nonzero(lab.ingest()) == {"quarantined": 1}
+    lab.write("5.json", faulty())
+    ingest(lab.root / "5.json", lab.lake)
+    assert set(table(lab.lake, "quarantine")["path"]) == {"5.json", "x.json"}
+    for _ in range(2):
+        lab.ingest()
+        assert table(lab.lake, "quarantine")["path"].to_list() == ["5.json"]
+    check(lab.lake)
