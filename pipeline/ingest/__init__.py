@@ -4,6 +4,7 @@ Workers decode documents a batch at a time into files that nobody sees yet; one 
 end decides what each document is and makes the files part of the lake.
 """
 
+import errno
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -140,7 +141,9 @@ def ingest(
                     )
     except OSError as error:
         # What goes wrong in reading a source is part of its documents; this is the lake's.
-        raise LakeError(f"{lake}: the lake could not be written: {error}") from error
+        is_full = error.errno == errno.ENOSPC
+        where = f", there or in {tempfile.gettempdir()} (TMPDIR)" if is_full else ""
+        raise LakeError(f"{lake}: the lake could not be written: {error}{where}") from error
 
 
 @contextmanager
