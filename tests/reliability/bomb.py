@@ -1,7 +1,8 @@
 """A `.tar.zst` of a megabyte that holds a game and 10 GiB: what does it cost to refuse it?
 
-Measured is the whole command, with the start of the program. How fast a machine is should not fail
-a test, so that sets another limit of time.
+Measured is the whole command, with the start of the program, and what it takes beyond an ingest of
+the game alone. How fast a machine is should not fail a test, nor how much of the libraries' code
+it keeps in memory, which counts as the command's: so that sets other limits of the whole.
 """
 
 import argparse
@@ -36,17 +37,19 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--megabytes", type=float, default=300)
+    parser.add_argument("--more-megabytes", type=float, default=50)
     limits = parser.parse_args(arguments)
     if not SELF.exists():
         print("not possible: memory is told by /proc")
         return NOT_POSSIBLE
     with tempfile.TemporaryDirectory(prefix="magic-bomb-") as folder:
-        return run(Path(folder), limits.seconds, limits.megabytes)
+        return run(Path(folder), limits)
 
 
-def run(top: Path, most_seconds: float, most_megabytes: float) -> int:
+def run(top: Path, limits: argparse.Namespace) -> int:
+    """Ingests both under the folder; 1 where something differs or is above the limits."""
     log = next(write_logs(top / "logs", 28).rglob("[0-9]*.json"))
-    cost(log, top / "little")
+    _, megabytes_of_log = cost(log, top / "little")
     bomb = top / "bomb.tar.zst"
     bomb.write_bytes(compressed(log))
     assert 0.9e6 < bomb.stat().st_size < 1.4e6
@@ -59,8 +62,10 @@ def run(top: Path, most_seconds: float, most_megabytes: float) -> int:
         bomb.name: "quarantined",
     }:
         wrong.append(f"found {seen.rows()}")
-    if seconds > most_seconds or megabytes > most_megabytes:
-        wrong.append(f"more than {most_seconds:g} s or {most_megabytes:g} MB")
+    if seconds > limits.seconds or megabytes > limits.megabytes:
+        wrong.append(f"more than {limits.seconds:g} s or {limits.megabytes:g} MB")
+    if megabytes - megabytes_of_log > limits.more_megabytes:
+        wrong.append(f"more than {limits.more_megabytes:g} MB beyond the log's")
     for fault in wrong:
         print(fault)
     print(f"{len(wrong)} differences")

@@ -13,7 +13,7 @@ SCRIPTS = {
     "kills": "--kills 3 --interrupts 1 --games 140 --patience 30",
     "writers": "--writers 2 --rounds 2 --readers 1 --games 56",
     "disk": "0 128 8192",
-    "bomb": "--seconds 60 --megabytes 300",
+    "bomb": "--seconds 60 --megabytes 400",
 }
 
 
