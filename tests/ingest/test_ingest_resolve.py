@@ -141,6 +141,7 @@ class Oracle:
         of_games = [row for row in self.documents if row["game_id"]]
         ends = {row["location"]: row["ingest_id"] for row in of_games}
         was, held = {}, set()
+        to_read_again = {game["game_id"] for game in self.games if game["sha256"] == again}
         for row in sorted(of_games, key=lambda row: row["sha256"]):
             place = row["location"]
             if row["ingest_id"] != ends[place]:
@@ -149,7 +150,7 @@ class Oracle:
             if game := self._same(Seen(**{n: row[n] for n in KEY}, place=0), games):
                 was[place] = game["game_id"]
                 held.add((place, game["game_id"]))
-            if row["sha256"] == again:
+            if row["game_id"] in to_read_again:
                 held.add((place, row["game_id"]))
         return was, held
 
