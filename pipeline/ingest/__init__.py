@@ -23,6 +23,7 @@ from pipeline.errors import LakeError, PipelineError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
 from pipeline.ingest.decode import QUARANTINED
+from pipeline.ingest.ids import GameIds
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.recall import Recall
 from pipeline.ingest.resolve import LOCATION, Desk, Resolution, known_games, resolution
@@ -30,6 +31,7 @@ from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Found, Job, Staged
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
+from pipeline.lake.removal import Gone, with_keys
 from pipeline.lake.transaction import Transaction, transaction
 from pipeline.machine import cores
 from pipeline.stores import place
@@ -107,11 +109,12 @@ def ingest(
     try:
         with tempfile.TemporaryDirectory(prefix="magic-") as scratch:
             desk = Desk(Path(scratch), memory, again)
+            known = known_games(desk, opened)
             job = Job(
                 lake=None if dry_run or opened is None else str(opened.path),
                 token=uuid.uuid4().hex,
                 model=model,
-                known=known_games(desk, opened),
+                known=str(known) if known else None,
                 max_document=max_document,
                 max_expanded=max_expanded,
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
@@ -192,7 +195,8 @@ def _rehearse(resolution: Resolution, collected: Collected, lake: Lake | None) -
     _account(resolution, collected.n_documents)
     now = _of_ingest(collected.faults(), 1)
     before = lake.table("quarantine").drop("raw").collect() if lake else now.clear()
-    return _report(resolution, _faults(before, now, resolution).current, None)
+    faults = _faults(before, now, resolution, resolution.superseded())
+    return _report(resolution, faults.current, None)
 
 
 def _commit(
@@ -207,16 +211,23 @@ def _commit(
 ) -> Report:
     _refuse_lost_race(resolution)
     _account(resolution, collected.n_documents)
-    for table in GAME_TABLES:
-        change.remove(table, resolution.superseded)
-        for worker, left in enumerate(staged):
-            surplus = resolution.surplus.filter(worker=worker).select("game_id")
-            change.add(table, change.without(table, left.files[table], surplus))
+    superseded = resolution.superseded()
+    for table in GAME_TABLES if superseded else ():
+        change.remove(table, _of_games(superseded))
+    for worker, left in enumerate(staged):
+        surplus = resolution.surplus(worker)
+        for table in GAME_TABLES:
+            files = left.files[table]
+            if surplus:
+                files = change.without(table, files, _of_games(surplus))
+            change.add(table, files)
     change.write("documents", resolution.documents(change.ingest_id))
     change.write("archives", [_of_ingest(recall.archives(), change.ingest_id)])
     before = change.lake.table("quarantine").drop("raw").collect()
-    faults = _faults(before, _of_ingest(collected.faults(), change.ingest_id), resolution)
-    change.remove("quarantine", faults.gone)
+    now = _of_ingest(collected.faults(), change.ingest_id)
+    faults = _faults(before, now, resolution, superseded)
+    if not faults.gone.is_empty():
+        change.remove("quarantine", with_keys(faults.gone))
     whole = collected.whole_faults(faults.new)
     change.write("quarantine", (_of_ingest(rows, change.ingest_id) for rows in whole))
     report = _report(resolution, faults.current, change.ingest_id)
@@ -231,6 +242,10 @@ def _commit(
         }
     )
     return report
+
+
+def _of_games(ids: GameIds) -> Gone:
+    return Gone(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
 
 
 def _of_ingest(rows: pl.DataFrame, ingest_id: int) -> pl.DataFrame:
@@ -258,7 +273,9 @@ class _Faults(Struct):
     current: pl.DataFrame
 
 
-def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> _Faults:
+def _faults(
+    before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution, superseded: GameIds
+) -> _Faults:
     """Brings the quarantine up to what the documents seen are now.
 
     A row stays while its document is as it was, or its game is still in the lake.
@@ -269,7 +286,8 @@ def _faults(before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution) -> 
     # A copy of a game does not repeat the faults of its parts.
     own = seen.filter(pl.col("is_bearer") | (pl.col("found") == QUARANTINED))
     now = now.join(own, on=version, how="semi", nulls_equal=True)
-    is_taken_out = pl.col("game_id").is_in(resolution.superseded["game_id"].implode())
+    games = before["game_id"].drop_nulls().unique()
+    is_taken_out = pl.col("game_id").is_in(games.filter(superseded.has(games.to_list())).implode())
     outdated = (
         before.filter(pl.col("game_id").is_null())
         .join(seen, on="location", how="semi")
@@ -303,7 +321,7 @@ def _report(resolution: Resolution, faults: pl.DataFrame, ingest_id: int | None)
         statuses=resolution.statuses,
         games=resolution.games,
         faults=faults,
-        n_superseded=resolution.superseded.height,
+        n_superseded=resolution.n_superseded,
         n_bytes=resolution.n_bytes,
         ingest_id=ingest_id,
     )

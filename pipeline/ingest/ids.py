@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -33,9 +34,12 @@ class GameIds:
                 start += batch.num_rows
 
     @classmethod
-    def load(cls, file: str) -> Self:
+    def load(cls, file: str | Path) -> Self:
         """The ids in such a file, which has to stay as long as they are used."""
         return cls(np.memmap(file, np.uint64, mode="r").reshape(2, -1))
+
+    def __len__(self) -> int:
+        return sum(run.shape[1] for run in self._runs)
 
     def has(self, ids: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each of the ids is there. Only what is asked for is read of a file."""
@@ -48,6 +52,15 @@ class GameIds:
                 found |= is_near & _are(second, place, wanted[1])
                 place = np.where(is_near, place + 1, len(first))
         return found
+
+    def has_each(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
+        """The same of a column of ids, kept as a dictionary and the number of each row's id."""
+        parts = [np.zeros(0, np.bool_)]
+        for chunk in column.chunks:
+            # By polars, since Arrow would import pandas, where it is there.
+            numbers = pl.Series(chunk.indices).to_numpy()
+            parts.append(self.has(chunk.dictionary.to_pylist())[numbers])
+        return np.concatenate(parts)
 
     def add(self, ids: Sequence[str]) -> None:
         """Takes in ids that are not there."""

@@ -61,19 +61,23 @@ class Desk(Struct, frozen=True):
         write(connection, select, file)
         view(connection, name, written([file]))
 
+    def ids(self, connection: "DuckDBPyConnection", select: str, name: str) -> Path | None:
+        """A file of the ids that a SELECT gives, as GameIds have it; None where it gives none."""
+        from pipeline.warehouse import answer, batches
 
-def known_games(desk: Desk, lake: Lake | None) -> str | None:
+        file = self.scratch / f"{name}.npy"
+        n_ids = answer(connection, f"SELECT count(*) FROM ({select})").item()
+        ordered = batches(connection, f"{select} ORDER BY game_id", _ROWS_AT_ONCE)
+        GameIds.save(n_ids, ordered, file)
+        return file if n_ids else None
+
+
+def known_games(desk: Desk, lake: Lake | None) -> Path | None:
     """A file of the ids of the lake's games; None where it has none."""
-    from pipeline.warehouse import answer, batches
-
     if lake is None or not lake.sizes("games"):
         return None
-    file = desk.scratch / "known.npy"
     with desk.over(lake) as connection:
-        n_games = answer(connection, "SELECT count(*) FROM lake_games").item()
-        ids = "SELECT game_id FROM lake_games ORDER BY game_id"
-        GameIds.save(n_games, batches(connection, ids, _ROWS_AT_ONCE), file)
-    return str(file) if n_games else None
+        return desk.ids(connection, "SELECT game_id FROM lake_games", "known")
 
 
 @contextmanager
@@ -89,7 +93,7 @@ def resolution(desk: Desk, lake: Lake | None, seen: Sequence[Path]) -> Iterator[
         view(connection, "seen", "SELECT *, source || '/' || path AS location FROM told")
         for name, select in _steps().items():
             desk.work_out(connection, name, select)
-        yield Resolution(connection)
+        yield Resolution(connection, desk)
 
 
 def _steps() -> dict[str, str]:
@@ -108,12 +112,12 @@ class Resolution:
     """What an ingest does: what becomes of the documents seen, and which games are to go.
 
     `statuses` are the numbers of documents by status; `games` has the columns game_type, n_games
-    (new in the lake); `superseded` are the lake's games that are to go; `surplus`
-    those, by worker, that were decoded and are another's copy.
+    (new in the lake); `n_superseded` is the number of the lake's games that are to go.
     """
 
-    def __init__(self, connection: "DuckDBPyConnection") -> None:
+    def __init__(self, connection: "DuckDBPyConnection", desk: Desk) -> None:
         self._connection = connection
+        self._desk = desk
         counted = dict(
             self._answer("SELECT status, count(*) FROM resolved GROUP BY status").iter_rows()
         )
@@ -125,8 +129,25 @@ class Resolution:
             "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_bearer "
             "GROUP BY game_type ORDER BY game_type"
         )
-        self.superseded = self._answer("FROM superseded")
-        self.surplus = self._answer("FROM surplus")
+        self.n_superseded: int = self._answer("SELECT count(*) FROM superseded").item()
+        self._with_surplus = set(self._answer("SELECT DISTINCT worker FROM surplus")["worker"])
+
+    def superseded(self) -> GameIds:
+        """The lake's games that are to go."""
+        if not self.n_superseded:
+            return GameIds()
+        return self._ids("FROM superseded", "superseded")
+
+    def surplus(self, worker: int) -> GameIds:
+        """The games that the worker decoded of which another's are taken, or the lake's."""
+        if worker not in self._with_surplus:
+            return GameIds()
+        select = f"SELECT game_id FROM surplus WHERE worker = {worker}"
+        return self._ids(select, f"surplus-{worker}")
+
+    def _ids(self, select: str, name: str) -> GameIds:
+        file = self._desk.ids(self._connection, select, name)
+        return GameIds.load(file) if file else GameIds()
 
     def lost(self) -> pl.DataFrame:
         """The documents whose game was known when the ingest began and is not there any more."""

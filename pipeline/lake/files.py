@@ -3,7 +3,7 @@
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec import Struct
 
 from pipeline.lake.schema import arrow_schema
-from pipeline.stores import Place, open_file, place
+from pipeline.stores import Place, place
 
 MAX_FILE_BYTES = 256 * 2**20
 MAX_GROUP_ROWS = 2**20
@@ -226,32 +226,3 @@ def _range(column: pq.Statistics) -> tuple[Any, Any] | None:
         return (least, most) if max(len(least), len(most)) <= MAX_STATISTIC_LENGTH else None
     is_number = column.logical_type.type in ("NONE", "INT") and type(least) is int
     return (least, most) if is_number else None
-
-
-def files_with(files: Sequence[str], keys: pl.DataFrame) -> list[str]:
-    """Those of the files that have a row whose key columns are among `keys`."""
-    if not files or keys.is_empty():
-        return []
-    found = (
-        pl.scan_parquet(list(files), include_file_paths="__file", glob=False)
-        .select(*keys.columns, "__file")
-        .join(keys.lazy(), on=keys.columns, how="semi", nulls_equal=True)
-        .select(pl.col("__file").unique())
-        .collect(engine="streaming")
-    )
-    return sorted(found["__file"])
-
-
-def rewrite_without(
-    folder: Place, table: str, files: Iterable[str], keys: pl.DataFrame
-) -> list[DataFile]:
-    """New files with the rows of the given ones, but for those whose key is among `keys`."""
-    writer = TableWriter(folder, table)
-    for file in files:
-        with open_file(file) as opened:
-            parquet = pq.ParquetFile(opened)
-            for number in range(parquet.num_row_groups):
-                rows = pl.DataFrame(parquet.read_row_group(number))
-                writer.write(rows.join(keys, on=keys.columns, how="anti", nulls_equal=True))
-    writer.close()
-    return writer.files

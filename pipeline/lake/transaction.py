@@ -18,8 +18,9 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from pipeline.errors import LakeError
 from pipeline.events.contracts import VERSION, polars_schema
-from pipeline.lake.files import DataFile, TableWriter, files_with, remove_action, rewrite_without
+from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import COMMITS, LOCK, LOCK_SECONDS, Lake, one_line, open_lake
+from pipeline.lake.removal import Gone, rewritten
 from pipeline.lake.schema import arrow_schema
 from pipeline.stores import Place, place
 
@@ -66,29 +67,27 @@ class Transaction:
         self._own(table, writer.files)
         self.add(table, writer.files)
 
-    def remove(self, table: str, keys: pl.DataFrame) -> None:
-        """Takes the rows of the given keys out of what was committed before."""
-        files = files_with(self.lake.files(table), keys)
-        rewritten = rewrite_without(self.lake.folder(table), table, files, keys)
-        self._own(table, rewritten)
-        self.add(table, rewritten)
-        self._removed.setdefault(table, []).extend(map(_name, files))
+    def remove(self, table: str, gone: Gone) -> None:
+        """Takes rows out of what was committed before."""
+        old, new = rewritten(self.lake.folder(table), table, self.lake.files(table), gone)
+        self._own(table, new)
+        self.add(table, new)
+        self._removed.setdefault(table, []).extend(map(_name, old))
 
     def replace(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
         """Puts new files, which hold the same rows, in the place of old ones, told by name."""
         self.add(table, new)
         self._removed.setdefault(table, []).extend(old)
 
-    def without(self, table: str, staged: Sequence[DataFile], keys: pl.DataFrame) -> list[DataFile]:
-        """The staged files with the rows of the given keys left out, rewritten where need be."""
+    def without(self, table: str, staged: Sequence[DataFile], gone: Gone) -> list[DataFile]:
+        """The staged files with rows left out, rewritten where need be."""
         folder = self.lake.folder(table)
         by_path = {str(folder / file.name): file for file in staged}
-        files = files_with(list(by_path), keys)
-        rewritten = rewrite_without(folder, table, files, keys)
-        self._own(table, rewritten)
-        for file in files:
-            (folder / _name(file)).unlink()
-        return [file for path, file in by_path.items() if path not in files] + rewritten
+        old, new = rewritten(folder, table, by_path, gone)
+        self._own(table, new)
+        for path in old:
+            (folder / _name(path)).unlink()
+        return [file for path, file in by_path.items() if path not in old] + new
 
     def _own(self, table: str, files: Sequence[DataFile]) -> None:
         self._written += [self.lake.folder(table) / file.name for file in files]

@@ -1,0 +1,70 @@
+"""Rows taken out of a table: what a file keeps is written to a new one, a row group at a time."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from pipeline.lake.files import TEXTS, DataFile, TableWriter
+from pipeline.lake.schema import arrow_schema
+from pipeline.stores import Place, open_file
+
+Mask = NDArray[np.bool_]
+
+
+class Gone(NamedTuple):
+    """Which rows are to go: `are` tells it of each, from these columns, texts as dictionaries."""
+
+    columns: tuple[str, ...]
+    are: Callable[[pa.Table], Mask]
+
+
+def with_keys(keys: pl.DataFrame) -> Gone:
+    """The rows with one of the keys, of which no two are the same; all their columns are texts."""
+    marked = keys.with_columns(is_gone=True)
+
+    def are(rows: pa.Table) -> Mask:
+        told = pl.DataFrame(rows).cast(pl.String)
+        found = told.join(
+            marked, on=keys.columns, how="left", nulls_equal=True, maintain_order="left"
+        )
+        return found["is_gone"].fill_null(value=False).to_numpy()
+
+    return Gone(tuple(keys.columns), are)
+
+
+def rewritten(
+    folder: Place, table: str, files: Iterable[str], gone: Gone
+) -> tuple[list[str], list[DataFile]]:
+    """The files that have a row which is to go, and new files with their other rows."""
+    schema = arrow_schema(table)
+    encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
+    changed = []
+    writer = TableWriter(folder, table)
+    try:
+        for file in files:
+            with open_file(file) as opened:
+                parquet = pq.ParquetFile(opened, read_dictionary=encoded)
+                groups = range(parquet.num_row_groups)
+                masks = [gone.are(parquet.read_row_group(n, list(gone.columns))) for n in groups]
+                if not any(mask.any() for mask in masks):
+                    continue
+                changed.append(file)
+                for number, mask in enumerate(masks):
+                    if not mask.all():
+                        rows = parquet.read_row_group(number)
+                        writer.write(_without(rows, mask, schema) if mask.any() else rows)
+        writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+    return changed, writer.files
+
+
+def _without(rows: pa.Table, mask: Mask, schema: pa.Schema) -> pa.Table:
+    # Decoded, so that no dictionary keeps what only those rows had that are gone.
+    return rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
