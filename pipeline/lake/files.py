@@ -18,6 +18,8 @@ from pipeline.lake.schema import arrow_schema
 from pipeline.stores import Place, place
 
 MAX_FILE_BYTES = 256 * 2**20
+# To take out one game, the files are written anew that hold it; narrow rows take two bytes each.
+MAX_FILE_ROWS = 2**22
 MAX_GROUP_ROWS = 2**20
 # Measured on 300,000 messages: a higher level takes longer by a tenth, and saves a hundredth.
 COMPRESSION_LEVEL = 1
@@ -74,7 +76,7 @@ class TableWriter:
             self._file = _OpenFile(self._folder, self._kind, _written(self._schema, rows.schema))
         with self._or_nothing():
             self._file.write(rows)
-        if self._file.n_bytes > MAX_FILE_BYTES:
+        if self._file.n_bytes > MAX_FILE_BYTES or self._file.n_rows > MAX_FILE_ROWS:
             self.close()
 
     def close(self) -> None:
@@ -109,6 +111,7 @@ class _OpenFile:
     def __init__(self, folder: Place, kind: str, schema: pa.Schema) -> None:
         self._name = f"{kind}-{uuid.uuid4()}.parquet"
         self._draft = (folder / self._name).draft()
+        self.n_rows = 0
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
         leaves = [name for name in _leaves(schema) if name not in TEXTS]
@@ -132,6 +135,7 @@ class _OpenFile:
         columns = [_as(rows.column(field.name), field.type) for field in self._schema]
         table = pa.Table.from_arrays(columns, schema=self._schema)
         self._writer.write_table(table, row_group_size=MAX_GROUP_ROWS)
+        self.n_rows += table.num_rows
 
     def close(self) -> DataFile:
         self._writer.close()

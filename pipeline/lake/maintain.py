@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from pipeline import __version__
 from pipeline.events.contracts import TABLES, polars_schema
-from pipeline.lake.files import MAX_FILE_BYTES, SORTED, TEXTS, DataFile, TableWriter
+from pipeline.lake.files import MAX_FILE_BYTES, MAX_FILE_ROWS, SORTED, TEXTS, DataFile, TableWriter
 from pipeline.lake.lake import COMMITS, Lake, open_lake, scan
 from pipeline.lake.transaction import transaction
 from pipeline.stores import File, Place
@@ -66,14 +66,14 @@ def maintain(
     changed; the files after are a guess then. Raises LakeError for what is no lake.
     """
     lake = open_lake(path)
-    before = {table: _sizes(lake, table) for table in TABLES}
-    small = {table: _to_merge(before[table]) for table in TABLES if table != COMMITS}
+    before = {table: lake.sizes(table) for table in TABLES}
+    small = {table: _to_merge(lake, table) for table in TABLES if table != COMMITS}
     if dry_run:
         after = {table: _guess(before[table], small.get(table, [])) for table in TABLES}
     else:
         _merge_all(lake, {table: files for table, files in small.items() if files})
         lake = open_lake(path)
-        after = {table: _sizes(lake, table) for table in TABLES}
+        after = {table: lake.sizes(table) for table in TABLES}
     now = datetime.now(UTC)
     dead = _dead_files(
         lake, now - timedelta(days=keep_days), now - timedelta(hours=older_than_hours)
@@ -98,20 +98,15 @@ def maintain(
     return pl.DataFrame(rows, schema=UPKEEP_SCHEMA, orient="row")
 
 
-def _sizes(lake: Lake, table: str) -> dict[str, int]:
-    """The table's files by name, with their sizes."""
-    actions = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
-    return dict(actions.select("path", "size_bytes").iter_rows())
-
-
-def _to_merge(sizes: dict[str, int]) -> list[str]:
-    """The files that are not sorted yet, or too small; none if a merge would change nothing."""
-    found = [
-        name
-        for name, n_bytes in sizes.items()
-        if not name.startswith(SORTED) or n_bytes < MAX_FILE_BYTES / 2
-    ]
-    return [] if len(found) == 1 and found[0].startswith(SORTED) else sorted(found)
+def _to_merge(lake: Lake, table: str) -> list[str]:
+    """The files that are not sorted yet, or have room; none if a merge would change nothing."""
+    files = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
+    is_sorted = pl.col("path").str.starts_with(SORTED)
+    is_full = (pl.col("size_bytes") >= MAX_FILE_BYTES / 2) | (
+        pl.col("num_records").fill_null(0) >= MAX_FILE_ROWS / 2
+    )
+    found = files.filter(~(is_sorted & is_full))["path"].sort().to_list()
+    return [] if len(found) == 1 and found[0].startswith(SORTED) else found
 
 
 def _guess(sizes: dict[str, int], merged: list[str]) -> dict[str, int]:
@@ -147,11 +142,11 @@ def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> list[_Mer
     with transaction(lake.path) as change:
         stale = []
         for merge in merges:
-            if set(merge.old) <= set(_sizes(change.lake, merge.table)):
+            if set(merge.old) <= set(change.lake.sizes(merge.table)):
                 change.replace(merge.table, merge.old, merge.new)
             else:
                 stale.append(merge)
-        commits = list(_sizes(change.lake, COMMITS))
+        commits = list(change.lake.sizes(COMMITS))
         if len(commits) > MAX_COMMIT_FILES:
             rows = change.lake.table(COMMITS).sort("ingest_id").collect()
             change.write(COMMITS, [rows])

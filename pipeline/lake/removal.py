@@ -1,6 +1,7 @@
 """Rows taken out of a table: what a file keeps is written to a new one, a row group at a time."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from pipeline.errors import LakeError
 from pipeline.lake.files import TEXTS, DataFile, TableWriter
+from pipeline.lake.lake import one_line
 from pipeline.lake.schema import arrow_schema
 from pipeline.stores import Place, open_file
 
@@ -40,15 +43,17 @@ def with_keys(keys: pl.DataFrame) -> Gone:
 def rewritten(
     folder: Place, table: str, files: Iterable[str], gone: Gone
 ) -> tuple[list[str], list[DataFile]]:
-    """The files that have a row which is to go, and new files with their other rows."""
+    """The files that have a row which is to go, and new files with their other rows.
+
+    Raises LakeError for a file that is damaged.
+    """
     schema = arrow_schema(table)
     encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
     changed = []
     writer = TableWriter(folder, table)
     try:
         for file in files:
-            with open_file(file) as opened:
-                parquet = pq.ParquetFile(opened, read_dictionary=encoded)
+            with _opened(file, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
                 masks = [gone.are(parquet.read_row_group(n, list(gone.columns))) for n in groups]
                 if not any(mask.any() for mask in masks):
@@ -63,6 +68,16 @@ def rewritten(
         writer.abandon()
         raise
     return changed, writer.files
+
+
+@contextmanager
+def _opened(file: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
+    try:
+        with open_file(file) as opened:
+            yield pq.ParquetFile(opened, read_dictionary=encoded)
+    except pa.ArrowInvalid as error:
+        why = f"{file}: {one_line(error)}; `magic verify` says what is damaged"
+        raise LakeError(why) from None
 
 
 def _without(rows: pa.Table, mask: Mask, schema: pa.Schema) -> pa.Table:

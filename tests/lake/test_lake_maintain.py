@@ -98,6 +98,23 @@ def test_rows_are_sorted_so_that_readers_skip(lake: Path, monkeypatch: pytest.Mo
         assert keys.equals(keys.sort("game_type", "model", nulls_last=False))
 
 
+def test_a_file_has_so_many_rows(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 10
+    for module in ("files", "maintain"):
+        monkeypatch.setattr(f"pipeline.lake.{module}.MAX_FILE_ROWS", most)
+    monkeypatch.setattr(upkeep, "CHUNK_ROWS", 1)
+    before = rows(lake)
+    maintain(lake)
+    assert rows(lake) == before
+    files = open_lake(lake).files("messages")
+    _, *full = sorted(pq.read_metadata(file).num_rows for file in files)
+    assert full
+    assert all(most < n < 4 * most for n in full)
+    assert n_files(lake)["decisions"] == 1
+    done = maintain(lake)
+    assert done["files_before"].to_list() == done["files_after"].to_list()
+
+
 def test_a_reader_keeps_its_files(lake: Path) -> None:
     before = rows(lake, but_for=())
     reader = open_lake(lake)
