@@ -1,7 +1,7 @@
 """The same work on Spark: a session, an ingest's workers, and the lake's tables and views in it.
 
 The only part that imports pyspark and sqlglot, and only once Spark is asked for: both come with
-`pip install 'magic-pipeline[spark]'`.
+`pip install '.[spark]'` in a checkout.
 """
 
 from pipeline.spark.cluster import cluster

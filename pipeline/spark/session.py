@@ -45,7 +45,8 @@ def open_session(master: str | None = None) -> "SparkSession":
 def _check_extra() -> None:
     if missing := [name for name in _EXTRA if find_spec(name) is None]:
         raise UsageError(
-            f"Spark needs {', '.join(missing)}: run `pip install 'magic-pipeline[spark]'`"
+            f"Spark needs {', '.join(missing)}: in a checkout of magic-pipeline, run "
+            "`pip install '.[spark]'`"
         )
 
 

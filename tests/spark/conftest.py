@@ -33,7 +33,7 @@ def spark(tmp_path_factory) -> Iterator[object]:
     """The session on the cluster; skips where the extra or Java is missing."""
     missing = [name for name in ("pyspark", "sqlglot", "pandas") if not find_spec(name)]
     if missing:
-        pytest.skip(f"no {', '.join(missing)}: pip install 'magic-pipeline[spark]'")
+        pytest.skip(f"no {', '.join(missing)}: pip install '.[spark]'")
     if not shutil.which("java"):
         pytest.skip("no Java: Spark needs 17 or newer")
     import pyspark

@@ -12,7 +12,7 @@ from pipeline.spark import open_session, session
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setattr(session, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"^[^\n]*pip install 'magic-pipeline\[spark\]'[^\n]*$"):
+    with pytest.raises(UsageError, match=r"^[^\n]*pip install '\.\[spark\]'[^\n]*$"):
         open_session()
 
 
