@@ -370,6 +370,14 @@ def test_ingest_tells_what_came_of_it(magic: Magic, logs: Path, tmp_path: Path) 
     assert not any(counted == "new games" for counted, _ in counts)
 
 
+def test_ingest_says_that_it_found_no_game(magic: Magic, logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "truth.json").write_text("[]")
+    told = magic("ingest", str(tmp_path / "truth.json"), "--lake", str(tmp_path / "lake"))
+    assert (told.code, told.err.count("no game was found")) == (0, 1)
+    told = magic("ingest", str(logs), "--lake", str(tmp_path / "lake"))
+    assert "no game was found" not in told.err
+
+
 def test_ingest_tells_of_superseded_games(magic: Magic, logs: Path, tmp_path: Path) -> None:
     shutil.copytree(logs / "chameleon" / "own", tmp_path / "own")
     magic("ingest", tmp_path / "own", "--lake", tmp_path / "lake")

@@ -20,12 +20,13 @@ def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[i
         yield lambda n_documents, n_bytes: None
         return
     from rich import progress
+    from rich.table import Column
 
     n_bytes = measure()[1]
     columns = [
         progress.TextColumn("{task.fields[n_documents]:,} documents"),
-        progress.DownloadColumn(),
-        progress.TransferSpeedColumn(),
+        progress.DownloadColumn(table_column=Column(no_wrap=True)),
+        progress.TransferSpeedColumn(table_column=Column(no_wrap=True)),
     ]
     with _bar(columns) as bar:
         yield _Documents(bar, n_bytes).tell

@@ -109,6 +109,8 @@ def ingest(
     n_quarantined, n_parts = report.statuses["quarantined"], _parts(report).height
     if n_quarantined or n_parts:
         terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
+    elif report.statuses["ignored"] == report.n_seen:
+        terminal.note("no game was found: docs/formats.md tells which logs are read")
     if dry_run:
         terminal.note("dry run: nothing was written")
     if strict and (n_quarantined or n_parts):
