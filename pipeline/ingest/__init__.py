@@ -22,16 +22,16 @@ from pipeline.archives.sources import resolved
 from pipeline.errors import LakeError, PipelineError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
-from pipeline.ingest.decode import QUARANTINED
+from pipeline.ingest.desk import Desk
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.recall import Recall
-from pipeline.ingest.resolve import LOCATION, Desk, Resolution, known_games, resolution
+from pipeline.ingest.resolve import Resolution, known_games, resolution
 from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Found, Job, Staged
-from pipeline.lake import Lake, create_lake, is_lake, open_lake
+from pipeline.lake import create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
-from pipeline.lake.removal import Gone, with_keys
+from pipeline.lake.removal import Gone
 from pipeline.lake.transaction import Transaction, transaction
 from pipeline.machine import cores
 from pipeline.stores import place
@@ -50,12 +50,14 @@ class Report(Struct):
     """What an ingest did: documents by status, games by type, games superseded, what is unusable.
 
     `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
-    `quarantine`, without `raw`, about the documents seen, those of earlier ingests too.
+    `quarantine`, without `raw`, about the documents seen, those of earlier ingests too: of very
+    many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
     """
 
     statuses: dict[str, int]
     games: pl.DataFrame
     faults: pl.DataFrame
+    n_faulty_parts: int
     n_superseded: int
     n_bytes: int
     ingest_id: int | None
@@ -133,12 +135,12 @@ def ingest(
                 staged = _decode(
                     unread, job, chosen, take, tell, recall=recall, documents=documents
                 )
-                seen = collected.seen()
+                told = collected.seen(), collected.faults()
                 if job.lake is None:
-                    with resolution(desk, opened, seen) as found:
-                        return _rehearse(found, collected, opened)
+                    with resolution(desk, opened, *told) as found:
+                        return _rehearse(found, collected)
                 began = {"started_at": started_at, "sources": names, **job.settings()}
-                with transaction(job.lake) as change, resolution(desk, change.lake, seen) as found:
+                with transaction(job.lake) as change, resolution(desk, change.lake, *told) as found:
                     return _commit(
                         change, found, staged, collected, began, release=release, recall=recall
                     )
@@ -191,12 +193,9 @@ def _decode(
     return staged
 
 
-def _rehearse(resolution: Resolution, collected: Collected, lake: Lake | None) -> Report:
+def _rehearse(resolution: Resolution, collected: Collected) -> Report:
     _account(resolution, collected.n_documents)
-    now = _of_ingest(collected.faults(), 1)
-    before = lake.table("quarantine").drop("raw").collect() if lake else now.clear()
-    faults = _faults(before, now, resolution, resolution.superseded())
-    return _report(resolution, faults.current, None)
+    return _report(resolution, None)
 
 
 def _commit(
@@ -223,14 +222,11 @@ def _commit(
             change.add(table, files)
     change.write("documents", resolution.documents(change.ingest_id))
     change.write("archives", [_of_ingest(recall.archives(), change.ingest_id)])
-    before = change.lake.table("quarantine").drop("raw").collect()
-    now = _of_ingest(collected.faults(), change.ingest_id)
-    faults = _faults(before, now, resolution, superseded)
-    if not faults.gone.is_empty():
-        change.remove("quarantine", with_keys(faults.gone))
-    whole = collected.whole_faults(faults.new)
-    change.write("quarantine", (_of_ingest(rows, change.ingest_id) for rows in whole))
-    report = _report(resolution, faults.current, change.ingest_id)
+    refusals = resolution.refusals
+    if outdated := refusals.outdated():
+        change.remove("quarantine", outdated)
+    change.write("quarantine", refusals.new(change.ingest_id))
+    report = _report(resolution, change.ingest_id)
     release()
     change.commit(
         began
@@ -262,50 +258,6 @@ def _refuse_lost_race(resolution: Resolution) -> None:
         )
 
 
-class _Faults(Struct):
-    """What becomes of the quarantine: versions of documents to take out, and rows to add.
-
-    `current` are all rows of the documents seen, old and new.
-    """
-
-    gone: pl.DataFrame
-    new: pl.DataFrame
-    current: pl.DataFrame
-
-
-def _faults(
-    before: pl.DataFrame, now: pl.DataFrame, resolution: Resolution, superseded: GameIds
-) -> _Faults:
-    """Brings the quarantine up to what the documents seen are now.
-
-    A row stays while its document is as it was, or its game is still in the lake.
-    """
-    version = ["location", "sha256"]
-    before, now = _located(before), _located(now)
-    seen = resolution.at(pl.concat([before["location"], now["location"]]))
-    # A copy of a game does not repeat the faults of its parts.
-    own = seen.filter(pl.col("is_bearer") | (pl.col("found") == QUARANTINED))
-    now = now.join(own, on=version, how="semi", nulls_equal=True)
-    games = before["game_id"].drop_nulls().unique()
-    is_taken_out = pl.col("game_id").is_in(games.filter(superseded.has(games.to_list())).implode())
-    outdated = (
-        before.filter(pl.col("game_id").is_null())
-        .join(seen, on="location", how="semi")
-        .join(now, on=version, how="anti", nulls_equal=True)
-    )
-    gone = pl.concat([before.filter(is_taken_out), outdated]).unique()
-    stays = before.join(gone, on=version, how="anti", nulls_equal=True)
-    new = now.join(stays, on=version, how="anti", nulls_equal=True).drop("location")
-    known = stays.join(seen, on=version, how="semi", nulls_equal=True).drop("location")
-    current = pl.concat([known, new])
-    gone = gone.select("source", "path", "sha256").unique()
-    return _Faults(gone, new, current)
-
-
-def _located(faults: pl.DataFrame) -> pl.DataFrame:
-    return faults.with_columns(location=LOCATION)
-
-
 def _account(resolution: Resolution, n_read: int) -> None:
     """Raises where not all documents that were read have a status."""
     n_told = sum(resolution.statuses.values())
@@ -316,11 +268,13 @@ def _account(resolution: Resolution, n_read: int) -> None:
         )
 
 
-def _report(resolution: Resolution, faults: pl.DataFrame, ingest_id: int | None) -> Report:
+def _report(resolution: Resolution, ingest_id: int | None) -> Report:
+    faults, n_faulty_parts = resolution.refusals.current(ingest_id or 1)
     return Report(
         statuses=resolution.statuses,
         games=resolution.games,
         faults=faults,
+        n_faulty_parts=n_faulty_parts,
         n_superseded=resolution.n_superseded,
         n_bytes=resolution.n_bytes,
         ingest_id=ingest_id,

@@ -16,10 +16,9 @@ from msgspec import Struct
 from pipeline.archives import Document, Unit, named
 from pipeline.archives.names import form_of
 from pipeline.events.contracts import polars_schema
-from pipeline.ingest.decode import FAULT_SCHEMA, fault_frame
+from pipeline.ingest.desk import ROWS_AT_ONCE, Desk, statement
 from pipeline.ingest.ids import GameIds
-from pipeline.ingest.resolve import Desk, statement
-from pipeline.ingest.worker import Found, Job, packed
+from pipeline.ingest.worker import Found, Job
 from pipeline.lake import Lake
 from pipeline.sqlfiles import literal
 from pipeline.stores import is_regular, version
@@ -27,9 +26,7 @@ from pipeline.stores import is_regular, version
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_DOCUMENT = ("source", "path", "sha256")
 _LINE = "#"
-_ROWS_AT_ONCE = 2**17
 
 
 class _Archive(Struct, frozen=True):
@@ -134,27 +131,18 @@ class Recall:
             self._desk.work_out(connection, "recalled", select)
             n_documents, n_unread = answer(connection, statement("recalled_told")).row(0)
             ids = "SELECT game_id FROM recalled WHERE game_id IS NOT NULL"
-            if n_unread or not all(map(self._are_held, batches(connection, ids, _ROWS_AT_ONCE))):
+            if n_unread or not all(map(self._are_held, batches(connection, ids, ROWS_AT_ONCE))):
                 return None
-            refused = answer(connection, statement("refused_before"))
-            faults = self._faults(refused)
-            if faults.n_unique(_DOCUMENT) != refused.height:
+            faults = statement("faults_before", refused=statement("refused_before"))
+            n_refused, n_told = answer(connection, statement("refused_told", faults=faults)).row(0)
+            if n_told != n_refused:
                 return None
             file = self._desk.scratch / f"recalled-{len(self._noted)}.parquet"
             write(connection, statement("seen_again"), file)
-        return Found(n_documents, archive.n_bytes, file, packed([faults]))
-
-    def _faults(self, refused: pl.DataFrame) -> pl.DataFrame:
-        """The faults that the lake has of the refused documents."""
-        if refused.is_empty():
-            return fault_frame([])
-        return (
-            self._table("quarantine")
-            .filter(pl.col("game_id").is_null())
-            .join(refused.lazy(), on=_DOCUMENT, how="semi")
-            .select(*FAULT_SCHEMA)
-            .collect()
-        )
+            if n_told:
+                of_faults = file.with_stem(f"{file.stem}-faults")
+                write(connection, faults, of_faults)
+        return Found(n_documents, archive.n_bytes, file, of_faults if n_told else None)
 
     def _are_held(self, games: "pa.RecordBatch") -> bool:
         ids = games.column(0).to_pylist()

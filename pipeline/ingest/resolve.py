@@ -11,65 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-from msgspec import Struct
 
 from pipeline.ingest.decode import seen_frame
+from pipeline.ingest.desk import ROWS_AT_ONCE, Desk, statement
 from pipeline.ingest.ids import GameIds
+from pipeline.ingest.quarantine import Refusals
 from pipeline.lake import Lake
-from pipeline.sqlfiles import filled
 from pipeline.vocabulary import DocumentStatus
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
-
-# Source and path joined, so that it does not matter from which folder a file was reached.
-LOCATION = pl.concat_str("source", pl.lit("/"), "path")
-
-# Of an ingest's memory, what DuckDB may take of it beside the libraries and what is being written.
-_SHARE = 4
-_ROWS_AT_ONCE = 2**17
-
-
-class Desk(Struct, frozen=True):
-    """Where an ingest works out what is what: in the folder `scratch`, in about `memory` bytes.
-
-    The lake's games `again` are taken for new ones, whose rows take the place of the old.
-    """
-
-    scratch: Path
-    memory: int
-    again: pl.Series
-
-    @contextmanager
-    def over(self, lake: Lake | None) -> Iterator["DuckDBPyConnection"]:
-        """A connection with the lake's `documents` and `lake_games`, and a table `again`."""
-        # Here and below, so that workers do not load DuckDB.
-        from pipeline.warehouse import THREAD_MEMORY, hold, view, workshop
-
-        memory = max(self.memory // _SHARE, THREAD_MEMORY)
-        with workshop(lake, ("documents", "games"), self.scratch, memory) as connection:
-            hold(connection, "again", self.again.to_frame("game_id"))
-            view(connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)")
-            yield connection
-
-    def work_out(self, connection: "DuckDBPyConnection", name: str, select: str) -> None:
-        """Writes the result of a SELECT to a file: queries can call it by its name then."""
-        from pipeline.warehouse import view, write, written
-
-        file = self.scratch / f"{name}.parquet"
-        write(connection, select, file)
-        view(connection, name, written([file]))
-
-    def ids(self, connection: "DuckDBPyConnection", select: str, name: str) -> Path | None:
-        """A file of the ids that a SELECT gives, as GameIds have it; None where it gives none."""
-        from pipeline.warehouse import answer, batches
-
-        file = self.scratch / f"{name}.npy"
-        n_ids = answer(connection, f"SELECT count(*) FROM ({select})").item()
-        ordered = batches(connection, f"{select} ORDER BY game_id", _ROWS_AT_ONCE)
-        GameIds.save(n_ids, ordered, file)
-        return file if n_ids else None
 
 
 def known_games(desk: Desk, lake: Lake | None) -> Path | None:
@@ -81,19 +33,17 @@ def known_games(desk: Desk, lake: Lake | None) -> Path | None:
 
 
 @contextmanager
-def resolution(desk: Desk, lake: Lake | None, seen: Sequence[Path]) -> Iterator["Resolution"]:
-    """What an ingest does, given what the lake holds and the files of what the workers saw."""
-    from pipeline.warehouse import hold, view, written
-
+def resolution(
+    desk: Desk, lake: Lake | None, seen: Sequence[Path], faults: Sequence[Path]
+) -> Iterator["Resolution"]:
+    """What an ingest does, given what the lake holds and the files of what the workers told."""
     with desk.over(lake) as connection:
-        if seen:
-            view(connection, "told", written(seen))
-        else:
-            hold(connection, "told", seen_frame([]))
-        view(connection, "seen", "SELECT *, source || '/' || path AS location FROM told")
+        desk.lay_out(connection, "seen", seen, seen_frame([]))
         for name, select in _steps().items():
             desk.work_out(connection, name, select)
-        yield Resolution(connection, desk)
+        is_empty = lake is None or not lake.sizes("quarantine")
+        refusals = Refusals(connection, desk, faults, is_empty=is_empty)
+        yield Resolution(connection, desk, refusals)
 
 
 def _steps() -> dict[str, str]:
@@ -115,9 +65,10 @@ class Resolution:
     (new in the lake); `n_superseded` is the number of the lake's games that are to go.
     """
 
-    def __init__(self, connection: "DuckDBPyConnection", desk: Desk) -> None:
+    def __init__(self, connection: "DuckDBPyConnection", desk: Desk, refusals: Refusals) -> None:
         self._connection = connection
         self._desk = desk
+        self.refusals = refusals
         counted = dict(
             self._answer("SELECT status, count(*) FROM resolved GROUP BY status").iter_rows()
         )
@@ -153,16 +104,6 @@ class Resolution:
         """The documents whose game was known when the ingest began and is not there any more."""
         return self._answer("SELECT location FROM resolved WHERE is_lost")
 
-    def at(self, locations: pl.Series) -> pl.DataFrame:
-        """Of the documents seen at these places: location, sha256, is_bearer, found."""
-        from pipeline.warehouse import hold
-
-        hold(self._connection, "asked_for", locations.unique().to_frame("location"))
-        return self._answer(
-            "SELECT location, sha256, is_bearer, found "
-            "FROM resolved SEMI JOIN asked_for USING (location)"
-        )
-
     def documents(self, ingest_id: int) -> Iterator["pa.Table"]:
         """The rows of `documents`, in the order of the sources, some at a time."""
         import pyarrow as pa
@@ -170,15 +111,10 @@ class Resolution:
         from pipeline.warehouse import batches
 
         select = statement("documents", ingest_id=str(ingest_id))
-        for batch in batches(self._connection, select, _ROWS_AT_ONCE):
+        for batch in batches(self._connection, select, ROWS_AT_ONCE):
             yield pa.Table.from_batches([batch])
 
     def _answer(self, select: str) -> pl.DataFrame:
         from pipeline.warehouse import answer
 
         return answer(self._connection, select)
-
-
-def statement(name: str, **values: str) -> str:
-    """The SELECT of this name in `sql/ingest`."""
-    return filled(f"ingest/{name}", **values)

@@ -58,14 +58,14 @@ class Job(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """What a worker found since it was asked last: frames of documents and of faults, or nothing.
 
-    `n_bytes` are those that the worker itself read on disk; `seen` is in Arrow's format, or a
-    Parquet file.
+    `n_bytes` are those that the worker itself read on disk; `seen` and `faults` are in Arrow's
+    format, or a Parquet file.
     """
 
     n_documents: int = 0
     n_bytes: int = 0
     seen: bytes | Path | None = None
-    faults: bytes | None = None
+    faults: bytes | Path | None = None
 
 
 class Staged(Struct, frozen=True):

@@ -26,20 +26,6 @@ class Gone(NamedTuple):
     are: Callable[[pa.Table], Mask]
 
 
-def with_keys(keys: pl.DataFrame) -> Gone:
-    """The rows with one of the keys, of which no two are the same; all their columns are texts."""
-    marked = keys.with_columns(is_gone=True)
-
-    def are(rows: pa.Table) -> Mask:
-        told = pl.DataFrame(rows).cast(pl.String)
-        found = told.join(
-            marked, on=keys.columns, how="left", nulls_equal=True, maintain_order="left"
-        )
-        return found["is_gone"].fill_null(value=False).to_numpy()
-
-    return Gone(tuple(keys.columns), are)
-
-
 def rewritten(
     folder: Place, table: str, files: Iterable[str], gone: Gone
 ) -> tuple[list[str], list[DataFile]]:

@@ -15,6 +15,7 @@ from pipeline.events.contracts import polars_schema
 from pipeline.events.identity import game_id, game_index
 from pipeline.ingest import resolve
 from pipeline.ingest.decode import GAME, IGNORED, KNOWN, QUARANTINED, Seen, seen_frame
+from pipeline.ingest.desk import Desk
 from pipeline.ingest.ids import GameIds
 
 SOURCE = "/logs"
@@ -131,7 +132,7 @@ class Oracle:
         self.documents += [row | {"ingest_id": self.n_ingests} for row in done.rows]
 
     def table(self, name: str) -> pl.DataFrame:
-        rows = self.games if name == "games" else self.documents
+        rows = {"games": self.games, "documents": self.documents}.get(name, [])
         schema = polars_schema(name)
         return pl.DataFrame([{n: row.get(n) for n in schema} for row in rows], schema)
 
@@ -208,8 +209,8 @@ def test_what_becomes_of_documents(
             seen = lake.seen(one)
             expected = lake.expected(one, seen)
             again = [game["game_id"] for game in lake.games if game["sha256"] == one.again]
-            desk = resolve.Desk(scratch, 2**30, pl.Series(again, dtype=pl.String))
-            with resolve.resolution(desk, None, written(seen, scratch)) as found:
+            desk = Desk(scratch, 2**30, pl.Series(again, dtype=pl.String))
+            with resolve.resolution(desk, None, written(seen, scratch), []) as found:
                 rows = [row for table in found.documents(7) for row in table.to_pylist()]
                 assert rows == [
                     {n: 7 if n == "ingest_id" else row[n] for n in polars_schema("documents")}
@@ -223,6 +224,7 @@ def test_what_becomes_of_documents(
                 assert found.games["n_games"].sum() == len(expected.borne)
                 assert found.n_bytes == 10 * len(seen)
                 assert found.lost().is_empty()
+                assert found.refusals.outdated() is None
             lake.take(expected)
 
 
@@ -237,7 +239,7 @@ def over(lake: Oracle) -> Any:
     @contextmanager
     def opened(*_: object) -> Iterator[duckdb.DuckDBPyConnection]:
         with duckdb.connect() as connection:
-            for name in ("documents", "games"):
+            for name in ("documents", "games", "quarantine"):
                 connection.register(name, lake.table(name).to_arrow())
             yield connection
 

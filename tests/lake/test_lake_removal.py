@@ -1,7 +1,7 @@
 """Rows taken out of files, against the same done on lists of rows."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +17,7 @@ from pipeline.ingest.ids import GameIds
 from pipeline.lake import open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.lake import scan
-from pipeline.lake.removal import Gone, rewritten, with_keys
+from pipeline.lake.removal import Gone, rewritten
 from pipeline.lake.transaction import transaction
 from pipeline.stores import place
 
@@ -28,20 +28,14 @@ def games(ids: Sequence[str]) -> Gone:
     return Gone(("game_id",), lambda rows: gone.has_each(rows["game_id"]))
 
 
-def keys(ids: Sequence[str]) -> Gone:
-    return with_keys(pl.DataFrame({"game_id": ids}, schema={"game_id": pl.String}))
-
-
 def told(table: str, files: Sequence[str]) -> list[str]:
     return sorted(map(repr, scan(table, files).collect().rows())) if files else []
 
 
-@pytest.mark.parametrize("gone", [games, keys])
 @given(data=st.data())
 def test_what_is_left_is_all_but_the_rows_gone(
     tmp_path_factory: pytest.TempPathFactory,
     used_lake: Path,
-    gone: Callable[[Sequence[str]], Gone],
     data: st.DataObject,
 ) -> None:
     lake = open_lake(used_lake)
@@ -50,7 +44,7 @@ def test_what_is_left_is_all_but_the_rows_gone(
     table = data.draw(st.sampled_from(GAME_TABLES))
     folder = place(tmp_path_factory.mktemp("removal"))
     files = lake.files(table)
-    old, new = rewritten(folder, table, files, gone(ids))
+    old, new = rewritten(folder, table, files, games(ids))
     holds = {file: set(pl.read_parquet(file)["game_id"]) for file in files}
     assert old == [file for file in files if holds[file] & set(ids)]
     left = [file for file in files if file not in old]
@@ -69,7 +63,7 @@ def test_row_groups_gone_kept_and_cut(tmp_path: Path) -> None:
     writer.close()
     whole = str(tmp_path / writer.files[0].name)
     gone = rows["game_id"].slice(0, 1000).to_list() + rows["game_id"].slice(1500, 500).to_list()
-    old, (new,) = rewritten(place(tmp_path), "votes", [whole], keys(gone))
+    old, (new,) = rewritten(place(tmp_path), "votes", [whole], games(gone))
     assert old == [whole]
     file = tmp_path / new.name
     footer = pq.read_metadata(file)

@@ -106,7 +106,7 @@ def ingest(
         raise typer.Exit(INTERRUPTED) from None
     counts = counted(report)
     show(counts, form, brief=counts.filter(counts["n"] > 0), headings={"n": "number"})
-    n_quarantined, n_parts = report.statuses["quarantined"], _parts(report).height
+    n_quarantined, n_parts = report.statuses["quarantined"], report.n_faulty_parts
     if n_quarantined or n_parts:
         terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
     elif report.statuses["ignored"] == report.n_seen:
@@ -136,16 +136,11 @@ def counted(report: "Report") -> "pl.DataFrame":
         *(("documents", status, n) for status, n in report.statuses.items()),
         *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
         ("superseded games", None, report.n_superseded),
-        ("faulty parts", None, _parts(report).height),
+        ("faulty parts", None, report.n_faulty_parts),
     ]
     return pl.DataFrame(
         rows, schema={"counted": pl.String, "kind": pl.String, "n": pl.Int64}, orient="row"
     )
-
-
-def _parts(report: "Report") -> "pl.DataFrame":
-    """The faults of parts; those of whole documents have no game."""
-    return report.faults.filter(report.faults["game_id"].is_not_null())
 
 
 def _refused(n_documents: int, n_parts: int) -> str:

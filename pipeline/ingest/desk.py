@@ -1,0 +1,87 @@
+"""Where an ingest works out what is what: DuckDB over the lake, and a folder for the results."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline.ingest.ids import GameIds
+from pipeline.lake import Lake
+from pipeline.sqlfiles import filled
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+# Of an ingest's memory, what DuckDB may take of it beside the libraries and what is being written.
+_SHARE = 4
+ROWS_AT_ONCE = 2**17
+_TABLES = ("documents", "games", "quarantine")
+
+
+class Desk(Struct, frozen=True):
+    """Works in the folder `scratch`, in about `memory` bytes.
+
+    The lake's games `again` are taken for new ones, whose rows take the place of the old.
+    """
+
+    scratch: Path
+    memory: int
+    again: pl.Series
+
+    @contextmanager
+    def over(self, lake: Lake | None) -> Iterator["DuckDBPyConnection"]:
+        """A connection with the lake's `documents`, `quarantine` and `lake_games`, and `again`."""
+        # Here and below, so that workers do not load DuckDB.
+        from pipeline.warehouse import THREAD_MEMORY, hold, view, workshop
+
+        memory = max(self.memory // _SHARE, THREAD_MEMORY)
+        with workshop(lake, _TABLES, self.scratch, memory) as connection:
+            hold(connection, "again", self.again.to_frame("game_id"))
+            view(connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)")
+            yield connection
+
+    def lay_out(
+        self,
+        connection: "DuckDBPyConnection",
+        name: str,
+        files: Sequence[Path],
+        nothing: pl.DataFrame,
+    ) -> None:
+        """Lets queries call by this name what is in the files; `nothing` has the same columns."""
+        from pipeline.warehouse import hold, view, written
+
+        rows = f"{name}_in_files"
+        if files:
+            view(connection, rows, written(files))
+        else:
+            hold(connection, rows, nothing)
+        # Joined, so that it does not matter from which folder a file was reached.
+        view(connection, name, f"SELECT *, source || '/' || path AS location FROM {rows}")
+
+    def work_out(self, connection: "DuckDBPyConnection", name: str, select: str) -> None:
+        """Writes the result of a SELECT to a file: queries can call it by its name then."""
+        from pipeline.warehouse import view, write, written
+
+        file = self.scratch / f"{name}.parquet"
+        write(connection, select, file)
+        view(connection, name, written([file]))
+
+    def ids(self, connection: "DuckDBPyConnection", select: str, name: str) -> Path | None:
+        """A file of the ids that a SELECT gives, as GameIds have it; None where it gives none."""
+        from pipeline.warehouse import answer, batches
+
+        file = self.scratch / f"{name}.npy"
+        n_ids = answer(connection, f"SELECT count(*) FROM ({select})").item()
+        if not n_ids:
+            return None
+        ordered = batches(connection, f"{select} ORDER BY game_id", ROWS_AT_ONCE)
+        GameIds.save(n_ids, ordered, file)
+        return file
+
+
+def statement(name: str, **values: str) -> str:
+    """The SELECT of this name in `sql/ingest`."""
+    return filled(f"ingest/{name}", **values)

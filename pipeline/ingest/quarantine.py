@@ -1,0 +1,89 @@
+"""What an ingest does to the quarantine: which rows leave it, and which are new."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.ingest.decode import fault_frame
+from pipeline.ingest.desk import Desk, statement
+from pipeline.ingest.ids import GameIds
+from pipeline.lake.removal import Gone
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
+
+# A report has so many rows of what is refused; all of it is in quarantine.
+REPORTED = 10_000
+_ROWS_AT_ONCE = 2**11  # each has up to 64 KiB of a document
+_VERSION = ("source", "path", "sha256")
+# A version of a document as an id of as many digits as a game's.
+_VERSION_ID = "left(sha256(coalesce(sha256, '-') || ' ' || location), 32)"
+
+
+class Refusals:
+    """What becomes of the rows of `quarantine`, worked out of `resolved` and `superseded`.
+
+    `files` are those of the faults that the workers told; `is_empty` tells that the lake has none.
+    """
+
+    def __init__(
+        self,
+        connection: "DuckDBPyConnection",
+        desk: Desk,
+        files: Sequence[Path],
+        *,
+        is_empty: bool,
+    ) -> None:
+        from pipeline.warehouse import view
+
+        self._connection = connection
+        self._desk = desk
+        desk.lay_out(connection, "whole_faults", files, fault_frame([]))
+        view(connection, "told_faults", "SELECT * EXCLUDE (raw) FROM whole_faults")
+        before = "SELECT * EXCLUDE (raw), source || '/' || path AS location FROM quarantine"
+        view(connection, "before", before)
+        # Of nothing, each is worked out sooner than it is written.
+        make = view if is_empty and not files else desk.work_out
+        for name in ("own_faults", "outdated", "staying", "new_faults"):
+            make(connection, name, statement(name))
+
+    def current(self, ingest_id: int) -> tuple[pl.DataFrame, int]:
+        """The first rows of quarantine about the documents seen; how many there are of parts."""
+        from pipeline.warehouse import answer
+
+        rows = statement("current_faults", ingest_id=str(ingest_id))
+        first = f"ORDER BY ingest_id, source, path, json_path, rule, message LIMIT {REPORTED}"
+        n_parts = answer(self._connection, f"SELECT count(game_id) FROM ({rows})").item()
+        found = answer(self._connection, f"SELECT * EXCLUDE (location) FROM ({rows}) {first}")
+        return found, n_parts
+
+    def outdated(self) -> Gone | None:
+        """The rows that leave the quarantine; None where all stay."""
+        select = f"SELECT {_VERSION_ID} AS game_id FROM outdated"
+        file = self._desk.ids(self._connection, select, "outdated")
+        if file is None:
+            return None
+        ids = GameIds.load(file)
+        return Gone(_VERSION, lambda rows: ids.has(self._version_ids(rows)))
+
+    def new(self, ingest_id: int) -> Iterator["pa.Table"]:
+        """The rows that are new, bytes and all, some at a time."""
+        import pyarrow as pa
+
+        from pipeline.warehouse import batches
+
+        select = statement("quarantined", ingest_id=str(ingest_id))
+        for batch in batches(self._connection, select, _ROWS_AT_ONCE):
+            yield pa.Table.from_batches([batch])
+
+    def _version_ids(self, rows: "pa.Table") -> list[str]:
+        from pipeline.warehouse import answer, hold
+
+        told = pl.DataFrame(rows).cast(pl.String).with_row_index("number")
+        hold(self._connection, "rows_told", told)
+        located = "SELECT *, source || '/' || path AS location FROM rows_told"
+        select = f"SELECT {_VERSION_ID} AS id FROM ({located}) ORDER BY number"
+        return answer(self._connection, select)["id"].to_list()

@@ -1,0 +1,7 @@
+-- What is in quarantine of the documents seen, of earlier ingests as well, without bytes.
+SELECT staying.*
+FROM staying
+SEMI JOIN resolved
+    ON staying.location = resolved.location AND staying.sha256 IS NOT DISTINCT FROM resolved.sha256
+UNION ALL BY NAME
+SELECT CAST(${ingest_id} AS BIGINT) AS ingest_id, * FROM new_faults

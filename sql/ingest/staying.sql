@@ -1,0 +1,5 @@
+-- The rows of the quarantine that stay in it.
+SELECT before.*
+FROM before
+ANTI JOIN outdated
+    ON before.location = outdated.location AND before.sha256 IS NOT DISTINCT FROM outdated.sha256
