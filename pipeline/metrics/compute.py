@@ -20,7 +20,8 @@ FOR_FEW: Final = "in-memory"
 # Of a row that is to be counted, and of any row.
 IS_UNKNOWN = pl.col("is_counted") & pl.col("hit").is_null()
 IS_UNREADABLE = pl.col("parse_status") != "ok"
-_VALUE = {
+# Of a group's terms: weight, hits, counted, and ratio, null where nothing is counted.
+VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
         (pl.col("weight") * pl.col("ratio")).sum()
     ),
@@ -258,7 +259,7 @@ def values(
     groups = _groups(metric, counted, sides, request)
     terms = _terms(metric, counted, groups, request)
     combined = terms.group_by(by, maintain_order=True).agg(
-        value=pl.when(pl.col("n_unknown").sum() == 0).then(_VALUE[metric.combine]),
+        value=pl.when(pl.col("n_unknown").sum() == 0).then(VALUE[metric.combine]),
         hits=pl.col("hits").sum(),
         counted=pl.col("counted").sum(),
         n_unknown=pl.col("n_unknown").sum(),

@@ -3,7 +3,7 @@
 A model is expected to have finished a game of every setting that any model played in a competition,
 or so many games as are asked for. Bounds are Manski's (C. F. Manski, American Economic Review 80:2
 (1990) 319–323): a value with everything missing counted as a miss, and as a hit. They are no
-intervals, and no order of models follows from them.
+intervals, and no order of models follows from them. Their terms are combined as the value's are.
 """
 
 from functools import cache
@@ -12,7 +12,8 @@ import polars as pl
 
 from pipeline.lake import Lake
 from pipeline.metrics import NAMES, PAPER, metric, metrics
-from pipeline.metrics.compute import rows
+from pipeline.metrics.compute import VALUE, in_scope, is_unfinished, rows
+from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
 from pipeline.vocabulary import ParseStatus
 
@@ -99,103 +100,138 @@ def readability(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
     """A row for each model and metric: what could not be read, and the bounds that leaves.
 
     Columns: model, metric, value, value_min, value_max, counted (rows), n_unreadable and
-    n_ambiguous (of these), n_outages (rows not counted), n_missing (rows of games that are missing,
-    estimated), is_complete. Bounds are null where the value is.
+    n_ambiguous (of these), n_outages, n_missing (rows of games that are missing, estimated, or that
+    were counted though their game has no end), is_complete. Bounds are null where the value is.
     """
-    by_model = metrics(lake, by=("model",), edition=edition, confidence=None)
-    missing = _missing(lake)
+    request = Request(edition=edition, by=("model",))
+    by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
+    missing = _missing(lake, request)
     found = [
-        _bounds(name, by_model.filter(metric=name), _rows(lake, name, edition), missing)
+        _bounds(
+            metric(name, edition),
+            by_model.filter(metric=name),
+            _rows(lake, name, request),
+            missing,
+        )
         for name in NAMES
     ]
     return pl.concat(found).sort("model", nulls_last=True, maintain_order=True)
 
 
-def _rows(lake: Lake, name: str, edition: str) -> pl.DataFrame:
-    """What a metric found in each setting, by model, competition and term."""
-    found = rows(metric(name, edition), cache(lake.table), Request(edition=edition))
-    is_miss = pl.col("is_counted") & (pl.col("hit") == 0)
+def _rows(lake: Lake, name: str, request: Request) -> pl.DataFrame:
+    """What a metric found in each setting, by model, competition and term.
+
+    `lost` are its hits that may have been misses, `gained` its misses that may have been hits.
+    """
+    found = rows(metric(name, request.edition), cache(lake.table), request)
+    is_counted, hit = pl.col("is_counted"), pl.col("hit")
+    # The release edition counts these as what they look like; the others do not count them.
+    is_no_answer = _OUTAGE | ~pl.col("is_finished")
     return (
         found.group_by(*_OF_SIDE, "setting_id", "term")
         .agg(
             n_games=pl.col("game_id").filter("is_counted").n_unique().cast(pl.Int64),
-            counted=pl.col("is_counted").sum().cast(pl.Int64),
-            unreadable=(_UNREADABLE & pl.col("is_counted")).sum().cast(pl.Int64),
-            unreadable_misses=(_UNREADABLE & is_miss).sum().cast(pl.Int64),
-            ambiguous=(_AMBIGUOUS & pl.col("is_counted")).sum().cast(pl.Int64),
-            outages=(_OUTAGE & ~pl.col("is_counted")).sum().cast(pl.Int64),
+            counted=is_counted.sum().cast(pl.Int64),
+            uncounted=(_OUTAGE & ~is_counted).sum().cast(pl.Int64),
+            lost=hit.filter(is_counted & is_no_answer).sum(),
+            gained=(1 - hit).filter(is_counted & (is_no_answer | _UNREADABLE)).sum(),
+            unreadable=(_UNREADABLE & is_counted).sum().cast(pl.Int64),
+            ambiguous=(_AMBIGUOUS & is_counted).sum().cast(pl.Int64),
+            outages=_OUTAGE.sum().cast(pl.Int64),
+            unfinished=(is_counted & ~pl.col("is_finished")).sum().cast(pl.Int64),
         )
         .collect(engine="streaming")
     )
 
 
-def _missing(lake: Lake) -> pl.DataFrame:
-    """The settings of each competition that a model finished no game of."""
+def _missing(lake: Lake, request: Request) -> pl.DataFrame:
+    """The settings of each competition that a model finished no game of that would count."""
     results = lake.table("results").filter("is_tested")
-    played = results.select("competition", "setting_id").unique()
-    finished = results.filter("is_finished").select(*_OF_SIDE, "setting_id").unique()
+    played = results.filter(in_scope(request) | is_unfinished(request))
+    finished = results.filter(in_scope(request), "is_finished")
     return (
         results.select("model")
         .unique()
-        .join(played, how="cross")
+        .join(played.select("competition", "setting_id").unique(), how="cross")
         .join(finished, on=[*_OF_SIDE, "setting_id"], how="anti", nulls_equal=True)
         .collect()
     )
 
 
 def _bounds(
-    name: str, values: pl.DataFrame, found: pl.DataFrame, missing: pl.DataFrame
+    metric: Metric, values: pl.DataFrame, found: pl.DataFrame, missing: pl.DataFrame
 ) -> pl.DataFrame:
     """The rows of one metric."""
-    lacking = _lacking(found, missing)
     by = ["model", "term"]
-    seen = found.group_by(by).agg(
-        pl.col("counted", "unreadable", "unreadable_misses", "ambiguous", "outages").sum()
-    )
+    seen = found.group_by(by).agg(pl.exclude(*_OF_SIDE, "setting_id", "n_games").sum())
     terms = (
-        values.select("model", "value", "terms")
+        values.select("model", "terms")
         .explode("terms")
         .select("model", pl.col("terms").struct.unnest())
-        .drop("counted", "value")
-        .join(seen, on=by, how="left", nulls_equal=True)
-        .join(lacking, on=by, how="left", nulls_equal=True)
-        .with_columns(pl.exclude("model", "term", "weight", "hits").fill_null(0))
+        .rename({"counted": "denominator"})
+        .drop("value")
+        # In their order: a sum of floats in another one may come to a bound beyond the value.
+        .join(seen, on=by, how="left", nulls_equal=True, maintain_order="left")
+        .join(_lacking(found, missing), on=by, how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(pl.exclude("model", "term", "weight").fill_null(0))
+        .with_columns(added=pl.col("uncounted") + pl.col("missing"))
     )
-    whole = pl.col("counted") + pl.col("outages") + pl.col("missing")
-    most = pl.col("hits") + pl.col("unreadable_misses") + pl.col("outages") + pl.col("missing")
     bounds = terms.group_by("model").agg(
-        value_min=(pl.col("weight") * pl.col("hits") / whole).sum(),
-        value_max=(pl.col("weight") * most / whole).sum(),
-        counted=pl.col("counted").sum(),
+        pl.col("counted").sum(),
         n_unreadable=pl.col("unreadable").sum(),
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
-        n_missing=pl.col("missing").sum(),
+        n_missing=(pl.col("missing") + pl.col("unfinished")).sum(),
     )
+    least = _bound("value_min", metric, terms, pl.col("hits") - pl.col("lost"))
+    most = _bound("value_max", metric, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
     has_value = pl.col("value").is_not_null()
+    # More games may be missing than a denominator that is fixed beforehand has room for.
+    highest = pl.max_horizontal("value", pl.lit(metric.high))
     return (
         values.select("model", "metric", "value")
+        .join(least, on="model", how="left", nulls_equal=True)
+        .join(most, on="model", how="left", nulls_equal=True)
         .join(bounds, on="model", how="left", nulls_equal=True)
         .with_columns(
-            pl.when(has_value).then(pl.col("value_min", "value_max")),
+            value_min=pl.when(has_value).then("value_min"),
+            value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
             is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
         )
+    )
+
+
+def _bound(name: str, metric: Metric, terms: pl.DataFrame, hits: pl.Expr) -> pl.DataFrame:
+    """model and, under this name, its value had its terms so many hits of all there would be."""
+    is_fixed = pl.col("term").is_in([term.name for term in metric.terms if term.fixed_count])
+    whole = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
+    return (
+        terms.select("model", "weight", hits=hits, counted=whole)
+        .with_columns(ratio=pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted")))
+        .group_by("model")
+        .agg(VALUE[metric.combine].alias(name))
     )
 
 
 def _lacking(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
     """`missing`: the rows that missing games would have had, by model and term.
 
-    As many as the setting has elsewhere, at most, and where it has none, as the largest there are.
+    As many as the setting has elsewhere, at most, and where it has none, as the largest there are,
+    less those of games without an end that are there.
     """
-    a_game = found.filter(pl.col("n_games") > 0).with_columns(
-        size=(pl.col("counted") + pl.col("outages")) / pl.col("n_games")
+    there = found.with_columns(there=pl.col("counted") + pl.col("uncounted"))
+    a_game = there.filter(pl.col("n_games") > 0).with_columns(
+        size=pl.col("there") / pl.col("n_games")
     )
-    elsewhere = a_game.group_by("competition", "setting_id", "term").agg(pl.col("size").max())
+    of_setting = ["competition", "setting_id", "term"]
+    elsewhere = a_game.group_by(of_setting).agg(pl.col("size").max())
     largest = a_game.group_by("competition", "term").agg(largest=pl.col("size").max())
+    own = there.select("model", *of_setting, "there")
+    lacking = pl.coalesce("size", "largest") - pl.col("there").fill_null(0)
     return (
         missing.join(largest, on="competition")
-        .join(elsewhere, on=["competition", "setting_id", "term"], how="left")
+        .join(elsewhere, on=of_setting, how="left")
+        .join(own, on=["model", *of_setting], how="left", nulls_equal=True)
         .group_by("model", "term")
-        .agg(missing=pl.coalesce("size", "largest").sum().ceil().cast(pl.Int64))
+        .agg(missing=lacking.clip(0).sum().ceil().cast(pl.Int64))
     )

@@ -2,10 +2,14 @@
 
 import polars as pl
 import pytest
-from event_tables import lake_of, table
+from event_tables import Frames, lake_of, table
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_tables import event_tables
 
 from pipeline.errors import UsageError
-from pipeline.metrics import metrics
+from pipeline.metrics import metric, metrics
+from pipeline.metrics.request import EDITIONS
 from pipeline.reports.compare import compare
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, games_that_did_it
@@ -151,6 +155,95 @@ def test_bounds_move_unreadable_misses_and_add_outages(tmp_path):
     assert row["value"] == pytest.approx(1 / 3)
     assert (row["value_min"], row["value_max"]) == (0.25, 0.75)
     assert (row["n_unreadable"], row["n_outages"], row["n_missing"]) == (1, 1, 0)
+
+
+def test_a_competition_that_a_model_lacks_is_missed_or_hit(tmp_path):
+    """1 of 1 in the one that it played; the other counts as 0 of 2 or as 2 of 2: 1/2 to 1."""
+    text = "game | model | game_type | win_credit | setting_id"
+    played = [
+        f"1 | lacking | public_good | 1 | {0:032x}",
+        f"2 | whole | public_good | 0 | {0:032x}",
+        f"3 | whole | prisoners_dilemma | 1 | {1:032x}",
+        f"4 | whole | prisoners_dilemma | 1 | {2:032x}",
+    ]
+    lake = Frames({"results": table("results", "\n".join([text, *played]))})
+    row = readability(lake).row(by_predicate=is_of("win_rate", "lacking"), named=True)
+    assert (row["value"], row["value_min"], row["value_max"]) == (1.0, 0.5, 1.0)
+    assert row["n_missing"] == 2
+
+
+def is_of(name: str, model: str) -> pl.Expr:
+    return (pl.col("metric") == name) & (pl.col("model") == model)
+
+
+# Each game is a setting of its own, but for the first two.
+RELEASED = """
+game | game_type         | role      | model | win_credit | agreed | is_finished
+1    | undercover        | civilian  | m     | 1          | -      |
+2    | undercover        | civilian  | other | 1          | -      |
+3    | undercover        | civilian  | other | 0          | -      |
+4    | chameleon         | chameleon | m     | 1/2        | -      |
+5    | cost_sharing      | player    | m     | 1          | yes    |
+6    | cost_sharing      | player    | m     | -          | -      | no
+7    | prisoners_dilemma | player    | m     | 0          | -      |
+8    | public_good       | player    | m     | 1          | -      |
+"""
+DECISIONS = """
+game | round | choice    | parse_status
+7    | 1     | defect    | ok
+7    | 2     | cooperate | ok
+7    | 3     | defect    | outage
+"""
+CONTRIBUTIONS = """
+game | seat | text           | is_tested
+8    | 1    | I contribute 1 |
+8    | 2    | I contribute 2 | no
+8    | 3    | I contribute 3 | no
+"""
+
+
+def test_bounds_of_the_release_edition_are_of_its_own_ratios():
+    """Of m. Wins: 1 and 1/2 of 20 games, and in three other competitions 1 of 2, 0 of 1, 1 of 1,
+    the mean over seven; at most the missing game and the negotiation without end are won as well:
+    2 and 1/2 of 20, 2 of 2. Cooperation 1 of 2 or, with that one, 2 of 2. Rationality: defections 2
+    of 3, one of them an outage, and a least contribution of 1: 3 of 4, at least 2.
+    """
+    setting = pl.col("game_id").replace(f"{2:032x}", f"{1:032x}")
+    lake = Frames(
+        {
+            "results": table("results", RELEASED).with_columns(setting_id=setting),
+            "decisions": table("decisions", DECISIONS, game_type="prisoners_dilemma", model="m"),
+            "contributions": table(
+                "contributions", CONTRIBUTIONS, game_type="public_good", model="m"
+            ),
+        }
+    )
+    found = readability(lake, edition="release").filter(model="m")
+    told = {row["metric"]: row for row in found.iter_rows(named=True)}
+    bounds = {
+        "win_rate": ((1.5 / 20 + 1.5) / 7, (1.5 / 20 + 1.5) / 7, (2.5 / 20 + 2) / 7),
+        "cooperation": (1 / 2, 1 / 2, 1),
+        "rationality": (2 / 4, 3 / 4, 3 / 4),
+    }
+    for name, expected in bounds.items():
+        row = told[name]
+        assert (row["value_min"], row["value"], row["value_max"]) == pytest.approx(expected), name
+        assert row["is_complete"] is False
+    assert (told["win_rate"]["n_missing"], told["cooperation"]["n_missing"]) == (2, 1)
+    assert told["rationality"]["n_outages"] == 1
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(tables=event_tables(), edition=st.sampled_from(EDITIONS))
+def test_a_value_lies_within_its_bounds_and_these_within_its_range(tables, edition):
+    for row in readability(Frames(tables), edition=edition).iter_rows(named=True):
+        least, value, most = row["value_min"], row["value"], row["value_max"]
+        if value is None:
+            assert (least, most) == (None, None)
+            continue
+        declared = metric(row["metric"], edition)
+        assert declared.low - 1e-12 <= least <= value + 1e-12
+        assert value - 1e-12 <= most <= declared.high + 1e-12
 
 
 def test_the_incomplete_are_not_ranked_above_the_complete(tmp_path):
