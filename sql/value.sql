@@ -38,6 +38,10 @@ combined AS (
             WHEN '${combine}' = 'pooled over all' AND min(counted) > 0
                 THEN sum(hits) / nullif(sum(counted), 0)
         END AS value,
+        -- Whether the value is hits over counted: of one term, or the mean of one ratio alone.
+        ${is_pooled}
+            OR count(*) = 1
+            OR ('${combine}' = 'mean' AND count(hits / nullif(counted, 0)) = 1) AS is_one_ratio,
         sum(hits) AS hits,
         CAST(sum(counted) AS BIGINT) AS counted,
         CAST(sum(n_unknown) AS BIGINT) AS n_unknown,
@@ -50,8 +54,8 @@ SELECT
     '${metric}' AS metric,
     ${columns}
     combined.value,
-    CASE WHEN ${is_one_ratio} THEN combined.hits END AS hits,
-    CASE WHEN ${is_one_ratio} THEN combined.counted END AS counted,
+    CASE WHEN combined.is_one_ratio THEN combined.hits END AS hits,
+    CASE WHEN combined.is_one_ratio THEN combined.counted END AS counted,
     coalesce(sizes.n_games, 0) AS n_games,
     groups.n_unfinished,
     coalesce(sizes.n_unreadable, 0) AS n_unreadable,

@@ -71,7 +71,7 @@ def metrics(
     """The metrics' values, a row for each metric and group, with what each was made of.
 
     Columns: edition, metric, those of `by`, value, its interval at that `confidence` (ci_low,
-    ci_high, ci_method, n_eff), hits and counted (null where a value has several terms), terms,
+    ci_high, ci_method, n_eff), hits and counted (null where a value is of several ratios), terms,
     n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could not be read for
     sure), reason where the value is null, and is_complete, whether the model finished a game of
     every setting that any model played of these game types. A `confidence` of None leaves out the

@@ -33,6 +33,8 @@ VALUE = {
         pl.col("hits").sum() / pl.col("counted").sum()
     ),
 }
+# Whether that is hits over counted. In a mean what has no ratio has no weight.
+_IS_OF_ONE_TERM = (pl.len() == 1) | (pl.col("weight").count() == 1)
 
 
 def rows(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
@@ -258,10 +260,11 @@ def values(
     by = _by(request)
     groups = _groups(metric, counted, sides, request)
     terms = _terms(metric, counted, groups, request)
+    is_one_ratio = pl.lit(value=True) if metric.combine in POOLED else _IS_OF_ONE_TERM
     combined = terms.group_by(by, maintain_order=True).agg(
         value=pl.when(pl.col("n_unknown").sum() == 0).then(VALUE[metric.combine]),
-        hits=pl.col("hits").sum(),
-        counted=pl.col("counted").sum(),
+        hits=pl.when(is_one_ratio).then(pl.col("hits").sum()),
+        counted=pl.when(is_one_ratio).then(pl.col("counted").sum()),
         n_unknown=pl.col("n_unknown").sum(),
         missing=pl.col("term").filter(pl.col("counted") == 0).str.join(", "),
         terms=pl.struct("term", "weight", "hits", "counted", value="ratio"),
@@ -271,8 +274,6 @@ def values(
     return (
         _join(_join(groups, combined, by), n_rows, by)
         .with_columns(
-            pl.when(metric.is_one_ratio).then("hits").alias("hits"),
-            pl.when(metric.is_one_ratio).then("counted").alias("counted"),
             pl.col("n_games", "n_unreadable").fill_null(0),
             edition=pl.lit(request.edition),
             metric=pl.lit(name),

@@ -86,11 +86,6 @@ class Metric(Struct, frozen=True):
         """Whether its rows are those of `results`, one for each side of a game."""
         return all(one.table == "results" for one in self.rows)
 
-    @property
-    def is_one_ratio(self) -> bool:
-        """Whether the value is simply hits over counted."""
-        return len(self.terms) == 1 or self.combine in POOLED
-
 
 def one(name: str) -> pl.Expr:
     """The term of rows that are all for the same one."""

@@ -45,10 +45,6 @@ class SqlMetric(Struct, frozen=True):
         return len(set(types)) == len(types)
 
     @property
-    def is_one_ratio(self) -> bool:
-        return len(self.terms) == 1 or self.combine in ONE_RATIO
-
-    @property
     def view(self) -> str:
         """The name of the view of values; those of rows and terms begin with it."""
         return self.name + _suffix(self.edition)
@@ -227,7 +223,7 @@ def values(
         columns_of_by_term=_columns(request, "by_term"),
         sets=_sets(request),
         group_by=", ".join(map(identifier, request.by)),
-        is_one_ratio="TRUE" if metric.is_one_ratio else "FALSE",
+        is_pooled="TRUE" if metric.combine in ONE_RATIO else "FALSE",
         join_combined=_join(request, "combined"),
         join_sizes=_join(request, "sizes"),
     )

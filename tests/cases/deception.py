@@ -37,10 +37,10 @@ game | game_type  | model           | role          | outcome_code | is_win | gu
 ANSWERS = """
 edition | model           | game_type  | value | hits | counted | n_games | n_unfinished | n_unreadable | terms | reason
 paper   | Zoë's "7B" chat | chameleon  | -     | -    | -       | 1       | 0            | 0            | hidden_wins: 1 × 0 of 0, wrong_guesses: 1/4 × 1 of 1 | nothing to count: hidden_wins
-paper   | Zoë's "7B" chat | undercover | -     | -    | -       | 0       | 1            | 0            | hidden_wins: 1 × 0 of 0 | nothing to count: hidden_wins
+paper   | Zoë's "7B" chat | undercover | -     | 0    | 0       | 0       | 1            | 0            | hidden_wins: 1 × 0 of 0 | nothing to count: hidden_wins
 paper   | Zoë's "7B" chat | all        | -     | -    | -       | 1       | 1            | 0            | hidden_wins: 1 × 0 of 0, wrong_guesses: 1/4 × 1 of 1 | nothing to count: hidden_wins
 paper   | m               | chameleon  | 11/16 | -    | -       | 7       | 1            | 0            | hidden_wins: 1 × 2 of 4, wrong_guesses: 1/4 × 3 of 4 |
-paper   | m               | undercover | 1     | -    | -       | 2       | 0            | 1            | hidden_wins: 1 × 2 of 2 |
+paper   | m               | undercover | 1     | 2    | 2       | 2       | 0            | 1            | hidden_wins: 1 × 2 of 2 |
 paper   | m               | all        | 41/48 | -    | -       | 9       | 1            | 1            | hidden_wins: 1 × 4 of 6, wrong_guesses: 1/4 × 3 of 4 |
 release | Zoë's "7B" chat | all        | 1     | -    | -       | 2       | 1            | 0            | hidden_wins: 1 × 1 of 1, right_guess_seen: 1/4 × 0 of 1 |
 release | m               | all        | 39/56 | -    | -       | 9       | 1            | 1            | hidden_wins: 1 × 4 of 7, right_guess_seen: 1/4 × 1 of 2 |

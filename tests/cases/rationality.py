@@ -60,12 +60,12 @@ game | model | seat | round | text                                      | is_lea
 """  # noqa: E501
 ANSWERS = """
 edition | model           | game_type         | value | hits | counted | n_games | n_unfinished | n_unreadable | terms | reason
-paper   | Zoë's "7B" chat | prisoners_dilemma | 0     | -    | -       | 1       | 0            | 0            | betrayals: 1 × 0 of 1 |
+paper   | Zoë's "7B" chat | prisoners_dilemma | 0     | 0    | 1       | 1       | 0            | 0            | betrayals: 1 × 0 of 1 |
 paper   | Zoë's "7B" chat | all               | -     | -    | -       | 1       | 0            | 0            | betrayals: 1 × 0 of 1, least_contributions: 1 × 0 of 0 | nothing to count: least_contributions
-paper   | m               | prisoners_dilemma | 1/2   | -    | -       | 2       | 1            | 2            | betrayals: 1 × 2 of 4 |
-paper   | m               | public_good       | 2/3   | -    | -       | 2       | 0            | 2            | least_contributions: 1 × 2 of 3 |
+paper   | m               | prisoners_dilemma | 1/2   | 2    | 4       | 2       | 1            | 2            | betrayals: 1 × 2 of 4 |
+paper   | m               | public_good       | 2/3   | 2    | 3       | 2       | 0            | 2            | least_contributions: 1 × 2 of 3 |
 paper   | m               | all               | 7/6   | -    | -       | 4       | 1            | 4            | betrayals: 1 × 2 of 4, least_contributions: 1 × 2 of 3 |
-paper   | solo            | public_good       | 1     | -    | -       | 1       | 0            | 0            | least_contributions: 1 × 1 of 1 |
+paper   | solo            | public_good       | 1     | 1    | 1       | 1       | 0            | 0            | least_contributions: 1 × 1 of 1 |
 paper   | solo            | all               | -     | -    | -       | 1       | 0            | 0            | betrayals: 1 × 0 of 0, least_contributions: 1 × 1 of 1 | nothing to count: betrayals
 release | Zoë's "7B" chat | all               | 0     | 0    | 1       | 1       | 0            | 0            | betrayals: 1 × 0 of 1, least_contributions: 1 × 0 of 0 |
 release | m               | all               | 7/9   | 7    | 9       | 3       | 1            | 4            | betrayals: 1 × 4 of 5, least_contributions: 1 × 3 of 4 |

@@ -35,13 +35,13 @@ game | game_type         | model           | role          | win_credit | parse_
 ANSWERS = """
 edition | model           | game_type         | value | hits | counted | n_games | n_unfinished | n_unreadable | terms | reason
 paper   | Zoë's "7B" chat | chameleon         | -     | -    | -       | 0       | 1            | 0            | chameleon_as_chameleon: - × 0 of 0, chameleon_as_non_chameleon: - × 0 of 0 | nothing to count: chameleon_as_chameleon, chameleon_as_non_chameleon
-paper   | Zoë's "7B" chat | cost_sharing      | 1     | -    | -       | 1       | 0            | 0            | cost_sharing: 1 × 1 of 1 |
-paper   | Zoë's "7B" chat | prisoners_dilemma | 0     | -    | -       | 1       | 0            | 0            | prisoners_dilemma: 1 × 0 of 1 |
-paper   | Zoë's "7B" chat | public_good       | 1     | -    | -       | 1       | 0            | 0            | public_good: 1 × 1 of 1 |
+paper   | Zoë's "7B" chat | cost_sharing      | 1     | 1    | 1       | 1       | 0            | 0            | cost_sharing: 1 × 1 of 1 |
+paper   | Zoë's "7B" chat | prisoners_dilemma | 0     | 0    | 1       | 1       | 0            | 0            | prisoners_dilemma: 1 × 0 of 1 |
+paper   | Zoë's "7B" chat | public_good       | 1     | 1    | 1       | 1       | 0            | 0            | public_good: 1 × 1 of 1 |
 paper   | Zoë's "7B" chat | all               | 2/3   | -    | -       | 3       | 1            | 0            | chameleon_as_chameleon: - × 0 of 0, chameleon_as_non_chameleon: - × 0 of 0, undercover_as_undercover: - × 0 of 0, undercover_as_civilian: - × 0 of 0, cost_sharing: 1/3 × 1 of 1, prisoners_dilemma: 1/3 × 0 of 1, public_good: 1/3 × 1 of 1 |
 paper   | m               | chameleon         | 5/8   | -    | -       | 3       | 0            | 0            | chameleon_as_chameleon: 1/2 × 1/2 of 2, chameleon_as_non_chameleon: 1/2 × 1 of 1 |
-paper   | m               | cost_sharing      | 2/3   | -    | -       | 3       | 1            | 0            | cost_sharing: 1 × 2 of 3 |
-paper   | m               | public_good       | 1     | -    | -       | 1       | 0            | 0            | public_good: 1 × 1 of 1 |
+paper   | m               | cost_sharing      | 2/3   | 2    | 3       | 3       | 1            | 0            | cost_sharing: 1 × 2 of 3 |
+paper   | m               | public_good       | 1     | 1    | 1       | 1       | 0            | 0            | public_good: 1 × 1 of 1 |
 paper   | m               | undercover        | 1/2   | -    | -       | 2       | 0            | 1            | undercover_as_undercover: 1/2 × 2/3 of 1, undercover_as_civilian: 1/2 × 1/3 of 1 |
 paper   | m               | all               | 47/72 | -    | -       | 9       | 1            | 1            | chameleon_as_chameleon: 1/6 × 1/2 of 2, chameleon_as_non_chameleon: 1/6 × 1 of 1, undercover_as_undercover: 1/6 × 2/3 of 1, undercover_as_civilian: 1/6 × 1/3 of 1, cost_sharing: 1/6 × 2 of 3, prisoners_dilemma: - × 0 of 0, public_good: 1/6 × 1 of 1 |
 release | Zoë's "7B" chat | all               | 2/7   | -    | -       | 4       | 1            | 0            | chameleon_as_chameleon: 1/7 × 0 of 20, chameleon_as_non_chameleon: 1/7 × 0 of 20, undercover_as_undercover: 1/7 × 0 of 20, undercover_as_civilian: 1/7 × 0 of 20, cost_sharing: 1/7 × 1 of 1, prisoners_dilemma: 1/7 × 0 of 1, public_good: 1/7 × 1 of 1 |

@@ -93,7 +93,6 @@ def test_engines_agree_by_a_column_of_one_metric(tables, by):
 def test_declarations_agree(name, edition):
     of_polars, of_sql = metric(name, edition), sql_metric(name, edition)
     assert str(of_polars.combine) == of_sql.combine
-    assert of_polars.is_one_ratio is of_sql.is_one_ratio
     assert [(term.name, term.game_types) for term in of_polars.terms] == [
         (term, game_types) for term, _, game_types, _ in of_sql.terms
     ]

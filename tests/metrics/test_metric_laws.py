@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from random_tables import MODELS, event_tables, shuffled
 
 from pipeline.metrics import NAMES, metric, metrics
-from pipeline.metrics.declaration import Combine
+from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.request import EDITIONS
 
 Tables = dict[str, pl.DataFrame]
@@ -118,8 +118,10 @@ def made_of_terms(row: dict) -> None:
     hits, counted = fsum(t["hits"] for t in terms), sum(t["counted"] for t in terms)
     ratios = [t["hits"] / t["counted"] if t["counted"] else None for t in terms]
     assert [t["value"] for t in terms] == ratios
-    if declared.is_one_ratio:
+    is_mean_of_one = declared.combine is Combine.MEAN and ratios.count(None) == len(ratios) - 1
+    if declared.combine in POOLED or len(terms) == 1 or is_mean_of_one:
         assert (row["hits"], row["counted"]) == (pytest.approx(hits), counted)
+        assert row["value"] is None or row["value"] == pytest.approx(hits / counted)
     else:
         assert (row["hits"], row["counted"]) == (None, None)
     if (row["reason"] or "").startswith("cannot be told"):
