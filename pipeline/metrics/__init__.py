@@ -72,14 +72,15 @@ def metrics(
 
     Columns: edition, metric, those of `by`, value, its interval at that `confidence` (ci_low,
     ci_high, ci_method, n_eff), hits and counted (null where a value is of several ratios), terms,
-    n_games (with a counted row), n_unfinished, n_unreadable (rows whose text could not be read for
-    sure), reason where the value is null, and is_complete, whether the model finished a game of
-    every setting that any model played of these game types. A `confidence` of None leaves out the
-    interval and is_complete, which take as long as all the rest. With `game_type` among `by`
-    there are also rows over all of them, called `all`. `num_of_game` is the release edition's:
-    games numbered below it count. `master` is Spark's alone: see `pipeline.spark.open_session`.
-    `where` is a condition in SQL on the rows: see `pipeline.metrics.condition`. Raises UsageError
-    for a name that does not exist.
+    n_games (with a counted row), n_unfinished (null by what neither a game nor its result says,
+    such as `round`), n_unreadable (rows whose text could not be read for sure), reason where the
+    value is null, and is_complete, whether the model finished a game of every setting that any
+    model played of these game types. A `confidence` of None leaves out the interval and
+    is_complete, which take as long as all the rest. With `game_type` among `by` there are also rows
+    over all of them, called `all`. `num_of_game` is the release edition's: games numbered below it
+    count. `master` is Spark's alone: see `pipeline.spark.open_session`. `where` is a condition in
+    SQL on the rows: see `pipeline.metrics.condition`. Raises UsageError for a name that does not
+    exist.
     """
     asked = NAMES if names is None else tuple(names)
     request = Request(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from event_tables import ODD, assert_same, lake_of
+from event_tables import ENGINES, ODD, assert_same, lake_of, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables, shuffled
@@ -40,6 +40,30 @@ CONDITIONS = (
     "multiplier NOT IN (1.5, NULL)",
     "false",
 )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_unfinished_game_is_of_no_round(engine, tmp_path):
+    """Two votes of a game with an end, one of a game without: it counts where games are told."""
+    votes = """
+game | round | target   | is_finished
+1    | 1     | Player 2 |
+1    | 2     | -        |
+2    | 1     | Player 2 | no
+"""
+    results = "game | is_finished\n1 |\n2 | no"
+    tables = {"votes": votes, "results": results}
+    common = {"game_type": "undercover", "role": "civilian"}
+    lake = lake_of(tmp_path, {name: table(name, text, **common) for name, text in tables.items()})
+
+    def n_unfinished(**question) -> list[int | None]:
+        found = metrics(lake, names=["judgement"], engine=engine, confidence=None, **question)
+        return found["n_unfinished"].to_list()
+
+    assert n_unfinished(by=("model",)) == [1]
+    assert n_unfinished(by=("model",), where="game_index > 0") == [1]
+    assert n_unfinished(by=("model", "round")) == [None, None]
+    assert n_unfinished(by=("model",), where="target IS NOT NULL") == [None]
 
 
 def with_games(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
