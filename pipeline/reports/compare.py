@@ -91,7 +91,8 @@ def compare(
     """A row for each metric and pair of models, with the columns of `COLUMNS`.
 
     Without `pairs` all pairs are compared, and the family of p-values that `p_holm` is adjusted for
-    is that of one metric; with them it is all p-values of the answer. `family` is its size. The
+    is that of one metric; with them it is all p-values of the answer. `family` is its size. A
+    `p_value` of 1 / (2 × `contrast.DRAWS`) is a bound, the least that drawn signs can tell. The
     difference is value − other_value, null with a `reason` where either is. Raises UsageError for a
     model or metric that is not there.
     """

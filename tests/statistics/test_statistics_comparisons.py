@@ -1,6 +1,7 @@
 """Comparisons: against McNemar's tests, Newcombe's intervals, statsmodels, and by hand."""
 
 from math import erfc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,11 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
+from pipeline.cli.commands.compare import compare
 from pipeline.statistics.contrast import (
+    DRAWS,
+    EXACT_SETTINGS,
+    MANY_SETTINGS,
     Interval,
     _all_sums,
     _mid_p,
@@ -22,6 +27,8 @@ from pipeline.statistics.contrast import (
 )
 from pipeline.statistics.families import holm, letter_groups
 from pipeline.statistics.planning import cautious_variance, settings_needed
+
+TOP = Path(__file__).resolve().parents[2]
 
 
 def of_pairs(a_only: int, b_only: int, same: int) -> np.ndarray:
@@ -79,6 +86,24 @@ def test_many_settings_are_drawn_or_normal(n):
     z = abs(x.sum()) / np.sqrt((x**2).sum())
     expected = erfc(z / np.sqrt(2))
     assert sign_flip_p(x) == pytest.approx(expected, abs=0.015)
+
+
+def test_the_least_p_of_drawn_signs_is_as_documented():
+    """All settings differ the same way, each by another amount: no pattern comes as far."""
+    least = sign_flip_p(np.arange(1.0, 31.0))
+    assert least == 1 / (2 * DRAWS)
+    assert sign_flip_p(np.arange(1.0, EXACT_SETTINGS + 1)) == 2.0**-EXACT_SETTINGS
+    page = (TOP / "docs" / "statistics.md").read_text(encoding="utf-8")
+    for told in (
+        f"at most {EXACT_SETTINGS} settings differ",
+        f"share of {DRAWS:,} patterns",
+        f"can tell is {least:f}",
+        f"Beyond {MANY_SETTINGS:,} settings it",
+    ):
+        assert told in " ".join(page.split())
+    assert f"{least:f} ({least:g}) is the least that {DRAWS:,} drawn" in " ".join(
+        compare.__doc__.split()
+    )
 
 
 def wilson(hits: int, n: int) -> Interval:

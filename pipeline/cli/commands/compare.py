@@ -50,7 +50,8 @@ def compare(
 
     Games are paired by competition and setting, replays added up; where too few are common, models
     are compared unpaired, and the row says so. The p-value is that of models that behave alike. It
-    is adjusted by Holm for all p-values printed, with --all-pairs for those of one metric.
+    is adjusted by Holm for all p-values printed, with --all-pairs for those of one metric. A p of
+    0.000025 (2.5e-05) is the least that 20,000 drawn sign patterns can tell: read it as “at most”.
 
     \b
     Examples:
