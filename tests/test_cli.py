@@ -643,6 +643,11 @@ MISTAKES = {
         "plan --metric judgement --difference 0 --lake {lake}",
         "difference of 0",
     ),
+    "a plan for more than there is": (
+        2,
+        "plan --metric judgement --difference 5 --lake {lake}",
+        "difference of 5 in judgement cannot be: its values are within 0..1",
+    ),
     "a plan for no metric": (2, "plan --metric wit --difference 0.1 --lake {lake}", "win_rate"),
     "diff of one lake": (2, "diff {lake}", "--as-of"),
     "diff of no such ingest": (1, "diff {lake} --as-of 99", "no ingest 99"),

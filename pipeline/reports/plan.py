@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.metrics import PAPER, metrics
+from pipeline.metrics import PAPER, metric, metrics
 from pipeline.metrics.request import Request
 from pipeline.reports.compare import Columns, Side, sides, sums_by_setting
 from pipeline.statistics.contrast import shrunk_correlation
@@ -30,8 +30,14 @@ def plan(
     (of a setting's difference, raised for the pilot's size, in the metric's unit), settings
     (needed over all competitions, in the pilot's shares; replays are no new ones; null where it
     takes a million). Of a pilot of under two settings, sd and settings are null. Raises UsageError
-    where there are no two models.
+    where there are no two models, or where no two values can be so far apart.
     """
+    declared = metric(name, edition)
+    if not abs(difference) <= declared.high - declared.low:
+        raise UsageError(
+            f"a difference of {difference:g} in {name} cannot be: its values are within "
+            f"{declared.low:g}..{declared.high:.3g}"
+        )
     rows = metrics(lake, by=("model",), names=[name], edition=edition)
     told = rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
     known = told["model"].sort().to_list()
