@@ -295,6 +295,25 @@ def test_a_rehearsal_tells_what_an_ingest_would_do(lab: Lab, tmp_path: Path) -> 
     assert told.equals(done)
 
 
+def test_a_report_has_the_faults_of_what_was_seen(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.write("one/a.json", faulty())
+    lab.write("one/b.json", b"{")
+    lab.write("two/c.json", b"[")
+    lab.ingest("one")
+    report = lab.ingest("two")
+    assert report.faults["path"].to_list() == ["c.json"]
+    assert report.n_faulty_parts == 0
+    report = lab.ingest("one")
+    assert report.faults.select("ingest_id", "path").rows() == [(1, "a.json"), (1, "b.json")]
+    assert report.n_faulty_parts == 1
+    monkeypatch.setattr("pipeline.ingest.quarantine.REPORTED", 1)
+    report = lab.ingest("one")
+    assert (report.faults["path"].to_list(), report.n_faulty_parts) == (["a.json"], 1)
+    assert report.statuses["quarantined"] == 1
+
+
 def test_a_rehearsal_makes_no_lake(lab: Lab, tmp_path: Path) -> None:
     lab.write("a.json", GAME)
     lab.write("b.json", faulty())
