@@ -154,6 +154,15 @@ def broken_lake(broken: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.fixture(scope="session")
+def lake_without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an ingest of a file that is no log leaves."""
+    folder = tmp_path_factory.mktemp("no_games")
+    (folder / "truth.json").write_text("[]")
+    ingest(folder / "truth.json", folder / "lake")
+    return folder / "lake"
+
+
 # --- help ---------------------------------------------------------------------------------------
 
 
@@ -476,6 +485,17 @@ def test_leaderboard_fits(
     shown = ["–" if record[name] is None else f"{record[name]:.3f}" for name in NAMES]
     assert [word for word in row.split()[4:] if not word.startswith("(")] == shown
     assert any(line.startswith("– ") for line in told.err.splitlines())
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "parquet"])
+def test_a_leaderboard_of_no_games_is_empty_and_says_so(
+    magic: Magic, lake_without_games: Path, form: str, engine: str
+) -> None:
+    command = ["leaderboard", "--lake", lake_without_games, "--engine", engine]
+    told = magic(*command, "--format", form)
+    assert (told.code, told.err) == (0, "the lake has no game to rank models by\n")
+    assert told.out
 
 
 def test_tables_counts_rows(magic: Magic, lake: Path) -> None:

@@ -390,8 +390,13 @@ def ranked(rows: pl.DataFrame, *, include_incomplete: bool = False) -> pl.DataFr
     after all others, unless `include_incomplete`.
     """
     named = rows.rename({"ci_low": "low", "ci_high": "high"})
+    # The columns are named, since without a game there is no row to tell them.
     wide = named.pivot(
-        "metric", index="model", values=["value", "low", "high"], maintain_order=True
+        "metric",
+        on_columns=NAMES,
+        index="model",
+        values=["value", "low", "high"],
+        maintain_order=True,
     ).rename(lambda column: re.sub(r"^(value|low|high)_(.*)$", _beside, column))
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(

@@ -4,6 +4,7 @@ import pytest
 from event_tables import ENGINES, lake_of, table
 
 from pipeline.metrics import NAMES, over_all, ranked
+from pipeline.reports.ranking import leaderboard
 
 RESULTS = """
 game | model           | win_credit | is_finished
@@ -35,3 +36,14 @@ def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     for reasons, win_rate in rows.select("reasons", "win_rate").iter_rows():
         missing = [reason.partition(":")[0] for reason in reasons]
         assert missing == [name for name in NAMES if name != "win_rate" or win_rate is None]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_lake_without_games_ranks_nobody(engine, tmp_path):
+    played = {"results": table("results", RESULTS, game_type="public_good")}
+    some, none = (
+        leaderboard(lake_of(tmp_path / name, tables), engine=engine)
+        for name, tables in (("some", played), ("none", {}))
+    )
+    assert none.is_empty()
+    assert none.schema == some.schema

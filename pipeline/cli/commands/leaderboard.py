@@ -97,6 +97,8 @@ def leaderboard(
     if form in ("table", "markdown"):
         for line in _notes(rows):
             terminal.note(line)
+    if rows.is_empty():
+        terminal.note("the lake has no game to rank models by")
 
 
 def _brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
