@@ -15,6 +15,7 @@ from pipeline.events.contracts import polars_schema
 from pipeline.lake import Lake
 from pipeline.metrics import sql
 from pipeline.metrics.catalogue import NAMES
+from pipeline.metrics.models import check_players
 from pipeline.sqlfiles import filled, header, identifier, literal
 from pipeline.warehouse import answer, connect
 
@@ -39,9 +40,10 @@ def audit(
     Columns: those of `by`, kind, title, checked and found (rows), share (0..1), n_games (with a
     finding), metric, and the mean hit of the metric's rows among those checked, as_logged and
     as_read, with the difference as effect; null where none of them counts. Raises UsageError for
-    a kind or a column that does not exist.
+    a kind, a column or a model that does not exist.
     """
     _check(by, KINDS if kinds is None else kinds)
+    check_players(lake, models)
     selects = [_summary(kind, by, models) for kind in (KINDS if kinds is None else kinds)]
     with connect(lake, _views(), "\n".join(selects)) as connection:
         rows = pl.concat([answer(connection, select) for select in selects])
@@ -52,6 +54,7 @@ def audit(
 def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """The rows of one kind that are at odds, each with the message; raises UsageError."""
     _check((), (kind,))
+    check_players(lake, models)
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
     select = filled("findings", kind=kind, columns=columns, wanted=_of(models))
     with connect(lake, _views(), select) as connection:

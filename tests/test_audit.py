@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from event_tables import lake_of
+from event_tables import lake_of, table
 from rawlogs import encode
 
 from pipeline.audit import KINDS, audit, findings
@@ -189,9 +189,26 @@ def test_refused(question, message, tmp_path):
 
 
 def test_odd_names_of_models_are_data(tmp_path):
-    lake = lake_of(tmp_path, {})
-    assert audit(lake, models=["O'Neil; --", "$by"]).is_empty()
+    odd = ["O'Neil; --", "$by"]
+    players = table(
+        "players", f"game | model\n1 | {odd[0]}\n2 | {odd[1]}", game_type="prisoners_dilemma"
+    )
+    lake = lake_of(tmp_path, {"players": players})
+    assert audit(lake, models=odd).is_empty()
+    assert findings(lake, "scores", models=odd).is_empty()
     assert findings(lake, "scores", models=[]).is_empty()
+
+
+def test_a_model_that_sits_in_no_game_is_refused(tmp_path):
+    players = table(
+        "players", "game | model | is_tested\n1 | m | no", game_type="prisoners_dilemma"
+    )
+    lake = lake_of(tmp_path, {"players": players})
+    assert audit(lake, models=["m"]).is_empty()
+    with pytest.raises(UsageError, match="no game of n: "):
+        audit(lake, models=["m", "n"])
+    with pytest.raises(UsageError, match="no game of n: "):
+        findings(lake, "scores", models=["n"])
 
 
 def test_the_page_tells_of_every_kind():

@@ -452,10 +452,12 @@ def test_metrics_filters_and_groups(magic: Magic, lake: Path) -> None:
     assert {"model", "role"} <= set(by_role.records[0])
 
 
-def test_metrics_of_nobody_is_empty_and_says_so(magic: Magic, lake: Path) -> None:
-    told = magic("metrics", "--lake", lake, "--model", "nobody", "--format", "json")
+def test_metrics_of_no_row_are_empty_and_say_so(magic: Magic, lake: Path) -> None:
+    """The model is there, and no row of it."""
+    chosen = ["--model", MODEL, "--where", "role = 'nobody'"]
+    told = magic("metrics", "--lake", lake, *chosen, "--format", "json")
     assert (told.code, told.records) == (0, [])
-    assert "leaderboard" in told.err
+    assert "no game of the lake is about this" in told.err
 
 
 def test_magic_json_is_one_line_with_the_scripts_names(magic: Magic, lake: Path) -> None:
@@ -657,7 +659,24 @@ MISTAKES = {
     "no share": (2, "metrics --confidence 95 --lake {lake}", "between 0 and 1"),
     "one model to compare": (2, "compare gpt-4 --lake {lake}", "two models"),
     "compare with itself": (2, "compare gpt-4 gpt-4 --lake {lake}", "unlike"),
-    "compare with a stranger": (2, "compare gpt-4 stranger --lake {lake}", "stranger"),
+    "compare with a stranger": (2, "compare gpt-4 stranger --lake {lake}", "no game of stranger"),
+    "metrics of a stranger": (
+        2,
+        "metrics --model gpt-4 --model gpt4 --lake {lake}",
+        "no game of gpt4",
+    ),
+    "evidence of a stranger": (
+        2,
+        "evidence judgement --model gpt4 --lake {lake}",
+        "no game of gpt4",
+    ),
+    "audit of a stranger": (2, "audit --model gpt4 --lake {lake}", "no game of gpt4"),
+    "findings of a stranger": (2, "audit scores --model gpt4 --lake {lake}", "no game of gpt4"),
+    "leaderboard of a stranger": (
+        2,
+        "leaderboard --model gpt-4 --model gpt4 --engine duckdb --lake {lake}",
+        "no game of gpt4",
+    ),
     "a plan for no difference": (
         2,
         "plan --metric judgement --difference 0 --lake {lake}",

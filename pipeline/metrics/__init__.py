@@ -26,6 +26,7 @@ from pipeline.metrics.compute import (
     with_intervals,
 )
 from pipeline.metrics.declaration import Metric, Tables
+from pipeline.metrics.models import check_models
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
 from pipeline.metrics.rows import chosen_by, row_schema
 
@@ -80,7 +81,7 @@ def metrics(
     over all of them, called `all`. `num_of_game` is the release edition's: games numbered below it
     count. `master` is Spark's alone: see `pipeline.spark.open_session`. `where` is a condition in
     SQL on the rows: see `pipeline.metrics.condition`. Raises UsageError for a name that does not
-    exist.
+    exist, also of a model.
     """
     asked = NAMES if names is None else tuple(names)
     request = Request(
@@ -126,6 +127,7 @@ def answered(
         raise UsageError(f"a master is for the engine spark, not for {engine}")
     if confidence is not None and not 0 < confidence < 1:
         raise UsageError(f"a confidence is between 0 and 1, such as 0.95, not {confidence:g}")
+    check_models(lake, request.models)
     is_one_sided = confidence is not None and _is_one_sided(lake)
     asked = _Asked(lake, names, request, with_games, confidence is not None, is_one_sided)
     if engine == "spark":

@@ -13,6 +13,7 @@ from pipeline.metrics import sql
 from pipeline.metrics.catalogue import NAMES, metric
 from pipeline.metrics.compute import rows
 from pipeline.metrics.declaration import Tables
+from pipeline.metrics.models import check_models
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, check
 from pipeline.metrics.rows import chosen_by
 from pipeline.sqlfiles import identifier
@@ -56,7 +57,7 @@ def evidence(
     message that it was read from, `content`, with its index; both null where the log has none.
     `where` is a condition in SQL: see `pipeline.metrics.condition`. `is_hit` asks for rows with
     some hit, or with none. The engines are polars and duckdb. Raises UsageError for a name that
-    does not exist.
+    does not exist, also of a model.
     """
     metric(name, PAPER)
     request = Request(
@@ -70,6 +71,7 @@ def evidence(
     check(request, {name: ["model"]})
     if engine not in _ENGINES:
         raise UsageError(f"no engine `{engine}` for evidence: there are {', '.join(_ENGINES)}")
+    check_models(lake, request.models)
     found = _ENGINES[engine](lake, name, request)
     if is_hit is not None:
         has_hit = pl.col("hit").fill_null(0) > 0

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import (
     DEFAULT_CONFIDENCE,
@@ -102,10 +101,6 @@ def compare(
     )
     answer = answered(lake, request, names=tuple(names), confidence=confidence)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
-    if strangers := set(models or ()) - set(known):
-        raise UsageError(
-            f"no game of {', '.join(sorted(strangers))}: `magic leaderboard` lists the models"
-        )
     asked = list(combinations(known, 2)) if pairs is None else list(pairs)
     compared = compare_rows(lake, answer, asked, edition=edition)
     return adjusted(compared, ["metric"]) if pairs is None else compared

@@ -88,7 +88,7 @@ def test_only_what_is_asked_for(engine, public_lake):
         public_lake, "reasoning", engine=engine, models=["gpt-4"], game_types=["undercover"]
     )
     assert set(found.select("model", "game_type").iter_rows()) == {("gpt-4", "undercover")}
-    assert evidence(public_lake, "reasoning", engine=engine, models=["nobody"]).is_empty()
+    assert evidence(public_lake, "reasoning", engine=engine, models=[]).is_empty()
     few = evidence(public_lake, "cooperation", engine=engine, edition=RELEASE, num_of_game=3)
     assert few["game_index"].max() == 2
 
@@ -97,6 +97,7 @@ def test_only_what_is_asked_for(engine, public_lake):
     ("question", "message"),
     [
         ({"name": "judgment"}, "no metric `judgment`: there are win_rate"),
+        ({"name": "judgement", "models": ["nobody"]}, "no game of nobody: "),
         ({"name": "judgement", "engine": "spark"}, "no engine `spark` for evidence: .* duckdb"),
         ({"name": "judgement", "edition": "draft"}, "no edition `draft`"),
         ({"name": "judgement", "game_types": ["chess"]}, "no game type chess"),

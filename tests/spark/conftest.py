@@ -15,6 +15,8 @@ from pipeline.metrics import NAMES
 from pipeline.spark import open_session
 
 TOP = Path(__file__).resolve().parent.parent.parent
+# A name as a literal: what one dialect escapes by doubling, the other does with a backslash.
+QUOTED = r"O'Neil\'; --"
 MASTER = "local-cluster[2,1,2048]"
 # Small tables: to generate code for a query, to compile it well, or to deal it into 200 parts,
 # takes longer than to run it. That is how these settings are given to a user's Spark, too.
@@ -69,4 +71,5 @@ def public_lake(shared, tmp_path_factory) -> Lake:
 def case_lake(tmp_path_factory) -> Lake:
     """The metrics' hand-worked cases: nulls, ties, unfinished games, odd names; empty tables."""
     cases = {name: import_module(f"cases.{name}").TABLES for name in NAMES}
+    cases[QUOTED] = cases["judgement"]
     return lake_of(tmp_path_factory.mktemp("cases"), stacked(cases))

@@ -14,8 +14,7 @@ from pipeline.warehouse import connect, query
 
 pytestmark = pytest.mark.slow
 
-# A name as a literal: what one dialect escapes by doubling, the other does with a backslash.
-NAMED = ("judgement/m", f"judgement/{ODD}", r"O'Neil\'; --")
+NAMED = ("judgement/m", f"judgement/{ODD}", r"O'Neil\'; --/m")  # the last is of conftest's `QUOTED`
 # Of two metrics each, since Spark takes its time; together of all.
 QUESTIONS = {
     "release of fewer games": {

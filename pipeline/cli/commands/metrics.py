@@ -20,7 +20,6 @@ from pipeline.cli.options import (
     form_option,
     number_of_games,
 )
-from pipeline.errors import UsageError
 
 BY = "model,game_type"
 HEADINGS = {
@@ -102,17 +101,13 @@ def metrics(
         confidence=None if form == "magic-json" else confidence,
     )
     if form == "magic-json":
-        if rows.is_empty():
-            raise UsageError(
-                f"no game of the model {(model or [''])[0]}: `magic leaderboard` lists the models"
-            )
         terminal.out(magic_json(rows) + "\n")
         return
     all_there = ["reason"] if rows["reason"].is_null().all() else []
     brief = rows.drop("edition", "terms", "ci_method", "n_eff", "is_complete", *all_there)
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     if rows.is_empty():
-        terminal.note("no game of the lake is about this: `magic leaderboard` lists the models")
+        terminal.note("no game of the lake is about this")
 
 
 def _check_magic_json(edition: str, by: str, model: list[str] | None, *others: object) -> None:
