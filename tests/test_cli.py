@@ -500,6 +500,14 @@ def test_a_leaderboard_of_no_games_is_empty_and_says_so(
     assert told.out
 
 
+def test_a_comparison_of_no_models_is_empty_and_says_so(
+    magic: Magic, lake_without_games: Path
+) -> None:
+    told = magic("compare", "--all-pairs", "--lake", lake_without_games)
+    assert told.code == 0
+    assert told.err == "nothing can be compared: the lake has fewer than two models\n"
+
+
 def test_tables_counts_rows(magic: Magic, lake: Path) -> None:
     records = magic("tables", "--lake", lake, "--format", "json").records
     opened = pipeline.open_lake(lake)

@@ -252,7 +252,9 @@ def _added_up(columns: Columns, values: Floats) -> Floats:
 def adjusted(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """The rows with p-values adjusted for the number of those in the family."""
     numbered = rows.with_row_index("place")
-    families = [numbered] if not by else numbered.partition_by(by, maintain_order=True)
+    # No rows have no parts, and are one family without a p-value.
+    is_parted = by and not numbered.is_empty()
+    families = numbered.partition_by(by, maintain_order=True) if is_parted else [numbered]
     told_apart = []
     for family in families:
         told = family.filter(pl.col("p_value").is_not_null())

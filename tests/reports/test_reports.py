@@ -10,7 +10,7 @@ from random_tables import event_tables
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.request import EDITIONS
-from pipeline.reports.compare import compare
+from pipeline.reports.compare import COLUMNS, compare
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, games_that_did_it
 from pipeline.reports.plan import plan
@@ -72,6 +72,13 @@ def test_a_family_is_of_one_metric_or_of_the_whole_answer(tmp_path):
     assert set(told["metric"]) == {"win_rate"}
     assert set(told["family"]) == {3}
     assert pairs.filter(metric="judgement")["reason"].str.contains("nothing to count").all()
+
+
+@pytest.mark.parametrize("rows", [[], [("A", 0, 0, 1.0)]], ids=["no model", "one model"])
+def test_without_two_models_there_are_no_pairs(rows, tmp_path):
+    found = compare(lake_with(tmp_path, rows))
+    assert found.is_empty()
+    assert found.schema == COLUMNS
 
 
 def test_a_model_that_is_not_there_is_told(tmp_path):

@@ -86,6 +86,8 @@ def compare(
 
 
 def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
+    if rows.is_empty():
+        return "nothing can be compared: the lake has fewer than two models"
     sizes = rows["family"].drop_nulls().unique().sort().to_list()
     if not sizes:
         return "nothing can be compared"
