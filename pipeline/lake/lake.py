@@ -6,7 +6,8 @@ tables or in none, whatever is committed meanwhile.
 """
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -161,7 +162,7 @@ def _folder(path: str | Path | Place) -> Place:
 def open_lake(path: str | Path | Place, as_of: int | None = None) -> Lake:
     """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
 
-    Raises LakeError where there is none.
+    Raises LakeError where there is none, or where `maintain` has deleted files of that state.
     """
     folder = _folder(path)
     if not is_lake(folder):
@@ -184,7 +185,33 @@ def open_lake(path: str | Path | Place, as_of: int | None = None) -> Lake:
             "lists them"
         )
     lake.versions  # noqa: B018 (read now: this is the state that the lake is opened at)
+    if as_of is not None:
+        _refuse_deleted(lake, as_of)
     return lake
+
+
+def _refuse_deleted(lake: Lake, as_of: int) -> None:
+    """Raises LakeError for an old state without its files, if the newest one has all of its own.
+
+    Otherwise the lake is damaged, which is for those to tell who read the files.
+    """
+    there = {table: {file.name for file in lake.folder(table).files()} for table in TABLES}
+    newest = Lake(lake.path)
+    if _has_files(lake, there) or not _has_files(newest, there):
+        return
+    ingests = newest.table(COMMITS).filter(pl.col("ingest_id") > as_of).collect()
+    later = sorted(ingests["ingest_id"])
+    # The oldest go first, so that not all have to be looked at.
+    left = bisect_left(later, True, key=lambda one: _has_files(Lake(lake.path, one), there))
+    raise LakeError(
+        f"{lake.path}: the state after ingest {as_of} is gone, since `magic maintain` deleted its "
+        f"files; the oldest one left is that after ingest {later[left]}"
+    )
+
+
+def _has_files(lake: Lake, there: Mapping[str, set[str]]) -> bool:
+    """Whether all files of a state are among those that are there."""
+    return all(set(lake.sizes(table)) <= there[table] for table in TABLES if table != COMMITS)
 
 
 def create_lake(path: str | Path | Place) -> Lake:

@@ -1,6 +1,7 @@
 """Upkeep changes which files hold the rows, and nothing else."""
 
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -176,6 +177,39 @@ def test_states_of_the_last_days_stay(lake: Path) -> None:
             assert {Path(file).name for file in opened.files(name)} == {
                 file.name for file in (lake / name).glob("*.parquet")
             }
+
+
+@pytest.mark.parametrize(("kept", "left"), [("none", 6), ("some", 4)])
+def test_a_state_whose_files_are_deleted_is_told_of(
+    lake: Path, more: Path, kept: str, left: int
+) -> None:
+    maintain(lake)
+    ingest(more, lake)
+    if kept == "none":
+        age(lake, days=2)
+        maintain(lake, keep_days=0)
+    else:  # as upkeep does that keeps what is younger
+        states = [open_lake(lake, as_of) for as_of in (4, 5)]
+        needed = {file for state in states for table in TABLES for file in state.files(table)}
+        for file in parquet_files(lake):
+            if str(file) not in needed:
+                file.unlink()
+    assert open_lake(lake, as_of=left).ingest_id == left
+    for gone in (1, 2, 3):
+        with pytest.raises(LakeError) as refusal:
+            open_lake(lake, as_of=gone)
+        assert str(refusal.value) == (
+            f"{lake}: the state after ingest {gone} is gone, since `magic maintain` deleted its "
+            f"files; the oldest one left is that after ingest {left}"
+        )
+
+
+def test_a_lost_file_is_no_work_of_upkeep(tmp_path: Path, used_lake: Path) -> None:
+    """Then the newest state lacks it as well, and who reads the file tells of it."""
+    lake = tmp_path / "lake"
+    shutil.copytree(used_lake, lake)
+    Path(open_lake(lake).files("games")[0]).unlink()
+    assert open_lake(lake, as_of=3).ingest_id == 3
 
 
 def test_the_state_before_today_stays_for_its_readers(
