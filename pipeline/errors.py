@@ -3,6 +3,8 @@
 The command line turns a `PipelineError` into one line on stderr; anything else is a defect of ours.
 """
 
+DAMAGE_HINT = "`magic verify` says what is damaged"
+
 
 class PipelineError(Exception):
     """A mistake that the user can mend; the text says what, where and what to do."""

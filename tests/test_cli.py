@@ -848,6 +848,20 @@ def test_a_defect_of_ours_keeps_its_traceback(
         magic("leaderboard", "--lake", lake)
 
 
+def test_a_file_that_upkeep_deletes_meanwhile_is_no_damage(
+    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_late(*_: object, **__: object) -> None:
+        raise FileNotFoundError("No such file: ...x.parquet (set POLARS_VERBOSE=1 to see it all)")
+
+    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", too_late)
+    told = magic("leaderboard", "--lake", lake)
+    assert one_line(told.err)
+    assert told.code == 1
+    assert "deleted while it was read" in told.err
+    assert "POLARS" not in told.err
+
+
 @pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
 def test_a_reader_who_leaves_is_no_error(lake: Path, form: str) -> None:
     command = [*PROGRAM, "sql", "FROM range(200000)", "--lake", str(lake), "--format", form]

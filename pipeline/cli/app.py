@@ -12,12 +12,10 @@ from typer.core import TyperGroup
 
 from pipeline import __version__
 from pipeline.cli import commands, terminal
+from pipeline.cli.damage import first_line, is_of_a_reader, with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import PipelineError, UsageError
-
-# The libraries that read a lake's files.
-_READERS = {"polars", "_duckdb", "duckdb", "pyarrow", "deltalake"}
+from pipeline.errors import DAMAGE_HINT, PipelineError, UsageError
 
 
 class _Interrupted(Exception):
@@ -88,7 +86,8 @@ def magic(
 
 for _module in iter_modules(commands.__path__):
     _name = _module.name
-    app.command(_name)(with_safe(getattr(import_module(f"{commands.__name__}.{_name}"), _name)))
+    _command = getattr(import_module(f"{commands.__name__}.{_name}"), _name)
+    app.command(_name)(with_safe(with_damage(_command)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,8 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         terminal.complain(_told(error))
         return FAILED
     except Exception as error:
-        if _is_of_a_reader(error):
-            terminal.complain(f"{_first_line(error)}; `magic verify` says what is damaged")
+        if is_of_a_reader(error):
+            terminal.complain(f"{first_line(error)}; {DAMAGE_HINT}")
             return FAILED
         if not hasattr(error, "format_message"):  # typer's own class has no public name
             raise
@@ -123,18 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _is_of_a_reader(error: Exception) -> bool:
-    """Whether a library that reads a lake's files complains, as it does of no whole one."""
-    return type(error).__module__.partition(".")[0] in _READERS
-
-
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-
-
 def _told(error: OSError) -> str:
     """The operating system's complaint, the file first."""
-    reason = error.strerror or str(error) or type(error).__name__
+    reason = error.strerror or first_line(error)
     return reason if error.filename is None else f"{error.filename}: {reason}"
 
 

@@ -7,7 +7,7 @@ tables or in none, whatever is committed meanwhile.
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -15,8 +15,9 @@ import polars as pl
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from pipeline.errors import LakeError, UsageError
+from pipeline.errors import DAMAGE_HINT, LakeError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
+from pipeline.lake.damage import faults
 from pipeline.stores import Place, place
 
 VERSION_KEY = "magic.contractVersion"
@@ -48,7 +49,7 @@ class Lake:
                 ingests = ingests.filter(pl.col("ingest_id") <= self._as_of)
             rows = ingests.sort("ingest_id").tail(1).collect()
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise LakeError(
+            raise self.damage([COMMITS]) or LakeError(
                 f"{self.path}: the lake is damaged, the table `{COMMITS}` cannot be read: "
                 f"{one_line(error)}"
             ) from None
@@ -96,6 +97,14 @@ class Lake:
         found = self.delta(table).get_add_actions(flatten=True)
         names, n_bytes = (found.column(name).to_pylist() for name in ("path", "size_bytes"))
         return dict(zip(names, n_bytes, strict=True))
+
+    def damage(self, tables: Iterable[str] = tuple(TABLES)) -> LakeError | None:
+        """The error that tells of this state's files that are missing or cut, None if none is."""
+        found = [one for table in tables for one in faults(self.folder(table), self.sizes(table))]
+        if not found:
+            return None
+        more = f", and {len(found) - 1:,} more are damaged" if found[1:] else ""
+        return LakeError(f"{self.path}: the lake is damaged: {found[0]}{more}; {DAMAGE_HINT}")
 
     def table(self, table: str) -> pl.LazyFrame:
         """The table, with the columns and types of its contract."""

@@ -15,7 +15,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from pipeline.errors import LakeError, QueryError
+from pipeline.errors import DAMAGE_HINT, LakeError, QueryError
 from pipeline.lake import Lake
 from pipeline.machine import cores
 from pipeline.sqlfiles import identifier, literal
@@ -70,7 +70,7 @@ def connect(
             connection.execute(lock)
     except duckdb.Error as error:
         connection.close()
-        raise LakeError(f"the lake is damaged: {told(error)}") from None
+        raise LakeError(f"the lake is damaged: {told(error)}; {DAMAGE_HINT}") from None
     return connection
 
 

@@ -141,6 +141,13 @@ DAMAGE = (cut, overwrite, empty, lose, tear_log, empty_log, binary_log, lose_tab
 COMMANDS = {
     "metrics": "results",
     "leaderboard": "results",
+    "leaderboard --engine duckdb": "votes",
+    "evidence judgement": "votes",
+    "compare --all-pairs": "results",
+    "completeness": "results",
+    "plan --metric judgement --difference 0.1": "votes",
+    "show game": "games",
+    "diff": "games",
     "tables": "results",
     "maintain": "results",
     "verify": "results",
@@ -161,18 +168,25 @@ def test_a_damaged_lake_is_told_of_in_a_line(
 ) -> None:
     lake = tmp_path / "lake"
     shutil.copytree(read_lake, lake)
-    damage(lake, COMMANDS[command])
+    table = COMMANDS[command]
+    file = a_file(lake, table).name
+    damage(lake, table)
     words = [word.replace("\t", " ") for word in command.split(" ")]
-    code = main([*words, "--lake", str(lake)])
+    code = main([*words, *([str(lake)] * 2 if command == "diff" else ["--lake", str(lake)])])
     told = capsys.readouterr().err
-    files_alone = command in ("tables", "maintain") and damage in (cut, overwrite, empty, lose)
-    if files_alone and code == 0:
+    is_of_a_file = damage in (cut, overwrite, empty, lose)
+    if command == "tables" and is_of_a_file and code == 0:
         return  # the log tells all that they ask for
     assert code == 1, told
     assert "Traceback" not in told
     assert told.strip()
     if command != "verify":
         assert told.count("\n") == 1, told
+    if command != "verify" and is_of_a_file:
+        assert file in told
+        assert table in told.replace(str(lake), "")
+        assert "`magic verify` says what is damaged" in told
+        assert "POLARS" not in told
 
 
 def test_a_loss_of_power_in_the_last_step_of_an_ingest(
