@@ -10,6 +10,7 @@ import polars as pl
 from pipeline import audit as audit_
 from pipeline import metrics as metrics_
 from pipeline import warehouse
+from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import evidence as evidence_
 from pipeline.metrics import sql as metrics_sql
@@ -115,7 +116,7 @@ class OpenLake:
         QueryError for a statement that is wrong, or that would do more than read the lake.
         """
         with warehouse.connect(self.lake, self._views, query, memory=memory) as connection:
-            return warehouse.query(connection, query)
+            return warehouse.query(connection, query, [*TABLES, *self._views])
 
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with every table and view, for many queries on the one state.

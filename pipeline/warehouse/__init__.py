@@ -5,7 +5,7 @@ is allowed can be written to, and a COPY inside of WITH passes as a SELECT. So t
 shown to it through `LakeFiles`, which has no way of writing, and `connect` allows no other place.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from pipeline.errors import DAMAGE_HINT, LakeError, QueryError
+from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
 from pipeline.machine import cores
 from pipeline.sqlfiles import identifier, literal
@@ -178,16 +179,23 @@ def batches(
         yield batch
 
 
-def query(connection: duckdb.DuckDBPyConnection, sql: str) -> pl.DataFrame:
-    """The result of one reading statement; raises QueryError for any other, or a wrong one."""
+def query(
+    connection: duckdb.DuckDBPyConnection, sql: str, names: Collection[str] = tuple(TABLES)
+) -> pl.DataFrame:
+    """The result of one reading statement; raises QueryError for any other, or a wrong one.
+
+    `names` are the tables and views that the statement could have named.
+    """
     try:
         statement = reading(connection, sql)
     except duckdb.Error as error:
         raise QueryError(told(error)) from None
-    return answer(connection, statement)
+    return answer(connection, statement, names)
 
 
-def answer(connection: duckdb.DuckDBPyConnection, statement: str) -> pl.DataFrame:
+def answer(
+    connection: duckdb.DuckDBPyConnection, statement: str, names: Collection[str] = tuple(TABLES)
+) -> pl.DataFrame:
     """The result of a statement that is known to be one that reads, such as our own."""
     try:
         work = connection.sql(statement).to_arrow_table
@@ -197,4 +205,4 @@ def answer(connection: duckdb.DuckDBPyConnection, statement: str) -> pl.DataFram
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"a column's type cannot be shown, cast it: {error}") from None
     except duckdb.Error as error:
-        raise QueryError(told(error)) from None
+        raise QueryError(told(error, names)) from None

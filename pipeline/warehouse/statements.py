@@ -4,10 +4,13 @@ This gives clear refusals. What holds whatever passes is that DuckDB is shown bu
 """
 
 import re
+from collections.abc import Collection
+from difflib import get_close_matches
 
 import duckdb
 
 from pipeline.errors import QueryError
+from pipeline.events.contracts import TABLES
 
 # DuckDB makes several statements of a PIVOT, of which the last reads.
 _KINDS = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
@@ -22,6 +25,11 @@ _FIRST = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
 _WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
 _NO_EXTENSION = "Please try installing"
+_NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
+# What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
+_MEANT = re.compile(r' ?Did you mean "(?P<name>[^"]*)"\?')
+_OPEN_KINDS = re.compile(r"Catalog Error: (?:Scalar Function|Aggregate Function|Type) ")
+_OF_DUCKDB = ("pg_", "duckdb_", "json_execute_")
 
 
 def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
@@ -57,8 +65,11 @@ def code(sql: str) -> str:
     )
 
 
-def told(error: duckdb.Error) -> str:
-    """What was wrong in one line: without DuckDB's drawings, its advice, and our own places."""
+def told(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
+    """What was wrong in one line: without DuckDB's drawings, its advice, and our own places.
+
+    `names` are the tables and views that there are: DuckDB would also name its own.
+    """
     match error:
         case duckdb.PermissionException():
             return "only the lake's tables can be read here, no files, URLs or other databases"
@@ -71,4 +82,19 @@ def told(error: duckdb.Error) -> str:
     lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
     if lines and lines[0].startswith("Traceback"):  # of our files
         return lines[-1].partition(": ")[2]
-    return " ".join(lines)
+    text = " ".join(lines)
+    if isinstance(error, duckdb.CatalogException) and (missing := _NO_TABLE.search(text)):
+        return _no_table(missing[1], names)
+    meant = _MEANT.search(text)
+    if meant and not (_OPEN_KINDS.match(text) and not meant["name"].startswith(_OF_DUCKDB)):
+        return _MEANT.sub("", text)
+    return text
+
+
+def _no_table(name: str, names: Collection[str]) -> str:
+    near = get_close_matches(name.rpartition(".")[2].lower(), names, n=1)
+    if near:
+        return f"no table or view `{name}`: did you mean `{near[0]}`?"
+    return (
+        f"no table or view `{name}`: there are {', '.join(TABLES)}; `SHOW TABLES` lists views too"
+    )

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -294,6 +295,32 @@ def test_nothing_tells_where_things_are(lake: OpenLake, place: Place, asked: str
 )
 def test_reading_is_let_through(lake: OpenLake, asked: str) -> None:
     assert lake.sql(asked).width
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("SELECT * FROM vote", "no table or view `vote`: did you mean `votes`?"),
+        ("FROM main.Vote", "no table or view `Vote`: did you mean `votes`?"),
+        ("FROM other.votes", "no table or view `other.votes`: did you mean `votes`?"),
+        ("FROM jugdement_rows", "did you mean `judgement_rows`?"),
+        ("PIVOT gaems ON model USING count(*)", "did you mean `games`?"),
+        ("FROM weather", "no table or view `weather`: there are documents, archives, "),
+        ("FROM information_schema.weather", "`SHOW TABLES` lists views too"),
+        ("SELECT sqart(2)", 'Did you mean "sqrt"?'),
+        ("SELECT 1::inttt", 'Did you mean "int"?'),
+        ("FROM read_cvs('x')", "read_cvs does not exist!"),
+        ("FROM duckdb_tabls()", "duckdb_tabls does not exist!"),
+        ("SELECT pg_typof(1)", "pg_typof does not exist!"),
+    ],
+)
+def test_a_wrong_name_is_told_with_what_there_is(lake: OpenLake, asked: str, hint: str) -> None:
+    """And never with what is DuckDB's own, or closed to queries."""
+    with pytest.raises(QueryError) as refusal:
+        lake.sql(asked)
+    assert hint in str(refusal.value)
+    meant = re.findall(r'[Dd]id you mean ["`](\w+)', str(refusal.value))
+    assert not any(name.startswith(("pg_", "read_", "duckdb_", "sqlite_")) for name in meant)
 
 
 def test_every_table_is_read_as_it_is(lake: OpenLake) -> None:
