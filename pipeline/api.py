@@ -25,6 +25,9 @@ class OpenLake:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
 
+    def __repr__(self) -> str:
+        return f"<OpenLake {self.lake.path} after ingest {self.lake.ingest_id}>"
+
     def table(self, name: str) -> pl.LazyFrame:
         """An event table with its contract's columns; raises UsageError for a name unknown."""
         return self.lake.table(name)

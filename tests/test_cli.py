@@ -667,6 +667,9 @@ MISTAKES = {
     "no share": (2, "metrics --confidence 95 --lake {lake}", "between 0 and 1"),
     "one model to compare": (2, "compare gpt-4 --lake {lake}", "two models"),
     "compare with itself": (2, "compare gpt-4 gpt-4 --lake {lake}", "unlike"),
+    "hits and misses": (2, "evidence judgement --hits --misses --lake {lake}", "not with --hits"),
+    "misses and hits": (2, "evidence judgement --misses --hits --lake {lake}", "not with --hits"),
+    "a transcript for a spreadsheet": (2, "show game --safe --lake {lake}", "--safe"),
     "compare with a stranger": (2, "compare gpt-4 stranger --lake {lake}", "no game of stranger"),
     "metrics of a stranger": (
         2,

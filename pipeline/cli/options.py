@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -92,9 +92,10 @@ SafeOption = Annotated[
 
 
 def with_safe(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with --safe if it has --format; it is then given the form `csv-safe`."""
+    """The command with --safe if it can write CSV; it is then given the form `csv-safe`."""
     own = signature(command)
-    if "form" not in own.parameters:
+    form = own.parameters.get("form")
+    if form is None or "csv" not in _words(form.annotation):
         return command
 
     @wraps(command)
@@ -108,6 +109,11 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = own.replace(parameters=[*own.parameters.values(), last])  # type: ignore[attr-defined]
     run.__annotations__ = command.__annotations__ | {"safe": SafeOption}
     return run
+
+
+def _words(option: Any) -> tuple[str, ...]:
+    """The words that an option of the type `Annotated[Literal[..], ..]` takes."""
+    return get_args(get_args(option)[0])
 
 
 WhereOption = Annotated[

@@ -75,11 +75,26 @@ def _parsed(text: str) -> Any:
     try:
         trees = sqlglot.parse(text, read="duckdb")
     except (SqlglotError, RecursionError) as error:
-        reason = str(error).splitlines()[0] if str(error) else "too deep"
+        reason = _reason(error)
         raise UsageError(f"the condition `{text}` cannot be read as SQL: {reason}") from None
     if len(trees) != 1 or trees[0] is None:
         raise UsageError(f"the condition `{text}` is not one expression")
     return trees[0]
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a text; the library names classes of its own."""
+    if isinstance(error, RecursionError):
+        return "it is too deep"
+    faults = getattr(error, "errors", None)
+    if not faults:
+        return "a quotation mark is not closed"
+    what, place = faults[0]["description"], faults[0]["highlight"]
+    if what.startswith("Required keyword"):
+        return f"something is missing beside `{place}`"
+    if what.startswith("Expecting "):
+        return f"`{what.removeprefix('Expecting ')}` is missing after `{place}`"
+    return f"`{place}` is out of place"
 
 
 def _expression(node: Any, columns: dict[str, None]) -> pl.Expr:

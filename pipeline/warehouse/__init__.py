@@ -21,7 +21,7 @@ from pipeline.lake import Lake
 from pipeline.machine import cores
 from pipeline.sqlfiles import identifier, literal
 from pipeline.warehouse.files import SCHEME, LakeFiles
-from pipeline.warehouse.statements import reading, told
+from pipeline.warehouse.statements import reading, refuse_unshowable, told
 from pipeline.warehouse.views import create_table_view, named
 
 T = TypeVar("T")
@@ -198,8 +198,9 @@ def answer(
 ) -> pl.DataFrame:
     """The result of a statement that is known to be one that reads, such as our own."""
     try:
-        work = connection.sql(statement).to_arrow_table
-        return pl.DataFrame(_attended(connection, work))
+        rows = connection.sql(statement)
+        refuse_unshowable(rows)
+        return pl.DataFrame(_attended(connection, rows.to_arrow_table))
     except pl.exceptions.DuplicateError as error:
         raise QueryError(f"two columns have one name, give them aliases: {error}") from None
     except pl.exceptions.PolarsError as error:

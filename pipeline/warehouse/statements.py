@@ -8,6 +8,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 import duckdb
+from duckdb.sqltypes import DuckDBPyType
 
 from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES
@@ -24,6 +25,8 @@ _EXPLAIN = re.compile(
 _FIRST = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
 _WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
+_NOT_IN_POLARS = {"interval", "union"}
+_NESTED = {"list", "array", "struct", "map"}
 _NO_EXTENSION = "Please try installing"
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 # What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
@@ -63,6 +66,26 @@ def code(sql: str) -> str:
         parts.get(kind) or text[start:end].decode().lower()
         for (start, kind), end in zip(tokens, ends, strict=True)
     )
+
+
+def refuse_unshowable(rows: duckdb.DuckDBPyRelation) -> None:
+    """Raises QueryError for a column that polars has no type for: some make it panic."""
+    for name, dtype in zip(rows.columns, rows.types, strict=True):
+        if kind := _unshowable(dtype):
+            raise QueryError(
+                f"the column `{name}` has the type {kind}, which cannot be shown: cast it, "
+                "as in `CAST(.. AS VARCHAR)`"
+            )
+
+
+def _unshowable(dtype: DuckDBPyType) -> str | None:
+    """The type of DuckDB, be it the column's or one nested in it, that polars does not have."""
+    if dtype.id in _NOT_IN_POLARS:
+        return dtype.id.upper()
+    # Of an array also its size is told.
+    children = dtype.children if dtype.id in _NESTED else []
+    inner = (_unshowable(one) for _, one in children if isinstance(one, DuckDBPyType))
+    return next(filter(None, inner), None)
 
 
 def told(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:

@@ -248,6 +248,23 @@ def test_what_is_no_condition_is_refused(where):
 
 
 @pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("role = 'a' AND", "something is missing beside `AND`"),
+        ("role BETWEEN 1", "something is missing beside `1`"),
+        ("(role = 'a'", "`)` is missing after `'a'`"),
+        ("role = 1 2", "`2` is out of place"),
+        ("role = 'a", "a quotation mark is not closed"),
+        ("(" * 9999, "it is too deep"),
+    ],
+)
+def test_what_is_no_sql_is_told_in_words_of_sql(where, reason):
+    with pytest.raises(UsageError) as refusal:
+        condition(where, ROWS.schema)
+    assert str(refusal.value) == f"the condition `{where}` cannot be read as SQL: {reason}"
+
+
+@pytest.mark.parametrize(
     ("question", "message"),
     [
         ({"where": "target = 'x'"}, "no column target for a condition: there are game_id, .*word"),

@@ -323,6 +323,30 @@ def test_a_wrong_name_is_told_with_what_there_is(lake: OpenLake, asked: str, hin
     assert not any(name.startswith(("pg_", "read_", "duckdb_", "sqlite_")) for name in meant)
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("finished_at - started_at", "INTERVAL"),
+        ("[INTERVAL 1 DAY]", "INTERVAL"),
+        ("{'a': MAP {'b': [INTERVAL 1 DAY]}}", "INTERVAL"),
+        ("[INTERVAL 1 DAY]::INTERVAL[1]", "INTERVAL"),
+        ("union_value(a := 1)", "UNION"),
+    ],
+)
+def test_what_polars_has_no_type_for_is_to_be_cast(lake: OpenLake, value: str, kind: str) -> None:
+    with pytest.raises(QueryError) as refusal:
+        lake.sql(f"SELECT 1 AS a, {value} AS b FROM ingests")
+    assert str(refusal.value) == (
+        f"the column `b` has the type {kind}, which cannot be shown: cast it, "
+        "as in `CAST(.. AS VARCHAR)`"
+    )
+    assert lake.sql(f"SELECT CAST({value} AS VARCHAR) AS b FROM ingests").height
+
+
+def test_an_open_lake_tells_which_it_is(place: Place, lake: OpenLake) -> None:
+    assert repr(lake) == f"<OpenLake {place.lake} after ingest {lake.lake.ingest_id}>"
+
+
 def test_every_table_is_read_as_it_is(lake: OpenLake) -> None:
     """Also those without a row."""
     for table in ("votes", "games", "messages", "quarantine", "ingests"):

@@ -34,10 +34,8 @@ def evidence(
         list[str] | None,
         typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
     ] = None,
-    hits: Annotated[
-        bool | None,
-        typer.Option("--hits/--misses", help="Only rows with some hit, or only those with none."),
-    ] = None,
+    hits: Annotated[bool, typer.Option("--hits", help="Only rows with some hit.")] = False,
+    misses: Annotated[bool, typer.Option("--misses", help="Only rows without any hit.")] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", min=0, metavar="N", help="Only the first N rows.")
     ] = None,
@@ -55,6 +53,8 @@ def evidence(
       magic evidence deception --game-type chameleon --limit 10
       magic evidence reasoning --format parquet > reasoning.parquet
     """
+    if hits and misses:
+        raise typer.BadParameter("not with --hits: leave out both for all", param_hint="--misses")
     num_of_game = number_of_games(edition, games)
 
     from pipeline.cli.output import show
@@ -69,7 +69,7 @@ def evidence(
         models=model or None,
         game_types=game_type or None,
         where=where,
-        is_hit=hits,
+        is_hit=hits if hits or misses else None,
     )
     shown = rows if limit is None else rows.head(limit)
     show(shown, form, brief=_brief(shown), headings=HEADINGS if form == "table" else {})
