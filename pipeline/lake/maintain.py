@@ -4,7 +4,7 @@ Merging is an ingest without documents: readers keep the state that they opened,
 commits meanwhile wins. It is done one chunk of rows at a time, so that memory stays bounded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -63,20 +63,26 @@ def maintain(
 
     What any state of the last `keep_days` refers to stays, and any file that is younger than
     `older_than_hours`: it can be an ingest's that is still running. With `dry_run` nothing is
-    changed; the files after are a guess then. Raises LakeError for what is no lake.
+    changed; the files after are a guess then, and the bytes of what is not written yet are null.
+    Raises LakeError for what is no lake.
     """
     lake = open_lake(path)
-    before = {table: lake.sizes(table) for table in TABLES}
-    small = {table: _to_merge(lake, table) for table in TABLES if table != COMMITS}
+    before = {table: _files(lake, table) for table in TABLES}
+    replaced = {table: _to_replace(table, files) for table, files in before.items()}
+    after: Mapping[str, Mapping[str, int | None]]
     if dry_run:
-        after = {table: _guess(before[table], small.get(table, [])) for table in TABLES}
+        after = _guess(before, replaced)
+        # Where no state is kept, what is replaced goes at once; of commits there is one state only.
+        replaced = {table: replaced[table] for table in (TABLES if not keep_days else [COMMITS])}
     else:
-        _merge_all(lake, {table: files for table, files in small.items() if files})
+        small = {table: names for table, names in replaced.items() if table != COMMITS}
+        _merge_all(lake, {table: names for table, names in small.items() if names})
         lake = open_lake(path)
         after = {table: lake.sizes(table) for table in TABLES}
+        replaced = {}
     now = datetime.now(UTC)
     dead = _dead_files(
-        lake, now - timedelta(days=keep_days), now - timedelta(hours=older_than_hours)
+        lake, now - timedelta(days=keep_days), now - timedelta(hours=older_than_hours), replaced
     )
     rows = []
     for table in TABLES:
@@ -87,10 +93,10 @@ def maintain(
         rows.append(
             (
                 table,
-                len(before[table]),
+                before[table].height,
                 len(after[table]),
-                sum(before[table].values()),
-                sum(after[table].values()),
+                before[table]["n_bytes"].sum(),
+                _sum(after[table].values()),
                 len(dead[table]),
                 n_bytes,
             )
@@ -98,25 +104,44 @@ def maintain(
     return pl.DataFrame(rows, schema=UPKEEP_SCHEMA, orient="row")
 
 
-def _to_merge(lake: Lake, table: str) -> list[str]:
-    """The files that are not sorted yet, or have room; none if a merge would change nothing."""
-    files = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
-    is_sorted = pl.col("path").str.starts_with(SORTED)
-    is_full = (pl.col("size_bytes") >= MAX_FILE_BYTES / 2) | (
-        pl.col("num_records").fill_null(0) >= MAX_FILE_ROWS / 2
+def _files(lake: Lake, table: str) -> pl.DataFrame:
+    """The table's files as name, n_bytes and n_rows."""
+    return pl.DataFrame(lake.delta(table).get_add_actions(flatten=True)).select(
+        name="path", n_bytes="size_bytes", n_rows=pl.col("num_records").fill_null(0)
     )
-    found = files.filter(~(is_sorted & is_full))["path"].sort().to_list()
+
+
+def _sum(sizes: Iterable[int | None]) -> int | None:
+    """All of the bytes, None where some are not known."""
+    told = list(sizes)
+    return None if None in told else sum(n_bytes or 0 for n_bytes in told)
+
+
+def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
+    """The files that are not sorted yet, or have room; none if a merge would change nothing."""
+    if table == COMMITS:
+        return files["name"].to_list() if files.height > MAX_COMMIT_FILES else []
+    is_sorted = pl.col("name").str.starts_with(SORTED)
+    is_full = (pl.col("n_bytes") >= MAX_FILE_BYTES / 2) | (pl.col("n_rows") >= MAX_FILE_ROWS / 2)
+    found = files.filter(~(is_sorted & is_full))["name"].sort().to_list()
     return [] if len(found) == 1 and found[0].startswith(SORTED) else found
 
 
-def _guess(sizes: dict[str, int], merged: list[str]) -> dict[str, int]:
-    """What the files will be, about."""
-    stays = {name: n_bytes for name, n_bytes in sizes.items() if name not in merged}
-    left = sum(sizes[name] for name in merged)
-    for number in range(-(-left // MAX_FILE_BYTES)):
-        stays[f"new {number}"] = min(left, MAX_FILE_BYTES)
-        left -= MAX_FILE_BYTES
-    return stays
+def _guess(
+    before: Mapping[str, pl.DataFrame], replaced: Mapping[str, Collection[str]]
+) -> dict[str, dict[str, int | None]]:
+    """What each table's files will be, about; how large one will be nobody knows before."""
+    after: dict[str, dict[str, int | None]] = {}
+    for table, files in before.items():
+        is_replaced = pl.col("name").is_in(replaced[table])
+        left = files.filter(is_replaced).select(
+            (pl.sum("n_bytes") / MAX_FILE_BYTES).ceil(), (pl.sum("n_rows") / MAX_FILE_ROWS).ceil()
+        )
+        after[table] = dict(files.filter(~is_replaced).select("name", "n_bytes").iter_rows())
+        after[table] |= {f"new {number}": None for number in range(int(max(left.row(0))))}
+    if any(replaced.values()):
+        after[COMMITS]["the upkeep's own"] = None
+    return after
 
 
 def _merge_all(lake: Lake, small: dict[str, list[str]]) -> None:
@@ -262,13 +287,22 @@ def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
         yield number.is_between(part * size, (part + 1) * size, closed="left")
 
 
-def _dead_files(lake: Lake, kept_since: datetime, younger_than: datetime) -> dict[str, list[File]]:
-    """For each table the files that no state since then refers to, and that are not new."""
+def _dead_files(
+    lake: Lake,
+    kept_since: datetime,
+    younger_than: datetime,
+    replaced: Mapping[str, Collection[str]],
+) -> dict[str, list[File]]:
+    """For each table the files that no state since then refers to, and that are not new.
+
+    `replaced` are files that count as such though the last state still refers to them.
+    """
     versions = _kept_versions(lake, kept_since)
     dead = {}
     for table in TABLES:
         folder = lake.folder(table)
         live = {name for version in versions[table] for name in _names(folder, version)}
+        live -= set(replaced.get(table, ()))
         dead[table] = [
             file
             for file in folder.files()

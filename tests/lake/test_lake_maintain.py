@@ -66,14 +66,26 @@ def test_metrics_do_not_care(lake: Path) -> None:
 
 def test_a_rehearsal_changes_nothing(lake: Path) -> None:
     lying, before = parquet_files(lake), rows(lake, but_for=())
-    told = maintain(lake, dry_run=True, keep_days=0, older_than_hours=0)
+    maintain(lake, dry_run=True, keep_days=0, older_than_hours=0)
     assert parquet_files(lake) == lying
     assert rows(lake, but_for=()) == before
-    done = maintain(lake)
-    but_for_commits = pl.col("table") != "ingests"
-    assert told.filter(but_for_commits)["files_after"].equals(
-        done.filter(but_for_commits)["files_after"]
-    )
+
+
+@pytest.mark.parametrize("most_commits", [2, 16])
+@pytest.mark.parametrize("keep_days", [0, 7])
+def test_a_rehearsal_says_what_is_done_then(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, keep_days: int, most_commits: int
+) -> None:
+    """All but the bytes of what is not written yet, which are null."""
+    monkeypatch.setattr(upkeep, "MAX_COMMIT_FILES", most_commits)
+    age(lake, days=2)
+    for is_new in (True, False):
+        told = maintain(lake, keep_days=keep_days, dry_run=True)
+        done = maintain(lake, keep_days=keep_days)
+        assert told.drop("bytes_after").equals(done.drop("bytes_after"))
+        known = told["bytes_after"].is_not_null()
+        assert told.filter(known)["bytes_after"].equals(done.filter(known)["bytes_after"])
+        assert known.all() is not is_new
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 40])

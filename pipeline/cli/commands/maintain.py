@@ -62,10 +62,12 @@ def maintain(
     )
     show(found, form, brief=brief, headings=HEADINGS)
     if dry_run:
-        terminal.note("dry run: nothing was changed")
+        unknown = "; – is a size that is known once it is done"
+        told = unknown if found["bytes_after"].has_nulls() else ""
+        terminal.note(f"dry run: nothing was changed{told}")
 
 
-def _size(n_bytes: int) -> str:
+def _size(n_bytes: int | None) -> str | None:
     from rich.filesize import decimal
 
-    return decimal(n_bytes)
+    return None if n_bytes is None else decimal(n_bytes)
