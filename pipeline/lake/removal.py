@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipeline.errors import LakeError
+from pipeline.errors import DAMAGE_HINT, LakeError
 from pipeline.lake.files import TEXTS, DataFile, TableWriter
 from pipeline.lake.lake import one_line
 from pipeline.lake.schema import arrow_schema
@@ -62,7 +62,7 @@ def _opened(file: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
         with open_file(file) as opened:
             yield pq.ParquetFile(opened, read_dictionary=encoded)
     except pa.ArrowInvalid as error:
-        why = f"{file}: {one_line(error)}; `magic verify` says what is damaged"
+        why = f"{file}: {one_line(error)}; {DAMAGE_HINT}"
         raise LakeError(why) from None
 
 
