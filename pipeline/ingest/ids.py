@@ -23,7 +23,7 @@ class GameIds:
         self._runs = list(runs)
 
     @classmethod
-    def save(cls, n_ids: int, batches: Iterable[pa.RecordBatch], file: Path) -> None:
+    def save(cls, n_ids: int, batches: Iterable[pa.Table], file: Path) -> None:
         """Writes the file from batches of one column: ids in order, as text, at least one."""
         start = 0
         with file.open("wb") as opened:

@@ -71,13 +71,10 @@ class Refusals:
 
     def new(self, ingest_id: int) -> Iterator["pa.Table"]:
         """The rows that are new, bytes and all, some at a time."""
-        import pyarrow as pa
-
         from pipeline.warehouse import batches
 
         select = statement("quarantined", ingest_id=str(ingest_id))
-        for batch in batches(self._connection, select, _ROWS_AT_ONCE):
-            yield pa.Table.from_batches([batch])
+        return batches(self._connection, select, _ROWS_AT_ONCE)
 
     def _version_ids(self, rows: "pa.Table") -> list[str]:
         from pipeline.warehouse import answer, hold

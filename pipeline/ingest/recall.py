@@ -144,7 +144,7 @@ class Recall:
                 write(connection, faults, of_faults)
         return Found(n_documents, archive.n_bytes, file, of_faults if n_told else None)
 
-    def _are_held(self, games: "pa.RecordBatch") -> bool:
+    def _are_held(self, games: "pa.Table") -> bool:
         ids = games.column(0).to_pylist()
         return self._games is not None and bool(self._games.has(ids).all())
 

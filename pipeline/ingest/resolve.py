@@ -106,13 +106,10 @@ class Resolution:
 
     def documents(self, ingest_id: int) -> Iterator["pa.Table"]:
         """The rows of `documents`, in the order of the sources, some at a time."""
-        import pyarrow as pa
-
         from pipeline.warehouse import batches
 
         select = statement("documents", ingest_id=str(ingest_id))
-        for batch in batches(self._connection, select, ROWS_AT_ONCE):
-            yield pa.Table.from_batches([batch])
+        return batches(self._connection, select, ROWS_AT_ONCE)
 
     def _answer(self, select: str) -> pl.DataFrame:
         from pipeline.warehouse import answer

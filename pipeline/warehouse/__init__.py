@@ -170,13 +170,11 @@ def written(files: Sequence[Path]) -> str:
     return f"FROM read_parquet([{', '.join(literal(str(file)) for file in files)}])"
 
 
-def batches(
-    connection: duckdb.DuckDBPyConnection, select: str, rows: int
-) -> Iterator[pa.RecordBatch]:
+def batches(connection: duckdb.DuckDBPyConnection, select: str, rows: int) -> Iterator[pa.Table]:
     """The result of a SELECT of our own, so many rows at a time."""
     reader = _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
     while (batch := _attended(connection, lambda: next(reader, None))) is not None:
-        yield batch
+        yield pa.Table.from_batches([batch])
 
 
 def query(
