@@ -118,7 +118,7 @@ class Recall:
         None where it would have to decode one, where one could not be read then and may be now, and
         where the lake does not say any more what is wrong with one.
         """
-        from pipeline.warehouse import answer, batches, write
+        from pipeline.warehouse import answer, batches, write, written
 
         select = statement(
             "recalled",
@@ -133,16 +133,15 @@ class Recall:
             ids = "SELECT game_id FROM recalled WHERE game_id IS NOT NULL"
             if n_unread or not all(map(self._are_held, batches(connection, ids, ROWS_AT_ONCE))):
                 return None
-            faults = statement("faults_before", refused=statement("refused_before"))
-            n_refused, n_told = answer(connection, statement("refused_told", faults=faults)).row(0)
+            file = self._desk.scratch / f"recalled-{len(self._noted)}.parquet"
+            faults = file.with_stem(f"{file.stem}-faults")
+            write(connection, statement("faults_before"), faults)
+            told = statement("refused_told", faults=written([faults]))
+            n_refused, n_told = answer(connection, told).row(0)
             if n_told != n_refused:
                 return None
-            file = self._desk.scratch / f"recalled-{len(self._noted)}.parquet"
             write(connection, statement("seen_again"), file)
-            if n_told:
-                of_faults = file.with_stem(f"{file.stem}-faults")
-                write(connection, faults, of_faults)
-        return Found(n_documents, archive.n_bytes, file, of_faults if n_told else None)
+        return Found(n_documents, archive.n_bytes, file, faults if n_told else None)
 
     def _are_held(self, games: "pa.Table") -> bool:
         ids = games.column(0).to_pylist()

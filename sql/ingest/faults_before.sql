@@ -1,7 +1,7 @@
 -- What is in quarantine of the documents recalled that were refused, bytes and all.
 SELECT quarantine.* EXCLUDE (ingest_id)
 FROM quarantine
-SEMI JOIN (${refused}) AS refused
+SEMI JOIN (FROM recalled WHERE status = 'quarantined') AS refused
     ON quarantine.source = refused.source
     AND quarantine.path = refused.path
     AND quarantine.sha256 = refused.sha256
