@@ -210,9 +210,8 @@ def _commit(
 ) -> Report:
     _refuse_lost_race(resolution)
     _account(resolution, collected.n_documents)
-    superseded = resolution.superseded()
-    for table in GAME_TABLES if superseded else ():
-        change.remove(table, _of_games(superseded))
+    for table in GAME_TABLES if resolution.superseded else ():
+        change.remove(table, _of_games(resolution.superseded))
     for worker, left in enumerate(staged):
         surplus = resolution.surplus(worker)
         for table in GAME_TABLES:
@@ -275,7 +274,7 @@ def _report(resolution: Resolution, ingest_id: int | None) -> Report:
         games=resolution.games,
         faults=faults,
         n_faulty_parts=n_faulty_parts,
-        n_superseded=resolution.n_superseded,
+        n_superseded=len(resolution.superseded),
         n_bytes=resolution.n_bytes,
         ingest_id=ingest_id,
     )

@@ -69,7 +69,12 @@ class Desk(Struct, frozen=True):
         write(connection, select, file)
         view(connection, name, written([file]))
 
-    def ids(self, connection: "DuckDBPyConnection", select: str, name: str) -> Path | None:
+    def ids(self, connection: "DuckDBPyConnection", select: str, name: str) -> GameIds:
+        """The ids that a SELECT gives, in a file."""
+        file = self.ids_file(connection, select, name)
+        return GameIds.load(file) if file else GameIds()
+
+    def ids_file(self, connection: "DuckDBPyConnection", select: str, name: str) -> Path | None:
         """A file of the ids that a SELECT gives, as GameIds have it; None where it gives none."""
         from pipeline.warehouse import answer, batches
 

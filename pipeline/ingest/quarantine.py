@@ -8,7 +8,6 @@ import polars as pl
 
 from pipeline.ingest.decode import fault_frame
 from pipeline.ingest.desk import Desk, statement
-from pipeline.ingest.ids import GameIds
 from pipeline.lake.removal import Gone
 
 if TYPE_CHECKING:
@@ -63,11 +62,8 @@ class Refusals:
     def outdated(self) -> Gone | None:
         """The rows that leave the quarantine; None where all stay."""
         select = f"SELECT {_VERSION_ID} AS game_id FROM outdated"
-        file = self._desk.ids(self._connection, select, "outdated")
-        if file is None:
-            return None
-        ids = GameIds.load(file)
-        return Gone(_VERSION, lambda rows: ids.has(self._version_ids(rows)))
+        ids = self._desk.ids(self._connection, select, "outdated")
+        return Gone(_VERSION, lambda rows: ids.has(self._version_ids(rows))) if ids else None
 
     def new(self, ingest_id: int) -> Iterator["pa.Table"]:
         """The rows that are new, bytes and all, some at a time."""

@@ -29,7 +29,7 @@ def known_games(desk: Desk, lake: Lake | None) -> Path | None:
     if lake is None or not lake.sizes("games"):
         return None
     with desk.over(lake) as connection:
-        return desk.ids(connection, "SELECT game_id FROM lake_games", "known")
+        return desk.ids_file(connection, "SELECT game_id FROM lake_games", "known")
 
 
 @contextmanager
@@ -62,7 +62,7 @@ class Resolution:
     """What an ingest does: what becomes of the documents seen, and which games are to go.
 
     `statuses` are the numbers of documents by status; `games` has the columns game_type, n_games
-    (new in the lake); `n_superseded` is the number of the lake's games that are to go.
+    (new in the lake); `superseded` are the lake's games that are to go.
     """
 
     def __init__(self, connection: "DuckDBPyConnection", desk: Desk, refusals: Refusals) -> None:
@@ -80,25 +80,15 @@ class Resolution:
             "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_bearer "
             "GROUP BY game_type ORDER BY game_type"
         )
-        self.n_superseded: int = self._answer("SELECT count(*) FROM superseded").item()
+        self.superseded = desk.ids(connection, "FROM superseded", "superseded")
         self._with_surplus = set(self._answer("SELECT DISTINCT worker FROM surplus")["worker"])
-
-    def superseded(self) -> GameIds:
-        """The lake's games that are to go."""
-        if not self.n_superseded:
-            return GameIds()
-        return self._ids("FROM superseded", "superseded")
 
     def surplus(self, worker: int) -> GameIds:
         """The games that the worker decoded of which another's are taken, or the lake's."""
         if worker not in self._with_surplus:
             return GameIds()
         select = f"SELECT game_id FROM surplus WHERE worker = {worker}"
-        return self._ids(select, f"surplus-{worker}")
-
-    def _ids(self, select: str, name: str) -> GameIds:
-        file = self._desk.ids(self._connection, select, name)
-        return GameIds.load(file) if file else GameIds()
+        return self._desk.ids(self._connection, select, f"surplus-{worker}")
 
     def lost(self) -> pl.DataFrame:
         """The documents whose game was known when the ingest began and is not there any more."""
