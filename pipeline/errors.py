@@ -3,7 +3,17 @@
 The command line turns a `PipelineError` into one line on stderr; anything else is a defect of ours.
 """
 
+import re
+
 DAMAGE_HINT = "`magic verify` says what is damaged"
+# What polars says to its developers, who would see the whole of a path.
+_ADVICE = re.compile(r" *\(set POLARS_\w+=[^)]*\)")
+
+
+def first_line(error: BaseException) -> str:
+    """What a library's error says first, but for its advice."""
+    text = _ADVICE.sub("", str(error))
+    return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
 class PipelineError(Exception):

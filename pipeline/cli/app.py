@@ -12,10 +12,10 @@ from typer.core import TyperGroup
 
 from pipeline import __version__
 from pipeline.cli import commands, terminal
-from pipeline.cli.damage import first_line, is_of_a_reader, with_damage
+from pipeline.cli.damage import is_of_a_reader, with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import DAMAGE_HINT, PipelineError, UsageError
+from pipeline.errors import DAMAGE_HINT, PipelineError, UsageError, first_line
 
 
 class _Interrupted(Exception):

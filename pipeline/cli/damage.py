@@ -4,7 +4,6 @@ A library complains wherever rows are asked for, and does not say of which file.
 it was, its lakes are looked at once that has happened.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 # The libraries that read a lake's files.
 _READERS = {"polars", "_duckdb", "duckdb", "pyarrow", "deltalake"}
-# What polars says to its developers, who would see the whole of a path.
-_ADVICE = re.compile(r" *\(set POLARS_\w+=[^)]*\)")
 
 
 def with_damage(command: Callable[..., None]) -> Callable[..., None]:
@@ -68,9 +65,3 @@ def _damage(error: Exception, states: "Sequence[Lake]") -> LakeError | None:
             "what is older than its --keep; run the command again"
         )
     return None
-
-
-def first_line(error: Exception) -> str:
-    """What an error says, but for drawings and advice."""
-    text = _ADVICE.sub("", str(error))
-    return next((line for line in text.splitlines() if line.strip()), type(error).__name__)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct, field
 
-from pipeline.errors import LakeError
+from pipeline.errors import LakeError, first_line
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import Lake
 from pipeline.stores import Place
@@ -107,7 +107,7 @@ def _look_into(file: Place, logged: dict[str, Any], looked: Looked, most: int) -
             _look_at(rows, looked, most)
     except _DAMAGED as error:
         looked.is_readable = False
-        looked.add("file_damaged", {"file": name, "error": _first_line(error)}, most)
+        looked.add("file_damaged", {"file": name, "error": first_line(error)}, most)
         return
     for what, found, expected in told.unlike(logged):
         row = {"file": name, "statistic": what, "found": found, "logged": expected}
@@ -199,7 +199,3 @@ def _statistics(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _types(rows: pl.DataFrame) -> str:
     return ", ".join(f"{name} {dtype}" for name, dtype in rows.schema.items())
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
