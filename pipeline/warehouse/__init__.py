@@ -197,10 +197,10 @@ def answer(
     """The result of a statement that is known to be one that reads, such as our own."""
     try:
         rows = connection.sql(statement)
+        if len(set(rows.columns)) < len(rows.columns):
+            rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
         refuse_unshowable(rows)
         return pl.DataFrame(_attended(connection, rows.to_arrow_table))
-    except pl.exceptions.DuplicateError as error:
-        raise QueryError(f"two columns have one name, give them aliases: {error}") from None
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"a column's type cannot be shown, cast it: {error}") from None
     except duckdb.Error as error:

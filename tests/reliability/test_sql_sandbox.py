@@ -347,6 +347,15 @@ def test_an_open_lake_tells_which_it_is(place: Place, lake: OpenLake) -> None:
     assert repr(lake) == f"<OpenLake {place.lake} after ingest {lake.lake.ingest_id}>"
 
 
+def test_columns_of_one_name_are_numbered(lake: OpenLake) -> None:
+    both = "votes AS v JOIN players AS p ON v.game_id = p.game_id AND v.seat = p.seat"
+    rows = lake.sql(f"SELECT v.seat, p.seat, p.player, v.* FROM {both} ORDER BY ALL DESC")
+    assert rows.columns[:5] == ["seat", "seat_1", "player", "game_id", "game_type"]
+    assert len(set(rows.columns)) == len(rows.columns)
+    assert rows["seat"].equals(rows["seat_1"], null_equal=True)
+    assert rows["seat"].is_sorted(descending=True)
+
+
 def test_every_table_is_read_as_it_is(lake: OpenLake) -> None:
     """Also those without a row."""
     for table in ("votes", "games", "messages", "quarantine", "ingests"):
