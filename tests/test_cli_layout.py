@@ -47,6 +47,13 @@ def test_a_table_is_aligned_by_columns() -> None:
     assert list(lines) == ["name   n", "────  ──", "a      1", "漢字  22"]
 
 
+def test_a_row_alone_with_lines_of_its_own_keeps_them() -> None:
+    plan = ["physical", "╭──╮\n│ a│\n╰──╯\n"]
+    lines = list(layout.table(["key", "value"], [plan], [False, False], 60))
+    assert lines == ["key    physical", "value  ╭──╮", "       │ a│", "       ╰──╯"]
+    assert "╭──╮ ⏎ │ a│" in list(layout.table(["key", "value"], [plan] * 2, [False, False], 60))[2]
+
+
 def test_a_table_without_limit_is_as_wide_as_its_cells() -> None:
     lines = list(layout.table(["text"], [["word " * 100 + "end"]], [False], None))
     assert cell_len(lines[-1]) == 503

@@ -1,7 +1,7 @@
 """Cells laid out as lines of text, in as many columns as the terminal has.
 
 A table that fits is aligned. One that does not has its cells wrapped at words and punctuation; one
-that would still not do becomes a block of lines for each row.
+that would still not do becomes a block of lines for each row, as does a row alone with lines of its own.
 """
 
 import re
@@ -29,6 +29,10 @@ def table(
 ) -> Iterator[str]:
     """The lines of a table; the heading's end with a rule. A `width` of null is without limit."""
     names = [heading.split("\n") for heading in headings]
+    blocks = records([name.replace("\n", " ") for name in headings], rows, width)
+    if len(rows) == 1 and any("\n" in cell for cell in rows[0]):
+        yield from blocks
+        return
     cells = [[_one_line(cell) for cell in row] for row in rows]
     columns = list(zip(*cells, strict=True)) if cells else [() for _ in headings]
     natural = [
@@ -44,7 +48,7 @@ def table(
         ]
         found = _fitted(natural, least, width - (len(natural) - 1))
         if found is None or any(n > TALLEST * w for n, w in zip(natural, found, strict=True)):
-            yield from records([name.replace("\n", " ") for name in headings], rows, width)
+            yield from blocks
             return
         widths = found
     yield from _drawn(names, widths, is_right, gap, is_low=True)
@@ -61,7 +65,7 @@ def records(names: Row, rows: Sequence[Row], width: int | None) -> Iterator[str]
         if len(rows) > 1:
             yield f"── {number} ──"
         for name, cell in zip(names, row, strict=True):
-            lines = [line for part in cell.split("\n") for line in wrapped(part, room)]
+            lines = [line for part in cell.rstrip("\n").split("\n") for line in wrapped(part, room)]
             yield _padded(name, indent) + lines[0]
             yield from (" " * indent + line for line in lines[1:])
 
