@@ -16,6 +16,7 @@ from pipeline.lake import Lake
 from pipeline.metrics import sql
 from pipeline.metrics.catalogue import NAMES
 from pipeline.metrics.models import check_players
+from pipeline.metrics.request import several
 from pipeline.sqlfiles import filled, header, identifier, literal
 from pipeline.warehouse import answer, connect
 
@@ -42,9 +43,11 @@ def audit(
     as_read, with the difference as effect; null where none of them counts. Raises UsageError for
     a kind, a column or a model that does not exist.
     """
-    _check(by, KINDS if kinds is None else kinds)
+    by, kinds = several(by), KINDS if kinds is None else several(kinds)
+    models = None if models is None else several(models)
+    _check(by, kinds)
     check_players(lake, models)
-    selects = [_summary(kind, by, models) for kind in (KINDS if kinds is None else kinds)]
+    selects = [_summary(kind, by, models) for kind in kinds]
     with connect(lake, _views(), "\n".join(selects)) as connection:
         rows = pl.concat([answer(connection, select) for select in selects])
     place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
@@ -53,6 +56,7 @@ def audit(
 
 def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """The rows of one kind that are at odds, each with the message; raises UsageError."""
+    models = None if models is None else several(models)
     _check((), (kind,))
     check_players(lake, models)
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))

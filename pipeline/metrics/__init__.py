@@ -27,7 +27,7 @@ from pipeline.metrics.compute import (
 )
 from pipeline.metrics.declaration import Metric, Tables
 from pipeline.metrics.models import check_models
-from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check
+from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, check, several
 from pipeline.metrics.rows import chosen_by, row_schema
 
 if TYPE_CHECKING:
@@ -83,13 +83,13 @@ def metrics(
     SQL on the rows: see `pipeline.metrics.condition`. Raises UsageError for a name that does not
     exist, also of a model.
     """
-    asked = NAMES if names is None else tuple(names)
+    asked = NAMES if names is None else several(names)
     request = Request(
         edition=edition,
-        by=(by,) if isinstance(by, str) else tuple(by),
+        by=several(by),
         num_of_game=num_of_game,
-        models=None if models is None else tuple(models),
-        game_types=None if game_types is None else tuple(game_types),
+        models=None if models is None else several(models),
+        game_types=None if game_types is None else several(game_types),
         where=None if where is None else chosen_by(lake, asked, where),
     )
     return answered(
@@ -370,7 +370,7 @@ def over_all(
     request = Request(
         edition=edition,
         num_of_game=num_of_game,
-        models=None if models is None else tuple(models),
+        models=None if models is None else several(models),
         game_types=(ALL,),
     )
     return answered(

@@ -14,7 +14,7 @@ from pipeline.metrics.catalogue import NAMES, metric
 from pipeline.metrics.compute import rows
 from pipeline.metrics.declaration import Tables
 from pipeline.metrics.models import check_models
-from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, check
+from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, check, several
 from pipeline.metrics.rows import chosen_by
 from pipeline.sqlfiles import identifier
 
@@ -64,8 +64,8 @@ def evidence(
         edition=edition,
         by=("model",),
         num_of_game=num_of_game,
-        models=None if models is None else tuple(models),
-        game_types=None if game_types is None else tuple(game_types),
+        models=None if models is None else several(models),
+        game_types=None if game_types is None else several(game_types),
         where=None if where is None else chosen_by(lake, [name], where),
     )
     check(request, {name: ["model"]})

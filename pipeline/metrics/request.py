@@ -1,6 +1,6 @@
 """What is asked of the metrics: which, in what edition, grouped how."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -21,6 +21,11 @@ DEFAULT_GAMES = 21
 _OF_ONE_TYPE = ("game_id", "setting_id", "competition")
 _OF_A_SEAT = ("seat", "player", "final_score", "score_rank")
 _OF_A_SIDE = [name for name in polars_schema("players") if name not in _OF_A_SEAT]
+
+
+def several(names: Iterable[str]) -> tuple[str, ...]:
+    """The names; a text alone is one name, and no list of its letters."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 class Request(Struct, frozen=True):

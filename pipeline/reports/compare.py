@@ -20,7 +20,7 @@ from pipeline.metrics import (
     compute,
     metric,
 )
-from pipeline.metrics.request import Request
+from pipeline.metrics.request import Request, several
 from pipeline.statistics import contrast
 from pipeline.statistics.contrast import Floats, Interval
 from pipeline.statistics.families import holm
@@ -99,7 +99,7 @@ def compare(
     request = Request(
         edition=edition, by=("model",), models=None if models is None else tuple(models)
     )
-    answer = answered(lake, request, names=tuple(names), confidence=confidence)
+    answer = answered(lake, request, names=several(names), confidence=confidence)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     asked = list(combinations(known, 2)) if pairs is None else list(pairs)
     compared = compare_rows(lake, answer, asked, edition=edition)

@@ -2,7 +2,7 @@
 
 import pytest
 from cases.reasoning import TABLES
-from event_tables import ENGINES, Frames, assert_same, lake_of
+from event_tables import ENGINES, Frames, assert_same, lake_of, table
 
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES, magic_json, metrics
@@ -74,6 +74,22 @@ def test_filters_choose_among_the_rows():
         assert_same(metrics(LAKE, models=[model]), rows.filter(model=model))
     for game_type in ("all", "undercover"):
         assert_same(metrics(LAKE, game_types=[game_type]), rows.filter(game_type=game_type))
+
+
+def test_a_text_is_one_name():
+    asked = {"names": "reasoning", "by": "model", "models": "m"}
+    listed = {key: [name] for key, name in asked.items()}
+    assert_same(metrics(LAKE, **asked), metrics(LAKE, **listed))
+
+
+def test_a_model_only_played_against_is_told_from_one_unknown():
+    lake = Frames(
+        TABLES | {"players": table("players", "game | game_type | model\n1 | public_good | other")}
+    )
+    with pytest.raises(UsageError, match="^other is only played against: metrics are of the"):
+        metrics(lake, models=["other", "m"])
+    with pytest.raises(UsageError, match="^no game of nobody: "):
+        metrics(lake, models=["other", "nobody"])
 
 
 def test_magic_json_of_a_model_without_a_game_is_all_null():
