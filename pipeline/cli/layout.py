@@ -1,7 +1,8 @@
 """Cells laid out as lines of text, in as many columns as the terminal has.
 
 A table that fits is aligned. One that does not has its cells wrapped at words and punctuation; one
-that would still not do becomes a block of lines for each row, as does a row alone with lines of its own.
+that would still not do becomes a block of lines for each row. So does a row alone whose cells have
+lines of their own.
 """
 
 import re

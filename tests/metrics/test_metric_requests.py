@@ -86,9 +86,9 @@ def test_a_model_only_played_against_is_told_from_one_unknown():
     lake = Frames(
         TABLES | {"players": table("players", "game | game_type | model\n1 | public_good | other")}
     )
-    with pytest.raises(UsageError, match="^other is only played against: metrics are of the"):
+    with pytest.raises(UsageError, match=r"^other is only played against: metrics are of the"):
         metrics(lake, models=["other", "m"])
-    with pytest.raises(UsageError, match="^no game of nobody: "):
+    with pytest.raises(UsageError, match=r"^no game of nobody: "):
         metrics(lake, models=["other", "nobody"])
 
 
