@@ -42,6 +42,22 @@ def test_words_stay_whole_where_there_is_room() -> None:
     assert layout.wrapped("abcdefgh", 3) == ["abc", "def", "gh"]
 
 
+def test_numbers_stay_whole() -> None:
+    assert layout.wrapped("gpt-3.5-turbo-pgm", 8) == ["gpt-3.5-", "turbo-", "pgm"]
+    assert layout.wrapped("llama-2-70b", 6) == ["llama-", "2-70b"]
+    assert layout.wrapped("0.692 (.63–.75)", 9) == ["0.692", "(.63–.75)"]
+    assert layout.wrapped("at -0.1620, 2026-11-22.", 11) == ["at -0.1620,", "2026-11-22."]
+    names, row = ["value", "low", "high"], ["0.6500", "-0.4771", "1,079.08"]
+    right = [True] * 3
+    assert list(layout.table(names, [row, row], right, 23))[-1] == "0.6500 -0.4771 1,079.08"
+    assert list(layout.table(names, [row, row], right, 22))[0] == "── 1 ──"
+
+
+def test_a_heading_in_a_block_has_no_hyphen_of_its_lines() -> None:
+    lines = list(layout.table(["win\nrate", "differ-\nence"], [["a" * 20] * 2] * 2, [False] * 2, 30))
+    assert lines[1:3] == ["win rate    " + "a" * 20, "difference  " + "a" * 20]
+
+
 def test_a_table_is_aligned_by_columns() -> None:
     lines = layout.table(["name", "n"], [["a", "1"], ["漢字", "22"]], [False, True], None)
     assert list(lines) == ["name   n", "────  ──", "a      1", "漢字  22"]

@@ -21,8 +21,10 @@ TALLEST = 8
 """Cells of more lines than this are better read a row at a time."""
 
 _WORD = re.compile(r"\s*\S+|\s+")
-# What stays together in a word too long for a line: all up to a mark, and the mark.
-_PIECE = re.compile(r"\s*[^\s\-/_.,:;|=&?]*(?:[\-/_.,:;|=&?]+|(?=\s|$))")
+# What stays together in a word too long for a line: all up to a mark, and the mark. A mark within a
+# number is none, since half a number is another one; but a name may end before its number: `gpt-4`.
+_IN_NUMBER = r"(?:[.,:]|(?<![^\W\d_])-)(?=\d)"
+_PIECE = re.compile(rf"\s*(?:[^\s\-/_.,:;|=&?]|{_IN_NUMBER})*(?:[\-/_.,:;|=&?]+|(?=\s|$))")
 
 
 def table(
@@ -30,7 +32,7 @@ def table(
 ) -> Iterator[str]:
     """The lines of a table; the heading's end with a rule. A `width` of null is without limit."""
     names = [heading.split("\n") for heading in headings]
-    blocks = records([name.replace("\n", " ") for name in headings], rows, width)
+    blocks = records([in_one_line(heading) for heading in headings], rows, width)
     if len(rows) == 1 and any("\n" in cell for cell in rows[0]):
         yield from blocks
         return
@@ -56,6 +58,11 @@ def table(
     yield (" " * gap).join("─" * width for width in widths)
     for row in cells:
         yield from _drawn([[cell] for cell in row], widths, is_right, gap)
+
+
+def in_one_line(heading: str) -> str:
+    """A heading without its line breaks, and without the hyphens that they put into words."""
+    return heading.replace("-\n", "").replace("\n", " ")
 
 
 def records(names: Row, rows: Sequence[Row], width: int | None) -> Iterator[str]:

@@ -55,7 +55,7 @@ def _table(
     rows = _rows(frame, decimals)
     width = terminal.width()
     if as_records:
-        lines = layout.records([name.replace("\n", " ") for name in names], rows, width)
+        lines = layout.records([layout.in_one_line(name) for name in names], rows, width)
     else:
         lines = layout.table(names, rows, _is_right(frame), width)
     is_heading = not as_records
@@ -85,7 +85,7 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<>&|~]|(?<![^\W_])_|_(?![^\W_])")
 def _markdown(
     frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None
 ) -> Iterator[str]:
-    names = [headings.get(name, name).replace("\n", " ") for name in frame.columns]
+    names = [layout.in_one_line(headings.get(name, name)) for name in frame.columns]
     yield _markdown_row(map(terminal.printable, names))
     yield _markdown_rule(_is_right(frame))
     for row in _rows(frame, decimals):

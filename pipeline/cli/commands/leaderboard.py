@@ -33,12 +33,12 @@ HEADINGS = {
     "n_games": "games",
     "win_rate": "win\nrate",
     "judgement": "judge-\nment",
-    "reasoning": "reason-\ning",
+    "reasoning": "rea-\nsoning",
     "deception": "decep-\ntion",
-    "self_awareness": "self-\naware",
-    "cooperation": "coop-\neration",
-    "coordination": "coordi-\nnation",
-    "rationality": "ration-\nality",
+    "self_awareness": "self\naware",
+    "cooperation": "coope-\nration",
+    "coordination": "coor-\ndi-\nnation",
+    "rationality": "ratio-\nnality",
 }
 
 

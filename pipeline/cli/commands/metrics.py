@@ -22,12 +22,14 @@ from pipeline.cli.options import (
 )
 
 BY = "model,game_type"
+# So that all metrics fit in 80 columns.
 HEADINGS = {
+    "counted": "coun-\nted",
     "ci_low": "low",
     "ci_high": "high",
     "n_games": "games",
-    "n_unfinished": "unfin-\nished",
-    "n_unreadable": "unread-\nable",
+    "n_unfinished": "un-\nfin-\nished",
+    "n_unreadable": "un-\nread",
 }
 
 
