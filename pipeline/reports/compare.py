@@ -25,7 +25,8 @@ from pipeline.statistics import contrast
 from pipeline.statistics.contrast import Floats, Interval
 from pipeline.statistics.families import holm
 
-# Where less of what either model counted is on settings of both, they are compared unpaired.
+# Where of any term less of what either model counted is on settings of both, they are compared
+# unpaired: flipped signs know nothing of a term without common settings, and the difference does.
 LEAST_PAIRED = 0.8
 
 COLUMNS = pl.Schema(
@@ -198,7 +199,11 @@ def _reason(one: Side, other: Side) -> str | None:
 def _difference(columns: Columns, one: Side, other: Side, p_value: float) -> dict[str, Any]:
     """The difference of two sides, paired where enough of what they count is on common settings."""
     is_common = (one.c > 0) & (other.c > 0)
-    paired = min(float(side.c[is_common].sum() / side.c.sum()) for side in (one, other))
+    paired = min(
+        _share(side.c[columns.terms == term], is_common[columns.terms == term])
+        for term in one.weights
+        for side in (one, other)
+    )
     is_paired = paired >= LEAST_PAIRED
     n_settings = len(np.unique(columns.settings[is_common]))
     between = contrast.shrunk_correlation(one.u, other.u)
@@ -214,6 +219,12 @@ def _difference(columns: Columns, one: Side, other: Side, p_value: float) -> dic
         "n_settings": n_settings,
         "share_paired": paired,
     }
+
+
+def _share(counted: Floats, is_common: NDArray[np.bool_]) -> float:
+    """How much of what was counted is common, in 0..1; of nothing, nothing is."""
+    whole = float(counted.sum())
+    return float(counted[is_common].sum()) / whole if whole else 0.0
 
 
 def _rate(side: Side) -> tuple[float, float]:

@@ -65,6 +65,20 @@ def test_what_is_not_on_common_settings_is_compared_unpaired(tmp_path):
     assert row["p_value"] < 1e-6
 
 
+def test_one_term_without_common_settings_is_enough_to_be_unpaired(tmp_path):
+    """Alike in 40 games of one type; in 20 of the other, on other settings, one wins all."""
+    alike = [(model, s, 0, float(s % 2)) for model in "AB" for s in range(40)]
+    apart = [("A", s, 0, 1.0) for s in range(20)] + [("B", s, 0, 0.0) for s in range(50, 70)]
+    played = [results(alike), results(apart, "prisoners_dilemma", first=1000)]
+    lake = lake_of(tmp_path, {"results": pl.concat(played)})
+    (row,) = compare(lake, [("A", "B")], names=["win_rate"]).to_dicts()
+    assert (row["method"], row["share_paired"]) == ("unpaired", 0.0)
+    assert row["difference"] == pytest.approx(1 / 2)
+    assert row["p_value"] < 0.001
+    assert row["ci_low"] > 0
+    assert leaderboard(lake)["letters"].to_list() == ["a", "b"]
+
+
 def test_a_family_is_of_one_metric_or_of_the_whole_answer(tmp_path):
     rows = APART + [("C", s, 0, s / 20) for s in range(20)]
     pairs = compare(lake_with(tmp_path / "a", rows))
