@@ -50,11 +50,13 @@ def test_numbers_stay_whole() -> None:
     names, row = ["value", "low", "high"], ["0.6500", "-0.4771", "1,079.08"]
     right = [True] * 3
     assert list(layout.table(names, [row, row], right, 23))[-1] == "0.6500 -0.4771 1,079.08"
-    assert list(layout.table(names, [row, row], right, 22))[0] == "── 1 ──"
+    assert next(layout.table(names, [row, row], right, 22)) == "── 1 ──"
 
 
 def test_a_heading_in_a_block_has_no_hyphen_of_its_lines() -> None:
-    lines = list(layout.table(["win\nrate", "differ-\nence"], [["a" * 20] * 2] * 2, [False] * 2, 30))
+    lines = list(
+        layout.table(["win\nrate", "differ-\nence"], [["a" * 20] * 2] * 2, [False] * 2, 30)
+    )
     assert lines[1:3] == ["win rate    " + "a" * 20, "difference  " + "a" * 20]
 
 

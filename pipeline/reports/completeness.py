@@ -125,16 +125,17 @@ def _rows(lake: Lake, name: str, request: Request) -> pl.DataFrame:
     """
     found = rows(metric(name, request.edition), cache(lake.table), request)
     is_counted, hit = pl.col("is_counted"), pl.col("hit")
-    # The release edition counts these as what they look like; the others do not count them.
-    is_no_answer = _OUTAGE | ~pl.col("is_finished")
+    # Outages and games without an end are counted by the release edition alone. What cannot be read
+    # counts as the game took it: mostly a miss, but who says neither defects, which can be a hit.
+    is_unsure = _OUTAGE | ~pl.col("is_finished") | _UNREADABLE
     return (
         found.group_by(*_OF_SIDE, "setting_id", "term")
         .agg(
             n_games=pl.col("game_id").filter("is_counted").n_unique().cast(pl.Int64),
             counted=is_counted.sum().cast(pl.Int64),
             uncounted=(_OUTAGE & ~is_counted).sum().cast(pl.Int64),
-            lost=hit.filter(is_counted & is_no_answer).sum(),
-            gained=(1 - hit).filter(is_counted & (is_no_answer | _UNREADABLE)).sum(),
+            lost=hit.filter(is_counted & is_unsure).sum(),
+            gained=(1 - hit).filter(is_counted & is_unsure).sum(),
             unreadable=(_UNREADABLE & is_counted).sum().cast(pl.Int64),
             ambiguous=(_AMBIGUOUS & is_counted).sum().cast(pl.Int64),
             outages=_OUTAGE.sum().cast(pl.Int64),

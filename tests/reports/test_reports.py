@@ -223,6 +223,27 @@ game | seat | text           | is_tested
 """
 
 
+def test_bounds_move_unreadable_hits(tmp_path):
+    """Defections 2 of 3, one of them of whoever said neither, and 1 least contribution of 1."""
+    decisions = DECISIONS.replace("outage", "unreadable")
+    contributions = "game | amount | is_least\n8 | 1 | yes"
+    types = {7: "prisoners_dilemma", 8: "public_good"}
+    lake = Frames(
+        {
+            "decisions": table("decisions", decisions, game_type=types[7]),
+            "contributions": table("contributions", contributions, game_type=types[8]),
+            "results": pl.concat(
+                table("results", f"game | win_credit\n{game} | 0", game_type=game_type)
+                for game, game_type in types.items()
+            ),
+        }
+    )
+    row = readability(lake).filter(metric="rationality").row(0, named=True)
+    assert row["value"] == row["value_max"] == pytest.approx(5 / 3)
+    assert row["value_min"] == pytest.approx(4 / 3)
+    assert row["n_unreadable"] == 1
+
+
 def test_bounds_of_the_release_edition_are_of_its_own_ratios():
     """Of m. Wins: 1 and 1/2 of 20 games, and in three other competitions 1 of 2, 0 of 1, 1 of 1,
     the mean over seven; at most the missing game and the negotiation without end are won as well:
