@@ -489,6 +489,17 @@ def test_leaderboard_fits(
     assert any(line.startswith("– ") for line in told.err.splitlines())
 
 
+def test_notes_stay_with_a_table_in_markdown(magic: Magic, lake: Path) -> None:
+    command = ["leaderboard", "--lake", lake, "--edition", "release", "--model", MODEL]
+    notes = magic(*command).err.splitlines()
+    told = magic(*command, "--format", "markdown")
+    assert told.err == ""
+    table, _, items = told.text.partition("\n\n")
+    assert table.startswith("| ")
+    assert len(items.splitlines()) == len(notes) > 0
+    assert items.startswith("- ")
+
+
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "parquet"])
 def test_a_leaderboard_of_no_games_is_empty_and_says_so(

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import polars as pl
 
@@ -33,6 +33,17 @@ def show(
     else:
         for chunk in _WRITERS[form](frame):
             terminal.out_bytes(chunk)
+
+
+def say(lines: Iterable[str], form: str) -> None:
+    """Says what whoever reads the frame has to know; in markdown it stays with the table."""
+    if form == "table":
+        for line in lines:
+            terminal.note(line)
+    elif form == "markdown":
+        told = (escaped(" ".join(terminal.printable(line).split())) for line in lines)
+        items = "".join(f"- {line}\n" for line in told)
+        terminal.out_bytes(f"\n{items}".encode() if items else b"")
 
 
 def beginning_of_id() -> pl.Expr:

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli import terminal
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
@@ -67,7 +66,7 @@ def compare(
         raise typer.BadParameter("name two models, unlike each other", param_hint="MODEL")
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
     from pipeline.metrics import NAMES
     from pipeline.reports.compare import compare as compared
@@ -81,8 +80,7 @@ def compare(
     )
     hidden = ["family", "share_paired", *([] if rows["reason"].count() else ["reason"])]
     show(rows, form, brief=rows.drop(hidden), headings=HEADINGS if form == "table" else {})
-    if form in ("table", "markdown"):
-        terminal.note(_family(rows, all_pairs=all_pairs))
+    say([_family(rows, all_pairs=all_pairs)], form)
 
 
 def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
@@ -93,4 +91,6 @@ def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
         return "nothing can be compared"
     size = " to ".join(map(str, dict.fromkeys([sizes[0], sizes[-1]])))
     what = "pairs of models in each metric" if all_pairs else "p-values, all that are printed"
+    if size == "1":
+        what = what.replace("pairs", "pair").replace("p-values", "p-value")
     return f"p (Holm) is adjusted for a family of {size} {what}"

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, EditionOption, FormOption, LakeOption
 
 HEADINGS = {
@@ -56,7 +55,7 @@ def completeness(
     if metrics and expected is not None:
         raise typer.BadParameter("not with --metrics", param_hint="--expected")
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
     from pipeline.reports.completeness import completeness as games
     from pipeline.reports.completeness import readability
@@ -65,7 +64,7 @@ def completeness(
     rows = readability(opened, edition=edition) if metrics else games(opened, expected=expected)
     brief = rows if metrics else rows.drop("game_type")
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
-    if form in ("table", "markdown") and not metrics:
+    if not metrics:
         lacking = rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
         told = ", ".join("–" if name is None else str(name) for name in lacking)
-        terminal.note(f"incomplete: {told}" if lacking else "every model is complete")
+        say([f"incomplete: {told}" if lacking else "every model is complete"], form)

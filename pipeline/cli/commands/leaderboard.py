@@ -76,7 +76,7 @@ def leaderboard(
     num_of_game = number_of_games(edition, games)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
     from pipeline.reports.ranking import leaderboard as ranked
 
@@ -94,9 +94,7 @@ def leaderboard(
     width = terminal.width() if form == "table" else None
     brief = _brief(rows, is_wide=width is None or width >= WIDE)
     show(rows, form, brief=brief, headings=headings, decimals=3)
-    if form in ("table", "markdown"):
-        for line in _notes(rows):
-            terminal.note(line)
+    say(_notes(rows), form)
     if rows.is_empty():
         terminal.note("the lake has no game to rank models by")
 

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, EditionOption, FormOption, LakeOption
 
 HEADINGS = {"n_settings": "pilot's\nsettings", "settings": "settings\nneeded"}
@@ -46,7 +45,7 @@ def plan(
     if power <= level:
         raise typer.BadParameter("power is more than the level", param_hint="--power")
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
     from pipeline.reports.plan import plan as planned
 
@@ -54,8 +53,7 @@ def plan(
     brief = rows.drop("metric", "difference", "power", "level")
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     needed = sorted(rows["settings"].drop_nulls())
-    if form in ("table", "markdown") and needed:
-        terminal.note(
-            f"to tell {difference:g} in {metric} with power {power:g} at {level:g}: "
-            f"{needed[len(needed) // 2]} settings for half of the pairs, {needed[-1]} for all"
-        )
+    if needed:
+        what = f"to tell {difference:g} in {metric} with power {power:g} at {level:g}"
+        half, whole = needed[len(needed) // 2], needed[-1]
+        say([f"{what}: {half} settings for half of the pairs, {whole} for all"], form)
