@@ -72,6 +72,34 @@ def test_ctrl_c_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
     assert (process.returncode, *told) == (130, "", line)
 
 
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_end_as_ctrl_c_does(sent: signal.Signals, tmp_path: Path) -> None:
+    """With the folder for what is worked out taken away, which nobody else knows of."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "pipeline.cli", "simulate", "--out", tmp_path / "out"]
+    subprocess.run([*command, "--models", "4", "--games", "100"], check=True, capture_output=True)
+    command = [sys.executable, "-m", "pipeline.cli", "ingest", tmp_path / "out"]
+    process = subprocess.Popen(
+        [*command, "--lake", tmp_path / "lake"],
+        env=os.environ | {"TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and not any(scratch.iterdir()):
+        time.sleep(0.01)
+    process.send_signal(sent)
+    line = "magic: interrupted: the lake is whole; run the same command again\n"
+    assert (*process.communicate(timeout=60), process.returncode) == ("", line, 130)
+    assert not any(scratch.iterdir())
+
+
+def test_closed_streams_fail_no_command(tmp_path: Path) -> None:
+    command = f'"{sys.executable}" -m pipeline.cli schema votes >&- 2>&-'
+    assert subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False).returncode == 0
+
+
 @pytest.mark.parametrize("what", ["answer", "batches", "keep", "write"])
 def test_ctrl_c_ends_a_query(what: str) -> None:
     """DuckDB itself looks for it only here and there."""

@@ -124,6 +124,8 @@ def _why_empty(root: str) -> str | None:
             return f"{found.source!r}: the folder cannot be listed ({found.reason})"
         if found.file is not None or found.is_broken:
             return None
+    if is_remote(root) and _is_pattern(root):
+        return f"{root!r}: patterns are of files on this machine (give the folder, or each object)"
     return f"{printable(root)!r}: no file in this folder (give one that holds logs or archives)"
 
 

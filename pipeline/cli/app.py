@@ -1,10 +1,13 @@
 """The command line as a whole: its commands, and what becomes of errors."""
 
 import gc
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pkgutil import iter_modules
+from threading import current_thread, main_thread
 from typing import Annotated, Any
 
 import typer
@@ -78,7 +81,7 @@ def magic(
       magic COMMAND --help         more on a command, with examples
 
     Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 failed, 2 wrong
-    usage, 3 done but some input was quarantined (--strict).
+    usage, 3 done but some input was quarantined (--strict), 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
         terminal.out(ctx.get_help() + "\n")
@@ -93,6 +96,31 @@ for _module in iter_modules(commands.__path__):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; a user's mistake is one line on stderr."""
     terminal.prepare()
+    with _ended_as_by_ctrl_c():
+        return _run(arguments)
+
+
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Ends by SIGTERM or SIGHUP as by Ctrl-C, with all taken away that only we know of.
+
+    Not where somebody else handles them already, or has them ignored, as `nohup` does.
+    """
+    ours = [
+        one
+        for one in (signal.SIGTERM, signal.SIGHUP)
+        if current_thread() is main_thread() and signal.getsignal(one) is signal.SIG_DFL
+    ]
+    for one in ours:
+        signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for one in ours:
+            signal.signal(one, signal.SIG_DFL)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     # What a command imports and plans is no garbage; to look through it for some takes 50 ms.
     gc.set_threshold(100_000)
     command = typer.main.get_command(app)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import typer
@@ -124,6 +125,18 @@ WhereOption = Annotated[
         help="Only rows for which this holds, such as \"role = 'civilian' AND round > 1\".",
     ),
 ]
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+
+
+def local_folder(folder: Path | None) -> Path | None:
+    """The folder; raises BadParameter for a URL, which only sources and lakes can be."""
+    if folder is not None and _URL.match(str(folder)):
+        raise typer.BadParameter(
+            "name a folder of this machine: only sources and lakes can be URLs"
+        )
+    return folder
+
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 

@@ -27,7 +27,14 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def prepare() -> None:
-    """Lets no character fail that the terminal's encoding lacks."""
+    """Lets no character fail that the terminal's encoding lacks, and nothing that is written.
+
+    A stream that whoever started us has closed is none for Python.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

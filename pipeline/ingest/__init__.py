@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from pipeline import __version__
 from pipeline.archives import MAX_DOCUMENT, Document, Unit, units
+from pipeline.archives.names import printable
 from pipeline.archives.sources import resolved
 from pipeline.errors import LakeError, PipelineError, UsageError
 from pipeline.events.contracts import GAME_TABLES
@@ -42,6 +43,8 @@ LEAST_MEMORY = 2**29
 # as much as its bytes. Smaller batches than the least are slow, larger than the most no faster.
 _BATCH_SHARE = 16
 _LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
+
+_MOST_JOBS = 8  # of a core
 
 _NO_GAMES = pl.Series(dtype=pl.String)
 
@@ -103,7 +106,13 @@ def ingest(
     """
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
+    if model is not None and not model.strip():
+        raise UsageError(
+            "the model that is given has no name; leave it out where logs tell who played"
+        )
     jobs = jobs or cores()
+    if jobs > (most := _MOST_JOBS * cores()):
+        raise UsageError(f"{jobs:,} processes are too many for this machine: at most {most:,}")
     tell = on_progress or (lambda n_documents, n_bytes: None)
     names = [str(source) for source in resolved(sources)] if sources else []
     started_at = datetime.now(UTC)
@@ -139,7 +148,11 @@ def ingest(
                 if job.lake is None:
                     with resolution(desk, opened, *told) as found:
                         return _rehearse(found, collected)
-                began = {"started_at": started_at, "sources": names, **job.settings()}
+                began = {
+                    "started_at": started_at,
+                    "sources": list(map(printable, names)),
+                    **job.settings(),
+                }
                 with transaction(job.lake) as change, resolution(desk, change.lake, *told) as found:
                     return _commit(
                         change, found, staged, collected, began, release=release, recall=recall

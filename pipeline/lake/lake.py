@@ -161,7 +161,13 @@ def is_lake(path: str | Path | Place) -> bool:
 
 
 def _folder(path: str | Path | Place) -> Place:
-    folder = place(path)
+    try:
+        folder = place(path)
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise LakeError(f"{str(path)!a}: a lake's path has to be text in UTF-8") from None
+    except OSError as error:
+        raise LakeError(str(error)) from None
     if any(sign in str(folder) for sign in ("%" if folder.is_local else "%?#")):
         # deltalake takes it for an encoded character, and would go to another folder.
         raise LakeError(f"{path}: a lake's path cannot have a % in it; name another one")
@@ -231,10 +237,28 @@ def create_lake(path: str | Path | Place) -> Lake:
         if folder.names() - {*TABLES, LOCK}:
             raise LakeError(f"{path}: not a lake, and not an empty folder that could become one")
         with (folder / LOCK).lock(LOCK_SECONDS):
+            _refuse_damaged(folder)
             _create_tables(folder)
     except (OSError, DeltaError) as error:
         raise LakeError(f"{path}: no lake can be made here: {one_line(error)}") from None
     return Lake(folder)
+
+
+def _refuse_damaged(folder: Place) -> None:
+    """Raises LakeError where tables hold rows and the table of commits is gone, which is made last.
+
+    With a new one, all that they hold would count as left behind by an ingest that was killed.
+    """
+    if is_lake(folder):
+        return
+    logs = {
+        table: {file.name for file in (folder / table / "_delta_log").files()} for table in TABLES
+    }
+    if used := [table for table, names in logs.items() if len(names) > 1]:
+        raise LakeError(
+            f"{folder}: the lake is damaged: its table `{COMMITS}` is gone, and {len(used)} others "
+            "hold commits; put it back from a copy, or ingest the logs anew into another folder"
+        )
 
 
 def _create_tables(folder: Place) -> None:

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from msgspec import Struct
 
 from pipeline import __version__
+from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake.files import MAX_FILE_BYTES, MAX_FILE_ROWS, SORTED, TEXTS, DataFile, TableWriter
 from pipeline.lake.lake import COMMITS, Lake, open_lake, scan
@@ -64,8 +65,10 @@ def maintain(
     What any state of the last `keep_days` refers to stays, and any file that is younger than
     `older_than_hours`: it can be an ingest's that is still running. With `dry_run` nothing is
     changed; the files after are a guess then, and the bytes of what is not written yet are null.
-    Raises LakeError for what is no lake.
+    Raises LakeError for what is no lake, UsageError for a span of time that is none.
     """
+    if not (keep_days >= 0 and older_than_hours >= 0):
+        raise UsageError("what is kept and what is young is told in days and hours, from 0 on")
     lake = open_lake(path)
     before = {table: _files(lake, table) for table in TABLES}
     replaced = {table: _to_replace(table, files) for table, files in before.items()}
@@ -80,10 +83,8 @@ def maintain(
         lake = open_lake(path)
         after = {table: lake.sizes(table) for table in TABLES}
         replaced = {}
-    now = datetime.now(UTC)
-    dead = _dead_files(
-        lake, now - timedelta(days=keep_days), now - timedelta(hours=older_than_hours), replaced
-    )
+    kept, young = _ago(days=keep_days), _ago(hours=older_than_hours)
+    dead = _dead_files(lake, kept, young, replaced)
     rows = []
     for table in TABLES:
         n_bytes = sum(file.n_bytes for file in dead[table])
@@ -285,6 +286,14 @@ def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
     size = -(-n_numbers // n_parts)
     for part in range(n_parts):
         yield number.is_between(part * size, (part + 1) * size, closed="left")
+
+
+def _ago(**span: float) -> datetime:
+    """So long ago; the beginning of time for what is longer, as for ever is."""
+    try:
+        return datetime.now(UTC) - timedelta(**span)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def _dead_files(

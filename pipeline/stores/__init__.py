@@ -88,6 +88,9 @@ def size_of(url: str) -> int | None:
 def _remote(url: str) -> "RemotePlace":
     from pipeline.stores.remote import RemotePlace
 
+    _, *names = url.rstrip("/").partition("://")[2].split("/")
+    if not {"", ".", ".."}.isdisjoint(names):
+        raise OSError(f"{url}: no part of a URL between its slashes can be empty, `.` or `..`")
     return RemotePlace(url.rstrip("/"))
 
 

@@ -30,7 +30,8 @@ _RETRIES: "RetryConfig" = {"max_retries": 4, "retry_timeout": timedelta(seconds=
 
 # What the library's errors come from, by a word in them.
 _HINTS = {
-    "169.254.169.254": "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "169.254.169.254": "no credentials: set those of this kind of store in the environment, "
+    "for s3 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "HTTP error: builder error": "the endpoint is not https: set AWS_ALLOW_HTTP=true",
     "Unable to recognise URL": "no store of a kind known here: s3, gs, az, http and https are",
 }
@@ -197,7 +198,7 @@ def _told(url: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotFoundError):
         raise FileNotFoundError(f"{url}: no such object") from None
-    except BaseError as error:
+    except (BaseError, ValueError) as error:  # the latter for keys that the library cannot hold
         raise OSError(f"{url}: {_reason(str(error))}") from None
 
 

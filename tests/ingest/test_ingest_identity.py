@@ -1,6 +1,7 @@
 """Which games are the same: by bytes and index, wherever they lie; and what takes what's place."""
 
 import io
+import os
 import shutil
 import tarfile
 import zipfile
@@ -534,3 +535,12 @@ def test_games_on_the_same_setting_share_its_id(lab: Lab) -> None:
     assert of["a.json"] == of["b.json"]
     assert of["e.json"] == of["f.json"]
     assert len(set(of.values())) == 5
+
+
+def test_a_source_whose_name_is_no_text_is_noted(tmp_path: Path) -> None:
+    """Given by itself, and not found in its folder, it is told of in `ingests`."""
+    log = tmp_path / os.fsdecode(b"caf\xe9.json")
+    log.write_bytes(encode(prisoners_dilemma()))
+    assert ingest(log, tmp_path / "lake").statuses["ingested"] == 1
+    (sources,) = table(tmp_path / "lake", "ingests")["sources"]
+    assert sources.to_list() == [f"{tmp_path}/caf\\udce9.json"]

@@ -416,6 +416,21 @@ def test_a_lake_half_made_is_made_whole(tmp_path: Path, empty_lake: Path, more: 
     check(half)
 
 
+@pytest.mark.parametrize("lost", ["ingests", "ingests/_delta_log"])
+def test_a_lake_without_its_commits_is_not_begun_anew(
+    tmp_path: Path, used_lake: Path, more: Path, lost: str
+) -> None:
+    """All that its tables hold would count as left behind by an ingest that was killed."""
+    lake = tmp_path / "damaged"
+    shutil.copytree(used_lake, lake)
+    shutil.rmtree(lake / lost)
+    before = sorted(lake.rglob("*"))
+    with pytest.raises(LakeError, match="its table `ingests` is gone") as caught:
+        ingest(more, lake)
+    assert is_one_line(caught.value)
+    assert {*lake.rglob("*")} - {*before} <= {lake / ".lock"}
+
+
 @pytest.fixture
 def later(tmp_path: Path, used_lake: Path) -> Path:
     """A lake that another version of the contracts wrote."""

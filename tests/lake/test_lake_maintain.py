@@ -1,5 +1,6 @@
 """Upkeep changes which files hold the rows, and nothing else."""
 
+import math
 import os
 import shutil
 import time
@@ -14,7 +15,7 @@ from deltalake import DeltaTable
 from lakes import check, parquet_files, rows, table
 from rawlogs import encode, prisoners_dilemma, write_logs
 
-from pipeline.errors import LakeError
+from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import maintain as upkeep
@@ -275,6 +276,15 @@ def test_many_commits_become_few_files(
     assert table(lake, "ingests").sort("ingest_id")[:3].equals(before)
     assert len(open_lake(lake).files("ingests")) == 2
     ingest(more, lake)
+
+
+def test_for_ever_is_a_time_to_keep(lake: Path) -> None:
+    age(lake, 30)
+    kept = maintain(lake, keep_days=math.inf, older_than_hours=1e30)
+    assert kept["files_deleted"].sum() == 0
+    for span in (-1, math.nan):
+        with pytest.raises(UsageError, match="from 0 on"):
+            maintain(lake, keep_days=span)
 
 
 def test_what_is_no_lake(tmp_path: Path) -> None:

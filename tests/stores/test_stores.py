@@ -264,6 +264,19 @@ def test_the_command_line_keeps_both_slashes(
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize("path", ["a//b", "/a", "./a", "a/../b"])
+def test_no_part_of_a_url_is_left_out(bucket: str, path: str) -> None:
+    with pytest.raises(LakeError, match="between its slashes"):
+        open_lake(f"{bucket}/{path}")
+    with pytest.raises(SourceError, match="between its slashes"):
+        documents(f"{bucket}/{path}")
+
+
+def test_patterns_are_of_files_on_this_machine(bucket: str, tree: Path) -> None:
+    with pytest.raises(SourceError, match="patterns are of files on this machine"):
+        documents(f"{bucket}/x/*.json")
+
+
 def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setattr("pipeline.stores.remote._RETRIES", {"max_retries": 0})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, n_bytes
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, local_folder, n_bytes
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,12 @@ def quarantine(
     ] = False,
     export: Annotated[
         Path | None,
-        typer.Option("--export", metavar="DIR", help="Write the documents into a new folder."),
+        typer.Option(
+            "--export",
+            callback=local_folder,
+            metavar="DIR",
+            help="Write the documents into a new folder.",
+        ),
     ] = None,
     retry: Annotated[
         bool, typer.Option("--retry", help="Ingest again what can be read by now.")

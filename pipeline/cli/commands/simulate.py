@@ -7,13 +7,19 @@ import typer
 
 from pipeline.cli import progress, terminal
 from pipeline.cli.exits import INTERRUPTED
-from pipeline.cli.options import FormOption
+from pipeline.cli.options import FormOption, local_folder
 
 
 def simulate(
     *,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="A new or empty folder to write to.")
+        Path,
+        typer.Option(
+            "--out",
+            callback=local_folder,
+            metavar="DIR",
+            help="A new or empty folder to write to.",
+        ),
     ],
     models: Annotated[
         int, typer.Option("--models", min=1, metavar="N", help="Models, each of its own skill.")
