@@ -1,12 +1,27 @@
--- The versions of documents that leave the quarantine: their game is taken out, or all of it was
--- refused and their place was seen without it.
+-- The versions of documents that leave the quarantine: their game is taken out; or all of it was
+-- refused and their place was seen without it; or they are an archive, a file of lines or a folder
+-- that could not be read, and could be now: of such only what is in it is seen.
+WITH refused AS (
+    SELECT before.location, before.sha256
+    FROM before
+    ANTI JOIN own_faults AS own
+        ON before.location = own.location AND before.sha256 IS NOT DISTINCT FROM own.sha256
+    WHERE before.game_id IS NULL
+),
+opened AS (
+    SELECT DISTINCT regexp_extract(location, '(?s).*[/#]') AS location FROM resolved
+)
 SELECT before.location, before.sha256
 FROM before
 SEMI JOIN superseded USING (game_id)
 UNION
-SELECT before.location, before.sha256
-FROM before
+SELECT refused.location, refused.sha256
+FROM refused
 SEMI JOIN resolved USING (location)
-ANTI JOIN own_faults AS own
-    ON before.location = own.location AND before.sha256 IS NOT DISTINCT FROM own.sha256
-WHERE before.game_id IS NULL
+UNION
+SELECT refused.location, refused.sha256
+FROM refused
+SEMI JOIN opened
+    ON starts_with(opened.location, rtrim(refused.location, '/') || '/')
+    OR opened.location = refused.location || '#'
+WHERE refused.sha256 IS NULL

@@ -1,5 +1,11 @@
 """What could not be used, and why: the quarantine tells how things are now, not how they were."""
 
+import errno
+import gzip
+import io
+import json
+import os
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +81,58 @@ def test_a_document_that_cannot_be_read(lab: Lab) -> None:
     assert (row["sha256"], row["raw"], row["n_bytes"]) == (None, None, None)
     assert lab.counts() == {"unchanged": 1, "quarantined": 1}
     assert len(refused(lab.lake)) == 1
+
+
+LOGS = [encode(prisoners_dilemma() | {"topic": f"{n} {os.urandom(2000).hex()}"}) for n in range(3)]
+
+
+def lines() -> bytes:
+    return gzip.compress("\n".join(json.dumps(json.loads(log)) for log in LOGS).encode())
+
+
+def archive() -> bytes:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz") as tar:
+        for number, log in enumerate(LOGS):
+            member = tarfile.TarInfo(f"x/{number}.json")
+            member.size = len(log)
+            tar.addfile(member, io.BytesIO(log))
+    return held.getvalue()
+
+
+@pytest.mark.parametrize(("name", "data"), [("a.jsonl.gz", lines()), ("a.tar.gz", archive())])
+def test_a_file_cut_short_leaves_once_it_is_whole(lab: Lab, name: str, data: bytes) -> None:
+    """By itself it is no document then: only what is in it is seen."""
+    lab.write(f"deep/{name}", data[: len(data) // 2])
+    lab.write("deep/a/0.json", BROKEN)
+    lab.ingest()
+    assert {path for path, *_ in refused(lab.lake)} == {f"deep/{name}", "deep/a/0.json"}
+    lab.write(f"deep/{name}.json", GAME)
+    lab.ingest(f"deep/{name}.json")
+    assert {path for path, *_ in refused(lab.lake)} == {f"deep/{name}", "deep/a/0.json"}
+    lab.write(f"deep/{name}", data)
+    lab.ingest()
+    assert refused(lab.lake) == [("deep/a/0.json", "$", False)]
+
+
+def test_a_folder_that_could_not_be_listed_leaves_once_it_can(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.write("shut/0.json", GAME)
+    lab.write("shut_as_well/0.json", GAME)
+    real = os.scandir
+
+    def refusing(folder: Any) -> Any:
+        if "/shut" in str(folder):
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    lab.ingest()
+    assert [path for path, *_ in refused(lab.lake)] == ["shut/", "shut_as_well/"]
+    monkeypatch.undo()
+    lab.ingest("shut")
+    assert [path for path, *_ in refused(lab.lake)] == ["shut_as_well/"]
 
 
 def test_it_keeps_the_current_state(lab: Lab) -> None:
