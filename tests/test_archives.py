@@ -51,6 +51,9 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 N_MEMBERS = 40
 
 
+EMPTY = "no document in it"
+
+
 def folder(root: Path, tree: dict[str, bytes]) -> Path:
     for path, data in tree.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -349,7 +352,19 @@ def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_archive_of_nothing(tmp_path: Path) -> None:
     for ending in ARCHIVES:
         archive(tmp_path / f"x{ending}", {})
-    assert contents(tmp_path) == []
+    assert contents(tmp_path) == [(f"x{ending}", None, EMPTY) for ending in sorted(ARCHIVES)]
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \n"])
+def test_lines_of_nothing(tmp_path: Path, data: bytes) -> None:
+    """By themselves and in an archive: whoever was to write them may have died."""
+    folder(tmp_path, {"x.jsonl": data})
+    archive(tmp_path / "x.tar", {"x.jsonl": data, "y.json": b"{}"})
+    assert contents(tmp_path) == [
+        ("x.jsonl", None, EMPTY),
+        ("x.tar/x.jsonl", None, EMPTY),
+        ("x.tar/y.json", b"{}", None),
+    ]
 
 
 # Several sources

@@ -27,6 +27,8 @@ class Part(NamedTuple):
     is_broken: bool = False
 
 
+_NOTHING = "no document in it"
+
 Opener = Callable[[], AbstractContextManager[Metered]]
 
 
@@ -46,6 +48,8 @@ def parts(open_file: Opener, form: Form, limit: int, expansion: Expansion) -> It
             ):
                 last = part.path
                 yield part
+        if last is None:
+            yield Part("", reason=_NOTHING)
     except (*UNREADABLE, LostArchiveError) as error:
         yield Part("", None, _loss(last, error), is_broken=True)
 
@@ -106,5 +110,7 @@ def _member(
             for part in _logs(member.open(), form, limit, expansion):
                 last = part.path
                 yield Part(path + last, *part[1:])
+            if last is None:
+                yield Part(path, reason=_NOTHING)
         except UNREADABLE as error:
             yield Part(path, None, _loss(last, error), is_broken=True)
