@@ -149,14 +149,14 @@ def wilson(rate: float, n_eff: float, z: float) -> Interval:
     return Interval(rate, (middle - half) / scale, (middle + half) / scale)
 
 
-def unpaired_p(a: tuple[float, float], b: tuple[float, float], correlation: float = 0.0) -> float:
+def unpaired_p(a: tuple[float, float], b: tuple[float, float]) -> float:
     """The p-value at which the interval of the difference of two rates begins to hold 0.
 
     Each is a rate in 0..1 and its effective number of games.
     """
 
     def holds_zero(z: float) -> bool:
-        found = mover(wilson(*a, z), wilson(*b, z), correlation)
+        found = mover(wilson(*a, z), wilson(*b, z))
         return found.low <= 0 <= found.high
 
     low, high = 0.0, 40.0
