@@ -3,19 +3,27 @@
 A document is taken from the lake where that has all of its bytes, else from its source.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, field
 
 from pipeline.archives import MAX_DOCUMENT, Document
-from pipeline.formats import read
-from pipeline.game import BrokenDocument
+from pipeline.game import Fault
 from pipeline.ingest import Report, ingest
+from pipeline.ingest.cut import Cut
+from pipeline.ingest.decode import QUARANTINED, decode, look
+from pipeline.ingest.ids import GameIds
 from pipeline.ingest.refused import Key, Refused, refused
 from pipeline.lake import Lake, open_lake
-from pipeline.stores import is_remote, size_of
+
+_BATCH_DOCUMENTS = 256
+_BATCH_BYTES = 8 * 2**20
+
+# A document, and what was refused of it: null where the lake never saw it.
+Pair = tuple[Document, Refused | None]
 
 
 class Retried(Struct):
@@ -38,89 +46,102 @@ def retry(
     names who played where a log does not say. Raises as `ingest` does.
     """
     opened = open_lake(lake)
-    plan = _Plan(set(), [], set(), set(), 0)
-    for one in refused(opened):
-        _plan(one, plan, model)
-    if not plan.chosen and not plan.files:
-        return Retried(None, plan.n_left, plan.gone)
+    plan = _plan(opened, Cut(opened, max_document), model)
+    n_left = plan.n_refused - len(plan.chosen) - len(plan.gone)
+    if not plan.chosen and not plan.has_new:
+        return Retried(None, n_left, plan.gone)
     report = ingest(
-        sorted(plan.files),
+        (),
         lake,
         model=model,
         max_document=max_document,
-        documents=_documents(opened, plan.chosen),
+        documents=_chosen(opened, plan),
         again=pl.Series(sorted(plan.again), dtype=pl.String),
-        reread=True,
     )
-    return Retried(report, plan.n_left, plan.gone)
+    return Retried(report, n_left, plan.gone)
 
 
 class _Plan(Struct):
-    """The documents that the lake has, those that are gone, the files to be read, and the games."""
+    """What is to be ingested again, told by its keys; `again` are the games that it takes out.
 
-    chosen: set[Key]
-    gone: list[str]
-    files: set[str]
-    again: set[str]
-    n_left: int
-
-
-def _plan(one: Refused, plan: _Plan, model: str | None) -> None:
-    source, path, _ = one.key
-    if one.is_whole:
-        if not _is_better(one, model):
-            plan.n_left += 1
-            return
-        plan.chosen.add(one.key)
-    elif file := _file_of(source, path):
-        plan.files.add(file)
-    else:
-        plan.gone.append(f"{source}/{path}")
-        return
-    if one.game_id is not None:
-        plan.again.add(one.game_id)
-
-
-def _is_better(one: Refused, model: str | None) -> bool:
-    """Whether the document is read otherwise than it was."""
-    assert one.raw is not None
-    try:
-        game = read(one.raw, model)
-    except BrokenDocument:
-        return False
-    return one.game_id is None or game is None or set(game.faults) != set(one.faults)
-
-
-def _documents(lake: Lake, chosen: set[Key]) -> Iterator[Document]:
-    for one in refused(lake):
-        if one.key in chosen:
-            source, path, _ = one.key
-            yield Document(source, path, one.raw)
-
-
-def _file_of(source: str, path: str) -> str | None:
-    """The file that a document is in: itself, or the archive on the way to it; null if it is gone.
-
-    From the source on down, and never up again: what is in an archive may be called anything.
+    `has_new` tells that there is something which the lake never saw.
     """
-    if is_remote(source):
-        names = [f"{source}/{path}"[:end] for end in _ends(f"{source}/{path}", len(source))]
-        return next((name for name in names if size_of(name) is not None), None)
-    if Path(source).is_file():
-        return source
-    file = Path(source)
-    for name in path.split("/"):
-        if name in ("", ".", ".."):
-            return None
-        file /= name
-        if file.is_file():
-            return str(file)
-    return None
+
+    cut: Cut
+    n_refused: int = 0
+    chosen: set[Key] = field(default_factory=set)
+    again: set[str] = field(default_factory=set)
+    gone: list[str] = field(default_factory=list)
+    has_new: bool = False
 
 
-def _ends(url: str, start: int) -> Iterator[int]:
-    """Where the names of a URL end, from a place on."""
-    yield start
-    while (start := url.find("/", start + 1)) != -1:
-        yield start
-    yield len(url)
+def _plan(lake: Lake, cut: Cut, model: str | None) -> _Plan:
+    plan = _Plan(cut)
+    for one in _read_otherwise(chain(_whole(lake, plan), cut.documents()), model):
+        if one is None:
+            plan.has_new = True
+        else:
+            plan.chosen.add(one.key)
+            plan.again.update(() if one.game_id is None else (one.game_id,))
+    plan.gone = cut.gone()
+    return plan
+
+
+def _whole(lake: Lake, plan: _Plan) -> Iterator[Pair]:
+    """The documents that the lake has all of; the others are told to the plan's `cut`."""
+    for one in refused(lake):
+        plan.n_refused += 1
+        if one.is_whole:
+            yield _document(one), one
+        else:
+            plan.cut.add(one)
+
+
+def _chosen(lake: Lake, plan: _Plan) -> Iterator[Document]:
+    for one in refused(lake):
+        if one.is_whole and one.key in plan.chosen:
+            yield _document(one)
+    for document, cut in plan.cut.documents():
+        if cut is None or cut.key in plan.chosen:
+            yield document
+
+
+def _document(one: Refused) -> Document:
+    source, path, _ = one.key
+    return Document(source, path, one.raw)
+
+
+def _read_otherwise(pairs: Iterable[Pair], model: str | None) -> Iterator[Refused | None]:
+    """What was refused of each document that is read otherwise than it was; null of a new one."""
+    for batch in _batches(pairs):
+        seen = [look(document, place) for place, (document, _) in enumerate(batch)]
+        # As an ingest does it, so that it finds the same.
+        decoded = decode([document for document, _ in batch], seen, model, GameIds())
+        faults: dict[Key, set[Fault]] = {}
+        for row in decoded.faults:
+            fault = Fault(row.json_path, row.rule, row.message)
+            faults.setdefault((row.source, row.path, row.sha256), set()).add(fault)
+        for (_, one), now in zip(batch, seen, strict=True):
+            found = faults.get((now.source, now.path, now.sha256), set())
+            if one is None or _is_otherwise(one, found, is_refused=now.found == QUARANTINED):
+                yield one
+
+
+def _is_otherwise(one: Refused, found: set[Fault], *, is_refused: bool) -> bool:
+    """Whether these are other faults; a game of which a part was refused is never given up."""
+    if is_refused and one.game_id is not None:
+        return False
+    return found != set(one.faults)
+
+
+def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    held: list[Pair] = []
+    n_bytes = 0
+    for pair in pairs:
+        held.append(pair)
+        n_bytes += len(pair[0].data or b"")
+        if len(held) == _BATCH_DOCUMENTS or n_bytes >= _BATCH_BYTES:
+            yield held
+            held, n_bytes = [], 0
+    if held:
+        yield held

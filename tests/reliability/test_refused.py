@@ -5,6 +5,7 @@ import json
 import shutil
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +14,8 @@ from rawlogs import chameleon, chatarena, encode, moderate, public_good
 
 from pipeline.cli import main
 from pipeline.errors import UsageError
-from pipeline.formats.broken import broken
+from pipeline.formats.broken import WELL_FORMED, broken
+from pipeline.game import Fault
 from pipeline.ingest import decode, ingest
 from pipeline.ingest.export import MANIFEST, export
 from pipeline.ingest.retry import retry
@@ -46,8 +48,6 @@ def refuse_everything(monkeypatch: pytest.MonkeyPatch) -> None:
         if found is not None and found.game_type == "public_good":
             raise broken("$", "it can be read", "not yet")
         if found is not None and found.game_type == "chameleon":
-            from pipeline.game import Fault
-
             found.role_analyses.clear()
             found.faults.append(Fault("$.pgm_metric", "it can be read", "not yet"))
         return found
@@ -172,9 +172,102 @@ def test_a_document_that_the_lake_has_cut_is_read_from_its_source(lab: Lab) -> N
     assert table(lab.lake, "quarantine").height == 2
     retried = retry(lab.lake)
     assert retried.report is not None
-    assert nonzero(retried.report) == {"ingested": 2, "unchanged": 1}
+    assert nonzero(retried.report) == {"ingested": 2}
     assert table(lab.lake, "quarantine").is_empty()
+    assert table(lab.lake, "games").select("source").n_unique() == 1
     check(lab.lake)
+
+
+def write_archive(lab: Lab, members: dict[str, bytes]) -> Path:
+    """The archive `logs.tar` of the members."""
+    file = lab.root / "logs.tar"
+    with tarfile.open(file, "w") as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return file
+
+
+def test_what_is_beside_a_cut_document_is_left_alone(lab: Lab) -> None:
+    """The good logs do not say who played, and this time nobody does."""
+    long = BROKEN + b" " * 2**17
+    talks = {f"{seat}.json": encode(chatarena(hidden=f"Player {seat}")) for seat in (1, 2)}
+    write_archive(lab, {**talks, "long.json": long})
+    assert nonzero(lab.ingest(model="me")) == {"ingested": 2, "quarantined": 1}
+    before = rows(lab.lake, but_for=())
+    for _ in range(2):
+        retried = retry(lab.lake)
+        assert (retried.report, retried.n_left, retried.gone) == (None, 1, [])
+        assert rows(lab.lake, but_for=()) == before
+    write_archive(lab, {**talks, "long.json": encode(public_good()) + b" " * 2**17})
+    retried = retry(lab.lake)
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"ingested": 1}
+    assert set(table(lab.lake, "games")["assigned_model"]) == {"me", None}
+    check(lab.lake)
+
+
+def test_a_document_refused_otherwise_is_told_of_anew_once(lab: Lab) -> None:
+    """It was too large to be read, and now it can be and is broken."""
+    lab.write("long.json", BROKEN + b" " * 2**17)
+    ingest(lab.root, lab.lake, max_document=2**16)
+    retried = retry(lab.lake)
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"quarantined": 1}
+    assert table(lab.lake, "quarantine")["rule"].to_list() == [WELL_FORMED]
+    retried = retry(lab.lake)
+    assert (retried.report, retried.n_left) == (None, 1)
+
+
+def test_a_cut_document_that_its_archive_lost_is_gone(lab: Lab) -> None:
+    write_archive(lab, {"a.json": BROKEN + b" " * 2**17, "b.json": encode(chameleon())})
+    lab.ingest()
+    file = write_archive(lab, {"b.json": encode(chameleon())})
+    retried = retry(lab.lake)
+    assert (retried.report, retried.n_left, retried.gone) == (None, 0, [f"{file}/a.json"])
+
+
+def test_the_rest_of_a_mended_archive_is_ingested(lab: Lab) -> None:
+    talk = encode(chatarena())
+    file = write_archive(lab, {"talk.json": talk, "1.json": encode(chameleon())})
+    whole = file.read_bytes()
+    file.write_bytes(whole[: 2**10 + len(talk)])
+    assert nonzero(lab.ingest(model="me")) == {"ingested": 1, "quarantined": 1}
+    retried = retry(lab.lake)
+    assert (retried.report, retried.n_left, retried.gone) == (None, 1, [])
+    file.write_bytes(whole)
+    retried = retry(lab.lake)
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"ingested": 1}
+    assert retry(lab.lake).report is None
+    check(lab.lake)
+
+
+@pytest.mark.parametrize("rule", ["many faults", "what magic foresees", "a contract"])
+def test_what_only_an_ingest_refuses_is_left_alone(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    """Refused beside the reading itself: by the number of faults, a defect, or a row's contract."""
+    game = decode.read
+
+    def read(data: bytes, model: str | None) -> Any:
+        found = game(data, model)
+        if rule == "what magic foresees":
+            raise ZeroDivisionError
+        if rule == "a contract":
+            found.seats[0].final_score = float("nan")
+        else:
+            found.faults += [Fault(f"$.{number}", "it is good", "no") for number in range(50)]
+        return found
+
+    monkeypatch.setattr(decode, "read", read)
+    lab.write("a.json", public_good())
+    lab.ingest()
+    n_rows = table(lab.lake, "quarantine").height
+    assert n_rows == (decode.MOST_FAULTS if rule == "many faults" else 1)
+    retried = retry(lab.lake)
+    assert (retried.report, retried.n_left) == (None, 1)
 
 
 def test_a_cut_document_whose_source_is_gone_is_told_of(lab: Lab) -> None:
