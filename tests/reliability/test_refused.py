@@ -19,7 +19,8 @@ from pipeline.game import Fault
 from pipeline.ingest import decode, ingest
 from pipeline.ingest.export import MANIFEST, export
 from pipeline.ingest.retry import retry
-from pipeline.lake import create_lake, open_lake
+from pipeline.lake import Lake, create_lake, open_lake
+from pipeline.reports.completeness import completeness
 
 BROKEN = b'{"history": ['
 
@@ -385,3 +386,42 @@ def test_a_copy_of_a_game_is_refused_no_more(lab: Lab, monkeypatch: pytest.Monke
         lab.ingest()
         assert table(lab.lake, "quarantine")["path"].to_list() == ["5.json"]
     check(lab.lake)
+
+
+# What is told without the bytes
+
+
+@pytest.fixture
+def no_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails whoever reads the documents in quarantine, which can be more than fits into memory."""
+
+    def refuse(raw: pl.Series) -> pl.Series:
+        raise AssertionError("the documents were read")
+
+    table = Lake.table
+
+    def without(lake: Lake, name: str) -> pl.LazyFrame:
+        found = table(lake, name)
+        if name != "quarantine":
+            return found
+        return found.with_columns(pl.col("raw").map_batches(refuse, pl.Binary()))
+
+    monkeypatch.setattr(Lake, "table", without)
+
+
+@pytest.mark.usefixtures("no_bytes")
+def test_the_list_reads_no_documents(lab: Lab, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    lab.write("a.json", BROKEN)
+    lab.ingest()
+    assert main(["quarantine", "--lake", str(lab.lake), "--format", "json"]) == 0
+    (told,) = json.loads(capsysbinary.readouterr().out)
+    assert set(told) == {"source", "path", "json_path", "rule", "message"}
+
+
+@pytest.mark.usefixtures("no_bytes")
+def test_completeness_reads_no_documents(lab: Lab) -> None:
+    """One part of a game, and one document of nobody."""
+    lab.write("a.json", BROKEN)
+    lab.write("b.json", faulty())
+    lab.ingest()
+    assert completeness(open_lake(lab.lake))["n_quarantined"].to_list() == [1, 1]

@@ -77,12 +77,13 @@ def _list(lake: str, form: str, *, full: bool) -> None:
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
 
-    rows = open_lake(lake).table("quarantine").sort("source", "path", "json_path").collect()
+    found = open_lake(lake).table("quarantine").sort("source", "path", "json_path")
+    # The raw documents can be more than fits into memory.
+    rows = (found if full else found.select("source", *BRIEF)).collect()
     if full:
         show(rows, form, brief=_shortened(rows), as_records=True)
     else:
-        told = rows.select("source", *BRIEF)
-        show(told, form, brief=told.select(BRIEF), headings=HEADINGS)
+        show(rows, form, brief=rows.select(BRIEF), headings=HEADINGS)
     if rows.is_empty():
         terminal.note("nothing was refused")
     elif not full:
