@@ -1,4 +1,7 @@
-"""What is in quarantine, with its bytes: a bounded number of rows at a time."""
+"""What is in quarantine, with its bytes: those of a bounded number of rows at a time.
+
+All else that is known of each document is in memory, about a kilobyte: its rows can be anywhere.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
