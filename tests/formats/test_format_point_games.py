@@ -55,6 +55,12 @@ def test_seats_of_a_prisoners_dilemma() -> None:
     }
 
 
+def test_what_nobody_reads_of_a_setting_breaks_no_game() -> None:
+    log = prisoners_dilemma()
+    log["game_setting"]["topic"] = ["a"]
+    assert game_of(log).setting == game_of(prisoners_dilemma()).setting
+
+
 def test_seats_of_a_public_good_game() -> None:
     game = game_of(public_good(tested="Player 3", multiplier=2.5))
     assert game.game_type is GameType.PUBLIC_GOOD

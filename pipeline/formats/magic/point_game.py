@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 from pipeline.formats.broken import broken
 from pipeline.formats.hidden_roles import opponents
@@ -41,7 +41,7 @@ class Opponents(Struct, kw_only=True):
     """What both games' settings say of the players."""
 
     test_player: Backend
-    other_player: Backend | UnsetType = UNSET
+    other_player: Backend | UnsetType = field(default=UNSET, name="non-test_player")
     test_player_name: str | UnsetType = UNSET
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import msgspec
-from msgspec import UNSET, Struct, field
+from msgspec import Struct
 
 from pipeline.formats.magic import point_game
 from pipeline.formats.magic.log import Log, required, setting_keys
@@ -26,10 +26,6 @@ class Payoffs(Struct):
 
 class Setting(point_game.Opponents, kw_only=True):
     topic_values: Payoffs
-    topic: str | None = None
-    other_player: point_game.Backend | msgspec.UnsetType = field(
-        default=UNSET, name="non-test_player"
-    )
 
 
 _SETTING = msgspec.json.Decoder(Setting)

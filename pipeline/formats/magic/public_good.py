@@ -4,7 +4,7 @@ import re
 from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, Meta, field
+from msgspec import Meta
 
 from pipeline.formats.magic import point_game
 from pipeline.formats.magic.log import PGM, Log, required, setting_keys
@@ -16,9 +16,6 @@ class Setting(point_game.Opponents, kw_only=True):
     game_round: Annotated[int, Meta(ge=0, le=1_000_000)]
     multiplier: float
     topic: str | None = None
-    other_player: point_game.Backend | msgspec.UnsetType = field(
-        default=UNSET, name="non-test_player"
-    )
 
 
 _SETTING = msgspec.json.Decoder(Setting)
