@@ -11,6 +11,7 @@ from functools import partial
 from msgspec import Struct
 
 from pipeline.formats import rows
+from pipeline.formats.players import opponents
 from pipeline.formats.prose import stated_guess
 from pipeline.formats.rows import MODERATOR, History, Outline, Places
 from pipeline.game import Course, Game, Guess, Messages, Result, Seat
@@ -138,14 +139,6 @@ def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[
     ]
 
 
-def seat_of(game: Game, player: str | None) -> int | None:
-    """The seat of a player by name, or None where no seat has that name."""
-    for seat, candidate in enumerate(game.seats, start=1):
-        if candidate.player == player:
-            return seat
-    return None
-
-
 def guesses(game: Game, secret: str) -> list[Guess]:
     """The guess of the one who was caught; whether it was right is the game's word, not ours."""
     if game.outcome_code not in GUESS_FLAGS:
@@ -214,9 +207,3 @@ def _guess_is_correct(game: Game) -> bool | None:
     if any(guess.parse_status is ParseStatus.OUTAGE for guess in game.guesses):
         return None
     return next((guess.is_correct for guess in game.guesses), None)
-
-
-def opponents(game: Game) -> str | None:
-    """The models of the seats not tested, sorted and joined with ', '; None where all are."""
-    models = {seat.model or "?" for seat in game.seats if not seat.is_tested}
-    return ", ".join(sorted(models)) or None

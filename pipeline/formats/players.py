@@ -1,4 +1,4 @@
-"""What has to hold of the players of any game, so that each can be told by its name."""
+"""The players of any game: what has to hold to tell each by its name, and who they are."""
 
 import json
 from collections.abc import Collection
@@ -7,7 +7,7 @@ from msgspec import Raw, UnsetType
 
 from pipeline.formats.broken import broken
 from pipeline.formats.rows import EVERYONE, MODERATOR
-from pipeline.game import Course, Fault
+from pipeline.game import Course, Fault, Game
 
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
@@ -62,3 +62,17 @@ def unseated(course: Course) -> list[Fault]:
             first.setdefault(player, index)
     rule = "every player who speaks has a seat"
     return [Fault(f"$.history[{index}]", rule, repr(player)) for player, index in first.items()]
+
+
+def seat_of(game: Game, player: str | None) -> int | None:
+    """The seat of a player by name, or None where no seat has that name."""
+    for seat, candidate in enumerate(game.seats, start=1):
+        if candidate.player == player:
+            return seat
+    return None
+
+
+def opponents(game: Game) -> str | None:
+    """The models of the seats not tested, sorted and joined with ', '; None where all are."""
+    models = {seat.model or "?" for seat in game.seats if not seat.is_tested}
+    return ", ".join(sorted(models)) or None

@@ -7,7 +7,6 @@ import msgspec
 from msgspec import UNSET
 
 from pipeline.formats.broken import broken
-from pipeline.formats.hidden_roles import opponents, seat_of
 from pipeline.formats.magic.log import (
     FORMAT,
     PGM,
@@ -20,7 +19,7 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.players import check_distinct, check_players
+from pipeline.formats.players import check_distinct, check_players, opponents, seat_of
 from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Places, messages
 from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role

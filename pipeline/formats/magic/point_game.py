@@ -5,7 +5,6 @@ from functools import partial
 from msgspec import UNSET, Struct, UnsetType, field
 
 from pipeline.formats.broken import broken
-from pipeline.formats.hidden_roles import opponents
 from pipeline.formats.magic.log import (
     FORMAT,
     PGM,
@@ -16,7 +15,7 @@ from pipeline.formats.magic.log import (
     history_of,
     result,
 )
-from pipeline.formats.players import check_number, check_players
+from pipeline.formats.players import check_number, check_players, opponents
 from pipeline.formats.prose import player_number
 from pipeline.formats.rows import (
     MODERATOR,
