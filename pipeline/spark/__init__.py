@@ -1,6 +1,6 @@
 """The same work on Spark: a session, an ingest's workers, and the lake's tables and views in it.
 
-The only part that imports pyspark and sqlglot, and only once Spark is asked for: both come with
+The only part that imports pyspark, and only once Spark is asked for: it comes with
 `pip install '.[spark]'` in a checkout.
 """
 
