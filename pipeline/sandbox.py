@@ -7,6 +7,7 @@ its memory limit.
 import io
 import os
 import resource
+import sys
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -129,4 +130,5 @@ def _limit(n_bytes: int) -> None:
     """Lets this process take that many bytes more, where the system can tell."""
     with suppress(OSError, ValueError):
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (taken + n_bytes, taken + n_bytes))
+        most = min(taken + n_bytes, sys.maxsize)  # more is no number to the system
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

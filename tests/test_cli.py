@@ -570,6 +570,13 @@ def test_simulate_is_reproducible_and_can_be_ingested(magic: Magic, tmp_path: Pa
 # --- sql ----------------------------------------------------------------------------------------
 
 
+def test_sql_in_as_much_memory_as_can_be_counted(magic: Magic, lake: Path) -> None:
+    told = magic(
+        "sql", "--lake", lake, "SELECT 1 AS n", "--memory", "8388607TiB", "--format", "json"
+    )
+    assert told.records == [{"n": 1}]
+
+
 def test_sql_from_a_file_and_from_stdin(
     magic: Magic, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -683,6 +690,14 @@ MISTAKES = {
     "unknown command": (2, "metric", "metrics"),
     "unknown option": (2, "metrics --edtion paper", "--edtion"),
     "option without value": (2, "metrics --edition", "--edition"),
+    "no size": (2, "sql 'SELECT 1' --memory much --lake {lake}", "'much' is no size"),
+    "memory of no machine": (2, "sql 'SELECT 1' --memory 99999999999t --lake {lake}", "--memory"),
+    "ingest in no machine": (2, "ingest {logs} --memory 9999999999g --lake {tmp}/new", "--memory"),
+    "a document of no machine": (
+        2,
+        f"ingest {{logs}} --max-document {'9' * 400} --lake {{tmp}}/new",
+        "more than any machine has",
+    ),
     "no share": (2, "metrics --confidence 95 --lake {lake}", "between 0 and 1"),
     "one model to compare": (2, "compare gpt-4 --lake {lake}", "two models"),
     "compare with itself": (2, "compare gpt-4 gpt-4 --lake {lake}", "unlike"),

@@ -138,6 +138,7 @@ def local_folder(folder: Path | None) -> Path | None:
     return folder
 
 
+_NO_SIZE = 2**63  # systems count no more bytes
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 
@@ -150,7 +151,10 @@ def n_bytes(size: str, option: str) -> int:
         )
     number, unit, is_binary = found.groups()
     power = "kmgt".index(unit.lower()) + 1 if unit else 0
-    return int(float(number) * (1024 if is_binary else 1000) ** power)
+    n_bytes = float(number) * (1024 if is_binary else 1000) ** power
+    if n_bytes >= _NO_SIZE:
+        raise typer.BadParameter(f"{size!r} is more than any machine has", param_hint=option)
+    return int(n_bytes)
 
 
 def confidence_level(confidence: float) -> float:
