@@ -21,6 +21,13 @@ def spelt(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
+def size(n_bytes: int | None) -> str | None:
+    """A number of bytes in the largest unit that it fills; null for one unknown."""
+    from rich.filesize import decimal
+
+    return None if n_bytes is None else decimal(n_bytes)
+
+
 def _without_bytes(value: object) -> object:
     if isinstance(value, bytes):
         return spelt(value)

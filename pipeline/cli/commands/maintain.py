@@ -51,23 +51,17 @@ def maintain(
     """
     import polars as pl
 
+    from pipeline.cli.cells import size
     from pipeline.cli.output import show
     from pipeline.lake.maintain import maintain as maintain_lake
 
     found = maintain_lake(lake, keep_days=keep, older_than_hours=older_than, dry_run=dry_run)
     sizes = [name for name in found.columns if name.startswith("bytes")]
     brief = found.with_columns(
-        pl.Series(name, [_size(n_bytes) for n_bytes in found[name]], dtype=pl.String)
-        for name in sizes
+        pl.Series(name, map(size, found[name]), dtype=pl.String) for name in sizes
     )
     show(found, form, brief=brief, headings=HEADINGS)
     if dry_run:
         unknown = "; – is a size that is known once it is done"
         told = unknown if found["bytes_after"].has_nulls() else ""
         terminal.note(f"dry run: nothing was changed{told}")
-
-
-def _size(n_bytes: int | None) -> str | None:
-    from rich.filesize import decimal
-
-    return None if n_bytes is None else decimal(n_bytes)

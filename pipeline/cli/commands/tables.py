@@ -23,16 +23,15 @@ def tables(*, lake: LakeOption = DEFAULT_LAKE, form: FormOption = "table") -> No
     """
     import polars as pl
 
+    from pipeline.cli.cells import size
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
 
     opened = open_lake(lake)
     sizes = _sizes(opened)
-    brief = sizes.with_columns(
-        n_bytes=pl.Series([_size(n_bytes) for n_bytes in sizes["n_bytes"]], dtype=pl.String)
-    )
+    brief = sizes.with_columns(n_bytes=pl.Series(map(size, sizes["n_bytes"]), dtype=pl.String))
     show(sizes, form, brief=brief, headings=HEADINGS)
-    terminal.note(f"{opened.path} after ingest {opened.ingest_id}: {_size(sum(sizes['n_bytes']))}")
+    terminal.note(f"{opened.path} after ingest {opened.ingest_id}: {size(sum(sizes['n_bytes']))}")
 
 
 def _sizes(lake: "Lake") -> "pl.DataFrame":
@@ -54,9 +53,3 @@ def _sizes(lake: "Lake") -> "pl.DataFrame":
             }
         )
     return pl.DataFrame(rows)
-
-
-def _size(n_bytes: int) -> str:
-    from rich.filesize import decimal
-
-    return decimal(n_bytes)
