@@ -6,8 +6,7 @@ subquery, no arithmetic, no cast.
 """
 
 import operator
-from collections.abc import Callable, Mapping
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -22,10 +21,12 @@ _COMPARISONS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "LTE": operator.le,
     "GT": operator.gt,
     "GTE": operator.ge,
-    "And": operator.and_,
-    "Or": operator.or_,
     "NullSafeEQ": pl.Expr.eq_missing,
     "NullSafeNEQ": pl.Expr.ne_missing,
+}
+_CHAINS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "And": operator.and_,
+    "Or": operator.or_,
 }
 _INTEGERS = range(-(2**63), 2**63)
 
@@ -44,9 +45,16 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     Raises UsageError for anything else: a word of SQL that is not taken, a column that the rows
     have not, types that cannot be compared.
     """
+    try:
+        return _condition(text, schema)
+    except RecursionError:
+        raise _unreadable(text, "it is too deep") from None
+
+
+def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     tree = _parsed(text)
     columns: dict[str, None] = {}
-    expression = _expression(tree, columns)
+    expression = _expression(tree, columns, schema)
     if strangers := [name for name in columns if name not in schema]:
         raise UsageError(
             f"no column {', '.join(strangers)} for a condition: there are {', '.join(schema)}"
@@ -74,18 +82,19 @@ def _parsed(text: str) -> Any:
 
     try:
         trees = sqlglot.parse(text, read="duckdb")
-    except (SqlglotError, RecursionError) as error:
-        reason = _reason(error)
-        raise UsageError(f"the condition `{text}` cannot be read as SQL: {reason}") from None
+    except SqlglotError as error:
+        raise _unreadable(text, _reason(error)) from None
     if len(trees) != 1 or trees[0] is None:
         raise UsageError(f"the condition `{text}` is not one expression")
     return trees[0]
 
 
+def _unreadable(text: str, reason: str) -> UsageError:
+    return UsageError(f"the condition `{text}` cannot be read as SQL: {reason}")
+
+
 def _reason(error: Exception) -> str:
     """What is wrong with a text; the library names classes of its own."""
-    if isinstance(error, RecursionError):
-        return "it is too deep"
     faults = getattr(error, "errors", None)
     if not faults:
         return "a quotation mark is not closed"
@@ -97,11 +106,11 @@ def _reason(error: Exception) -> str:
     return f"`{place}` is out of place"
 
 
-def _expression(node: Any, columns: dict[str, None]) -> pl.Expr:
+def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataType]) -> pl.Expr:
     """The node for polars; the columns that it names are added to `columns`."""
 
     def of(inner: Any) -> pl.Expr:
-        return _expression(inner, columns)
+        return _expression(inner, columns, schema)
 
     parts = {name for name, value in node.args.items() if value}
     match type(node).__name__:
@@ -111,11 +120,12 @@ def _expression(node: Any, columns: dict[str, None]) -> pl.Expr:
             return ~of(node.this)
         case name if name in _COMPARISONS and parts <= {"this", "expression"}:
             return _COMPARISONS[name](of(node.this), of(node.expression))
+        case name if name in _CHAINS and parts <= {"this", "expression"}:
+            return _joined(_CHAINS[name], [of(one) for one in node.flatten(unnest=False)])
         case "Is" if type(node.expression).__name__ == "Null":
             return of(node.this).is_null()
         case "In" if parts == {"this", "expressions"}:
-            found = [of(node.this) == of(one) for one in node.expressions]
-            return reduce(operator.or_, found)
+            return _is_one_of(node, of, schema)
         case "Between" if parts <= {"this", "low", "high"}:
             value = of(node.this)
             return (value >= of(node.args["low"])) & (value <= of(node.args["high"]))
@@ -125,26 +135,69 @@ def _expression(node: Any, columns: dict[str, None]) -> pl.Expr:
         case "Column" if parts == {"this"} and type(node.this).__name__ == "Identifier":
             columns[node.name] = None
             return pl.col(node.name)
-        case "Literal":
-            return pl.lit(node.this) if node.is_string else _number(node.this)
-        case "Neg" if type(node.this).__name__ == "Literal" and not node.this.is_string:
-            return _number(f"-{node.this.this}")
         case "Boolean":
             return pl.lit(bool(node.this))
         case "Null":
             return pl.lit(None)
+    if (constant := _constant(node)) is not None:
+        return pl.lit(constant)
     raise UsageError(
         f"a condition may not have `{node.sql('duckdb')}`: it is columns and constants with AND, "
         "OR, NOT, comparisons, IN, BETWEEN, LIKE and IS NULL"
     )
 
 
-def _number(text: str) -> pl.Expr:
-    if text.lstrip("-").isdecimal():
-        if int(text) not in _INTEGERS:
-            raise UsageError(f"{text} is too large a number for a condition")
-        return pl.lit(int(text))
-    return pl.lit(float(text))
+def _joined(join: Callable[[pl.Expr, pl.Expr], pl.Expr], found: Sequence[pl.Expr]) -> pl.Expr:
+    """All of them joined, by halves: one after the other, thousands would be as deep a tree."""
+    if len(found) == 1:
+        return found[0]
+    half = len(found) // 2
+    return join(_joined(join, found[:half]), _joined(join, found[half:]))
+
+
+def _is_one_of(
+    node: Any, of: Callable[[Any], pl.Expr], schema: Mapping[str, pl.DataType]
+) -> pl.Expr:
+    """The IN for polars: a comparison with each, as null as these are.
+
+    A column's own constants are looked up at once, since there can be thousands, as of games.
+    """
+    value = of(node.this)
+    dtype = schema.get(node.this.name) if type(node.this).__name__ == "Column" else None
+    constants = [_constant(one) for one in node.expressions]
+    is_own = [_is_of(dtype, constant) for constant in constants]
+    own = [constant for constant, is_one in zip(constants, is_own, strict=True) if is_one]
+    others = [one for one, is_one in zip(node.expressions, is_own, strict=True) if not is_one]
+    found = [value == of(one) for one in others]
+    return _joined(operator.or_, [value.is_in(own), *found] if own else found)
+
+
+def _is_of(dtype: pl.DataType | None, constant: str | int | float | None) -> bool:
+    """Whether the constant is of a column's type, so that both are compared as they are."""
+    if isinstance(constant, str):
+        return dtype == pl.String
+    if isinstance(constant, int):
+        return dtype is not None and dtype.is_integer()
+    return isinstance(constant, float) and dtype == pl.Float64
+
+
+def _constant(node: Any) -> str | int | float | None:
+    """The text or number that the node is, null for anything else."""
+    match type(node).__name__:
+        case "Literal":
+            return str(node.this) if node.is_string else _number(node.this)
+        case "Neg" if type(node.this).__name__ == "Literal" and not node.this.is_string:
+            return _number(f"-{node.this.this}")
+    return None
+
+
+def _number(text: str) -> int | float:
+    """The number, an integer where it is written as one."""
+    if not text.lstrip("-").isdecimal():
+        return float(text)
+    if int(text) not in _INTEGERS:
+        raise UsageError(f"{text} is too large a number for a condition")
+    return int(text)
 
 
 def _pattern(like: str) -> str:
