@@ -452,6 +452,15 @@ def test_metrics_filters_and_groups(magic: Magic, lake: Path) -> None:
     assert {"model", "role"} <= set(by_role.records[0])
 
 
+@pytest.mark.parametrize("command", [("metrics", "--metric", "judgement"), ("audit",)])
+def test_groups_add_up(magic: Magic, lake: Path, command: tuple[str, ...]) -> None:
+    asked = (*command, "--lake", lake, "--format", "json")
+    expected = magic(*asked, "--by", "model,game_type,role")
+    told = magic(*asked, "--by", "model", "--by", "game_type, role")
+    assert {"model", "game_type", "role"} <= set(told.records[0])
+    assert told.out == expected.out
+
+
 def test_metrics_of_no_row_are_empty_and_say_so(magic: Magic, lake: Path) -> None:
     """The model is there, and no row of it."""
     chosen = ["--model", MODEL, "--where", "role = 'nobody'"]

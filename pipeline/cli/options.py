@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -155,6 +155,12 @@ def n_bytes(size: str, option: str) -> int:
     if n_bytes >= _NO_SIZE:
         raise typer.BadParameter(f"{size!r} is more than any machine has", param_hint=option)
     return int(n_bytes)
+
+
+def columns(by: Sequence[str]) -> list[str]:
+    """The columns of all --by together, each of which can name several."""
+    names = (name.strip() for one in by for name in one.split(","))
+    return [name for name in names if name]
 
 
 def confidence_level(confidence: float) -> float:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, ModelsOption
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, ModelsOption, columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,9 +23,11 @@ def audit(
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     by: Annotated[
-        str,
-        typer.Option("--by", metavar="COLUMNS", help="What to group by, with commas."),
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            "--by", metavar="COLUMNS", help="What to group by, with commas; may be repeated."
+        ),
+    ] = None,
     model: ModelsOption = None,
     form: FormOption = "table",
 ) -> None:
@@ -54,8 +56,7 @@ def audit(
         if rows.is_empty():
             terminal.note(f"{kind}: nothing is at odds")
         return
-    groups = [column.strip() for column in by.split(",") if column.strip()]
-    rows = audited(opened, by=groups, models=model or None)
+    rows = audited(opened, by=columns(by or []), models=model or None)
     brief = rows.drop("title", "effect")
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     if rows.is_empty():

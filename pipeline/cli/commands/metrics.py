@@ -16,6 +16,7 @@ from pipeline.cli.options import (
     MasterOption,
     ModelsOption,
     WhereOption,
+    columns,
     confidence_level,
     form_option,
     number_of_games,
@@ -41,9 +42,13 @@ def metrics(
     engine: EngineOption = "polars",
     master: MasterOption = None,
     by: Annotated[
-        str,
-        typer.Option("--by", metavar="COLUMNS", help="What to group by, with commas; '' for none."),
-    ] = BY,
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMNS",
+            help=f"What to group by, with commas; '' for none; may be repeated.  [default: {BY}]",
+        ),
+    ] = None,
     model: ModelsOption = None,
     metric: Annotated[
         list[str] | None,
@@ -79,8 +84,9 @@ def metrics(
       magic metrics --engine spark --master spark://head:7077
       magic metrics --edition release --model gpt-4 --format magic-json
     """
+    grouped = columns([BY] if by is None else by)
     if form == "magic-json":
-        _check_magic_json(edition, by, model, metric, game_type, where)
+        _check_magic_json(edition, grouped, model, metric, game_type, where)
     num_of_game = number_of_games(edition, games)
     confidence = confidence_level(confidence)
 
@@ -94,7 +100,7 @@ def metrics(
         edition=edition,
         engine=engine,
         master=master,
-        by=[column.strip() for column in by.split(",") if column.strip()],
+        by=grouped,
         models=model or None,
         names=metric or None,
         game_types=game_type or None,
@@ -112,9 +118,11 @@ def metrics(
         terminal.note("no game of the lake is about this")
 
 
-def _check_magic_json(edition: str, by: str, model: list[str] | None, *others: object) -> None:
+def _check_magic_json(
+    edition: str, grouped: list[str], model: list[str] | None, *others: object
+) -> None:
     """Raises unless what is asked for is all of one model's release metrics."""
-    is_whole = by == BY and not any(others)
+    is_whole = grouped == columns([BY]) and not any(others)
     if edition != "release" or len(model or ()) != 1 or not is_whole:
         raise typer.BadParameter(
             "magic-json is for --edition release and one --model, with no --by, --metric "
