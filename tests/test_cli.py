@@ -579,6 +579,17 @@ def test_simulate_is_reproducible_and_can_be_ingested(magic: Magic, tmp_path: Pa
 # --- sql ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("before", [[], ["--"]], ids=["bare", "after --"])
+@pytest.mark.parametrize("query", ["-- a note\nSELECT 1 AS n", "--note\nSELECT 1 AS n"])
+def test_a_query_may_begin_with_a_comment(
+    magic: Magic, lake: Path, query: str, before: list[str]
+) -> None:
+    told = magic("sql", "--format", "json", "--lake", lake, *before, query)
+    assert told.records == [{"n": 1}]
+    if not before:
+        assert magic("sql", query, "--format", "json", "--lake", lake).records == [{"n": 1}]
+
+
 def test_sql_in_as_much_memory_as_can_be_counted(magic: Magic, lake: Path) -> None:
     told = magic(
         "sql", "--lake", lake, "SELECT 1 AS n", "--memory", "8388607TiB", "--format", "json"
@@ -698,6 +709,9 @@ MISTAKES = {
     "unknown table": (2, "schema vote", "votes"),
     "unknown command": (2, "metric", "metrics"),
     "unknown option": (2, "metrics --edtion paper", "--edtion"),
+    "unknown option of sql": (2, "sql --formt json --lake {lake}", "--formt"),
+    "two options in one": (2, "sql '--format json' --lake {lake}", "--format json"),
+    "two queries": (2, "sql '-- a\nFROM games' 'FROM games' --lake {lake}", "unexpected"),
     "option without value": (2, "metrics --edition", "--edition"),
     "no size": (2, "sql 'SELECT 1' --memory much --lake {lake}", "'much' is no size"),
     "memory of no machine": (2, "sql 'SELECT 1' --memory 99999999999t --lake {lake}", "--memory"),

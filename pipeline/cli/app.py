@@ -89,8 +89,9 @@ def magic(
 
 for _module in iter_modules(commands.__path__):
     _name = _module.name
-    _command = getattr(import_module(f"{commands.__name__}.{_name}"), _name)
-    app.command(_name)(with_safe(with_damage(_command)))
+    _found = import_module(f"{commands.__name__}.{_name}")
+    _command = with_safe(with_damage(getattr(_found, _name)))
+    app.command(_name, cls=getattr(_found, "Command", None))(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

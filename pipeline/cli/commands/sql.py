@@ -2,13 +2,31 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, n_bytes
 from pipeline.errors import UsageError
+
+
+class Command(TyperCommand):
+    """The command, to which a query that begins with a comment is no option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        options = [one for one in args if not _is_commented(one)]
+        queries = [one for one in args if _is_commented(one)]
+        if queries and "--" not in options:
+            options.append("--")
+        return super().parse_args(ctx, [*options, *queries])
+
+
+def _is_commented(argument: str) -> bool:
+    """Whether it begins with a comment of SQL, as no option's name does, mistyped or not."""
+    name, _, _ = argument.partition("=")
+    return name.startswith("--") and (name[2:3].isspace() or "\n" in name)
 
 
 def sql(
