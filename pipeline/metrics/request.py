@@ -103,6 +103,8 @@ def check(request: Request, tables: dict[str, list[str]]) -> None:
         raise UsageError("the release edition is defined for all games: it takes no condition")
     if request.num_of_game < 1:
         raise UsageError("the number of games is at least 1")
+    if request.edition != RELEASE and request.num_of_game != DEFAULT_GAMES:
+        raise UsageError(f"a number of games is for the edition release, not for {request.edition}")
     if request.edition == RELEASE and not set(request.by) <= set(DEFAULT_BY):
         raise UsageError("the release edition is defined for a model: group by model and game_type")
     if request.edition == RELEASE and "model" not in request.by:

@@ -14,7 +14,7 @@ from random_tables import event_tables, shuffled
 from pipeline.lake import Lake
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.compute import rows
-from pipeline.metrics.request import AUDITED, EDITIONS, PAPER, RELEASE, Request
+from pipeline.metrics.request import AUDITED, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
 from pipeline.metrics.sql import file_of, sql_metric, views
 from pipeline.sqlfiles import header
 from pipeline.warehouse import connect, query
@@ -58,7 +58,7 @@ def questions(draw: st.DrawFn, edition: str, tables: dict[str, pl.DataFrame]) ->
         "by": by,
         "models": draw(st.none() | named),
         "game_types": draw(st.none() | st.lists(st.sampled_from(game_types))),
-        "num_of_game": draw(st.integers(1, 30)),
+        "num_of_game": draw(st.integers(1, 30)) if edition == RELEASE else DEFAULT_GAMES,
     }
 
 

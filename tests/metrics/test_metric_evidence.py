@@ -101,6 +101,7 @@ def test_only_what_is_asked_for(engine, public_lake):
         ({"name": "judgement", "engine": "spark"}, "no engine `spark` for evidence: .* duckdb"),
         ({"name": "judgement", "edition": "draft"}, "no edition `draft`"),
         ({"name": "judgement", "game_types": ["chess"]}, "no game type chess"),
+        ({"name": "judgement", "num_of_game": 3}, "for the edition release, not for paper"),
     ],
 )
 def test_refused(question, message):

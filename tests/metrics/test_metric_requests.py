@@ -30,6 +30,7 @@ RELEASE = {"edition": "release"}
         ({"by": ["model"], "game_types": ["all"]}, "`all` is told only where game_type is"),
         ({"names": []}, "no metric is asked for"),
         ({"num_of_game": 0}, "at least 1"),
+        ({"num_of_game": 3}, "a number of games is for the edition release, not for paper"),
         ({"models": ["nobody"]}, "no game of nobody: `magic leaderboard` lists the models"),
         ({"models": ["m", "n", "me"]}, "no game of me, n: "),
         (RELEASE | {"models": ["nobody"]}, "no game of nobody"),
