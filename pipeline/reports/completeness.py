@@ -10,6 +10,7 @@ from functools import cache
 
 import polars as pl
 
+from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import NAMES, PAPER, metric, metrics
 from pipeline.metrics.compute import VALUE, in_scope, is_unfinished, rows
@@ -30,7 +31,10 @@ def completeness(lake: Lake, *, expected: int | None = None) -> pl.DataFrame:
     Columns: model, competition, expected (settings, or games where a number is given), found and
     finished (of these), n_games, n_unfinished, n_quarantined (parts of its games), is_complete.
     Documents that are quarantined as a whole can be told of no model: they are in a last row.
+    Raises UsageError for a number of games below 1, with which every model would be complete.
     """
+    if expected is not None and expected < 1:
+        raise UsageError("the number of games expected is at least 1")
     results = lake.table("results").filter("is_tested")
     sides = results.group_by(_OF_SIDE).agg(
         n_games=pl.col("game_id").n_unique().cast(pl.Int64),

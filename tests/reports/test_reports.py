@@ -147,6 +147,12 @@ def test_completeness_counts_games_where_a_number_is_given(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("expected", [0, -1])
+def test_of_no_games_expected_no_model_would_lack_any(expected):
+    with pytest.raises(UsageError, match="at least 1"):
+        completeness(Frames({}), expected=expected)
+
+
 def test_bounds_count_missing_games_as_misses_and_as_hits(tmp_path):
     """2 of 2 won, and 2 of 4 settings missing: 2/4 to 4/4."""
     found = readability(lake_with(tmp_path, MISSING)).filter(metric="win_rate", model="lacking")
