@@ -96,7 +96,7 @@ class OpenLake:
         self,
         *pairs: tuple[str, str],
         edition: str = "paper",
-        names: Sequence[str] = metrics_.NAMES,
+        names: Sequence[str] | None = None,
         confidence: float = metrics_.DEFAULT_CONFIDENCE,
     ) -> pl.DataFrame:
         """Pairs of models, all if none is named: see `pipeline.reports.compare.compare`."""

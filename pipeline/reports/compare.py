@@ -1,5 +1,6 @@
 """Models against each other: of each metric the difference, its interval, and its p-value."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import (
     DEFAULT_CONFIDENCE,
@@ -84,7 +86,7 @@ def compare(
     lake: Lake,
     pairs: Sequence[tuple[str, str]] | None = None,
     *,
-    names: Sequence[str] = NAMES,
+    names: Sequence[str] | None = None,
     edition: str = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
@@ -94,17 +96,38 @@ def compare(
     is that of one metric; with them it is all p-values of the answer. `family` is its size. A
     `p_value` of 1 / (2 × `contrast.DRAWS`) is a bound, the least that drawn signs can tell. The
     difference is value − other_value, null with a `reason` where either is. Raises UsageError for a
-    model or metric that is not there.
+    model or metric that is not there, for a model against itself, and for two models named twice,
+    which would count twice in the family.
     """
+    if pairs is not None:
+        _check_pairs(pairs)
     models = None if pairs is None else list(dict.fromkeys(name for pair in pairs for name in pair))
     request = Request(
         edition=edition, by=("model",), models=None if models is None else tuple(models)
     )
-    answer = answered(lake, request, names=several(names), confidence=confidence)
+    answer = answered(
+        lake, request, names=NAMES if names is None else several(names), confidence=confidence
+    )
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     asked = list(combinations(known, 2)) if pairs is None else list(pairs)
     compared = compare_rows(lake, answer, asked, edition=edition)
     return adjusted(compared, ["metric"]) if pairs is None else compared
+
+
+def _check_pairs(pairs: Sequence[object]) -> None:
+    """Raises UsageError for what is no pair of models, or one too many."""
+    named: Counter[tuple[str, ...]] = Counter()
+    for pair in pairs:
+        match pair:
+            case [str(one), str(other)] if one != other:
+                named[tuple(sorted((one, other)))] += 1
+            case [str(one), str()]:
+                raise UsageError(f"{one} is named twice: name two models, unlike each other")
+            case _:
+                # Such as a name alone, or a list of pairs, from calls that look right.
+                raise UsageError(f'a pair is two models, as in ("gpt-4", "cohere"), not {pair!r}')
+    if twice := [" and ".join(pair) for pair, n in named.items() if n > 1]:
+        raise UsageError(f"compared more than once, in whatever order: {', '.join(twice)}")
 
 
 def compare_rows(

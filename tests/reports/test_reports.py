@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from event_tables import Frames, lake_of, table
+from event_tables import Frames, assert_same, lake_of, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables
@@ -98,6 +98,31 @@ def test_without_two_models_there_are_no_pairs(rows, tmp_path):
 def test_a_model_that_is_not_there_is_told(tmp_path):
     with pytest.raises(UsageError, match="no game of Z"):
         compare(lake_with(tmp_path, APART), [("A", "Z")])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("A", "A")], "^A is named twice: name two models, unlike each other"),
+        ([("A", "B"), ("A", "B")], "^compared more than once, in whatever order: A and B$"),
+        (
+            [("A", "B"), ("A", "C"), ("B", "A")],
+            "^compared more than once, in whatever order: A and B$",
+        ),
+        (("A", "B"), r"""^a pair is two models, as in \("gpt-4", "cohere"\), not 'A'$"""),
+        (("AB", "CD"), "not 'AB'$"),
+        ([[("A", "B")]], r"not \[\('A', 'B'\)\]$"),
+        ([("A", "B", "C")], r"not \('A', 'B', 'C'\)$"),
+    ],
+)
+def test_two_models_are_compared_once(pairs, message, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        compare(lake_with(tmp_path, APART), pairs)
+
+
+def test_without_names_all_metrics_are_compared(tmp_path):
+    lake = lake_with(tmp_path, APART)
+    assert_same(compare(lake, [["A", "B"]], names=None), compare(lake, [("A", "B")]))
 
 
 def test_letters_are_shared_by_those_not_told_apart(tmp_path):

@@ -62,19 +62,18 @@ def compare(
         raise typer.BadParameter(
             "name two models, or --all-pairs for every two", param_hint="MODEL"
         )
-    if model and (len(model) != 2 or model[0] == model[1]):
-        raise typer.BadParameter("name two models, unlike each other", param_hint="MODEL")
+    if model and len(model) != 2:
+        raise typer.BadParameter("name two models", param_hint="MODEL")
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
-    from pipeline.metrics import NAMES
     from pipeline.reports.compare import compare as compared
 
     rows = compared(
         open_lake(lake),
         [(model[0], model[1])] if model else None,
-        names=metric or NAMES,
+        names=metric or None,
         edition=edition,
         confidence=confidence,
     )
