@@ -35,7 +35,7 @@ class OpenLake:
     def metrics(
         self,
         *,
-        by: Sequence[str] = metrics_.DEFAULT_BY,
+        by: Sequence[str] | None = metrics_.DEFAULT_BY,
         edition: str = "paper",
         engine: str = "polars",
         master: str | None = None,

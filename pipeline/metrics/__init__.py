@@ -61,7 +61,7 @@ def metrics(
     edition: str = PAPER,
     engine: str = "polars",
     master: str | None = None,
-    by: Sequence[str] = DEFAULT_BY,
+    by: Sequence[str] | None = DEFAULT_BY,
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
@@ -78,15 +78,15 @@ def metrics(
     value is null, and is_complete, whether the model finished a game of every setting that any
     model played of these game types. A `confidence` of None leaves out the interval and
     is_complete, which take as long as all the rest. With `game_type` among `by` there are also rows
-    over all of them, called `all`. `num_of_game` is the release edition's: games numbered below it
-    count. `master` is Spark's alone: see `pipeline.spark.open_session`. `where` is a condition in
-    SQL on the rows: see `pipeline.metrics.condition`. Raises UsageError for a name that does not
-    exist, also of a model.
+    over all of them, called `all`; without `by`, None or empty, all is one group. `num_of_game` is
+    the release edition's: games numbered below it count. `master` is Spark's alone: see
+    `pipeline.spark.open_session`. `where` is a condition in SQL on the rows: see
+    `pipeline.metrics.condition`. Raises UsageError for a name that does not exist, also of a model.
     """
     asked = NAMES if names is None else several(names)
     request = Request(
         edition=edition,
-        by=several(by),
+        by=several(by or ()),
         num_of_game=num_of_game,
         models=None if models is None else several(models),
         game_types=None if game_types is None else several(game_types),

@@ -83,6 +83,10 @@ def test_a_text_is_one_name():
     assert_same(metrics(LAKE, **asked), metrics(LAKE, **listed))
 
 
+def test_no_list_of_columns_is_no_grouping():
+    assert_same(metrics(LAKE, by=None), metrics(LAKE, by=[]))
+
+
 def test_a_model_only_played_against_is_told_from_one_unknown():
     lake = Frames(
         TABLES | {"players": table("players", "game | game_type | model\n1 | public_good | other")}
