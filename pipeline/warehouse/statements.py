@@ -36,8 +36,10 @@ _OF_DUCKDB = ("pg_", "duckdb_", "json_execute_")
 
 
 def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """The one statement of the text; raises QueryError where there are more, or it may write."""
+    """The one statement of the text; raises QueryError for none or more, or one that may write."""
     statements = connection.extract_statements(sql)
+    if not statements:
+        raise QueryError('there is no query; give one, as in "FROM games"')
     if len(statements) != 1:
         raise QueryError(f"give one statement at a time, not {len(statements)}")
     said = _EXPLAIN.sub("", code(statements[0].query))
@@ -60,7 +62,7 @@ def code(sql: str) -> str:
     """The text in lower case, without its comments, and with nothing said in its strings."""
     text = sql.encode()
     tokens = duckdb.tokenize(sql)  # places are those of bytes
-    ends = [*(start for start, _ in tokens[1:]), len(text)]
+    ends = [*(start for start, _ in tokens), len(text)][1:]
     parts = {duckdb.token_type.comment: " ", duckdb.token_type.string_const: "'_' "}
     return "".join(
         parts.get(kind) or text[start:end].decode().lower()

@@ -343,6 +343,12 @@ def test_what_polars_has_no_type_for_is_to_be_cast(lake: OpenLake, value: str, k
     assert lake.sql(f"SELECT CAST({value} AS VARCHAR) AS b FROM ingests").height
 
 
+@pytest.mark.parametrize("asked", ["", " \n", ";", "-- FROM games", "/* FROM games */;"])
+def test_nothing_is_no_query(lake: OpenLake, asked: str) -> None:
+    with pytest.raises(QueryError, match=r'^there is no query; give one, as in "FROM games"$'):
+        lake.sql(asked)
+
+
 def test_an_open_lake_tells_which_it_is(place: Place, lake: OpenLake) -> None:
     assert repr(lake) == f"<OpenLake {place.lake} after ingest {lake.lake.ingest_id}>"
 
