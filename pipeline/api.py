@@ -20,7 +20,10 @@ from pipeline.reports import ranking
 
 
 class OpenLake:
-    """A lake at one state; what is committed later is seen by opening it anew."""
+    """A lake at one state; what is committed later is seen by opening it anew.
+
+    It can be pickled, as for processes that work side by side: copies are of the same state.
+    """
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from deltalake import DeltaTable
@@ -32,13 +33,22 @@ _RAISED_AT = re.compile(r"\s+0: <unknown>")
 class Lake:
     """One state of a lake: the last, or that after the ingest `as_of`.
 
-    Open it anew to see what was committed since.
+    Open it anew to see what was committed since. A copy, also one that is pickled for another
+    process, is of the same state.
     """
 
-    def __init__(self, path: str | Path | Place, as_of: int | None = None) -> None:
+    def __init__(
+        self, path: str | Path | Place, as_of: int | None = None, version: int | None = None
+    ) -> None:
+        """`version` is that of the table of commits, the newest if none is given."""
         self.path = place(path)
         self._as_of = as_of
+        self._version = version
         self._opened: dict[str, DeltaTable] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The tables that are open cannot be copied; those of these versions can be opened again.
+        return type(self), (str(self.path), self._as_of, self.delta(COMMITS).version())
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
@@ -76,7 +86,7 @@ class Lake:
         if table not in TABLES:
             raise UsageError(f"no table `{table}`: there are {', '.join(TABLES)}")
         if table not in self._opened:
-            version = None if table == COMMITS else self.versions[table]
+            version = self._version if table == COMMITS else self.versions[table]
             self._opened[table] = _opened(self.folder(table), version)
         return self._opened[table]
 

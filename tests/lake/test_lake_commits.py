@@ -1,8 +1,10 @@
 """An ingest is seen in all tables or in none: by readers, after a crash, beside another ingest."""
 
+import copy
 import json
 import multiprocessing
 import os
+import pickle
 import shutil
 from collections.abc import Callable
 from importlib import import_module
@@ -13,11 +15,12 @@ import pytest
 from lakes import check, latest_version, nonzero, parquet_files, rows, statuses, table
 from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
 
+from pipeline.api import OpenLake
 from pipeline.errors import LakeError, SourceError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import decode
-from pipeline.lake import create_lake, is_lake, open_lake
+from pipeline.lake import Lake, create_lake, is_lake, open_lake
 from pipeline.lake.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -43,6 +46,24 @@ def test_a_reader_keeps_the_state_that_it_opened(lake: Path, more: Path) -> None
     assert seen == before
     assert reader.ingest_id == 3
     assert open_lake(lake).ingest_id == 4
+
+
+@pytest.mark.parametrize("as_of", [None, 2])
+def test_a_copy_of_a_reader_is_of_the_same_state(lake: Path, more: Path, as_of: int | None) -> None:
+    """Also where it is opened only after something else is committed, in another process."""
+    reader = open_lake(lake, as_of)
+    before = all_rows(reader)
+    sent = pickle.dumps(OpenLake(reader))
+    copied = copy.deepcopy(OpenLake(reader))
+    ingest(more, lake)
+    assert all_rows(pickle.loads(sent).lake) == all_rows(copied.lake) == before
+    with multiprocessing.get_context("spawn").Pool(1) as another:
+        assert another.map(all_rows, [reader]) == [before]
+    assert repr(copied) == repr(OpenLake(reader)) == f"<OpenLake {lake} after ingest {as_of or 3}>"
+
+
+def all_rows(lake: Lake) -> dict[str, list[str]]:
+    return {name: sorted(map(repr, lake.table(name).collect().rows())) for name in TABLES}
 
 
 def test_a_reader_sees_one_state_for_the_whole_of_its_work(lake: Path, more: Path) -> None:
