@@ -628,13 +628,15 @@ def test_prompt_answers_until_the_user_leaves(
     magic: Magic, lake: Path, typed: PipeInput, tmp_path: Path
 ) -> None:
     typed.send_text("select 6 *\r7 as answer;\r")
-    typed.send_text("selec;\r.tables\r.schema guesses\r.schema nothing\r.what\r\r;\r.help\r.quit\r")
+    typed.send_text("selec;\r.tables\r.schema guesses\r.schema nothing\r.what\r.tables votes\r")
+    typed.send_text("\r;\r.help\r.quit\r")
     told = magic("sql", "--lake", lake)
     assert told.code == 0
     assert told.text.split()[:3] == ["answer", "──────", "42"]
     assert "One guess of the secret word" in told.text
     complaints = [line for line in told.err.splitlines() if line.startswith("magic: ")]
-    for part, complaint in zip(("selec", "nothing", ".what"), complaints, strict=True):
+    faults = ("selec", "nothing", "no command .what", ".tables stands alone, without votes")
+    for part, complaint in zip(faults, complaints, strict=True):
         assert part in complaint
     history = tmp_path / "state" / "magic-pipeline" / "sql_history"
     assert "+7 as answer;" in history.read_text()

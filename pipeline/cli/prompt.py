@@ -73,6 +73,8 @@ def _obey(words: list[str], lake: str, form: Form) -> None:
             schema(table=names, lake=lake, form=form)
         case [".help"]:
             terminal.note(HELP)
+        case [(".tables" | ".help" | ".quit" | ".exit") as command, *more]:
+            terminal.complain(f"{command} stands alone, without {' '.join(more)}")
         case _:
             terminal.complain(f"no command {words[0]}: there are .tables, .schema, .help, .quit")
 
