@@ -667,6 +667,17 @@ def test_prompt_without_a_place_for_its_history(
         ("SELECT 1", False),
         ("SELECT 1\n;  ", True),
         ("SELECT ';'", False),
+        ("SELECT model -- the model;", False),
+        ("SELECT model -- the model;\nFROM votes;", True),
+        ("SELECT 1; -- one /* and no more", True),
+        ("SELECT 'a;", False),
+        ("SELECT 'a;\nb';", True),
+        ("SELECT $$a;", False),
+        ('SELECT 1 AS "é;', False),
+        ("SELECT 'é' AS \"é;\" /* ; */;", True),
+        ("/* SELECT 1;", False),
+        ("SELECT '\udcff';", True),
+        (";", True),
     ],
 )
 def test_what_the_prompt_takes_as_complete(text: str, is_complete: bool) -> None:

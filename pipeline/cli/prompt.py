@@ -116,8 +116,14 @@ def _enter() -> "KeyBindings":
 def is_complete(text: str) -> bool:
     """Whether the text can be answered: a statement with its semicolon, a command, or nothing."""
     said = text.strip()
-    is_command = said.startswith(".") or said.lower() in ("quit", "exit")
-    return not said or said.endswith(";") or is_command
+    if not said or said.startswith(".") or said.lower() in ("quit", "exit"):
+        return True
+    if ";" not in said:
+        return False
+    # Imported here, so that the prompt does not wait for DuckDB.
+    from pipeline.warehouse.statements import is_ended
+
+    return is_ended(said)
 
 
 def _history() -> "History":
