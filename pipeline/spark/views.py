@@ -24,7 +24,7 @@ class Views:
 
     They are temporary views of a session of their own, so that another lake's, or those of whom the
     session belongs to, stay what they are. The executors read the lake's files where they are: its
-    path is the same on each of them.
+    path is the same on each of them. Those of an object store Spark itself cannot read.
     """
 
     def __init__(self, session: "SparkSession", lake: Lake, views: Mapping[str, str]) -> None:
@@ -41,11 +41,20 @@ class Views:
     def queries(self, sqls: Sequence[str]) -> list[pl.DataFrame]:
         """The results of several, which the cluster computes side by side.
 
-        Raises QueryError where it fails to, as where an executor cannot read the lake's files.
+        Raises QueryError where it fails to, as where an executor cannot read the lake's files, and
+        LakeError where these are damaged.
         """
-        frames = [self.session.sql(self._translated(sql)) for sql in sqls]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(_collected, frames))
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            frames = [self.session.sql(self._translated(sql)) for sql in sqls]
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                return list(pool.map(_collected, frames))
+        except (PySparkException, Py4JError) as error:
+            raise self._lake.damage(self._made & TABLES.keys()) or QueryError(
+                f"Spark cannot compute this: {first_line(error)}"
+            ) from None
 
     def _translated(self, sql: str) -> str:
         """The query for Spark, with every table and view made that it names."""
@@ -76,10 +85,4 @@ class Views:
 
 
 def _collected(frame: "DataFrame") -> pl.DataFrame:
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        return pl.DataFrame(frame.toArrow())
-    except (PySparkException, Py4JError) as error:
-        raise QueryError(f"Spark cannot compute this: {first_line(error)}") from None
+    return pl.DataFrame(frame.toArrow())

@@ -1,11 +1,15 @@
 """The metrics on Spark, from the SQL that DuckDB runs: equal to both other engines."""
 
+import shutil
+from pathlib import Path
+
 import polars as pl
 import pytest
 from event_tables import ENGINES, ODD, assert_same, lake_of
 
 from pipeline.cli import main
-from pipeline.errors import QueryError
+from pipeline.errors import LakeError, QueryError
+from pipeline.lake import open_lake
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.request import EDITIONS
 from pipeline.metrics.sql import views
@@ -89,9 +93,29 @@ def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
     lake = lake_of(tmp_path, {"votes": sample_lake.table("votes").collect()})
     for file in lake.files("votes"):
         with open(file, "wb") as damaged:  # noqa: PTH123
-            damaged.write(b"no Parquet at all")
+            damaged.write(b"no Parquet at all, but for its end: PAR1")
     with pytest.raises(QueryError, match=r"^Spark cannot compute this: [^\n]*$"):
         Views(spark, lake, {}).query("SELECT count(DISTINCT model) FROM votes")
+
+
+def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
+    """Spark says so before it computes anything."""
+    shutil.copytree(str(sample_lake.path), tmp_path / "lake")
+    lake = open_lake(tmp_path / "lake")
+    (gone,) = lake.files("votes")
+    Path(gone).unlink()
+    with pytest.raises(LakeError, match=r"^[^\n]*the lake is damaged: [^\n]*is missing"):
+        metrics(lake, engine="spark", names=["judgement"], confidence=None)
+    asked = ["metrics", "--lake", str(lake.path), "--metric", "judgement", "--engine", "spark"]
+    assert main(asked) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("magic: ")
+    assert told.count("\n") == 1
+
+
+def test_what_spark_cannot_plan(spark, sample_lake):
+    with pytest.raises(QueryError, match=r"^Spark cannot compute this: [^\n]*nothing[^\n]*$"):
+        Views(spark, sample_lake, {"made": "SELECT nothing FROM votes"}).query("FROM made")
 
 
 def test_command(spark, sample_lake, capsys):
