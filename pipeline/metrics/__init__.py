@@ -125,6 +125,11 @@ def answered(
         raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
     if master is not None and engine != "spark":
         raise UsageError(f"a master is for the engine spark, not for {engine}")
+    if engine == "spark" and not lake.path.is_local:
+        raise UsageError(
+            f"{lake.path}: Spark computes on a lake in a folder that its executors share: "
+            "copy it to one, or take the engine polars or duckdb"
+        )
     if confidence is not None and not 0 < confidence < 1:
         raise UsageError(f"a confidence is between 0 and 1, such as 0.95, not {confidence:g}")
     check_models(lake, request.models)

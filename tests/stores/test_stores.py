@@ -18,7 +18,7 @@ from rawlogs import chameleon, encode, prisoners_dilemma, write_logs
 from pipeline import open_lake
 from pipeline.archives import documents, measure, read_unit, units
 from pipeline.cli import main
-from pipeline.errors import LakeError, PipelineError, SourceError
+from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake, is_lake
@@ -138,6 +138,8 @@ def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None
     ours, theirs = open_lake(here), open_lake(there)
     for engine in ("polars", "duckdb"):
         assert_same(theirs.metrics(engine=engine), ours.metrics(engine=engine))
+    with pytest.raises(UsageError, match=f"^{there}: Spark computes on a lake in a folder that"):
+        theirs.metrics(engine="spark")
     assert told.n_games == ours.table("games").collect().height
     query = "SELECT game_type, count(*) AS n FROM messages GROUP BY ALL ORDER BY ALL"
     assert theirs.sql(query).equals(ours.sql(query))
