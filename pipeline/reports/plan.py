@@ -30,8 +30,10 @@ def plan(
     (of a setting's difference, raised for the pilot's size, in the metric's unit), settings
     (needed over all competitions, in the pilot's shares; replays are no new ones; null where it
     takes a million). Of a pilot of under two settings, sd and settings are null. Raises UsageError
-    where there are no two models, or where no two values can be so far apart.
+    where there are no two models, where no two values can be so far apart, and for a difference, a
+    power or a level that none can be planned for.
     """
+    _check(difference, power, level)
     declared = metric(name, edition)
     if not abs(difference) <= declared.high - declared.low:
         raise UsageError(
@@ -63,6 +65,16 @@ def plan(
             }
         )
     return pl.DataFrame(found, schema_overrides={"sd": pl.Float64, "settings": pl.Int64})
+
+
+def _check(difference: float, power: float, level: float) -> None:
+    if difference == 0:
+        raise UsageError("a difference of 0 cannot be seen")
+    for name, share in (("power", power), ("level", level)):
+        if not 0 < share < 1:
+            raise UsageError(f"the {name}, {share:g}, is not between 0 and 1")
+    if power <= level:
+        raise UsageError("power is more than the level")
 
 
 def _of_a_setting(columns: Columns, one: Side, other: Side) -> tuple[int, float | None]:

@@ -357,6 +357,20 @@ def test_a_plan_is_for_a_difference_that_can_be(tmp_path, difference):
     assert plan(lake_with(tmp_path, APART), "win_rate", -1.0)["settings"].item() >= 2
 
 
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"difference": 0}, "a difference of 0 cannot be seen"),
+        ({"power": 1}, "the power, 1, is not between 0 and 1"),
+        ({"level": 0}, "the level, 0, is not between 0 and 1"),
+        ({"power": 0.1, "level": 0.2}, "power is more than the level"),
+    ],
+)
+def test_a_plan_is_for_what_can_be_planned(asked, message):
+    with pytest.raises(UsageError, match=message):
+        plan(Frames({}), "win_rate", **{"difference": 0.1, **asked})
+
+
 def test_the_same_games_are_no_difference(tmp_path):
     lake = lake_with(tmp_path, APART)
     found = diff(lake, lake).filter(metric="win_rate")

@@ -37,14 +37,6 @@ def plan(
       magic plan --metric judgement --difference 0.1
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
     """
-    if difference == 0:
-        raise typer.BadParameter("a difference of 0 cannot be seen", param_hint="--difference")
-    for name, share in (("--power", power), ("--level", level)):
-        if not 0 < share < 1:
-            raise typer.BadParameter(f"{share:g} is not between 0 and 1", param_hint=name)
-    if power <= level:
-        raise typer.BadParameter("power is more than the level", param_hint="--power")
-
     from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
     from pipeline.reports.plan import plan as planned
