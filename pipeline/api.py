@@ -16,6 +16,8 @@ from pipeline.metrics import evidence as evidence_
 from pipeline.metrics import sql as metrics_sql
 from pipeline.reports import compare as compare_
 from pipeline.reports import completeness as completeness_
+from pipeline.reports import diff as diff_
+from pipeline.reports import plan as plan_
 from pipeline.reports import ranking
 
 
@@ -49,7 +51,13 @@ class OpenLake:
         num_of_game: int = metrics_.DEFAULT_GAMES,
         confidence: float | None = metrics_.DEFAULT_CONFIDENCE,
     ) -> pl.DataFrame:
-        """The metrics by any grouping: see `pipeline.metrics.metrics`."""
+        """A row for each metric and group: its value, interval, and what it was made of.
+
+        `by` are columns of the metric's rows or of `games`; `names` are metrics, all by default.
+        `where` is a condition in SQL, such as "role = 'civilian' AND round > 1". `num_of_game` is
+        for the edition release, `master` for the engine spark. A `confidence` of None leaves out
+        the intervals, and is twice as quick. `pipeline.metrics.metrics` says what the columns are.
+        """
         return metrics_.metrics(
             self.lake,
             by=by,
@@ -76,7 +84,12 @@ class OpenLake:
         num_of_game: int = metrics_.DEFAULT_GAMES,
         is_hit: bool | None = None,
     ) -> pl.DataFrame:
-        """The rows that a metric counted: see `pipeline.metrics.evidence`."""
+        """A row for each row that the metric `name` counted, with the message behind it.
+
+        `is_hit` asks for rows with some hit, or with none. The engines are polars and duckdb; the
+        other arguments are those of `metrics`. `pipeline.metrics.evidence.evidence` says what the
+        columns are.
+        """
         return evidence_.evidence(
             self.lake,
             name,
@@ -90,10 +103,33 @@ class OpenLake:
         )
 
     def leaderboard(
-        self, *, edition: str = "paper", engine: str = "polars", master: str | None = None
+        self,
+        *,
+        edition: str = "paper",
+        engine: str = "polars",
+        master: str | None = None,
+        models: Sequence[str] | None = None,
+        num_of_game: int = metrics_.DEFAULT_GAMES,
+        confidence: float = metrics_.DEFAULT_CONFIDENCE,
+        include_incomplete: bool = False,
     ) -> pl.DataFrame:
-        """A row for each model, ranked: see `pipeline.reports.ranking.leaderboard`."""
-        return ranking.leaderboard(self.lake, edition=edition, engine=engine, master=master)
+        """A row for each model, ranked by win rate, with all metrics over all game types.
+
+        Columns: rank, model, letters (models that share one are not told apart by win rate),
+        n_games finished, is_complete, each metric with its interval (`<metric>_low` and `_high`),
+        and reasons for those without a value. Models that lack games which others finished come
+        after all others, unless `include_incomplete`. Other arguments are those of `metrics`.
+        """
+        return ranking.leaderboard(
+            self.lake,
+            edition=edition,
+            engine=engine,
+            master=master,
+            models=models,
+            num_of_game=num_of_game,
+            confidence=confidence,
+            include_incomplete=include_incomplete,
+        )
 
     def compare(
         self,
@@ -102,17 +138,64 @@ class OpenLake:
         names: Sequence[str] | None = None,
         confidence: float = metrics_.DEFAULT_CONFIDENCE,
     ) -> pl.DataFrame:
-        """Pairs of models, all if none is named: see `pipeline.reports.compare.compare`."""
+        """A row for each metric and pair of models: the difference, its interval and p-value.
+
+        Pairs are such as ("gpt-4", "cohere"); all are compared if none is named. `names` are
+        metrics, all by default. `pipeline.reports.compare.compare` says what the columns are.
+        """
         return compare_.compare(
             self.lake, pairs or None, names=names, edition=edition, confidence=confidence
         )
 
+    def plan(
+        self,
+        name: str,
+        difference: float,
+        *,
+        power: float = 0.8,
+        level: float = 0.05,
+        edition: str = "paper",
+    ) -> pl.DataFrame:
+        """A row for each two models: settings needed to see so large a difference in a metric.
+
+        `power` is how sure to see it, `level` how many false alarms are allowed.
+        `pipeline.reports.plan.plan` says what the columns are.
+        """
+        return plan_.plan(self.lake, name, difference, power=power, level=level, edition=edition)
+
+    def diff(
+        self,
+        after: "OpenLake",
+        *,
+        edition: str = "paper",
+        confidence: float = metrics_.DEFAULT_CONFIDENCE,
+    ) -> pl.DataFrame:
+        """A row for each metric and model: how its value moved from this lake to the one after.
+
+        `pipeline.reports.diff.diff` says what the columns are.
+        """
+        return diff_.diff(self.lake, after.lake, edition=edition, confidence=confidence)
+
     def completeness(self, *, expected: int | None = None) -> pl.DataFrame:
-        """What is there of each model: see `pipeline.reports.completeness.completeness`."""
+        """A row for each model and competition: what is there of its games, and what is missing.
+
+        `expected` is how many games it should have finished, by default one of each setting that
+        any model played. `pipeline.reports.completeness.completeness` says what the columns are.
+        """
         return completeness_.completeness(self.lake, expected=expected)
 
+    def readability(self, *, edition: str = "paper") -> pl.DataFrame:
+        """A row for each model and metric: what could not be read, and the bounds that leaves.
+
+        `pipeline.reports.completeness.readability` says what the columns are.
+        """
+        return completeness_.readability(self.lake, edition=edition)
+
     def audit(self, *, by: Sequence[str] = ()) -> pl.DataFrame:
-        """Where logs are at odds with themselves, by kind: see `pipeline.audit`."""
+        """A row for each kind, and each group of it: how often logs are at odds with themselves.
+
+        `pipeline.audit.audit` says what the columns are.
+        """
         return audit_.audit(self.lake, by=by)
 
     def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:

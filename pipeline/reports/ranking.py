@@ -1,14 +1,14 @@
 """The leaderboard, with the models that are not told apart."""
 
+from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from pipeline import metrics
 from pipeline.lake import Lake
-from pipeline.metrics import DEFAULT_GAMES, PAPER, Answer
+from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answer
 from pipeline.reports.compare import compare_rows
 from pipeline.statistics.families import letter_groups
 
@@ -17,12 +17,23 @@ def leaderboard(
     lake: Lake,
     *,
     edition: str = PAPER,
+    engine: str = "polars",
+    master: str | None = None,
+    models: Sequence[str] | None = None,
     num_of_game: int = DEFAULT_GAMES,
+    confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: bool = False,
-    **options: Any,
 ) -> pl.DataFrame:
-    """`pipeline.metrics.ranked` with `letters` of the win rate; options are those of `over_all`."""
-    answer = metrics.over_all(lake, edition=edition, num_of_game=num_of_game, **options)
+    """`pipeline.metrics.ranked`, with `letters` of the win rate after the models."""
+    answer = metrics.over_all(
+        lake,
+        edition=edition,
+        engine=engine,
+        master=master,
+        models=models,
+        num_of_game=num_of_game,
+        confidence=confidence,
+    )
     board = metrics.ranked(answer.rows, include_incomplete=include_incomplete)
     won = answer._replace(rows=answer.rows.filter(metric="win_rate"))
     told = letters(lake, won, edition=edition, num_of_game=num_of_game)

@@ -1,0 +1,78 @@
+"""The Python face of a lake: it answers as what is beneath it, and its help leads there."""
+
+import re
+from collections.abc import Callable
+from inspect import signature
+from pathlib import Path
+from pydoc import locate
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from rawlogs import write_logs
+
+import pipeline
+from pipeline.api import OpenLake
+from pipeline.audit import audit
+from pipeline.ingest import ingest
+from pipeline.metrics import metrics
+from pipeline.metrics.evidence import evidence
+from pipeline.reports.compare import compare
+from pipeline.reports.completeness import completeness, readability
+from pipeline.reports.diff import diff
+from pipeline.reports.plan import plan
+from pipeline.reports.ranking import leaderboard
+
+METHODS = {name: one for name, one in vars(OpenLake).items() if callable(one) and name[0] != "_"}
+FUNCTIONS: list[Callable[..., pl.DataFrame]] = [
+    *(audit, compare, completeness, diff, evidence, leaderboard, metrics, plan, readability)
+]
+BENEATH = {one.__name__: one for one in FUNCTIONS}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> OpenLake:
+    top = tmp_path_factory.mktemp("api")
+    for model in ("gpt-4", "cohere"):
+        ingest(write_logs(top / model, model), top / "lake")
+    return pipeline.open_lake(top / "lake")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_help_leads_to_what_is_there(name: str) -> None:
+    named = re.findall(r"`(pipeline\.[\w.]+)`", METHODS[name].__doc__)
+    assert [one for one in named if not callable(locate(one))] == []
+    assert METHODS[name].__doc__
+
+
+@pytest.mark.parametrize("name", BENEATH)
+def test_a_method_takes_what_is_taken_beneath(name: str) -> None:
+    """But for the lake; of an audit the command has more, and pairs are arguments here."""
+    ours = set(signature(METHODS[name]).parameters) - {"self"}
+    theirs = set(signature(BENEATH[name]).parameters) - {"lake", "before"}
+    assert theirs - ours == ({"kinds", "models"} if name == "audit" else set())
+    assert ours <= theirs
+
+
+QUESTIONS = {
+    "leaderboard": {"models": ["cohere"], "confidence": 0.5, "include_incomplete": True},
+    "leaderboard of the release": {"edition": "release", "num_of_game": 3},
+    "readability": {"edition": "audited"},
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_method_answers_as_what_is_beneath(lake: OpenLake, question: str) -> None:
+    name, asked = question.partition(" ")[0], QUESTIONS[question]
+    assert_frame_equal(METHODS[name](lake, **asked), BENEATH[name](lake.lake, **asked))
+
+
+def test_a_plan_and_a_difference(lake: OpenLake, tmp_path: Path) -> None:
+    planned = lake.plan("win_rate", 0.2, power=0.9, level=0.1, edition="audited")
+    asked = {"power": 0.9, "level": 0.1, "edition": "audited"}
+    assert_frame_equal(planned, plan(lake.lake, "win_rate", 0.2, **asked))
+    ingest(write_logs(tmp_path / "other", "other"), tmp_path / "lake")
+    after = pipeline.open_lake(tmp_path / "lake")
+    moved = lake.diff(after, confidence=0.9)
+    assert_frame_equal(moved, diff(lake.lake, after.lake, confidence=0.9))
+    assert set(moved.filter(model="other")["reason"]) == {"only after"}
