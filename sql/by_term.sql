@@ -3,6 +3,13 @@
 --   $terms   the declared terms, a row for each game type
 --   $groups  the groups, a row each      $select  the grouping columns, `all` where rolled up
 --   $sets    the grouping sets, with term $join   equality of the grouping columns
+-- column: game_type | the game type, or `all` for over all those that the metric is of
+-- column: term | the term, as docs/metrics.md names it
+-- column: place | the term's place in the metric's formula, from 0
+-- column: weight | what the term's ratio is multiplied by where the terms are added up
+-- column: hits | the term's numerator
+-- column: counted | the term's denominator
+-- column: n_unknown | games with a counted row whose hit cannot be told
 WITH sums AS (
     SELECT
         ${select}

@@ -1,5 +1,15 @@
 -- One metric's value for each group, from its terms (by_term.sql) and what it counts (counts.sql,
 -- games.sql, sides.sql).
+-- column: edition | the edition that the value is of: paper, release or audited
+-- column: metric | the metric's name
+-- column: game_type | the game type, or `all` for over all those that the metric is of
+-- column: value | the metric's value, null where `reason` says why
+-- column: hits | the value's numerator, null where it is of several ratios
+-- column: counted | the value's denominator, null where it is of several ratios
+-- column: n_games | games with a counted row
+-- column: n_unfinished | games that have no end
+-- column: n_unreadable | rows whose text could not be read for sure
+-- column: reason | why there is no value
 WITH counts AS (
     ${counts}
 ),

@@ -24,6 +24,7 @@ from rich.cells import cell_len
 import pipeline
 from pipeline.archives import measure
 from pipeline.cli import main, prompt, terminal
+from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
 from pipeline.simulate import simulate
@@ -557,6 +558,23 @@ def test_schema_prints_every_contract_without_a_lake(magic: Magic) -> None:
     assert "One accusation cast." in magic("schema", "votes").text
 
 
+def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
+    """Those that queries see, but for those that others are made of and nobody needs."""
+    opened = pipeline.open_lake(lake)
+    inner = {"release_parameters", "sliced_games"}
+    seen = opened.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal")["view_name"]
+    asked = sorted(set(seen) - set(TABLES) - inner - {f"rows_of_{table}" for table in TABLES})
+    told = magic("schema", *asked, "--format", "json").records
+    assert {record["table"] for record in told} == set(asked)
+    assert all(record["description"] for record in told)
+    for name in ("metrics", "judgement_release_evidence", "audit_scores", "stated_views"):
+        found = [record["column"] for record in told if record["table"] == name]
+        assert found == opened.sql(f"FROM {name} LIMIT 0").columns
+    text = magic("schema", "judgement_evidence", "votes").text
+    assert "A row is one vote cast by a tested player of the civilian side, if it was" in text
+    assert "One accusation cast." in text
+
+
 def test_quarantine_tells_part_and_rule(magic: Magic, broken_lake: Path) -> None:
     told = magic("quarantine", "--lake", broken_lake)
     part = next(line for line in told.text.splitlines() if line.startswith("1.json"))
@@ -719,7 +737,8 @@ MISTAKES = {
     "unknown engine": (2, "leaderboard --engine pandas --lake {lake}", "pandas"),
     "master of no Spark": (2, "metrics --master local --lake {lake}", "for the engine spark"),
     "unknown form": (2, "tables --format xml --lake {lake}", "xml"),
-    "unknown table": (2, "schema vote", "votes"),
+    "unknown table": (2, "schema vote", "no table or view `vote`: did you mean `votes`?"),
+    "unknown view": (2, "schema votes judgment", "did you mean `judgement`?"),
     "unknown command": (2, "metric", "metrics"),
     "unknown option": (2, "metrics --edtion paper", "--edtion"),
     "unknown option of sql": (2, "sql --formt json --lake {lake}", "--formt"),

@@ -54,6 +54,11 @@ def _suffix(edition: str) -> str:
     return "" if edition == PAPER else f"_{edition}"
 
 
+def view_of_all(edition: str) -> str:
+    """The name of the view of all metrics' values."""
+    return f"metrics{_suffix(edition)}"
+
+
 def file_of(name: str, edition: str) -> str:
     """The SQL file of a metric in an edition, which need not have one of its own."""
     own = f"metrics/{edition}"
@@ -89,7 +94,7 @@ def views(names: Iterable[str], num_of_game: int = DEFAULT_GAMES) -> dict[str, s
             found[f"{metric.view}_evidence"] = filled("evidence", rows=f"{metric.view}_rows")
             found[f"{metric.view}_by_term"] = by_term(metric, default)
             found[metric.view] = values(metric, default)
-        found[f"metrics{_suffix(edition)}"] = "\nUNION ALL\n".join(
+        found[view_of_all(edition)] = "\nUNION ALL\n".join(
             f"SELECT * FROM {sql_metric(name, edition).view}" for name in names
         )
     found |= {f"audit_{kind}": sqlfiles.text(f"audit/{kind}") for kind in sqlfiles.names("audit")}

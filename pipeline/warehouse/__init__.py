@@ -75,6 +75,19 @@ def connect(
     return connection
 
 
+def columns(name: str, views: Mapping[str, str]) -> tuple[pl.Schema, list[str]]:
+    """The columns of one of the views, and what it is made of; no lake is needed."""
+    tables, selects = named(identifier(name), views)
+    with _opened(1, None) as connection:
+        connection.execute(_LOCKS[0])
+        for table in tables:
+            create_table_view(connection, [], table, with_comments=False)
+        for view, select in selects.items():
+            connection.execute(f"CREATE VIEW {identifier(view)} AS {select}")
+        rows = connection.sql(f"FROM {identifier(name)} LIMIT 0")
+        return pl.DataFrame(rows.to_arrow_table()).schema, [*tables, *selects]
+
+
 @contextmanager
 def workshop(
     lake: Lake | None, tables: Sequence[str], scratch: Path, memory: int

@@ -123,14 +123,15 @@ def told(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
         return lines[-1].partition(": ")[2]
     text = " ".join(lines)
     if isinstance(error, duckdb.CatalogException) and (missing := _NO_TABLE.search(text)):
-        return _no_table(missing[1], names)
+        return no_table(missing[1], names)
     meant = _MEANT.search(text)
     if meant and not (_OPEN_KINDS.match(text) and not meant["name"].startswith(_OF_DUCKDB)):
         return _MEANT.sub("", text)
     return text
 
 
-def _no_table(name: str, names: Collection[str]) -> str:
+def no_table(name: str, names: Collection[str]) -> str:
+    """What is said of a name that is none of these, with the one that may be meant."""
     near = get_close_matches(name.rpartition(".")[2].lower(), names, n=1)
     if near:
         return f"no table or view `{name}`: did you mean `{near[0]}`?"

@@ -1,5 +1,10 @@
 -- row: one answer to who one is, with what a strict reading of its text makes of it
 -- source: docs/audit.md, "How identifications are read"
+-- column: seat | the acting player's seat, from 1
+-- column: round | the round, from 1
+-- column: message_index | the message it was read from, from 0
+-- column: parse_status | how surely it could be read from the text
+-- column: is_correct_as_read | whether the answer is right as its text reads, null where nobody can tell
 WITH answers AS (
     SELECT game_id, message_index, lower(content) AS content
     FROM messages

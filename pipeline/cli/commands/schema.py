@@ -1,4 +1,4 @@
-"""`magic schema`: the contracts of the tables."""
+"""`magic schema`: the contracts of the tables, and the columns of the views beside them."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,54 +9,77 @@ from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
     from polars.datatypes import DataTypeClass
+
+    from pipeline.metrics.views import View
 
 
 def schema(
     *,
     table: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TABLE", help="The tables; all if none is given."),
+        typer.Argument(metavar="TABLE", help="Tables or views; every table if none is given."),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     form: FormOption = "table",
 ) -> None:
-    """The contract of a table: its columns and their meaning.
+    """The contract of a table or view: its columns and their meaning.
 
     It is the same for every lake, so no lake needs to be there.
 
     \b
     Examples:
       magic schema votes
+      magic schema judgement judgement_evidence
       magic schema --format markdown > tables.md
     """
     import polars as pl
 
     from pipeline.cli.output import show
-    from pipeline.events.contracts import TABLES, VERSION, row_meaning
+    from pipeline.events.contracts import TABLES, VERSION
 
     wanted = list(dict.fromkeys(table or TABLES))
-    if strangers := [name for name in wanted if name not in TABLES]:
-        raise UsageError(f"no table {', '.join(strangers)}: there are {', '.join(TABLES)}")
-    contracts = pl.concat([contract(name) for name in wanted])
+    views = {} if TABLES.keys() >= set(wanted) else _views(wanted)
+    contracts = pl.concat([_view(name) if name in views else contract(name) for name in wanted])
     if form not in ("table", "markdown"):
         show(contracts, form)
         return
     for name in wanted:
         rows = contracts.filter(pl.col("table") == name)
         mark = "### " if form == "markdown" else ""
-        terminal.out(f"{mark}{name}: {row_meaning(name)}", None if mark else "heading")
+        terminal.out(f"{mark}{name}: {_meaning(name, views)}", None if mark else "heading")
         terminal.out("\n\n")
         show(rows, form, brief=_brief(rows))
         terminal.out("\n")
+    if views.keys() >= set(wanted):
+        return
     terminal.note(f"contract version {VERSION}; * is a key, ? may be null")
+
+
+def _views(wanted: list[str]) -> "dict[str, View]":
+    """The views among these; raises UsageError for what is neither view nor table."""
+    from pipeline.events.contracts import TABLES
+    from pipeline.metrics.views import meanings
+    from pipeline.warehouse.statements import no_table
+
+    known = meanings()
+    names = [*TABLES, *known]
+    if strangers := [name for name in wanted if name not in names]:
+        raise UsageError("; ".join(no_table(name, names) for name in strangers))
+    return {name: known[name] for name in wanted if name not in TABLES}
+
+
+def _meaning(name: str, views: "Mapping[str, View]") -> str:
+    from pipeline.events.contracts import row_meaning
+
+    return f"A row is {views[name].row}." if name in views else row_meaning(name)
 
 
 def contract(table: str) -> "pl.DataFrame":
     """A row for each column of the table."""
-    import polars as pl
-
     from pipeline.events.contracts import TABLES, polars_schema
 
     columns = TABLES[table].columns()
@@ -75,6 +98,34 @@ def contract(table: str) -> "pl.DataFrame":
         }
         for name, dtype in polars_schema(table).items()
     ]
+    return _contracts(rows)
+
+
+def _view(name: str) -> "pl.DataFrame":
+    """The same of a view, which no contract holds to any values."""
+    from pipeline.metrics import NAMES
+    from pipeline.metrics.sql import views
+    from pipeline.metrics.views import descriptions
+    from pipeline.warehouse import columns
+
+    found, made_of = columns(name, views(NAMES))
+    described = descriptions(name, made_of)
+    return _contracts(
+        [
+            {
+                "table": name,
+                "column": one,
+                "type": type_name(dtype),
+                "description": described.get(one),
+            }
+            for one, dtype in found.items()
+        ]
+    )
+
+
+def _contracts(rows: list[dict[str, Any]]) -> "pl.DataFrame":
+    import polars as pl
+
     return pl.DataFrame(
         rows,
         schema={
