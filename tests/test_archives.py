@@ -411,6 +411,20 @@ def test_globs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert matched("**") == ["run1/1.json", "run1/a/0.json", "run2/0.json", "x.png"]
 
 
+def test_the_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In files and patterns, unless something here has this very name."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for folder in ("home/logs", "~"):
+        (tmp_path / folder).mkdir(parents=True)
+    for path in ("home/logs/1.json", "~/mine.json"):
+        (tmp_path / path).write_bytes(b"{}")
+    assert locations("~/logs") == locations("~/l*") == [f"{tmp_path}/home/logs/1.json"]
+    assert locations("~/mine.json") == [f"{tmp_path}/~/mine.json"]
+    with pytest.raises(SourceError, match=r"^'~/nothing': no such path"):
+        locations("~/nothing")
+
+
 def test_existing_name_is_no_pattern(tmp_path: Path) -> None:
     folder(tmp_path, {"run[1]/0.json": b"{}", "run1/1.json": b"{}"})
     assert contents(tmp_path / "run[1]") == [("0.json", b"{}", None)]

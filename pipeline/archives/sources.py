@@ -64,6 +64,9 @@ def _matches(source: str) -> list[str]:
         return [source]  # patterns are of files on this machine
     if os.path.exists(source):  # noqa: PTH110 - of a long pattern `Path.exists` raises
         return [source]
+    source = os.path.expanduser(source)  # noqa: PTH111 - `~`, which no shell expands for Python
+    if os.path.exists(source):  # noqa: PTH110
+        return [source]
     if _is_pattern(source):
         return sorted(glob.glob(source, recursive=True))  # noqa: PTH207 - a whole path as pattern
     return []
