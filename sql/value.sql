@@ -53,6 +53,7 @@ combined AS (
             OR count(*) = 1
             OR ('${combine}' = 'mean' AND count(hits / nullif(counted, 0)) = 1) AS is_one_ratio,
         sum(hits) AS hits,
+        sum(counted) > 0 AS has_some,
         CAST(sum(counted) AS BIGINT) AS counted,
         CAST(sum(n_unknown) AS BIGINT) AS n_unknown,
         string_agg(CASE WHEN counted = 0 THEN term END, ', ' ORDER BY place) AS missing
@@ -72,6 +73,7 @@ SELECT
     CASE
         WHEN combined.value IS NOT NULL THEN NULL
         WHEN combined.n_unknown > 0 THEN 'cannot be told in ' || combined.n_unknown || ' games'
+        WHEN combined.has_some THEN 'nothing to count: ' || combined.missing || '${by_type}'
         ELSE 'nothing to count: ' || combined.missing
     END AS reason
 FROM (${groups}) AS groups

@@ -147,7 +147,7 @@ def answered(
         with_intervals(rows, asked.metrics, sums, request, confidence),
         asked.metrics,
         lake.table("results").filter("is_tested") if found.results is None else found.results,
-        request.by,
+        request,
     )
     return Answer(_sorted(rows, names, request), found.settings if is_one_sided else None)
 

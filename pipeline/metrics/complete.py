@@ -1,11 +1,12 @@
 """Whether a model has played all of what any model played, by game type."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
 from pipeline.metrics.compute import FOR_FEW
 from pipeline.metrics.declaration import Metric
+from pipeline.metrics.request import Request
 
 
 def complete_types(results: pl.LazyFrame) -> pl.DataFrame:
@@ -41,21 +42,21 @@ def complete_types(results: pl.LazyFrame) -> pl.DataFrame:
 
 
 def with_completeness(
-    rows: pl.DataFrame, metrics: Mapping[str, Metric], results: pl.LazyFrame, by: Sequence[str]
+    rows: pl.DataFrame, metrics: Mapping[str, Metric], results: pl.LazyFrame, request: Request
 ) -> pl.DataFrame:
     """The metrics' rows with `is_complete`: over their game types; null if not by model."""
-    if "model" not in by:
+    if "model" not in request.by:
         return rows.with_columns(is_complete=pl.lit(None, pl.Boolean))
     complete = complete_types(results)
     types = pl.concat(
-        complete.filter(pl.col("game_type").is_in(metric.game_types)).with_columns(
+        complete.filter(pl.col("game_type").is_in(_types(metric, request))).with_columns(
             metric=pl.lit(name)
         )
         for name, metric in metrics.items()
     )
     over_all = types.group_by("metric", "model").agg(pl.col("is_complete").all())
-    of_row = types if "game_type" in by else over_all
-    keys = ["metric", "model", *(["game_type"] if "game_type" in by else [])]
+    of_row = types if request.is_rolled_up else over_all
+    keys = ["metric", "model", *(["game_type"] if request.is_rolled_up else [])]
     by_row = of_row.rename({"is_complete": "of_row"}).select(*keys, "of_row")
     return (
         rows.join(by_row, on=keys, how="left", nulls_equal=True, maintain_order="left")
@@ -63,3 +64,10 @@ def with_completeness(
         .with_columns(is_complete=pl.coalesce("of_row", "is_complete"))
         .drop("of_row")
     )
+
+
+def _types(metric: Metric, request: Request) -> list[str]:
+    """The game types that rows are of: those asked for, where none is over all types."""
+    own = [str(game_type) for game_type in metric.game_types]
+    asked = own if request.is_rolled_up or request.game_types is None else request.game_types
+    return [game_type for game_type in own if game_type in asked] or own

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline import statistics
 from pipeline.metrics.declaration import IS_READABLE, POOLED, Combine, Metric, Rows, Tables
-from pipeline.metrics.request import ALL, POOL, RELEASE, Request
+from pipeline.metrics.request import ALL, BY_TYPE, POOL, RELEASE, Request
 from pipeline.metrics.slices import with_game
 from pipeline.statistics import INTERVAL
 
@@ -266,6 +266,7 @@ def values(
         hits=pl.when(is_one_ratio).then(pl.col("hits").sum()),
         counted=pl.when(is_one_ratio).then(pl.col("counted").sum()),
         n_unknown=pl.col("n_unknown").sum(),
+        has_some=pl.col("counted").sum() > 0,
         missing=pl.col("term").filter(pl.col("counted") == 0).str.join(", "),
         terms=pl.struct("term", "weight", "hits", "counted", value="ratio"),
     )
@@ -277,7 +278,7 @@ def values(
             pl.col("n_games", "n_unreadable").fill_null(0),
             edition=pl.lit(request.edition),
             metric=pl.lit(name),
-            reason=_reason(),
+            reason=_reason(metric, request),
         )
         .select("edition", "metric", *request.by, *VALUE_COLUMNS)
         .cast(VALUE_COLUMNS)
@@ -310,9 +311,11 @@ VALUE_COLUMNS = pl.Schema(
 ROW_COLUMNS = ("value", *INTERVAL, *list(VALUE_COLUMNS)[1:])
 
 
-def _reason() -> pl.Expr:
+def _reason(metric: Metric, request: Request) -> pl.Expr:
     unknown = pl.format("cannot be told in {} games", "n_unknown")
-    missing = pl.format("nothing to count: {}", "missing")
+    hint = pl.lit(BY_TYPE if request.mixes_types(metric.game_types) else "")
+    hint = pl.when("has_some").then(hint).otherwise(pl.lit(""))
+    missing = pl.format("nothing to count: {}{}", "missing", hint)
     return pl.when(pl.col("value").is_null()).then(
         pl.when(pl.col("n_unknown") > 0).then(unknown).otherwise(missing)
     )
@@ -324,7 +327,7 @@ def _groups(metric: Metric, counted: Counts, sides: pl.LazyFrame, request: Reque
     if not request.is_of_results:
         groups = _rolled(counted.sums, request, pl.len(), *of_type)
         unknown = pl.lit(None, pl.Int64).alias("n_unfinished")
-        return groups.select(*_by(request), unknown, of_type=_type_of_group(request))
+        return groups.select(*_by(request), unknown, of_type=_type_of_group(metric, request))
     is_mine = pl.col("game_type").is_in(metric.game_types)
     if not request.has_every_group:
         sides = sides.filter(is_mine)
@@ -332,14 +335,14 @@ def _groups(metric: Metric, counted: Counts, sides: pl.LazyFrame, request: Reque
     groups = _rolled(mine, request, pl.col("n_unfinished").sum(), *of_type)
     if request.is_rolled_up:
         groups = groups.filter(pl.col("game_type").is_in(request.shown_types(metric)))
-    return groups.select(*_by(request), "n_unfinished", of_type=_type_of_group(request))
+    return groups.select(*_by(request), "n_unfinished", of_type=_type_of_group(metric, request))
 
 
-def _type_of_group(request: Request) -> pl.Expr:
+def _type_of_group(metric: Metric, request: Request) -> pl.Expr:
     """The game type that a group's terms are those of, `all` where it may have several."""
     if request.is_rolled_up:
         return pl.col("game_type")
-    return pl.col("of_type") if request.is_of_one_type else pl.lit(ALL)
+    return pl.col("of_type") if request.tells_type(metric.game_types) else pl.lit(ALL)
 
 
 def _terms(metric: Metric, counted: Counts, groups: pl.LazyFrame, request: Request) -> pl.LazyFrame:

@@ -1,6 +1,6 @@
 """What is asked of the metrics: which, in what edition, grouped how."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ PAPER, RELEASE, AUDITED = "paper", "release", "audited"
 EDITIONS = (PAPER, RELEASE, AUDITED)
 DEFAULT_BY = ("model", "game_type")
 ALL = "all"
+BY_TYPE = "; group by game_type too, to have the value of each type"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
 
@@ -73,6 +74,20 @@ class Request(Struct, frozen=True):
     def is_of_one_type(self) -> bool:
         """Whether a group is of one game type by what it is grouped by."""
         return self.is_rolled_up or bool(set(self.by) & set(_OF_ONE_TYPE))
+
+    def tells_type(self, own: Collection[str]) -> bool:
+        """Whether a group is of one of a metric's own game types by all that is asked.
+
+        The release edition has values over all of them alone.
+        """
+        asked = set(self.game_types or ())
+        is_one_alone = len(asked) == 1 and asked <= set(own) and self.edition != RELEASE
+        return self.is_of_one_type or is_one_alone
+
+    def mixes_types(self, own: Collection[str]) -> bool:
+        """Whether groups can lack a metric's terms because they are of some of its types only."""
+        is_of_all = self.edition == RELEASE or (self.has_every_group and self.where is None)
+        return len(own) > 1 and not is_of_all and not self.tells_type(own)
 
     @property
     def has_every_group(self) -> bool:

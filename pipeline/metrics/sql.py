@@ -12,6 +12,7 @@ from msgspec import Struct
 from pipeline import sqlfiles
 from pipeline.metrics.request import (
     ALL,
+    BY_TYPE,
     DEFAULT_GAMES,
     EDITIONS,
     PAPER,
@@ -228,6 +229,7 @@ def values(
         columns_of_by_term=_columns(request, "by_term"),
         sets=_sets(request),
         group_by=", ".join(map(identifier, request.by)),
+        by_type=BY_TYPE if request.mixes_types(metric.game_types) else "",
         is_pooled="TRUE" if metric.combine in ONE_RATIO else "FALSE",
         join_combined=_join(request, "combined"),
         join_sizes=_join(request, "sizes"),
@@ -260,14 +262,14 @@ def _groups(metric: SqlMetric, request: Request) -> str:
         return filled(
             "groups_of_rows",
             select=_select(request),
-            of_type=_type_of_group(request),
+            of_type=_type_of_group(metric, request),
             sets=_sets(request),
         )
     mine = f"game_type IN ({_literals(metric.game_types)})"
     return filled(
         "groups",
         select=_select(request),
-        of_type=_type_of_group(request),
+        of_type=_type_of_group(metric, request),
         sets=_sets(request),
         is_mine=mine,
         is_wanted="TRUE" if request.has_every_group else mine,
@@ -275,11 +277,11 @@ def _groups(metric: SqlMetric, request: Request) -> str:
     )
 
 
-def _type_of_group(request: Request) -> str:
+def _type_of_group(metric: SqlMetric, request: Request) -> str:
     """The game type that a group's terms are those of, `all` where it may have several."""
     if request.is_rolled_up:
         return f"CASE WHEN grouping(game_type) = 1 THEN '{ALL}' ELSE min(game_type) END"
-    return "min(game_type)" if request.is_of_one_type else f"'{ALL}'"
+    return "min(game_type)" if request.tells_type(metric.game_types) else f"'{ALL}'"
 
 
 def _shown(metric: SqlMetric, request: Request) -> str:

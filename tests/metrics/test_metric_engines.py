@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from event_tables import ODD, assert_same, lake_of, stacked
+from event_tables import ENGINES, ODD, assert_same, lake_of, stacked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables, shuffled
@@ -106,6 +106,45 @@ def test_declarations_agree(name, edition):
 
 
 # ---------------------------------------------------------------- the views
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("edition", [PAPER, AUDITED])
+def test_games_of_one_type_have_the_values_of_that_type(edition, engine, tmp_path):
+    """Whether game_type is grouped by, or one is all that is asked for."""
+    lake = lake_of(
+        tmp_path, stacked({name: import_module(f"cases.{name}").TABLES for name in NAMES})
+    )
+    asked = {"edition": edition, "engine": engine}
+    by_type = metrics(lake, **asked)
+    for game_type in GAME_TYPES:
+        found = metrics(lake, by=["model"], game_types=[game_type], **asked)
+        expected = by_type.filter(game_type=game_type).drop("game_type")
+        keys = ["metric", "model"]
+        assert_same(found.join(expected, on=keys, how="semi", nulls_equal=True), expected)
+        # Models without a game of the metric's types have a row of none.
+        others = found.join(expected, on=keys, how="anti", nulls_equal=True)
+        assert others["reason"].str.starts_with("nothing to count").all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_only_one_type_has_leads_to_the_values_of_each(engine, tmp_path):
+    tables = import_module("cases.rationality").TABLES
+    lake = lake_of(tmp_path, tables)
+    asked = {"names": ["rationality"], "engine": engine}
+    hint = "; group by game_type too, to have the value of each type"
+    (reason,) = metrics(lake, by=["multiplier"], models=["solo"], **asked)["reason"]
+    assert reason == f"nothing to count: betrayals{hint}"
+    (told,) = metrics(lake, by=["multiplier", "game_type"], models=["solo"], **asked).filter(
+        game_type="public_good"
+    )["value"]
+    (alone,) = metrics(
+        lake, by=["multiplier"], models=["solo"], game_types=["public_good"], **asked
+    )["value"]
+    assert alone == told == 1
+    (of_model,) = metrics(lake, by=["model"], models=["solo"], **asked)["reason"]
+    assert of_model == "nothing to count: betrayals"
+
 
 EVIDENCE = (
     "term",

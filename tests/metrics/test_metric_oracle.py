@@ -5,12 +5,13 @@ from pathlib import Path
 import oracle
 import polars as pl
 import pytest
-from event_tables import assert_same
+from event_tables import ENGINES, assert_same
 
 from pipeline.ingest import ingest
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import metrics
 from pipeline.metrics.request import PAPER, RELEASE
+from pipeline.vocabulary import GameType
 
 KEYS = ["metric", "model", "game_type"]
 SCHEMA = dict.fromkeys(KEYS, pl.String) | {
@@ -72,3 +73,19 @@ def test_simulated_games(simulated, edition, num_of_game):
     lake, games = simulated
     assert len(games) == 3 * 6 * 7
     assert_equal(*both(lake, games, edition, num_of_game), edition)
+
+
+@pytest.mark.parametrize("game_type", GameType)
+def test_simulated_games_of_one_type(simulated, game_type):
+    """They have the values of that type, though nothing is grouped by it."""
+    lake, games = simulated
+    by_type, expected = (rows.filter(game_type=game_type) for rows in both(lake, games, PAPER))
+    columns = [name for name in by_type.columns if name not in ("hits", "counted")]
+    for engine in ENGINES:
+        found = metrics(lake, engine=engine, by=["model"], game_types=[game_type])
+        found = found.with_columns(game_type=pl.lit(game_type.value)).sort(KEYS)
+        # Of metrics that do not have the type there is a row for each model, without a value.
+        found = found.filter(pl.col("metric").is_in(expected["metric"].to_list()))
+        assert_same(found.select(columns), expected.select(columns))
+        told = metrics(lake, engine=engine, game_types=[game_type]).sort(KEYS)
+        assert_same(found.select(told.columns), told)

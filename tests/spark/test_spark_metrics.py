@@ -40,6 +40,11 @@ QUESTIONS = {
         "game_types": ["undercover"],
         "by": ["model", "role"],
     },
+    "of one type": {
+        "names": ["deception", "rationality"],
+        "by": ["model"],
+        "game_types": ["undercover"],
+    },
     "of none": {"names": ["judgement", "reasoning"], "models": []},
 }
 
