@@ -46,7 +46,10 @@ UPKEEP_SCHEMA: dict[str, type[pl.DataType]] = {
 
 
 class _Merge(Struct):
-    """Files of one table, and those that hold the same rows in order."""
+    """Files of one table, and those that hold the same rows in order.
+
+    `new` is empty once a transaction has taken them over.
+    """
 
     table: str
     old: list[str]
@@ -156,22 +159,21 @@ def _merge_all(lake: Lake, small: dict[str, list[str]]) -> None:
             _write_sorted(lake, merge)
         is_worth_it = merges or len(lake.files(COMMITS)) > MAX_COMMIT_FILES
         if is_worth_it:
-            merges = _commit(lake, merges, started_at)
+            _commit(lake, merges, started_at)
     finally:
+        # Those alone that no transaction has: once its commit has begun, a table may name its own.
         for merge in merges:
             for file in merge.new:
                 (lake.folder(merge.table) / file.name).unlink(missing_ok=True)
 
 
-def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> list[_Merge]:
-    """Commits the merges that still hold, and returns those that do not."""
+def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> None:
+    """Commits the merges that still hold, and takes the new files of these out of them."""
     with transaction(lake.path) as change:
-        stale = []
         for merge in merges:
             if set(merge.old) <= set(change.lake.sizes(merge.table)):
                 change.replace(merge.table, merge.old, merge.new)
-            else:
-                stale.append(merge)
+                merge.new = []
         commits = list(change.lake.sizes(COMMITS))
         if len(commits) > MAX_COMMIT_FILES:
             rows = change.lake.table(COMMITS).sort("ingest_id").collect()
@@ -186,7 +188,6 @@ def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> list[_Mer
                 "tool_version": __version__,
             }
         )
-    return stale
 
 
 def _write_sorted(lake: Lake, merge: _Merge) -> None:

@@ -75,7 +75,11 @@ class Transaction:
         self._removed.setdefault(table, []).extend(map(_name, old))
 
     def replace(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
-        """Puts new files, which hold the same rows, in the place of old ones, told by name."""
+        """Puts new files, which hold the same rows, in the place of old ones, told by name.
+
+        The new ones are this transaction's from here on, to be deleted by it alone.
+        """
+        self._own(table, new)
         self.add(table, new)
         self._removed.setdefault(table, []).extend(old)
 

@@ -24,6 +24,8 @@ from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.lake.transaction import Transaction
 from pipeline.metrics import metrics
+from pipeline.simulate import simulate
+from pipeline.verify import verify
 
 DAY = 86_400
 
@@ -38,6 +40,12 @@ def age(lake: Path, days: float) -> None:
 def n_files(lake: Path) -> dict[str, int]:
     opened = open_lake(lake)
     return {name: len(opened.files(name)) for name in TABLES if name != "ingests"}
+
+
+def files_named(lake: Path) -> set[Path]:
+    """The files that the lake's last state is made of."""
+    opened = open_lake(lake)
+    return {Path(file) for name in TABLES for file in opened.files(name)}
 
 
 def test_small_files_become_one(lake: Path) -> None:
@@ -173,6 +181,53 @@ def test_a_crash_leaves_the_lake_and_no_file(lake: Path, monkeypatch: pytest.Mon
             maintain(lake)
     assert rows(lake, but_for=()) == before
     assert parquet_files(lake) == lying
+
+
+@pytest.fixture
+def faultless(tmp_path: Path) -> Path:
+    """A lake of logs that do not contradict themselves, to be written."""
+    ingest(simulate(tmp_path / "logs", models=2, games=1, seed=1).results, tmp_path / "lake")
+    return tmp_path / "lake"
+
+
+@pytest.mark.parametrize(
+    ("error", "at", "is_committed"),
+    [
+        (KeyboardInterrupt, "decisions", True),
+        (KeyboardInterrupt, "ingests", False),
+        (KeyboardInterrupt, "ingests", True),
+        (OSError, "ingests", True),
+    ],
+)
+def test_an_upkeep_that_ends_in_its_commit_deletes_nothing_that_is_named(
+    faultless: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+    at: str,
+    is_committed: bool,
+) -> None:
+    """Right before or after one table's commit: before the last one, or when all is visible."""
+    lake, before = faultless, rows(faultless)
+    commit = Transaction._commit
+
+    def failing(self: Transaction, table: str) -> int:
+        version = commit(self, table) if is_committed or table != at else 0
+        if table == at:
+            raise error
+        return version
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "_commit", failing)
+        with pytest.raises((KeyboardInterrupt, LakeError)):
+            maintain(lake)
+    assert open_lake(lake).ingest_id == (2 if is_committed and at == "ingests" else 1)
+    assert rows(lake) == before
+    assert verify(lake).is_whole
+    age(lake, 2)
+    maintain(lake, keep_days=0)
+    assert rows(lake) == before
+    assert parquet_files(lake) == files_named(lake)
+    assert verify(lake).faults.is_empty()
 
 
 # What is deleted
