@@ -61,9 +61,13 @@ class Transaction:
     def write(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
         """Adds the rows of the frames, which are asked for one after the other."""
         writer = TableWriter(self.lake.folder(table), table)
-        for rows in frames:
-            writer.write(rows)
-        writer.close()
+        try:
+            for rows in frames:
+                writer.write(rows)
+            writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
         self._own(table, writer.files)
         self.add(table, writer.files)
 

@@ -6,11 +6,12 @@ import multiprocessing
 import os
 import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 from lakes import check, latest_version, nonzero, parquet_files, rows, statuses, table
 from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
@@ -21,7 +22,7 @@ from pipeline.events.contracts import TABLES, VERSION, polars_schema
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import decode
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
-from pipeline.lake.transaction import Transaction
+from pipeline.lake.transaction import Transaction, transaction
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
@@ -251,6 +252,24 @@ def test_what_goes_wrong_in_decoding_leaves_no_file(
         ingest(more, lake)
     assert parquet_files(lake) == lying
     assert rows(lake, **ALL) == before
+
+
+@pytest.mark.parametrize("max_bytes", [1, 2**20], ids=["in a file", "in a file not ended"])
+def test_what_goes_wrong_in_writing_a_table_leaves_no_file(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, max_bytes: int
+) -> None:
+    """The second rows cannot be had, when the first are written."""
+    lying = parquet_files(lake)
+
+    def frames() -> Iterator[pl.DataFrame]:
+        yield table(lake, "documents")
+        assert parquet_files(lake) > lying
+        raise Crash
+
+    monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", max_bytes)
+    with pytest.raises(Crash), transaction(lake) as change:
+        change.write("documents", frames())
+    assert parquet_files(lake) == lying
 
 
 # Files
