@@ -6,7 +6,7 @@ committed, and last the row that makes them visible.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,16 +29,24 @@ from pipeline.stores import Place, place
 def transaction(path: str | Path | Place) -> Iterator["Transaction"]:
     """A transaction on the lake's newest state, alone; raises LakeError where it cannot be had."""
     try:
-        with (place(path) / LOCK).lock(LOCK_SECONDS) as check_lock:
+        with ExitStack() as held:
+            check_lock = _locked(path, held)
             change = Transaction(open_lake(path), check_lock)
-            try:
-                yield change
-            finally:
-                change.abandon()
-    except TimeoutError:
-        raise LakeError(f"{path}: another ingest has been committing for long; try again") from None
+            held.callback(change.abandon)
+            yield change
     except (OSError, DeltaError) as error:
         raise LakeError(f"{path}: the lake could not be written: {one_line(error)}") from error
+
+
+def _locked(path: str | Path | Place, held: ExitStack) -> Callable[[], None]:
+    """Takes the lake's lock, for `held` to give back; gives what raises `OSError` if it was lost.
+
+    Only here does a `TimeoutError` tell of the lock: that of a disk or a network is another.
+    """
+    try:
+        return held.enter_context((place(path) / LOCK).lock(LOCK_SECONDS))
+    except TimeoutError:
+        raise LakeError(f"{path}: another ingest has been committing for long; try again") from None
 
 
 class Transaction:

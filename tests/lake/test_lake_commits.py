@@ -1,6 +1,7 @@
 """An ingest is seen in all tables or in none: by readers, after a crash, beside another ingest."""
 
 import copy
+import errno
 import json
 import multiprocessing
 import os
@@ -23,6 +24,7 @@ from pipeline.ingest import ingest
 from pipeline.ingest.decode import decode
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
 from pipeline.lake.transaction import Transaction, transaction
+from pipeline.stores import place
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
@@ -392,6 +394,19 @@ def test_a_process_that_dies_in_its_commit_locks_nobody_out(lake: Path, more: Pa
     versions = open_lake(lake).versions
     assert latest_version(lake, "games") > versions["games"]
     assert ingest(more, lake).statuses["ingested"] == 5
+
+
+def test_a_lock_that_others_hold(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.lake.transaction.LOCK_SECONDS", 0.1)
+    held = place(lake / ".lock").lock(1)
+    with held, pytest.raises(LakeError, match="another ingest"), transaction(lake):
+        raise AssertionError
+
+
+def test_what_times_out_within_is_not_told_as_the_lock(lake: Path) -> None:
+    """As a disk of the network does."""
+    with pytest.raises(LakeError, match=r"not be written: .*timed out"), transaction(lake):
+        raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
 
 # What is no lake
