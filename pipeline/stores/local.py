@@ -35,13 +35,10 @@ class LocalPlace:
 
     def files(self) -> list[File]:
         try:
-            found = [(entry, entry.stat()) for entry in self.path.iterdir() if entry.is_file()]
+            listed = list(self.path.iterdir())
         except FileNotFoundError:
             return []
-        return sorted(
-            File(entry.name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
-            for entry, status in found
-        )
+        return sorted(file for entry in listed if (file := _file(entry)))
 
     def names(self) -> set[str]:
         return {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
@@ -78,6 +75,17 @@ class LocalPlace:
                 yield lambda: None
         except Timeout:
             raise TimeoutError(f"{self.path}: locked for {seconds:.0f} seconds") from None
+
+
+def _file(entry: Path) -> File | None:
+    """Return what a folder lists by this name, null for what is no file, or gone by now."""
+    if not entry.is_file():
+        return None
+    try:
+        status = entry.stat()
+    except FileNotFoundError:
+        return None
+    return File(entry.name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:

@@ -307,6 +307,25 @@ def test_files_of_this_machine_can_be_urls(logs: Path, tmp_path: Path) -> None:
     assert open_lake(lake).table("games").collect().height == 5
 
 
+def test_a_file_that_goes_while_its_folder_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a draft does whose writer gives up: the others are listed, or a lake would be none."""
+    for name in ("a", "gone", "z"):
+        (tmp_path / name).write_bytes(b"1")
+    is_file = Path.is_file
+
+    def going(path: Path) -> bool:
+        was_file = is_file(path)
+        if path.name == "gone":
+            path.unlink()
+        return was_file
+
+    monkeypatch.setattr(Path, "is_file", going)
+    assert [file.name for file in place(tmp_path).files()] == ["a", "z"]
+    assert place(tmp_path / "gone").files() == []
+
+
 # The lock
 
 
