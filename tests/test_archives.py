@@ -1,16 +1,20 @@
 """Where bytes come from: the same documents whatever holds them, and no loss without a word."""
 
+import errno
 import gzip
 import io
 import lzma
 import os
 import pickle
 import random
+import subprocess
+import sys
 import tarfile
 import tracemalloc
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -478,6 +482,62 @@ def test_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert readable.data == b"{}"
     with pytest.raises(SourceError, match="Permission denied"):
         documents(root / "locked")
+
+
+@pytest.fixture
+def nest(tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """Makes folders of these names within each other, and files in the innermost; the outermost.
+
+    Their paths may be longer than the system takes. They are taken away in the end by a program
+    that can: what pytest does that with goes no deeper than Python's calls.
+    """
+    outermost = tmp_path / "nested"
+
+    def make(names: Iterable[str], tree: dict[str, bytes]) -> Path:
+        outermost.mkdir()
+        here = os.open(outermost, os.O_RDONLY)
+        for name in names:
+            os.mkdir(name, dir_fd=here)
+            above, here = here, os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(above)
+        for path, data in tree.items():
+            with open(path, "xb", opener=partial(os.open, dir_fd=here)) as file:
+                file.write(data)
+        os.close(here)
+        return outermost
+
+    yield make
+    subprocess.run(["rm", "-rf", outermost], check=True)
+
+
+def test_folders_nested_deeper_than_calls(nest: Callable[..., Path], tmp_path: Path) -> None:
+    depth = sys.getrecursionlimit() + 200
+    if os.pathconf(tmp_path, "PC_PATH_MAX") < len(str(tmp_path)) + 2 * depth + 100:
+        pytest.skip("this system's paths are shorter")
+    root = nest(["d"] * depth, {"0.json": b"{}"})
+    (root / "a.json").write_bytes(b"[]")
+    (root / "z.json").write_bytes(b"[9]")
+    assert contents(root) == [
+        ("a.json", b"[]", None),
+        ("d/" * depth + "0.json", b"{}", None),
+        ("z.json", b"[9]", None),
+    ]
+    assert measure(root) == (3, 7)
+    with pytest.raises(SourceError, match="nested too deep"):
+        documents(root / "**" / "*.json")
+
+
+LONGEST_NAME = "d" * 250
+
+
+def test_a_folder_whose_path_is_too_long(nest: Callable[..., Path]) -> None:
+    root = nest([LONGEST_NAME] * 20, {"0.json": b"{}"})
+    (root / "z.json").write_bytes(b"[9]")
+    folder, readable = documents(root)
+    assert set(folder.path.split("/")) == {LONGEST_NAME, ""}
+    assert folder.is_broken
+    assert folder.reason == os.strerror(errno.ENAMETOOLONG)
+    assert readable.data == b"[9]"
 
 
 def test_file_that_vanishes_or_never_was(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def found_in(root: str | Path) -> Iterator[Unit]:
         return _objects(root)
     path = Path(root)
     if path.is_dir():
-        return _walk(_label(path), root, "")
+        return _walk(_label(path), root)
     return iter([Unit(_label(path.parent), printable(path.name), root, _size(root), is_given=True)])
 
 
@@ -67,9 +67,15 @@ def _matches(source: str) -> list[str]:
     source = os.path.expanduser(source)  # noqa: PTH111 - `~`, which no shell expands for Python
     if os.path.exists(source):  # noqa: PTH110
         return [source]
-    if _is_pattern(source):
+    if not _is_pattern(source):
+        return []
+    try:
         return sorted(glob.glob(source, recursive=True))  # noqa: PTH207 - a whole path as pattern
-    return []
+    except RecursionError:
+        raise SourceError(
+            f"{printable(source)!r}: folders are nested too deep here for a pattern with ** "
+            "(give the folder itself)"
+        ) from None
 
 
 def _is_pattern(source: str) -> bool:
@@ -160,14 +166,36 @@ def _hidden_folder(key: str) -> str | None:
     return None
 
 
-def _walk(source: str, folder: str, prefix: str) -> Iterator[Unit]:
-    """Yield what is under a folder, by POSIX path; `prefix` is the folder's path with a slash."""
+class _Folder(NamedTuple):
+    """A folder to be listed; `prefix` is its path within the source, with a slash."""
+
+    file: str
+    prefix: str
+
+
+def _walk(source: str, root: str) -> Iterator[Unit]:
+    """Yield what is under a folder, by POSIX path."""
+    # Those begun are held here and not by calls in calls: folders can be nested deeper than these.
+    begun = [_listed(source, _Folder(root, ""))]
+    while begun:
+        found = next(begun[-1], None)
+        if found is None:
+            begun.pop()
+        elif isinstance(found, _Folder):
+            begun.append(_listed(source, found))
+        else:
+            yield found
+
+
+def _listed(source: str, folder: _Folder) -> Iterator[Unit | _Folder]:
+    """Yield what is directly within a folder, and in their places the folders to go on with."""
+    file, prefix = folder
     try:
-        with os.scandir(folder) as listing:
+        with os.scandir(file) as listing:
             # In the order of whole paths: `a.json` before `a/0.json`, as text has it.
             entries = sorted((_name(entry), entry) for entry in listing)
     except FileNotFoundError:
-        raise moved_on(folder) from None
+        raise moved_on(file) from None
     except OSError as error:
         yield Unit(source, printable(prefix) or ".", None, 0, why(error), is_broken=True)
         return
@@ -178,7 +206,7 @@ def _walk(source: str, folder: str, prefix: str) -> Iterator[Unit]:
         elif reason := _why_not_entered(entry):
             yield Unit(source, printable(path), None, 0, reason)
         else:
-            yield from _walk(source, entry.path, path)
+            yield _Folder(entry.path, path)
 
 
 def _name(entry: os.DirEntry[str]) -> str:
