@@ -540,6 +540,20 @@ def test_a_folder_whose_path_is_too_long(nest: Callable[..., Path]) -> None:
     assert readable.data == b"[9]"
 
 
+@pytest.mark.parametrize("name", ["0.json", "0.jsonl", "0.zip", "0.tar.gz"])
+def test_a_file_whose_path_is_too_long(
+    nest: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
+    """Its folder can be listed, and nobody took it away."""
+    room = os.pathconf(tmp_path, "PC_PATH_MAX") - len(str(tmp_path / "nested")) - 100
+    depth, rest = divmod(room, len(LONGEST_NAME) + 1)
+    root = nest([LONGEST_NAME] * depth + ["d" * (rest + 1)], {"0" * 200 + name: b"{}"})
+    file = only(root)
+    assert file.path.endswith(name)
+    assert file.is_broken
+    assert os.strerror(errno.ENAMETOOLONG) in str(file.reason)
+
+
 def test_file_that_vanishes_or_never_was(tmp_path: Path) -> None:
     """A link that leads nowhere is broken; of what was there and is gone nobody knows more."""
     root = folder(tmp_path / "a", {"0.json": b"{}", "4.tar": tar(TREE)})

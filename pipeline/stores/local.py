@@ -133,8 +133,17 @@ def _version(status: os.stat_result) -> tuple[int, ...]:
 
 
 def is_gone(file: str) -> bool:
-    """Say whether there is nothing of this name, not even a link that leads nowhere."""
-    return not os.path.lexists(file)
+    """Say whether there is nothing of this name, not even a link that leads nowhere.
+
+    Of what cannot be looked at, as by a path that is too long, that cannot be said.
+    """
+    try:
+        os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def is_regular(file: str) -> bool:
