@@ -1,6 +1,7 @@
 """The players of any game: what has to hold to tell each by its name, and who they are."""
 
 import json
+from collections import Counter
 from collections.abc import Collection
 
 from msgspec import Raw, UnsetType
@@ -44,8 +45,8 @@ def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str
         return
     pairs = json.loads(listed, object_pairs_hook=list, parse_int=str)
     if len(pairs) != n_players:
-        names = [name for name, _ in pairs]
-        alike = next(name for name in names if names.count(name) > 1)
+        names = Counter(name for name, _ in pairs)
+        alike = next(name for name, n in names.items() if n > 1)
         raise broken(at, "no two players have the same name", repr(alike))
 
 

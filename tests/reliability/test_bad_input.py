@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import mutate
 import polars as pl
 import pytest
@@ -29,6 +30,8 @@ from rawlogs import (
 )
 from test_archives import tar
 
+from pipeline.formats.players import check_distinct
+from pipeline.game import BrokenDocument
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import MOST_FAULTS, TEXT_LIMIT, UNFORESEEN
 from pipeline.lake import open_lake
@@ -238,6 +241,29 @@ def test_players_named_alike(lab: Lab) -> None:
 def test_players_named_alike_in_a_negotiation(lab: Lab) -> None:
     data = encode(cost_sharing()).replace(b'"Player 3"', b'"Player 2"')
     check_refused(fate(lab, data), "$.player_backends", "no two players")
+
+
+class Compared(str):
+    """A name that counts how often any is held against another."""
+
+    __slots__ = ()
+    times = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_many_players_named_alike_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not each with each: a log of 64 MiB has room for millions."""
+    names = [Compared(n) for n in (*range(1000), *[998, 999] * 500)]
+    monkeypatch.setattr("json.loads", lambda *_, **__: [(name, None) for name in names])
+    with pytest.raises(BrokenDocument) as refusal:
+        check_distinct(msgspec.Raw(b"{}"), 1000, 2, "$.player_backends")
+    assert refusal.value.fault.message == "'998'"
+    assert Compared.times < 2 * len(names)
 
 
 @pytest.mark.parametrize("name", ["Moderator", "all", "x" * 1001])
