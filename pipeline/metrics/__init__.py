@@ -4,7 +4,6 @@ The SQL runs in DuckDB. Where Spark is the engine, it counts, by the same SQL tr
 """
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -47,8 +46,6 @@ __all__ = [
     "magic_json",
     "metric",
     "metrics",
-    "over_all",
-    "ranked",
 ]
 
 DEFAULT_CONFIDENCE = 0.95
@@ -373,69 +370,3 @@ def magic_json(rows: pl.DataFrame) -> str:
         TITLES[name]: None if found.get(name) is None else round(found[name], 3) for name in NAMES
     }
     return json.dumps([{"train_split": {**told, "Total": 1000}}])
-
-
-def over_all(
-    lake: Lake,
-    *,
-    edition: str = PAPER,
-    engine: str = "polars",
-    master: str | None = None,
-    num_of_game: int = DEFAULT_GAMES,
-    models: Sequence[str] | None = None,
-    confidence: float = DEFAULT_CONFIDENCE,
-) -> Answer:
-    """The metrics by model over all game types; n_games only where it is that of wins."""
-    request = Request(
-        edition=edition,
-        num_of_game=num_of_game,
-        models=None if models is None else several(models),
-        game_types=(ALL,),
-    )
-    return answered(
-        lake,
-        request,
-        engine=engine,
-        master=master,
-        with_games=("win_rate",),
-        confidence=confidence,
-    )
-
-
-def ranked(rows: pl.DataFrame, *, include_incomplete: bool = False) -> pl.DataFrame:
-    """A row for each model, from the rows `over_all`.
-
-    Columns: rank by win_rate, model, n_games finished, is_complete, each metric with its interval
-    beside it (`<metric>_low`, `<metric>_high`), `reasons`. Ties share the better rank; a model
-    without a win rate has none and comes last. Models that lack games which others finished come
-    after all others, unless `include_incomplete`.
-    """
-    named = rows.rename({"ci_low": "low", "ci_high": "high"})
-    # The columns are named, since without a game there is no row to tell them.
-    wide = named.pivot(
-        "metric",
-        on_columns=NAMES,
-        index="model",
-        values=["value", "low", "high"],
-        maintain_order=True,
-    ).rename(lambda column: re.sub(r"^(value|low|high)_(.*)$", _beside, column))
-    is_win_rate = pl.col("metric") == "win_rate"
-    of_model = rows.group_by("model").agg(
-        n_games=pl.col("n_games").filter(is_win_rate).first(),
-        is_complete=pl.col("is_complete").filter(is_win_rate).first(),
-        reasons=pl.format("{}: {}", "metric", "reason").drop_nulls(),
-    )
-    is_ahead = pl.lit(value=True) if include_incomplete else pl.col("is_complete")
-    place = pl.struct(is_ahead.alias("ahead"), "win_rate").rank("min", descending=True)
-    columns = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
-    return (
-        wide.join(of_model, on="model", nulls_equal=True)
-        .with_columns(rank=pl.when(pl.col("win_rate").is_not_null()).then(place).cast(pl.Int64))
-        .sort("rank", "model", nulls_last=True)
-        .select("rank", "model", "n_games", "is_complete", *columns, "reasons")
-    )
-
-
-def _beside(found: re.Match[str]) -> str:
-    """The column's name with `low` or `high` behind the metric's."""
-    return found[2] if found[1] == "value" else f"{found[2]}_{found[1]}"

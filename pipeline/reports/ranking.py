@@ -1,14 +1,23 @@
 """The leaderboard, with the models that are not told apart."""
 
+import re
 from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 
-from pipeline import metrics
 from pipeline.lake import Lake
-from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answer
+from pipeline.metrics import (
+    ALL,
+    DEFAULT_CONFIDENCE,
+    DEFAULT_GAMES,
+    NAMES,
+    PAPER,
+    Answer,
+    answered,
+)
+from pipeline.metrics.request import Request, several
 from pipeline.reports.compare import compare_rows
 from pipeline.statistics.families import letter_groups
 
@@ -24,8 +33,8 @@ def leaderboard(
     confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: bool = False,
 ) -> pl.DataFrame:
-    """`pipeline.metrics.ranked`, with `letters` of the win rate after the models."""
-    answer = metrics.over_all(
+    """What `ranked` gives, with `letters` of the win rate after the models."""
+    answer = over_all(
         lake,
         edition=edition,
         engine=engine,
@@ -34,11 +43,77 @@ def leaderboard(
         num_of_game=num_of_game,
         confidence=confidence,
     )
-    board = metrics.ranked(answer.rows, include_incomplete=include_incomplete)
+    board = ranked(answer.rows, include_incomplete=include_incomplete)
     won = answer._replace(rows=answer.rows.filter(metric="win_rate"))
     told = letters(lake, won, edition=edition, num_of_game=num_of_game)
     joined = board.join(told, on="model", how="left", maintain_order="left")
     return joined.select("rank", "model", "letters", *board.columns[2:])
+
+
+def over_all(
+    lake: Lake,
+    *,
+    edition: str = PAPER,
+    engine: str = "polars",
+    master: str | None = None,
+    num_of_game: int = DEFAULT_GAMES,
+    models: Sequence[str] | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> Answer:
+    """The metrics by model over all game types; n_games only where it is that of wins."""
+    request = Request(
+        edition=edition,
+        num_of_game=num_of_game,
+        models=None if models is None else several(models),
+        game_types=(ALL,),
+    )
+    return answered(
+        lake,
+        request,
+        engine=engine,
+        master=master,
+        with_games=("win_rate",),
+        confidence=confidence,
+    )
+
+
+def ranked(rows: pl.DataFrame, *, include_incomplete: bool = False) -> pl.DataFrame:
+    """A row for each model, from the rows `over_all`.
+
+    Columns: rank by win_rate, model, n_games finished, is_complete, each metric with its interval
+    beside it (`<metric>_low`, `<metric>_high`), `reasons`. Ties share the better rank; a model
+    without a win rate has none and comes last. Models that lack games which others finished come
+    after all others, unless `include_incomplete`.
+    """
+    named = rows.rename({"ci_low": "low", "ci_high": "high"})
+    # The columns are named, since without a game there is no row to tell them.
+    wide = named.pivot(
+        "metric",
+        on_columns=NAMES,
+        index="model",
+        values=["value", "low", "high"],
+        maintain_order=True,
+    ).rename(lambda column: re.sub(r"^(value|low|high)_(.*)$", _beside, column))
+    is_win_rate = pl.col("metric") == "win_rate"
+    of_model = rows.group_by("model").agg(
+        n_games=pl.col("n_games").filter(is_win_rate).first(),
+        is_complete=pl.col("is_complete").filter(is_win_rate).first(),
+        reasons=pl.format("{}: {}", "metric", "reason").drop_nulls(),
+    )
+    is_ahead = pl.lit(value=True) if include_incomplete else pl.col("is_complete")
+    place = pl.struct(is_ahead.alias("ahead"), "win_rate").rank("min", descending=True)
+    columns = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
+    return (
+        wide.join(of_model, on="model", nulls_equal=True)
+        .with_columns(rank=pl.when(pl.col("win_rate").is_not_null()).then(place).cast(pl.Int64))
+        .sort("rank", "model", nulls_last=True)
+        .select("rank", "model", "n_games", "is_complete", *columns, "reasons")
+    )
+
+
+def _beside(found: re.Match[str]) -> str:
+    """The column's name with `low` or `high` behind the metric's."""
+    return found[2] if found[1] == "value" else f"{found[2]}_{found[1]}"
 
 
 def letters(
@@ -56,8 +131,7 @@ def letters(
     """
     is_told = pl.col("value").is_not_null() & pl.col("model").is_not_null()
     told = answer._replace(rows=answer.rows.filter(is_told))
-    ranked = told.rows.sort("value", descending=True, maintain_order=True)
-    models = ranked["model"].to_list()
+    models = told.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
     compared = compare_rows(lake, told, pairs, edition=edition, num_of_game=num_of_game)

@@ -3,8 +3,8 @@
 import pytest
 from event_tables import ENGINES, lake_of, table
 
-from pipeline.metrics import NAMES, over_all, ranked
-from pipeline.reports.ranking import leaderboard
+from pipeline.metrics import NAMES
+from pipeline.reports.ranking import leaderboard, over_all, ranked
 
 RESULTS = """
 game | model           | win_credit | is_finished
