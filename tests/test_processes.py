@@ -83,6 +83,8 @@ def test_other_signals_end_as_ctrl_c_does(sent: signal.Signals, tmp_path: Path) 
     process = subprocess.Popen(
         [*command, "--lake", tmp_path / "lake"],
         env=os.environ | {"TMPDIR": str(scratch)},
+        # Not ignored, as `nohup` would have it.
+        preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL),  # noqa: PLW1509 - no thread here
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

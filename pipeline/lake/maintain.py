@@ -4,6 +4,7 @@ Merging is an ingest without documents: readers keep the state that they opened,
 commits meanwhile wins. It is done one chunk of rows at a time, so that memory stays bounded.
 """
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -70,8 +71,8 @@ def maintain(
     changed; the files after are a guess then, and the bytes of what is not written yet are null.
     Raises LakeError for what is no lake, UsageError for a span of time that is none.
     """
-    if not (keep_days >= 0 and older_than_hours >= 0):
-        raise UsageError("what is kept and what is young is told in days and hours, from 0 on")
+    if not keep_days >= 0 or math.isnan(older_than_hours):
+        raise UsageError("what is kept is told in days, from 0 on, and what is young in hours")
     lake = open_lake(path)
     before = {table: _files(lake, table) for table in TABLES}
     replaced = {table: _to_replace(table, files) for table, files in before.items()}

@@ -1,6 +1,8 @@
 """Folders of a few logs, and a lake with a history: copies, replacements and refusals."""
 
+import io
 import shutil
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,7 +36,10 @@ def used_lake(tmp_path_factory: pytest.TempPathFactory, empty_lake: Path) -> Pat
     (logs / "copy.json").write_bytes(encode(faulty))
     (logs / "torn.json").write_bytes(b"{")
     ingest(logs, lake)
-    (logs / "nothing.tar").write_bytes(bytes(LAST_ARCHIVE_BYTES))  # so large that it is noted
+    with tarfile.open(logs / "notes.tar", "w") as archive:
+        notes = tarfile.TarInfo("notes.txt")
+        notes.size = LAST_ARCHIVE_BYTES  # so large that it is noted
+        archive.addfile(notes, io.BytesIO(bytes(notes.size)))
     (logs / "talk.json").write_bytes(encode(chatarena(ending="right")))
     (logs / "4.json").write_bytes(encode(public_good(model='Zo\u00eb\'s "7B" chat')))
     ingest(logs, lake, model="talker")
