@@ -722,7 +722,7 @@ MISTAKES = {
     "a source at an odd URL": (1, "ingest s3://bucket/a/../b --lake {tmp}/new", "its slashes"),
     "an export to a URL": (2, "quarantine --export s3://bucket/x --lake {lake}", "this machine"),
     "a simulation at a URL": (2, "simulate --out file:///x/y", "this machine"),
-    "upkeep since no time": (2, "maintain --keep nan --lake {lake}", "--keep"),
+    "upkeep since no time": (2, "maintain --keep nan --lake {lake}", "keep"),
     "into something else": (1, "ingest {logs} --lake {logs}", "not a lake"),
     "into a file": (1, "ingest {logs} --lake {tmp}/file", "file"),
     "no lake": (1, "tables --lake {tmp}/nothing", "no such lake"),
