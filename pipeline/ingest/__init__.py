@@ -23,7 +23,7 @@ from pipeline.archives.sources import resolved
 from pipeline.errors import LakeError, PipelineError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
-from pipeline.ingest.desk import Desk, prepare
+from pipeline.ingest.desk import Desk
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.recall import Recall
@@ -198,7 +198,6 @@ def _decode(
         return found if job.lake is None else recall.noting(unit, found)
 
     with team(job, found) as (workers, dealt):
-        prepare()  # while the workers start
         for one in workers.run(deal(dealt, read if workers.takes_documents else None, documents)):
             take(one)
         staged = workers.finish()

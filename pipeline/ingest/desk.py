@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,12 +85,6 @@ class Desk(Struct, frozen=True):
         ordered = batches(connection, f"{select} ORDER BY game_id", ROWS_AT_ONCE)
         GameIds.save(n_ids, ordered, file)
         return file
-
-
-def prepare() -> None:
-    """Loads what only the end of an ingest needs, which otherwise it would wait for."""
-    for module in ("pipeline.warehouse", "pyarrow.compute"):
-        import_module(module)
 
 
 def statement(name: str, **values: str) -> str:
