@@ -8,8 +8,14 @@ WITH refused AS (
         ON before.location = own.location AND before.sha256 IS NOT DISTINCT FROM own.sha256
     WHERE before.game_id IS NULL
 ),
+unread AS (
+    FROM refused WHERE sha256 IS NULL
+),
+-- Of all documents, so only where there is something to look for.
 opened AS (
-    SELECT DISTINCT regexp_extract(location, '(?s).*[/#]') AS location FROM resolved
+    SELECT DISTINCT regexp_extract(location, '(?s).*[/#]') AS location
+    FROM resolved
+    WHERE EXISTS (FROM unread)
 )
 SELECT before.location, before.sha256
 FROM before
@@ -19,9 +25,8 @@ SELECT refused.location, refused.sha256
 FROM refused
 SEMI JOIN resolved USING (location)
 UNION
-SELECT refused.location, refused.sha256
-FROM refused
+SELECT unread.location, unread.sha256
+FROM unread
 SEMI JOIN opened
-    ON starts_with(opened.location, rtrim(refused.location, '/') || '/')
-    OR opened.location = refused.location || '#'
-WHERE refused.sha256 IS NULL
+    ON starts_with(opened.location, rtrim(unread.location, '/') || '/')
+    OR opened.location = unread.location || '#'
