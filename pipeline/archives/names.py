@@ -20,6 +20,11 @@ class Form(NamedTuple):
         """Whether it has members with names of their own."""
         return self.kind in ("tar", "zip")
 
+    @property
+    def holds_many(self) -> bool:
+        """Whether it can hold any number of documents."""
+        return self.is_archive or self.kind == "jsonl"
+
 
 PLAIN = Form("json", None)
 NO_LOG = Form(None, None)

@@ -29,7 +29,7 @@ class Unit(NamedTuple):
     @property
     def holds_many(self) -> bool:
         """Whether it can hold any number of documents, so that its size says little of it."""
-        return self.file is not None and form_of(self.file).kind in ("jsonl", "tar", "zip")
+        return self.file is not None and form_of(self.file).holds_many
 
 
 def resolved(sources: str | Path | Sequence[str | Path]) -> list[str]:

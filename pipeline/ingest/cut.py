@@ -12,7 +12,6 @@ from pipeline.ingest.refused import Refused
 from pipeline.lake import Lake
 from pipeline.stores import is_remote, size_of
 
-_HOLD_MANY = ("jsonl", "tar", "zip")
 # Before the name of a member, and the number of a line.
 _SIGNS = ("/", "#")
 
@@ -65,7 +64,7 @@ class Cut:
         return tuple(place + sign for place in self._archives() for sign in _SIGNS)
 
     def _archives(self) -> set[str]:
-        return {place for place in self._at if form_of(place).kind in _HOLD_MANY}
+        return {place for place in self._at if form_of(place).holds_many}
 
 
 def _of_same_bytes(refused: list[Refused], document: Document) -> Refused:
