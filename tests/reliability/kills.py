@@ -18,7 +18,17 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from lab import Tables, base_lake, change_logs, differences, instant, magic, tables, write_logs
+from lab import (
+    Tables,
+    base_lake,
+    change_logs,
+    differences,
+    instant,
+    started,
+    tables,
+    undisturbed,
+    write_logs,
+)
 
 from pipeline.lake import open_lake
 from pipeline.verify import verify
@@ -52,7 +62,7 @@ def run(top: Path, targets: list[str], n_games: int, seed: int, patience: float)
     change_logs(results)
     before = tables(top / "base")
     shutil.copytree(top / "base", top / "undisturbed")
-    seconds = _undisturbed(results, top / "undisturbed")
+    seconds = undisturbed(_ingest(results, top / "undisturbed"))
     after = tables(top / "undisturbed")
     print(f"{after['games'].height} games, {seconds:.1f} s undisturbed, seed {seed}", flush=True)
     told: Counter[str] = Counter()
@@ -81,20 +91,8 @@ def run(top: Path, targets: list[str], n_games: int, seed: int, patience: float)
     return int(bool(wrong))
 
 
-def _undisturbed(results: Path, lake: Path) -> float:
-    """Ingests all of it; the seconds that it took after its start."""
-    process = _ingest(results, lake)
-    began = time.monotonic()
-    _, complaint = process.communicate()
-    assert process.returncode == 0, complaint
-    return time.monotonic() - began
-
-
 def _ingest(results: Path, lake: Path) -> "subprocess.Popen[str]":
-    process = magic("ingest", results, "--lake", lake, "--jobs", "2")
-    assert process.stdout is not None
-    process.stdout.readline()  # it is ready
-    return process
+    return started("ingest", results, "--lake", lake, "--jobs", "2")
 
 
 def _end(results: Path, lake: Path, target: str, at: float) -> tuple[list[str], float]:

@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,6 +43,22 @@ def magic(*arguments: str | Path) -> "subprocess.Popen[str]":
         text=True,
         start_new_session=True,
     )
+
+
+def started(*arguments: str | Path) -> "subprocess.Popen[str]":
+    """The same, once it is ready to begin."""
+    process = magic(*arguments)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def undisturbed(process: "subprocess.Popen[str]") -> float:
+    """Lets a command come to its end, which has to be a good one; the seconds that it took."""
+    began = time.monotonic()
+    _, complaint = process.communicate()
+    assert process.returncode == 0, complaint
+    return time.monotonic() - began
 
 
 def write_logs(folder: Path, n_games: int) -> Path:

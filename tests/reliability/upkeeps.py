@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from lab import Tables, differences, instant, magic, tables, write_logs
+from lab import Tables, differences, instant, started, tables, undisturbed, write_logs
 
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
@@ -50,7 +50,7 @@ def run(top: Path, times: int, n_games: int, seed: int) -> int:
         ingest(model, top / "base", jobs=1)
     before = tables(top / "base")
     shutil.copytree(top / "base", top / "undisturbed")
-    seconds = _undisturbed(top / "undisturbed")
+    seconds = undisturbed(started("maintain", "--lake", top / "undisturbed"))
     print(f"{before['games'].height} games, {seconds:.1f} s undisturbed, seed {seed}", flush=True)
     committed = [table for table in TABLES if table != COMMITS and before[table].height]
     told: Counter[str] = Counter()
@@ -74,25 +74,9 @@ def run(top: Path, times: int, n_games: int, seed: int) -> int:
     return int(bool(wrong))
 
 
-def _undisturbed(lake: Path) -> float:
-    """Maintains the lake; the seconds that it took after the start."""
-    process = _maintain(lake)
-    began = time.monotonic()
-    _, complaint = process.communicate()
-    assert process.returncode == 0, complaint
-    return time.monotonic() - began
-
-
-def _maintain(lake: Path) -> "subprocess.Popen[str]":
-    process = magic("maintain", "--lake", lake)
-    assert process.stdout is not None
-    process.stdout.readline()  # it is ready
-    return process
-
-
 def _end(lake: Path, how: str, when: str, at: float) -> list[str]:
     """Ends an upkeep at an instant, or when a table's next commit appears; what is wrong then."""
-    upkeep = _maintain(lake)
+    upkeep = started("maintain", "--lake", lake)
     if when == AT_RANDOM:
         time.sleep(at)
     else:
