@@ -43,8 +43,8 @@ def audit(
     as_read, with the difference as effect; null where none of them counts. Raises UsageError for
     a kind, a column or a model that does not exist.
     """
-    by, kinds = several(by), KINDS if kinds is None else several(kinds)
-    models = None if models is None else several(models)
+    by, kinds = several(by), several(KINDS if kinds is None else kinds)
+    models = several(models)
     _check(by, kinds)
     check_players(lake, models)
     selects = [_summary(kind, by, models) for kind in kinds]
@@ -56,7 +56,7 @@ def audit(
 
 def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """The rows of one kind that are at odds, each with the message; raises UsageError."""
-    models = None if models is None else several(models)
+    models = several(models)
     _check((), (kind,))
     check_players(lake, models)
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))

@@ -80,13 +80,13 @@ def metrics(
     `pipeline.spark.open_session`. `where` is a condition in SQL on the rows: see
     `pipeline.metrics.condition`. Raises UsageError for a name that does not exist, also of a model.
     """
-    asked = NAMES if names is None else several(names)
+    asked = several(NAMES if names is None else names)
     request = Request(
         edition=edition,
         by=several(by or ()),
         num_of_game=num_of_game,
-        models=None if models is None else several(models),
-        game_types=None if game_types is None else several(game_types),
+        models=several(models),
+        game_types=several(game_types),
         where=None if where is None else chosen_by(lake, asked, where),
     )
     return answered(

@@ -64,8 +64,8 @@ def evidence(
         edition=edition,
         by=("model",),
         num_of_game=num_of_game,
-        models=None if models is None else several(models),
-        game_types=None if game_types is None else several(game_types),
+        models=several(models),
+        game_types=several(game_types),
         where=None if where is None else chosen_by(lake, [name], where),
     )
     check(request, {name: ["model"]})

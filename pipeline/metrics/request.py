@@ -1,6 +1,7 @@
 """What is asked of the metrics: which, in what edition, grouped how."""
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import overload
 
 from msgspec import Struct
 
@@ -24,8 +25,14 @@ _OF_A_SEAT = ("seat", "player", "final_score", "score_rank")
 _OF_A_SIDE = [name for name in polars_schema("players") if name not in _OF_A_SEAT]
 
 
-def several(names: Iterable[str]) -> tuple[str, ...]:
-    """The names; a text alone is one name, and no list of its letters."""
+@overload
+def several(names: Iterable[str]) -> tuple[str, ...]: ...
+@overload
+def several(names: Iterable[str] | None) -> tuple[str, ...] | None: ...
+def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
+    """The names, None for None; a text alone is one name, and no list of its letters."""
+    if names is None:
+        return None
     return (names,) if isinstance(names, str) else tuple(names)
 
 

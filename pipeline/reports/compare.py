@@ -105,9 +105,8 @@ def compare(
     request = Request(
         edition=edition, by=("model",), models=None if models is None else tuple(models)
     )
-    answer = answered(
-        lake, request, names=NAMES if names is None else several(names), confidence=confidence
-    )
+    asked_for = several(NAMES if names is None else names)
+    answer = answered(lake, request, names=asked_for, confidence=confidence)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     asked = list(combinations(known, 2)) if pairs is None else list(pairs)
     compared = compare_rows(lake, answer, asked, edition=edition)

@@ -64,7 +64,7 @@ def over_all(
     request = Request(
         edition=edition,
         num_of_game=num_of_game,
-        models=None if models is None else several(models),
+        models=several(models),
         game_types=(ALL,),
     )
     return answered(
