@@ -261,10 +261,8 @@ def _refuse_damaged(folder: Place) -> None:
     """
     if is_lake(folder):
         return
-    logs = {
-        table: {file.name for file in (folder / table / "_delta_log").files()} for table in TABLES
-    }
-    if used := [table for table, names in logs.items() if len(names) > 1]:
+    used = [table for table in TABLES if len((folder / table / "_delta_log").files()) > 1]
+    if used:
         raise LakeError(
             f"{folder}: the lake is damaged: its table `{COMMITS}` is gone, and {len(used)} others "
             "hold commits; put it back from a copy, or ingest the logs anew into another folder"

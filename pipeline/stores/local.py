@@ -139,10 +139,8 @@ def is_gone(file: str) -> bool:
     """
     try:
         os.lstat(file)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, (FileNotFoundError, NotADirectoryError))
     return False
 
 

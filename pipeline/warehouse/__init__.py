@@ -82,8 +82,7 @@ def columns(name: str, views: Mapping[str, str]) -> tuple[pl.Schema, list[str]]:
         connection.execute(_LOCKS[0])
         for table in tables:
             create_table_view(connection, [], table, with_comments=False)
-        for view, select in selects.items():
-            connection.execute(f"CREATE VIEW {identifier(view)} AS {select}")
+        _create(connection, selects)
         rows = connection.sql(f"FROM {identifier(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema, [*tables, *selects]
 
@@ -136,6 +135,10 @@ def _make_views(
     tables, selects = named(wanted, views)
     for table in tables:
         create_table_view(connection, files.of(table), table, with_comments=wanted is None)
+    _create(connection, selects)
+
+
+def _create(connection: duckdb.DuckDBPyConnection, selects: Mapping[str, str]) -> None:
     for name, select in selects.items():
         connection.execute(f"CREATE VIEW {identifier(name)} AS {select}")
 

@@ -89,7 +89,6 @@ def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
     if not sizes:
         return "nothing can be compared"
     size = " to ".join(map(str, dict.fromkeys([sizes[0], sizes[-1]])))
-    what = "pairs of models in each metric" if all_pairs else "p-values, all that are printed"
-    if size == "1":
-        what = what.replace("pairs", "pair").replace("p-values", "p-value")
+    s = "" if size == "1" else "s"
+    what = f"pair{s} of models in each metric" if all_pairs else f"p-value{s}, all that are printed"
     return f"p (Holm) is adjusted for a family of {size} {what}"
