@@ -13,7 +13,7 @@ from pipeline import warehouse
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import evidence as evidence_
-from pipeline.metrics import sql as metrics_sql
+from pipeline.metrics.views import views
 from pipeline.reports import compare as compare_
 from pipeline.reports import completeness as completeness_
 from pipeline.reports import diff as diff_
@@ -215,8 +215,8 @@ class OpenLake:
         return warehouse.connect(self.lake, self._views, memory=memory)
 
     @cached_property
-    def _views(self) -> dict[str, str]:
-        return metrics_sql.views(metrics_.NAMES)
+    def _views(self) -> dict[str, warehouse.View]:
+        return views()
 
 
 def open_lake_at(path: str | Path) -> OpenLake:

@@ -13,15 +13,14 @@ from pipeline import sqlfiles
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import Lake
-from pipeline.metrics import sql
-from pipeline.metrics.catalogue import NAMES
-from pipeline.metrics.models import check_players
 from pipeline.metrics.request import several
+from pipeline.metrics.validation import check_players
+from pipeline.metrics.views import views
 from pipeline.sqlfiles import filled, header, identifier, literal
 from pipeline.warehouse import answer, connect
 
 KINDS: tuple[str, ...] = tuple(
-    sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["place"][0]))
+    sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["order"][0]))
 )
 TITLES = {kind: header(f"audit/{kind}")["title"][0] for kind in KINDS}
 _OF_A_ROW = ("model", "role", "player", "seat", "round")
@@ -48,7 +47,7 @@ def audit(
     _check(by, kinds)
     check_players(lake, models)
     selects = [_summary(kind, by, models) for kind in kinds]
-    with connect(lake, _views(), "\n".join(selects)) as connection:
+    with connect(lake, views(), "\n".join(selects)) as connection:
         rows = pl.concat([answer(connection, select) for select in selects])
     place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
     return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
@@ -60,15 +59,15 @@ def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> p
     _check((), (kind,))
     check_players(lake, models)
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
-    select = filled("findings", kind=kind, columns=columns, wanted=_of(models))
-    with connect(lake, _views(), select) as connection:
+    select = filled("internal/audit_findings", kind=kind, columns=columns, wanted=_of(models))
+    with connect(lake, views(), select) as connection:
         return answer(connection, select)
 
 
 def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
     columns = [_column(name) for name in by]
     return filled(
-        "audit",
+        "internal/audit_summary",
         kind=kind,
         title=TITLES[kind].replace("'", "''"),
         metric=header(f"audit/{kind}")["metric"][0],
@@ -99,7 +98,3 @@ def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
         )
     if len(set(by)) < len(by):
         raise UsageError(f"a column to group by is named twice: {', '.join(by)}")
-
-
-def _views() -> dict[str, str]:
-    return sql.views(NAMES)

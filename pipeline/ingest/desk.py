@@ -89,4 +89,4 @@ class Desk(Struct, frozen=True):
 
 def statement(name: str, **values: str) -> str:
     """The SELECT of this name in `sql/ingest`."""
-    return filled(f"ingest/{name}", **values)
+    return filled(f"internal/ingest/{name}", **values)

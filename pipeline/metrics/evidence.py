@@ -9,14 +9,13 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.metrics import sql
-from pipeline.metrics.catalogue import NAMES, metric
-from pipeline.metrics.compute import rows
+from pipeline.metrics.catalogue import metric
+from pipeline.metrics.counting import rows
+from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
-from pipeline.metrics.models import check_models
-from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, check, several
-from pipeline.metrics.rows import chosen_by
-from pipeline.sqlfiles import identifier
+from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
+from pipeline.metrics.validation import check, condition_on
+from pipeline.metrics.views import shared
 
 COLUMNS = (
     "term",
@@ -59,19 +58,18 @@ def evidence(
     some hit, or with none. The engines are polars and duckdb. Raises UsageError for a name that
     does not exist, also of a model.
     """
-    metric(name, PAPER)
+    metric(name)
     request = Request(
         edition=edition,
         by=("model",),
         num_of_game=num_of_game,
         models=several(models),
         game_types=several(game_types),
-        where=None if where is None else chosen_by(lake, [name], where),
+        where=None if where is None else condition_on(lake, [name], where),
     )
-    check(request, {name: ["model"]})
+    check(lake, request, [name])
     if engine not in _ENGINES:
         raise UsageError(f"no engine `{engine}` for evidence: there are {', '.join(_ENGINES)}")
-    check_models(lake, request.models)
     found = _ENGINES[engine](lake, name, request)
     if is_hit is not None:
         has_hit = pl.col("hit").fill_null(0) > 0
@@ -92,14 +90,15 @@ def _by_polars(lake: Lake, name: str, request: Request) -> pl.DataFrame:
 
 def _by_duckdb(lake: Lake, name: str, request: Request) -> pl.DataFrame:
     # Imported here, so that the other engine's answers do not wait for it.
-    from pipeline.warehouse import connect, query
+    from pipeline.warehouse import answer, connect
 
-    view = f"{sql.sql_metric(name, request.edition).view}_evidence"
-    columns = ", ".join(map(identifier, COLUMNS))
-    rows = sql.with_game(view, COLUMNS, request)
-    select = f"SELECT {columns} FROM {rows} WHERE {sql.wanted(request)}"
-    with connect(lake, sql.views(NAMES, request.num_of_game), select) as connection:
-        return query(connection, select)
+    counted = counted_rows(name, COLUMNS[:-1], request)
+    select = f"""SELECT counted.*, messages.content
+FROM ({counted}) AS counted
+LEFT JOIN messages
+    ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index"""
+    with connect(lake, shared(request.num_of_game), select) as connection:
+        return answer(connection, select)
 
 
 _ENGINES = {"polars": _by_polars, "duckdb": _by_duckdb}

@@ -1,15 +1,14 @@
 """What is asked of the metrics: which, in what edition, grouped how."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import overload
 
 from msgspec import Struct
 
-from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
+from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.slices import GAME_COLUMNS
 from pipeline.vocabulary import GameType
 
 PAPER, RELEASE, AUDITED = "paper", "release", "audited"
@@ -108,48 +107,3 @@ class Request(Struct, frozen=True):
             own = ()
         shown = (*own, ALL)
         return shown if self.game_types is None else tuple(t for t in shown if t in self.game_types)
-
-
-def check(request: Request, tables: dict[str, list[str]]) -> None:
-    """Raises UsageError for a request that cannot be met.
-
-    `tables` names the columns that each metric asked for can be grouped by.
-    """
-    if request.edition not in EDITIONS:
-        raise UsageError(f"no edition `{request.edition}`: there are {', '.join(EDITIONS)}")
-    if not tables:
-        raise UsageError("no metric is asked for: name one, or leave it to all")
-    if not request.is_rolled_up and ALL in (request.game_types or ()):
-        raise UsageError(f"game type `{ALL}` is told only where game_type is grouped by")
-    if request.edition == RELEASE and request.where:
-        raise UsageError("the release edition is defined for all games: it takes no condition")
-    if request.num_of_game < 1:
-        raise UsageError("the number of games is at least 1")
-    if request.edition != RELEASE and request.num_of_game != DEFAULT_GAMES:
-        raise UsageError(f"a number of games is for the edition release, not for {request.edition}")
-    if request.edition == RELEASE and not set(request.by) <= set(DEFAULT_BY):
-        raise UsageError("the release edition is defined for a model: group by model and game_type")
-    if request.edition == RELEASE and "model" not in request.by:
-        raise UsageError("the release edition is defined for a model: group by model at least")
-    known = [*GameType, ALL]
-    if strangers := [t for t in request.game_types or () if t not in known]:
-        raise UsageError(f"no game type {', '.join(strangers)}: there are {', '.join(known)}")
-    if len(set(request.by)) < len(request.by):
-        raise UsageError(f"a column to group by is named twice: {', '.join(request.by)}")
-    for column in request.by:
-        lacking = [metric for metric, columns in tables.items() if column not in columns]
-        if lacking:
-            raise UsageError(_cannot_group(column, lacking, tables))
-
-
-def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[str]]) -> str:
-    having = [metric for metric in tables if metric not in lacking]
-    if having:
-        return (
-            f"cannot group {', '.join(lacking)} by `{column}`: their rows have no such column; "
-            f"{', '.join(having)} can be"
-        )
-    common = set.intersection(*(set(columns) for columns in tables.values()))
-    order = [name for name in (*polars_schema("results"), *GAME_COLUMNS) if name in common]
-    order = list(dict.fromkeys(order))
-    return f"no column `{column}` to group by: there are {', '.join(order)}"

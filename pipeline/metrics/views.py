@@ -1,64 +1,131 @@
-"""What the views beside the tables mean: a sentence for each, and a description for each column."""
+"""The views of SQL: the metrics, their terms and evidence, what texts say, and the audit.
 
-from collections.abc import Collection
-from typing import NamedTuple
+A file in one of the folders of `sql/` that are for reading is a view, and its folder is the view's
+schema: `sql/shared`, `sql/audit`, `sql/metrics` (in the main schema) and its editions. The views of
+terms and of evidence are made of the same files.
+"""
+
+from collections.abc import Iterable
 
 from pipeline import sqlfiles
-from pipeline.events.contracts import TABLES
-from pipeline.metrics import sql
-from pipeline.metrics.catalogue import NAMES
-from pipeline.metrics.request import EDITIONS
+from pipeline.metrics.catalogue import file_of, names
+from pipeline.metrics.counting_sql import attempts
+from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER
+from pipeline.sqlfiles import literal
+from pipeline.warehouse import View
+
+OF_ALL = "metrics"
+"""The view over all metrics in the main schema and in those of editions, terms and evidence."""
+
+COLUMNS = {
+    "metric": "the metric's name",
+    "edition": "the edition that the row is of: paper, release or audited",
+    "game_type": "the game type, or `all` for all game types of the metric",
+    "value": "hits / counted, or what the metric's formula makes of several such ratios",
+    "hits": "the numerator of the value, null where it is made of several ratios",
+    "counted": "the denominator of the value, null where it is made of several ratios",
+    "n_games": "games with a counted row",
+    "term": "the ratio that the row is counted in, as docs/metrics.md names it",
+    "what": "what was done, in a word or two",
+    "hit": "how far the row is a hit, from 0 to 1",
+    "content": "the text of the message that the row was read from, null where the log has none",
+    "seat": "the acting player's seat, null where the row is of a whole side",
+    "round": "the round, null where the row is of the whole game",
+    "message_index": "the message that the row was read from, from 0",
+    "parse_status": "how surely the row could be read from its text",
+    "logged": "what the log states",
+    "says": "what the rest of the log says",
+    "is_found": "whether the two contradict each other",
+    "hit_logged": "the metric's hit as logged, null where the metric does not count the row",
+    "hit_read": "the metric's hit by what the rest of the log says",
+}
+_EVIDENCE = (
+    *("term", "game_id", "game_type", "setting_id", "game_index", "model", "role", "competition"),
+    *("player", "seat", "round", "what", "hit", "parse_status", "message_index"),
+)
 
 
-class View(NamedTuple):
-    """What one row is, and the SQL file whose header describes the columns that no table has."""
-
-    row: str
-    file: str
-
-
-def meanings() -> dict[str, View]:
-    """Every view that is for users, by its name."""
-    found: dict[str, View] = {}
+def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
+    """Every view by its name, with its schema if that is not the main one; the order is one in
+    which they can be made."""
+    found = shared(num_of_game)
     for edition in EDITIONS:
-        for name in NAMES:
-            found |= _of_metric(name, edition)
-        of_all = f"the value of one metric, edition {edition}, for one model and game type"
-        found[sql.view_of_all(edition)] = View(of_all, "value")
+        found |= _of_edition(edition)
+    for schema, select, row in (
+        ("terms", _terms, "one term of a value of {}, for one edition, model and game type"),
+        ("evidence", _evidence, "one row that {} counted in one edition, with its message"),
+    ):
+        for name in names(PAPER):
+            editions = [edition for edition in EDITIONS if name in names(edition)]
+            union = _union(select(name, edition) for edition in editions)
+            found[f"{schema}.{name}"] = _view(union, row.format(name))
+        union = _union(f"SELECT * FROM {schema}.{name}" for name in names(PAPER))
+        found[f"{schema}.{OF_ALL}"] = _view(union, row.format("a metric"))
     for kind in sqlfiles.names("audit"):
-        found[f"audit_{kind}"] = View(_row(f"audit/{kind}"), "findings")
-    return found | {
-        name: View(_row(f"readings/{name}"), f"readings/{name}") for name in sql.READINGS
-    }
-
-
-def _of_metric(name: str, edition: str) -> dict[str, View]:
-    view, row = sql.sql_metric(name, edition).view, _row(sql.file_of(name, edition))
-    value = f"the value of {name}, edition {edition}, for one model and game type"
-    return {
-        view: View(value, "value"),
-        f"{view}_by_term": View(f"a term of {value}", "by_term"),
-        f"{view}_rows": View(row, "evidence"),
-        f"{view}_evidence": View(f"{row}, if it was counted", "evidence"),
-    }
-
-
-def _row(file: str) -> str:
-    return sqlfiles.header(file)["row"][0]
-
-
-def descriptions(name: str, made_of: Collection[str]) -> dict[str, str]:
-    """What columns mean, of those that the view can have, from what it is made of.
-
-    What its own file says goes first. What tables do not say alike is left out.
-    """
-    known = meanings()
-    alike: dict[str, set[str]] = {}
-    for table in TABLES.keys() & set(made_of):
-        for column, declared in TABLES[table].columns().items():
-            alike.setdefault(column, set()).add(declared.description or "")
-    found = {column: told.pop() for column, told in alike.items() if len(told) == 1}
-    for view in (*(one for one in made_of if one in sql.READINGS), name):
-        lines = sqlfiles.header(known[view].file)["column"]
-        found |= dict(line.split(" | ", 1) for line in lines)
+        found[f"audit.{kind}"] = _of_file(f"audit/{kind}")
     return found
+
+
+def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
+    """The views that the metrics' files name. The release edition counts games below a number."""
+    found = {f"shared.{name}": _of_file(f"shared/{name}") for name in sqlfiles.names("shared")}
+    parameters = found["shared.release_parameters"]
+    return {
+        "shared.release_parameters": parameters._replace(
+            select=f"SELECT CAST({num_of_game} AS BIGINT) AS num_of_game"
+        )
+    } | {name: view for name, view in found.items() if view is not parameters}
+
+
+def _of_edition(edition: str) -> dict[str, View]:
+    schema = "" if edition == PAPER else f"{edition}."
+    row = f"the value of {{}}, edition {edition}, for one model and game type"
+    found = {
+        f"{schema}{name}": _view(sqlfiles.text(file_of(name, edition)), row.format(name))
+        for name in names(edition)
+    }
+    union = _union(
+        f"SELECT {literal(edition)} AS edition, {literal(name)} AS metric, * FROM {schema}{name}"
+        for name in names(edition)
+    )
+    return found | {f"{schema}{OF_ALL}": _view(union, row.format("one metric"))}
+
+
+def _terms(name: str, edition: str) -> str:
+    return f"""SELECT
+    {literal(edition)} AS edition,
+    {literal(name)} AS metric,
+    model,
+    coalesce(game_type, 'all') AS game_type,
+    term,
+    sum(hit) / count(*) AS value,
+    sum(hit) AS hits,
+    count(*) AS counted,
+    count(DISTINCT game_id) AS n_games
+FROM ({attempts(name, edition)}) AS attempts
+WHERE is_counted
+GROUP BY GROUPING SETS ((model, game_type, term), (model, term))"""
+
+
+def _evidence(name: str, edition: str) -> str:
+    columns = ", ".join(f"attempts.{column}" for column in _EVIDENCE)
+    return f"""SELECT
+    {literal(edition)} AS edition, {literal(name)} AS metric, {columns}, messages.content
+FROM ({attempts(name, edition)}) AS attempts
+LEFT JOIN messages
+    ON messages.game_id = attempts.game_id AND messages.message_index = attempts.message_index
+WHERE attempts.is_counted"""
+
+
+def _union(selects: Iterable[str]) -> str:
+    return "\nUNION ALL\n".join(selects)
+
+
+def _view(select: str, row: str) -> View:
+    return View(select, row, COLUMNS)
+
+
+def _of_file(file: str) -> View:
+    header = sqlfiles.header(file)
+    own = dict(line.split(" | ", 1) for line in header.get("column", []))
+    return View(sqlfiles.text(file), header["row"][0], COLUMNS | own)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -14,14 +13,13 @@ from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import (
     DEFAULT_CONFIDENCE,
-    DEFAULT_GAMES,
     NAMES,
     PAPER,
     Answer,
     answered,
-    compute,
     metric,
 )
+from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import Request, several
 from pipeline.statistics import contrast
 from pipeline.statistics.contrast import Floats, Interval
@@ -109,7 +107,7 @@ def compare(
     answer = answered(lake, request, names=asked_for, confidence=confidence)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     asked = list(combinations(known, 2)) if pairs is None else list(pairs)
-    compared = compare_rows(lake, answer, asked, edition=edition)
+    compared = compare_rows(answer, asked, edition=edition)
     return adjusted(compared, ["metric"]) if pairs is None else compared
 
 
@@ -130,36 +128,26 @@ def _check_pairs(pairs: Sequence[object]) -> None:
 
 
 def compare_rows(
-    lake: Lake,
-    answer: Answer,
-    pairs: Sequence[tuple[str, str]],
-    *,
-    edition: str = PAPER,
-    num_of_game: int = DEFAULT_GAMES,
+    answer: Answer, pairs: Sequence[tuple[str, str]], *, edition: str = PAPER
 ) -> pl.DataFrame:
     """The same of models whose metrics' rows there are; the family is all p-values."""
     rows = answer.rows.filter(pl.col("model").is_not_null())
-    models = tuple(rows["model"].unique())
-    request = Request(edition=edition, num_of_game=num_of_game, models=models)
     found: list[dict[str, Any]] = []
     for name in rows["metric"].unique(maintain_order=True):
-        sums = sums_by_setting(lake, name, request, answer.settings)
-        columns, of_model = sides(sums, rows.filter(metric=name), edition)
+        columns, of_model = sides(sums_of(answer, name), rows.filter(metric=name), edition)
         found += differences(columns, [(of_model[one], of_model[other]) for one, other in pairs])
     return adjusted(pl.DataFrame(found, schema=COLUMNS), [])
 
 
-def sums_by_setting(
-    lake: Lake, name: str, request: Request, settings: pl.DataFrame | None = None
-) -> pl.DataFrame:
-    """What a metric counted of each model in each setting: see `pipeline.metrics.compute`.
+def sums_of(answer: Answer, name: str) -> pl.DataFrame:
+    """What a metric counted of each model: model, competition, setting_id, term, h, c.
 
-    It is read from the lake where there are no sums by setting that were found before.
+    Where a competition has one setting only, each game stands for a setting.
     """
-    if settings is not None:
-        return compute.sums_of(settings, name, request.models)
-    declared = metric(name, request.edition)
-    return compute.sums(declared, cache(lake.table), request).collect(engine="streaming")
+    assert answer.sums is not None, "compared are values with intervals"
+    return answer.sums.filter(metric=name).select(
+        "model", "term", "h", "c", competition="stratum", setting_id="cluster"
+    )
 
 
 def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns, dict[str, Side]]:
@@ -169,7 +157,7 @@ def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns
     weights: dict[str, dict[str, float]] = {model: {} for model in rows["model"]}
     for (name,), of_name in rows.group_by("metric"):
         declared = metric(str(name), edition)
-        terms = compute.shares(of_name.lazy(), declared, ["model"]).select(
+        terms = terms_of(of_name.lazy(), declared, ["model"]).select(
             "model", "term", "weight"
         )
         for model, term, weight in terms.collect().iter_rows():

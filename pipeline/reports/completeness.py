@@ -12,10 +12,12 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.metrics import NAMES, PAPER, metric, metrics
-from pipeline.metrics.compute import VALUE, in_scope, is_unfinished, rows
+from pipeline.metrics import PAPER, metric, metrics
+from pipeline.metrics.catalogue import names
+from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
+from pipeline.metrics.values import VALUE
 from pipeline.vocabulary import ParseStatus
 
 _OF_SIDE = ("model", "competition")
@@ -112,7 +114,7 @@ def readability(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
             _rows(lake, name, request),
             missing,
         )
-        for name in NAMES
+        for name in names(edition)
     ]
     return pl.concat(found).sort("model", nulls_last=True, maintain_order=True)
 

@@ -6,10 +6,11 @@ from typing import Any
 import polars as pl
 
 from pipeline.lake import Lake
-from pipeline.metrics import DEFAULT_CONFIDENCE, NAMES, PAPER, metric, metrics
-from pipeline.metrics.compute import rows as rows_of
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
+from pipeline.metrics.catalogue import names
+from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import COLUMNS, adjusted, differences, sides, sums_by_setting
+from pipeline.reports.compare import COLUMNS, adjusted, differences, sides, sums_of
 
 LEVEL = 0.05
 SAME_GAMES = "the same games"
@@ -29,16 +30,12 @@ def diff(
     that games of both were played on. `p_holm` is of all p-values of the answer.
     """
     request = Request(edition=edition)
-    valued = [
-        metrics(lake, by=("model",), edition=edition, confidence=confidence)
-        for lake in (before, after)
-    ]
+    by_model = Request(edition=edition, by=("model",))
+    answers = [answered(lake, by_model, confidence=confidence) for lake in (before, after)]
     found = [
         row
-        for name in NAMES
-        for row in _of_metric(
-            name, (before, after), [one.filter(metric=name) for one in valued], request
-        )
+        for name in names(edition)
+        for row in _of_metric(name, (before, after), answers, request)
     ]
     compared = pl.DataFrame(found, schema={**COLUMNS, **_GAMES})
     is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0)
@@ -70,12 +67,13 @@ def diff(
 def _of_metric(
     name: str,
     lakes: tuple[Lake, Lake],
-    valued: list[pl.DataFrame],
+    answers: list[Answer],
     request: Request,
 ) -> list[dict[str, Any]]:
     """The rows of one metric, a model each."""
     games = _games(name, lakes, request)
-    sums = [sums_by_setting(lake, name, request) for lake in lakes]
+    valued = [answer.rows.filter(metric=name) for answer in answers]
+    sums = [sums_of(answer, name) for answer in answers]
     models = pl.concat(one.select("model") for one in valued).unique().sort("model")["model"]
     found = []
     for model in models:
@@ -149,4 +147,4 @@ def changed_games(
 def games_that_did_it(before: Lake, after: Lake, *, edition: str = PAPER) -> pl.DataFrame:
     """`changed_games` of all metrics."""
     request = Request(edition=edition)
-    return pl.concat(changed_games((before, after), name, request) for name in NAMES)
+    return pl.concat(changed_games((before, after), name, request) for name in names(edition))

@@ -8,9 +8,9 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.metrics import PAPER, metric, metrics
+from pipeline.metrics import PAPER, answered, metric
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import Columns, Side, sides, sums_by_setting
+from pipeline.reports.compare import Columns, Side, sides, sums_of
 from pipeline.statistics.contrast import shrunk_correlation
 from pipeline.statistics.planning import cautious_variance, settings_needed
 
@@ -40,13 +40,12 @@ def plan(
             f"a difference of {difference:g} in {name} cannot be: its values are within "
             f"{declared.low:g}..{declared.high:.3g}"
         )
-    rows = metrics(lake, by=("model",), names=[name], edition=edition)
-    told = rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
+    answer = answered(lake, Request(edition=edition, by=("model",)), names=[name])
+    told = answer.rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
     known = told["model"].sort().to_list()
     if len(known) < 2:
         raise UsageError(f"a plan needs two models with a {name}: the lake has {len(known)}")
-    request = Request(edition=edition, models=tuple(known))
-    columns, of_model = sides(sums_by_setting(lake, name, request), told, edition)
+    columns, of_model = sides(sums_of(answer, name), told, edition)
     found = []
     for one, other in combinations(known, 2):
         n, sd = _of_a_setting(columns, of_model[one], of_model[other])

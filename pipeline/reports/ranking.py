@@ -45,7 +45,7 @@ def leaderboard(
     )
     board = ranked(answer.rows, include_incomplete=include_incomplete)
     won = answer._replace(rows=answer.rows.filter(metric="win_rate"))
-    told = letters(lake, won, edition=edition, num_of_game=num_of_game)
+    told = letters(won, edition=edition)
     joined = board.join(told, on="model", how="left", maintain_order="left")
     return joined.select("rank", "model", "letters", *board.columns[2:])
 
@@ -116,14 +116,7 @@ def _beside(found: re.Match[str]) -> str:
     return found[2] if found[1] == "value" else f"{found[2]}_{found[1]}"
 
 
-def letters(
-    lake: Lake,
-    answer: Answer,
-    *,
-    edition: str = PAPER,
-    num_of_game: int = DEFAULT_GAMES,
-    level: float = 0.05,
-) -> pl.DataFrame:
+def letters(answer: Answer, *, edition: str = PAPER, level: float = 0.05) -> pl.DataFrame:
     """model, letters: models that share a letter are not told apart by a metric, given its answer.
 
     All pairs are compared, and adjusted for their number by Holm. That two are not told apart does
@@ -134,7 +127,7 @@ def letters(
     models = told.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
-    compared = compare_rows(lake, told, pairs, edition=edition, num_of_game=num_of_game)
+    compared = compare_rows(told, pairs, edition=edition)
     apart = compared.filter(pl.col("p_holm") < level)
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)

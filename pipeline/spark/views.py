@@ -11,6 +11,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
 from pipeline.lake.schema import arrow_schema
 from pipeline.spark.session import first_line
+from pipeline.warehouse import View
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +28,7 @@ class Views:
     path is the same on each of them. Those of an object store Spark itself cannot read.
     """
 
-    def __init__(self, session: "SparkSession", lake: Lake, views: Mapping[str, str]) -> None:
+    def __init__(self, session: "SparkSession", lake: Lake, views: Mapping[str, View]) -> None:
         self.session = session.newSession()
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
         self._lake = lake
@@ -62,7 +63,8 @@ class Views:
 
         tree = sqlglot.parse_one(sql, read="duckdb")
         for table in tree.find_all(sqlglot.exp.Table):
-            self._make(table.name)
+            self._make(f"{table.db}.{table.name}" if table.db else table.name)
+            table.set("db", None)  # a temporary view has no schema
         return tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
 
     def _make(self, name: str) -> None:
@@ -70,8 +72,8 @@ class Views:
             return
         self._made.add(name)
         if name in self._views:
-            view = self.session.sql(self._translated(self._views[name]))
-            view.createOrReplaceTempView(name)
+            view = self.session.sql(self._translated(self._views[name].select))
+            view.createOrReplaceTempView(name.rpartition(".")[2])
         elif name in TABLES:
             self._make_table(name)
 

@@ -17,7 +17,7 @@ from pipeline.lake import Lake
 from pipeline.sqlfiles import filled, identifier
 from pipeline.verify.finding import Finding
 
-FOLDER = "checks"
+FOLDER = "internal/checks"
 SLICE_ROWS = 4 * 2**20
 _WORD = re.compile(r"\w+")
 _OF_DOCUMENTS = ("documents", "quarantine")

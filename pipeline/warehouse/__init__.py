@@ -22,7 +22,7 @@ from pipeline.machine import cores
 from pipeline.sqlfiles import identifier, literal
 from pipeline.warehouse.files import SCHEME, LakeFiles
 from pipeline.warehouse.statements import reading, refuse_unshowable, told
-from pipeline.warehouse.views import create_table_view, named
+from pipeline.warehouse.views import View, create_table_view, create_view, lists_names, named
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ _LOCKS = (
 
 def connect(
     lake: Lake,
-    views: Mapping[str, str],
+    views: Mapping[str, View],
     wanted: str | None = None,
     *,
     memory: int | None = None,
@@ -75,16 +75,17 @@ def connect(
     return connection
 
 
-def columns(name: str, views: Mapping[str, str]) -> tuple[pl.Schema, list[str]]:
-    """The columns of one of the views, and what it is made of; no lake is needed."""
-    tables, selects = named(identifier(name), views)
+def columns(name: str, views: Mapping[str, View]) -> pl.Schema:
+    """The columns of one of the views; no lake is needed."""
+    tables, found = named(".".join(map(identifier, name.split("."))), views)
     with _opened(1, None) as connection:
         connection.execute(_LOCKS[0])
         for table in tables:
             create_table_view(connection, [], table, with_comments=False)
-        _create(connection, selects)
-        rows = connection.sql(f"FROM {identifier(name)} LIMIT 0")
-        return pl.DataFrame(rows.to_arrow_table()).schema, [*tables, *selects]
+        for one in found:
+            create_view(connection, one, views, with_comments=False)
+        rows = connection.sql(f"FROM {'.'.join(map(identifier, name.split('.')))} LIMIT 0")
+        return pl.DataFrame(rows.to_arrow_table()).schema
 
 
 @contextmanager
@@ -128,19 +129,16 @@ def _opened(
 
 
 def _make_views(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, views: Mapping[str, str], wanted: str | None
+    connection: duckdb.DuckDBPyConnection, lake: Lake, views: Mapping[str, View], wanted: str | None
 ) -> None:
     files = LakeFiles(lake)
     connection.register_filesystem(files)
-    tables, selects = named(wanted, views)
+    tables, found = named(wanted, views)
+    with_comments = lists_names(wanted)
     for table in tables:
-        create_table_view(connection, files.of(table), table, with_comments=wanted is None)
-    _create(connection, selects)
-
-
-def _create(connection: duckdb.DuckDBPyConnection, selects: Mapping[str, str]) -> None:
-    for name, select in selects.items():
-        connection.execute(f"CREATE VIEW {identifier(name)} AS {select}")
+        create_table_view(connection, files.of(table), table, with_comments=with_comments)
+    for name in found:
+        create_view(connection, name, views, with_comments=with_comments)
 
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:

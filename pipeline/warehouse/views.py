@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -11,6 +12,15 @@ from pipeline.lake.schema import arrow_schema
 from pipeline.sqlfiles import identifier, literal
 from pipeline.warehouse.statements import code
 
+
+class View(NamedTuple):
+    """A view: its SELECT, what one row is, and what columns mean that no table describes."""
+
+    select: str
+    row: str
+    columns: Mapping[str, str]
+
+
 _WORD = re.compile(r"\w+")
 # Words by which a query asks what there is.
 _CATALOGUE = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
@@ -18,26 +28,66 @@ _CATALOGUE = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckd
 _RUNNING = {"query", "query_table"}
 
 
-def named(query: str | None, views: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+def named(query: str | None, views: Mapping[str, View]) -> tuple[list[str], dict[str, View]]:
     """The tables and views that a query can name, and those that these are made of; None: all."""
-    existing = set(TABLES) | set(views)
-    found = existing if query is None else _reached(_words_in(query), views, existing)
+    reached = {*TABLES, *views} if lists_names(query) else _reached(_words_in(query or ""), views)
     return (
-        [table for table in TABLES if table in found],
-        {name: select for name, select in views.items() if name in found},
+        [table for table in TABLES if table in reached],
+        {name: view for name, view in views.items() if name in reached},
     )
 
 
-def _reached(words: set[str], views: Mapping[str, str], existing: set[str]) -> set[str]:
-    if _CATALOGUE & words:
-        return existing
-    found: set[str] = set()
-    unread = existing & words
-    while unread:
-        found |= unread
-        unread = {word for name in unread for word in _words(views.get(name, ""))}
-        unread = (unread & existing) - found
+def lists_names(query: str | None) -> bool:
+    """Whether the query asks what tables and views there are; without one, all may be asked."""
+    return query is None or bool(_CATALOGUE & _words_in(query))
+
+
+def _reached(words: set[str], views: Mapping[str, View]) -> set[str]:
+    existing, reached = {*TABLES, *views}, set[str]()
+    while unread := {name for name in existing - reached if words.issuperset(name.split("."))}:
+        reached |= unread
+        words = {word for name in unread & views.keys() for word in _words(views[name].select)}
+    return reached
+
+
+def descriptions(name: str, views: Mapping[str, View]) -> dict[str, str]:
+    """What the columns of a view mean: its own descriptions, and those of what it is made of.
+
+    A column that tables describe differently is left out.
+    """
+    tables, made_of = named(".".join(map(identifier, name.split("."))), views)
+    alike: dict[str, set[str]] = {}
+    for table in tables:
+        for column, declared in TABLES[table].columns().items():
+            alike.setdefault(column, set()).add(declared.description or "")
+    found = {column: texts.pop() for column, texts in alike.items() if len(texts) == 1}
+    for one in (*(one for one in made_of if one.startswith("shared.")), name):
+        found |= views[one].columns
     return found
+
+
+def create_view(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    views: Mapping[str, View],
+    *,
+    with_comments: bool,
+) -> None:
+    """Makes one of the views, and its schema."""
+    *schema, _ = parts = [identifier(part) for part in name.split(".")]
+    view = ".".join(parts)
+    for one in schema:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {one}")
+    connection.execute(f"CREATE VIEW {view} AS {views[name].select}")
+    if not with_comments:
+        return
+    connection.execute(f"COMMENT ON VIEW {view} IS {literal(f'A row is {views[name].row}.')}")
+    meaning = descriptions(name, views)
+    for column in connection.sql(f"FROM {view} LIMIT 0").columns:
+        if column in meaning:
+            connection.execute(
+                f"COMMENT ON COLUMN {view}.{identifier(column)} IS {literal(meaning[column])}"
+            )
 
 
 def _words_in(query: str) -> set[str]:

@@ -1,4 +1,4 @@
--- place: 3
+-- order: 3
 -- title: winners that the moderator announces against the log's result
 -- metric: win_rate
 -- row: what one finished game with a hidden role came to for one tested side

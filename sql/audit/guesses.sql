@@ -1,4 +1,4 @@
--- place: 5
+-- order: 5
 -- title: guesses of the secret word that the log judges against their text
 -- metric: deception
 -- row: one guess that can be read, in a finished game

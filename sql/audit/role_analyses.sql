@@ -1,4 +1,4 @@
--- place: 7
+-- order: 7
 -- title: analyses of the roles that the log judges against their text
 -- metric: reasoning
 -- row: one analysis of the roles whose text can be judged
@@ -15,7 +15,7 @@ SELECT
     is_correct <> is_correct_as_read AS is_found,
     CAST(is_correct AS DOUBLE) AS hit_logged,
     CAST(is_correct_as_read AS DOUBLE) AS hit_read
-FROM read_role_analyses
+FROM shared.read_role_analyses
 WHERE is_tested
     AND is_finished
     AND parse_status <> 'outage'

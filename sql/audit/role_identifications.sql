@@ -1,4 +1,4 @@
--- place: 8
+-- order: 8
 -- title: identifications that the log judges against their text
 -- metric: self_awareness
 -- row: one answer to who one is whose text can be judged
@@ -15,7 +15,7 @@ SELECT
     is_correct <> is_correct_as_read AS is_found,
     CAST(is_correct AS DOUBLE) AS hit_logged,
     CAST(is_correct_as_read AS DOUBLE) AS hit_read
-FROM read_role_identifications
+FROM shared.read_role_identifications
 WHERE is_tested
     AND is_finished
     AND parse_status <> 'outage'

@@ -1,4 +1,4 @@
--- place: 4
+-- order: 4
 -- title: final scores that the decisions do not add up to
 -- metric: win_rate
 -- row: one seat, tested or not, of a finished Prisoner's Dilemma or Public Good

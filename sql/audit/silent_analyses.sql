@@ -1,4 +1,4 @@
--- place: 6
+-- order: 6
 -- title: analyses counted as a chameleon's own view, which it does not state
 -- metric: reasoning
 -- row: one analysis of the roles that the metric counts
@@ -20,7 +20,7 @@ FROM (
         *,
         kind = 'gold' AND side = 'hidden' AND game_type = 'chameleon' AND NOT is_own_view_stated
             AS is_silent
-    FROM read_role_analyses
+    FROM shared.read_role_analyses
 ) AS analyses
 WHERE is_tested
     AND is_finished

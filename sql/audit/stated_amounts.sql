@@ -1,4 +1,4 @@
--- place: 9
+-- order: 9
 -- title: contributions that the game registers otherwise than stated
 -- metric: rationality
 -- row: one contribution of a tested player

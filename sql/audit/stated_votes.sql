@@ -1,4 +1,4 @@
--- place: 1
+-- order: 1
 -- title: votes whose text names another than the log
 -- metric: judgement
 -- row: one accusation of a tested player

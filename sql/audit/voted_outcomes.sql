@@ -1,4 +1,4 @@
--- place: 2
+-- order: 2
 -- title: outcomes that the logged votes do not lead to
 -- metric: win_rate
 -- row: what one finished game with a hidden role came to for one tested side

@@ -1,19 +1,30 @@
 -- metric: judgement
 -- title: Judgement
--- place: 2
+-- order: 2
 -- edition: paper
 -- row: one vote cast by a tested player of the civilian side
--- combine: sum
--- term: votes | 1 | chameleon, undercover
+-- value: correct votes / votes
 -- range: 0..1
 -- source: arXiv 2311.08562, S_J = n_cv / n_v
+WITH attempts AS (
+    SELECT
+        *,
+        'votes' AS term,
+        coalesce(target, 'nobody') AS what,
+        CAST(is_correct AS DOUBLE) AS hit,
+        parse_status <> 'outage' AS is_counted
+    FROM votes
+    WHERE is_tested
+        AND is_finished
+        AND side = 'civilian'
+)
 SELECT
-    *,
-    'votes' AS term,
-    coalesce(target, 'nobody') AS what,
-    CAST(is_correct AS DOUBLE) AS hit,
-    parse_status <> 'outage' AS is_counted
-FROM votes
-WHERE is_tested
-    AND is_finished
-    AND side = 'civilian'
+    model,
+    coalesce(game_type, 'all') AS game_type,
+    sum(hit) / count(*) AS value,
+    sum(hit) AS hits,
+    count(*) AS counted,
+    count(DISTINCT game_id) AS n_games
+FROM attempts
+WHERE is_counted
+GROUP BY GROUPING SETS ((model, game_type), (model))

@@ -1,18 +1,29 @@
 -- metric: self_awareness
 -- title: Self-Awareness
--- place: 5
+-- order: 5
 -- edition: paper
 -- row: one answer of a tested player to who it is and what its role is
--- combine: sum
--- term: identifications | 1 | chameleon, undercover
+-- value: correct answers / answers
 -- range: 0..1
 -- source: arXiv 2311.08562, S_self = n_cr / n_rt
+WITH attempts AS (
+    SELECT
+        *,
+        'identifications' AS term,
+        role AS what,
+        CAST(is_correct AS DOUBLE) AS hit,
+        parse_status <> 'outage' AS is_counted
+    FROM role_identifications
+    WHERE is_tested
+        AND is_finished
+)
 SELECT
-    *,
-    'identifications' AS term,
-    role AS what,
-    CAST(is_correct AS DOUBLE) AS hit,
-    parse_status <> 'outage' AS is_counted
-FROM role_identifications
-WHERE is_tested
-    AND is_finished
+    model,
+    coalesce(game_type, 'all') AS game_type,
+    sum(hit) / count(*) AS value,
+    sum(hit) AS hits,
+    count(*) AS counted,
+    count(DISTINCT game_id) AS n_games
+FROM attempts
+WHERE is_counted
+GROUP BY GROUPING SETS ((model, game_type), (model))

@@ -1,28 +1,40 @@
 -- metric: win_rate
 -- title: Win Rate
--- place: 1
+-- order: 1
 -- edition: paper
--- row: what one finished game came to for one tested side
--- combine: mean
--- term: chameleon_as_chameleon | 1 | chameleon
--- term: chameleon_as_non_chameleon | 1 | chameleon
--- term: undercover_as_undercover | 1 | undercover
--- term: undercover_as_civilian | 1 | undercover
--- term: cost_sharing | 1 | cost_sharing
--- term: prisoners_dilemma | 1 | prisoners_dilemma
--- term: public_good | 1 | public_good
+-- row: the result of one finished game for one tested side
+-- value: the mean over competitions of: win credit / results
 -- range: 0..1
 -- source: arXiv 2311.08562, Win Rate: the mean over competitions of the wins in each
+WITH attempts AS (
+    SELECT
+        *,
+        competition AS term,
+        CASE
+            WHEN win_credit = 1 THEN 'won'
+            WHEN win_credit = 0 THEN 'lost'
+            WHEN win_credit > 0 THEN 'shared'
+        END AS what,
+        win_credit AS hit,
+        parse_status <> 'outage' AND win_credit IS NOT NULL AS is_counted
+    FROM results
+    WHERE is_tested
+        AND is_finished
+),
+counted AS (
+    SELECT
+        *,
+        -- The row's part in the ratio of its competition.
+        hit / count(*) OVER (PARTITION BY model, competition) AS share
+    FROM attempts
+    WHERE is_counted
+)
 SELECT
-    *,
-    competition AS term,
-    CASE
-        WHEN win_credit = 1 THEN 'won'
-        WHEN win_credit = 0 THEN 'lost'
-        WHEN win_credit > 0 THEN 'shared'
-    END AS what,
-    win_credit AS hit,
-    parse_status <> 'outage' AND win_credit IS NOT NULL AS is_counted
-FROM results
-WHERE is_tested
-    AND is_finished
+    model,
+    coalesce(game_type, 'all') AS game_type,
+    sum(share) / count(DISTINCT competition) AS value,
+    CASE WHEN count(DISTINCT competition) = 1 THEN sum(hit) END AS hits,
+    CASE WHEN count(DISTINCT competition) = 1 THEN count(*) END AS counted,
+    count(DISTINCT game_id) AS n_games
+FROM counted
+GROUP BY GROUPING SETS ((model, game_type), (model))

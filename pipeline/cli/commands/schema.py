@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from polars.datatypes import DataTypeClass
 
-    from pipeline.metrics.views import View
+    from pipeline.warehouse import View
 
 
 def schema(
@@ -62,10 +62,10 @@ def schema(
 def _views(wanted: list[str]) -> "dict[str, View]":
     """The views among these; raises UsageError for what is neither view nor table."""
     from pipeline.events.contracts import TABLES
-    from pipeline.metrics.views import meanings
+    from pipeline.metrics.views import views
     from pipeline.warehouse.statements import no_table
 
-    known = meanings()
+    known = views()
     names = [*TABLES, *known]
     if strangers := [name for name in wanted if name not in names]:
         raise UsageError("; ".join(no_table(name, names) for name in strangers))
@@ -103,13 +103,12 @@ def contract(table: str) -> "pl.DataFrame":
 
 def _view(name: str) -> "pl.DataFrame":
     """The same of a view, which no contract holds to any values."""
-    from pipeline.metrics import NAMES
-    from pipeline.metrics.sql import views
-    from pipeline.metrics.views import descriptions
+    from pipeline.metrics.views import views
     from pipeline.warehouse import columns
+    from pipeline.warehouse.views import descriptions
 
-    found, made_of = columns(name, views(NAMES))
-    described = descriptions(name, made_of)
+    known = views()
+    found, described = columns(name, known), descriptions(name, known)
     return _contracts(
         [
             {

@@ -1,18 +1,29 @@
 -- metric: reasoning
 -- title: Reasoning
--- place: 3
+-- order: 3
 -- edition: audited
 -- row: one analysis of the roles by a tested player, of either kind
--- combine: sum
--- term: analyses | 1 | chameleon, undercover
+-- value: correct analyses / analyses
 -- range: 0..1
--- source: docs/audit.md: as published, but each analysis as its own text reads
+-- source: docs/audit.md: as in the edition paper, but each analysis counts as its own text reads
+WITH attempts AS (
+    SELECT
+        *,
+        'analyses' AS term,
+        kind AS what,
+        CAST(is_correct_as_read AS DOUBLE) AS hit,
+        parse_status <> 'outage' AND is_correct_as_read IS NOT NULL AS is_counted
+    FROM shared.read_role_analyses
+    WHERE is_tested
+        AND is_finished
+)
 SELECT
-    *,
-    'analyses' AS term,
-    kind AS what,
-    CAST(is_correct_as_read AS DOUBLE) AS hit,
-    parse_status <> 'outage' AND is_correct_as_read IS NOT NULL AS is_counted
-FROM read_role_analyses
-WHERE is_tested
-    AND is_finished
+    model,
+    coalesce(game_type, 'all') AS game_type,
+    sum(hit) / count(*) AS value,
+    sum(hit) AS hits,
+    count(*) AS counted,
+    count(DISTINCT game_id) AS n_games
+FROM attempts
+WHERE is_counted
+GROUP BY GROUPING SETS ((model, game_type), (model))

@@ -1,21 +1,31 @@
 -- metric: judgement
 -- title: Judgement
--- place: 2
+-- order: 2
 -- edition: release
 -- row: one vote cast by a tested player of the civilian side
--- combine: pooled over all
--- term: chameleon_as_non_chameleon | 1 | chameleon
--- term: undercover_as_civilian | 1 | undercover
+-- value: correct votes / votes
 -- range: 0..1
 -- source: metrics_release.py: one ratio, which fails where either competition has no vote
+WITH attempts AS (
+    SELECT
+        votes.*,
+        competition AS term,
+        coalesce(target, 'nobody') AS what,
+        CAST(is_correct AS DOUBLE) AS hit,
+        TRUE AS is_counted
+    FROM votes
+    CROSS JOIN shared.release_parameters
+    WHERE is_tested
+        AND game_index < num_of_game
+        AND side = 'civilian'
+)
 SELECT
-    votes.*,
-    competition AS term,
-    coalesce(target, 'nobody') AS what,
-    CAST(is_correct AS DOUBLE) AS hit,
-    TRUE AS is_counted
-FROM votes
-CROSS JOIN release_parameters
-WHERE is_tested
-    AND game_index < num_of_game
-    AND side = 'civilian'
+    model,
+    'all' AS game_type,
+    CASE WHEN count(DISTINCT competition) = 2 THEN sum(hit) / count(*) END AS value,
+    sum(hit) AS hits,
+    count(*) AS counted,
+    count(DISTINCT game_id) AS n_games
+FROM attempts
+WHERE is_counted
+GROUP BY model

@@ -1,29 +1,48 @@
 -- metric: win_rate
 -- title: Win Rate
--- place: 1
+-- order: 1
 -- edition: release
--- row: what one game came to for one tested side
--- combine: sum
--- term: chameleon_as_chameleon | 1e0 / 7 | chameleon | least(num_of_game, 20)
--- term: chameleon_as_non_chameleon | 1e0 / 7 | chameleon | least(num_of_game, 20)
--- term: undercover_as_undercover | 1e0 / 7 | undercover | least(num_of_game, 20)
--- term: undercover_as_civilian | 1e0 / 7 | undercover | least(num_of_game, 20)
--- term: cost_sharing | 1e0 / 7 | cost_sharing
--- term: prisoners_dilemma | 1e0 / 7 | prisoners_dilemma
--- term: public_good | 1e0 / 7 | public_good
+-- row: the result of one game for one tested side
+-- value: the mean over the seven competitions of: win credit / games
 -- range: 0..1.03
--- source: metrics_release.py: seven scores, the first four over 20 games however many there are
+-- source: metrics_release.py: the first four of seven scores are over 20 games however many there are
+WITH attempts AS (
+    SELECT
+        results.*,
+        competition AS term,
+        CASE
+            WHEN win_credit = 1 THEN 'won'
+            WHEN win_credit = 0 THEN 'lost'
+            WHEN win_credit > 0 THEN 'shared'
+        END AS what,
+        coalesce(win_credit, CAST(0 AS DOUBLE)) AS hit,
+        TRUE AS is_counted
+    FROM results
+    CROSS JOIN shared.release_parameters
+    WHERE is_tested
+        AND game_index < num_of_game
+),
+counted AS (
+    SELECT
+        attempts.*,
+        CASE
+            WHEN game_type IN ('chameleon', 'undercover') THEN least(num_of_game, 20)
+            ELSE count(*) OVER (PARTITION BY model, competition)
+        END AS n_expected
+    FROM attempts
+    CROSS JOIN shared.release_parameters
+)
 SELECT
-    results.*,
-    competition AS term,
+    model,
+    'all' AS game_type,
     CASE
-        WHEN win_credit = 1 THEN 'won'
-        WHEN win_credit = 0 THEN 'lost'
-        WHEN win_credit > 0 THEN 'shared'
-    END AS what,
-    coalesce(win_credit, CAST(0 AS DOUBLE)) AS hit,
-    TRUE AS is_counted
-FROM results
-CROSS JOIN release_parameters
-WHERE is_tested
-    AND game_index < num_of_game
+        -- The script fails without a game of one of the other three.
+        WHEN count(DISTINCT CASE
+            WHEN game_type NOT IN ('chameleon', 'undercover') THEN competition
+        END) = 3 THEN sum(hit / n_expected) / 7
+    END AS value,
+    CAST(NULL AS DOUBLE) AS hits,
+    CAST(NULL AS BIGINT) AS counted,
+    count(DISTINCT game_id) AS n_games
+FROM counted
+GROUP BY model

@@ -1,7 +1,9 @@
-"""What a metric's rows can be told apart by: their own columns, and those of their game.
+"""The columns of a game that its rows can be grouped and chosen by, besides their own.
 
 A column that `games` has is the game's, even where the rows have one of that name.
 """
+
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -15,13 +17,13 @@ GAME_COLUMNS: dict[str, pl.DataType] = {
 """The columns of a game that its rows do not repeat; `opponent` as in `results`."""
 
 
-def with_game(rows: pl.LazyFrame, tables: Tables, columns: tuple[str, ...]) -> pl.LazyFrame:
-    """The rows with these of their game's columns."""
+def with_game(rows: pl.LazyFrame, tables: Tables, columns: Sequence[str]) -> pl.LazyFrame:
+    """The rows with these columns of their game."""
     if not columns:
         return rows
     games = tables("games")
     if "opponent" in columns:
         opponents = tables("results").group_by("game_id").agg(pl.col("opponent").min())
         games = games.join(opponents, on="game_id", how="left")
-    found = games.select("game_id", *columns)
-    return rows.drop(columns, strict=False).join(found, on="game_id", how="left")
+    of_game = games.select("game_id", *columns)
+    return rows.drop(columns, strict=False).join(of_game, on="game_id", how="left")

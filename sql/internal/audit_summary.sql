@@ -11,7 +11,7 @@ SELECT
     avg(hit_logged) AS as_logged,
     avg(hit_read) AS as_read,
     avg(hit_read) - avg(hit_logged) AS effect
-FROM audit_${kind} AS findings
+FROM audit.${kind} AS findings
 JOIN games
     ON games.game_id = findings.game_id
 WHERE ${wanted}

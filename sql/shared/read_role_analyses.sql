@@ -9,7 +9,7 @@
 WITH own_views AS (
     SELECT messages.game_id, messages.message_index, messages.round, messages.player, views.suspect
     FROM messages
-    JOIN stated_views AS views
+    JOIN shared.stated_views AS views
         ON views.game_id = messages.game_id
         AND views.message_index = messages.message_index
         AND views.viewer = messages.player
@@ -33,7 +33,7 @@ compared AS (
         ON theirs.game_id = mine.game_id
         AND theirs.round = mine.round
         AND theirs.player <> mine.player
-    LEFT JOIN stated_views AS said
+    LEFT JOIN shared.stated_views AS said
         ON said.game_id = mine.game_id
         AND said.message_index = mine.message_index
         AND said.viewer = theirs.player

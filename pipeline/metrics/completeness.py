@@ -1,0 +1,78 @@
+"""Whether a model has played all of what any model played, by game type."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from pipeline.lake import Lake
+from pipeline.metrics.declaration import Metric
+from pipeline.metrics.request import Request
+
+
+def played(lake: Lake) -> pl.DataFrame:
+    """What models under test played: a row for each model, competition, game type and setting.
+
+    Columns: these, n_games (results), and is_finished, whether any of these games is.
+    """
+    results = lake.table("results").filter("is_tested")
+    return (
+        results.group_by("model", "competition", "game_type", "setting_id")
+        .agg(n_games=pl.len().cast(pl.Int64), is_finished=pl.col("is_finished").any())
+        .collect(engine="streaming")
+    )
+
+
+def with_completeness(
+    rows: pl.DataFrame, metrics: Mapping[str, Metric], settings: pl.DataFrame, request: Request
+) -> pl.DataFrame:
+    """The metrics' rows with `is_complete`: over their game types; null if not by model.
+
+    `settings` are those that were `played`.
+    """
+    if "model" not in request.by:
+        return rows.with_columns(is_complete=pl.lit(None, pl.Boolean))
+    complete = _complete_types(settings)
+    types = pl.concat(
+        complete.filter(pl.col("game_type").is_in(_types(declared, request))).with_columns(
+            metric=pl.lit(name)
+        )
+        for name, declared in metrics.items()
+    )
+    over_all = types.group_by("metric", "model").agg(pl.col("is_complete").all())
+    of_row = types if request.is_rolled_up else over_all
+    keys = ["metric", "model", *(["game_type"] if request.is_rolled_up else [])]
+    by_row = of_row.rename({"is_complete": "of_row"}).select(*keys, "of_row")
+    return (
+        rows.join(by_row, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        .join(over_all, on=["metric", "model"], how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(is_complete=pl.coalesce("of_row", "is_complete"))
+        .drop("of_row")
+    )
+
+
+def _complete_types(settings: pl.DataFrame) -> pl.DataFrame:
+    """model, game_type, is_complete: it finished a game of every setting played by any model."""
+    of_competition = ["competition", "game_type"]
+    n_settings = pl.col("setting_id").n_unique()
+    n_played = settings.group_by(of_competition).agg(n_played=n_settings)
+    finished = settings.filter("is_finished").group_by("model", *of_competition)
+    return (
+        settings.select("model")
+        .unique()
+        .join(n_played, how="cross")
+        .join(
+            finished.agg(n_finished=n_settings),
+            on=["model", *of_competition],
+            how="left",
+            nulls_equal=True,
+        )
+        .group_by("model", "game_type")
+        .agg(is_complete=(pl.col("n_finished").fill_null(0) >= pl.col("n_played")).all())
+    )
+
+
+def _types(declared: Metric, request: Request) -> list[str]:
+    """The game types that rows are of: those asked for, where none is over all types."""
+    own = [str(game_type) for game_type in declared.game_types]
+    asked = own if request.is_rolled_up or request.game_types is None else request.game_types
+    return [game_type for game_type in own if game_type in asked] or own

@@ -1,0 +1,134 @@
+"""The rows of a metric, counted by polars."""
+
+import polars as pl
+
+from pipeline.metrics.columns import with_game
+from pipeline.metrics.counts import CLUSTER, GAMES, HITS, SUMS, Clusters, Counts, Question
+from pipeline.metrics.declaration import IS_READABLE, Metric, Rows, Tables
+from pipeline.metrics.request import RELEASE, Request
+
+_IS_COUNTED = pl.col("is_counted")
+_GAME = pl.col("game_id")
+
+
+def count(question: Question, tables: Tables) -> Counts:
+    """The counts of all metrics of the question."""
+    request = question.request
+    parts = [
+        (name, one) for name, declared in question.metrics.items() for one in declared.rows
+    ]
+    sums = [_sums(one, tables, question, name) for name, one in parts]
+    games = [_games(name, tables, question) for name in question.metrics]
+    counted = pl.collect_all([sides(tables, request), *sums, *games], engine="streaming")
+    return Counts(
+        sums=pl.concat(counted[1 : len(sums) + 1]),
+        games=pl.concat(counted[len(sums) + 1 :]),
+        sides=counted[0],
+    )
+
+
+def rows(declared: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+    """The rows that the metric is about, each with its `term`, `what`, `hit` and `is_counted`.
+
+    The release edition takes the games numbered below its number; the others ask for finished games
+    and do not count outages.
+    """
+    return pl.concat(
+        [_rows(one, tables, request) for one in declared.rows], how="diagonal_relaxed"
+    )
+
+
+def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
+    table = tables(one.table) if isinstance(one.table, str) else one.table(tables)
+    is_counted = pl.col("hit").is_not_null() if one.counted is None else one.counted
+    if request.edition != RELEASE:
+        is_counted = is_counted & IS_READABLE
+    return (
+        with_game(table, tables, request.of_game)
+        .filter("is_tested", is_wanted(request), in_scope(request), one.where)
+        .with_columns(term=one.term, what=one.what, hit=one.hit)
+        .with_columns(is_counted=is_counted.fill_null(value=False))
+    )
+
+
+def in_scope(request: Request) -> pl.Expr:
+    """Whether a row's game is one that the edition takes."""
+    if request.edition != RELEASE:
+        return pl.col("is_finished")
+    return pl.col("game_index") < request.num_of_game
+
+
+def is_unfinished(request: Request) -> pl.Expr:
+    """Whether a row's game has no end, and would be in scope if it had one."""
+    unfinished = ~pl.col("is_finished")
+    return unfinished & in_scope(request) if request.edition == RELEASE else unfinished
+
+
+def is_wanted(request: Request) -> pl.Expr:
+    """Whether a row is of the models and game types asked for, and meets the condition."""
+    wanted = pl.lit(value=True)
+    if request.models is not None:
+        wanted = wanted & pl.col("model").is_in(request.models)
+    if request.game_types is not None and not request.is_rolled_up:
+        wanted = wanted & pl.col("game_type").is_in(request.game_types)
+    if request.where is not None:
+        wanted = wanted & request.where.expression
+    return wanted
+
+
+def sides(tables: Tables, request: Request) -> pl.LazyFrame:
+    """The finest groups that a tested side is in, with n_unfinished (games)."""
+    results = with_game(tables("results"), tables, request.of_game)
+    if not request.is_of_results:
+        known = [name for name in request.fine if name in results.collect_schema()]
+        return results.select(*known, n_unfinished=pl.lit(0, pl.Int64)).clear()
+    return (
+        results.filter(pl.col("is_tested"), is_wanted(request))
+        .group_by(request.fine)
+        .agg(n_unfinished=_n_games(is_unfinished(request)))
+    )
+
+
+def _sums(one: Rows, tables: Tables, question: Question, name: str) -> pl.LazyFrame:
+    counted = _rows(one, tables, question.request)
+    keys = list(question.request.fine)
+    if question.clusters is not None:
+        counted = counted.with_columns(
+            stratum="competition", cluster=cluster(question.clusters)
+        )
+        keys += CLUSTER
+    # Grouping by a constant costs as much as by a column, so such a term is added afterwards.
+    is_one_term = one.term.meta.is_literal()
+    summed = counted.group_by(keys if is_one_term else [*keys, "term"]).agg(
+        hits=pl.when("is_counted").then(pl.col("hit").cast(HITS)).sum(),
+        counted=_IS_COUNTED.sum().cast(pl.Int64),
+        n_unreadable=(pl.col("parse_status") != "ok").sum().cast(pl.Int64),
+    )
+    if is_one_term:
+        summed = summed.with_columns(term=one.term)
+    return summed.select(pl.lit(name).alias("metric"), *keys, "term", *SUMS)
+
+
+def _games(name: str, tables: Tables, question: Question) -> pl.LazyFrame:
+    counted = rows(question.metrics[name], tables, question.request).filter("is_counted")
+    games = counted.group_by(question.request.fine).agg(
+        n_games=_n_games() if name in question.with_games else pl.lit(0, pl.Int64).first(),
+        n_unknown=_n_games(pl.col("hit").is_null()),
+    )
+    games = games.select(pl.lit(name).alias("metric"), *question.request.fine, *GAMES)
+    return games if question.counts_games(name) else games.clear()
+
+
+def cluster(clusters: Clusters) -> pl.Expr:
+    """The cluster that a row is in: its setting, or its game."""
+    setting = pl.col("setting_id")
+    if not clusters.competitions:
+        return setting
+    game = _GAME.str.head(clusters.digits) + pl.col("model").fill_null("")
+    is_by_game = pl.col("competition").is_in(clusters.competitions)
+    return pl.when(is_by_game).then(game if clusters.is_cut else _GAME).otherwise(setting)
+
+
+def _n_games(wanted: pl.Expr | None = None) -> pl.Expr:
+    game = _GAME if wanted is None else pl.when(wanted).then(_GAME).drop_nulls()
+    return game.n_unique().cast(pl.Int64)

@@ -1,0 +1,145 @@
+"""The rows of a metric, counted in SQL by DuckDB or Spark.
+
+The rows are those of the CTE `attempts` in the metric's SQL file. The queries around it are made
+here, since they depend on what is asked.
+"""
+
+from collections.abc import Iterable
+
+from pipeline import sqlfiles
+from pipeline.metrics.catalogue import file_of
+from pipeline.metrics.counts import Clusters, Question
+from pipeline.metrics.request import RELEASE, Request
+from pipeline.sqlfiles import identifier, literal
+
+_HITS = "DECIMAL(38, 18)"
+_FINAL = "\nSELECT\n"
+_GAMES = """SELECT games.*, opponents.opponent
+FROM games
+LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
+    ON opponents.game_id = games.game_id"""
+
+
+def queries(question: Question) -> list[str]:
+    """The SELECTs of `sides`, and then of each metric's sums and games."""
+    found = [_sides(question.request)]
+    for name in question.metrics:
+        found += [_sums(name, question), _games(name, question)]
+    return found
+
+
+def attempts(name: str, edition: str) -> str:
+    """The SELECT of the rows that a metric is about: its file, with another end.
+
+    The final SELECT of a file is the only one that is not indented.
+    """
+    ctes, _, _ = sqlfiles.text(file_of(name, edition)).rpartition(_FINAL)
+    return f"{ctes}\nSELECT * FROM attempts"
+
+
+def counted_rows(name: str, columns: Iterable[str], request: Request) -> str:
+    """The SELECT of these columns of the metric's rows that are wanted and counted."""
+    asked = [*columns, *request.columns, "model", "game_type", "is_counted"]
+    rows = _with_game(attempts(name, request.edition), asked, request)
+    listed = ", ".join(map(identifier, columns))
+    return f"SELECT {listed} FROM ({rows}) AS attempts WHERE is_counted AND {_wanted(request)}"
+
+
+def _sums(name: str, question: Question) -> str:
+    request = question.request
+    keys = [*map(identifier, request.fine)]
+    if question.clusters is not None:
+        keys += ["stratum", "cluster"]
+    return f"""SELECT
+    {literal(name)} AS metric,
+    {_listed(keys)}
+    term,
+    sum(CASE WHEN is_counted THEN CAST(hit AS {_HITS}) END) AS hits,
+    count(*) FILTER (WHERE is_counted) AS counted,
+    count(*) FILTER (WHERE parse_status <> 'ok') AS n_unreadable
+FROM ({_rows(name, question)}) AS attempts
+GROUP BY {_listed(keys)} term"""
+
+
+def _games(name: str, question: Question) -> str:
+    fine = _listed(map(identifier, question.request.fine))
+    n_games = "count(DISTINCT game_id)" if name in question.with_games else "CAST(0 AS BIGINT)"
+    select = f"""SELECT
+    {literal(name)} AS metric,
+    {fine}
+    {n_games} AS n_games,
+    count(DISTINCT CASE WHEN hit IS NULL THEN game_id END) AS n_unknown
+FROM ({_rows(name, question)}) AS attempts
+WHERE is_counted
+GROUP BY {fine.removesuffix(",")}"""
+    return select if question.counts_games(name) else f"{select}\nLIMIT 0"
+
+
+def _rows(name: str, question: Question) -> str:
+    """The SELECT of the metric's rows that are wanted, with their cluster."""
+    request = question.request
+    needed = ("game_id", "term", "hit", "is_counted", "parse_status", "setting_id", "competition")
+    asked = [*needed, "model", "game_type", *request.columns]
+    rows = _with_game(attempts(name, request.edition), asked, request)
+    cluster = _cluster(question.clusters or Clusters())
+    return f"""SELECT *, competition AS stratum, {cluster} AS cluster
+FROM ({rows}) AS attempts
+WHERE {_wanted(request)}"""
+
+
+def _sides(request: Request) -> str:
+    fine = _listed(map(identifier, request.fine))
+    if not request.is_of_results:
+        return "SELECT CAST(0 AS BIGINT) AS n_unfinished LIMIT 0"
+    is_in_scope = f"game_index < {request.num_of_game}" if request.edition == RELEASE else "TRUE"
+    asked = ["game_id", "game_index", "is_finished", "is_tested", "model", "game_type"]
+    rows = _with_game("SELECT * FROM results", [*asked, *request.columns], request)
+    return f"""SELECT
+    {fine}
+    count(DISTINCT CASE WHEN NOT is_finished AND {is_in_scope} THEN game_id END) AS n_unfinished
+FROM ({rows}) AS results
+WHERE is_tested AND {_wanted(request)}
+GROUP BY {fine.removesuffix(",")}"""
+
+
+def _with_game(rows: str, columns: Iterable[str], request: Request) -> str:
+    """The SELECT of the rows with the columns of their game that are asked for."""
+    if not request.of_game:
+        return rows
+    own = [name for name in dict.fromkeys(columns) if name not in request.of_game]
+    listed = [f"counted.{identifier(name)}" for name in own]
+    listed += [f"games.{identifier(name)}" for name in request.of_game]
+    return f"""SELECT {", ".join(listed)}
+FROM ({rows}) AS counted
+LEFT JOIN ({_GAMES}) AS games
+    ON games.game_id = counted.game_id"""
+
+
+def _cluster(clusters: Clusters) -> str:
+    if not clusters.competitions:
+        return "setting_id"
+    named = _literals(clusters.competitions)
+    cut = f"substr(game_id, 1, {clusters.digits}) || coalesce(model, '')"
+    game = cut if clusters.is_cut else "game_id"
+    return f"CASE WHEN competition IN ({named}) THEN {game} ELSE setting_id END"
+
+
+def _wanted(request: Request) -> str:
+    """The condition that a row is of the models and game types asked for."""
+    wanted = []
+    if request.models is not None:
+        wanted.append(f"model IN ({_literals(request.models)})")
+    if request.game_types is not None and not request.is_rolled_up:
+        wanted.append(f"game_type IN ({_literals(request.game_types)})")
+    if request.where is not None:
+        wanted.append(f"({request.where.sql})")
+    return " AND ".join(wanted) or "TRUE"
+
+
+def _literals(values: Iterable[str]) -> str:
+    return ", ".join(map(literal, sorted(values))) or "NULL"
+
+
+def _listed(columns: Iterable[str]) -> str:
+    """The columns with a comma after each."""
+    return " ".join(f"{column}," for column in columns)

@@ -1,0 +1,83 @@
+"""What an engine is asked to count, and what it returns: frames of few rows.
+
+Every engine returns the same frames. All that follows (terms, values, intervals, completeness) is
+made of them in one way, in polars.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.metrics.declaration import Metric
+from pipeline.metrics.request import Request
+
+HITS = pl.Decimal(38, 18)
+"""Hits are summed as decimals, so that a sum is the same in any order of its rows."""
+SUMS = ("hits", "counted", "n_unreadable")
+GAMES = ("n_games", "n_unknown")
+CLUSTER = ("stratum", "cluster")
+# Above so many games of a competition, games that are clusters are put together in groups.
+MANY_GAMES = 50_000
+
+
+class Clusters(NamedTuple):
+    """The clusters of an interval: settings, or games in the competitions that are named.
+
+    Very many games are put together in groups, to bound the memory: those of one model whose ids,
+    which are random, begin with the same `digits`.
+    """
+
+    competitions: tuple[str, ...] = ()
+    is_cut: bool = False
+    digits: int = 4
+
+
+class Question(NamedTuple):
+    """What an engine is asked: sums of these metrics, and of some of them the number of games.
+
+    To count games is more work than all the sums, so it is done only where it is asked for.
+    Without `clusters` the sums are by group and term alone.
+    """
+
+    metrics: Mapping[str, Metric]
+    request: Request
+    with_games: Collection[str]
+    clusters: Clusters | None = None
+
+    def counts_games(self, name: str) -> bool:
+        """Whether the games of a metric are counted: also where a counted hit can be unknown."""
+        can_be_unknown = any(one.counted is not None for one in self.metrics[name].rows)
+        return name in self.with_games or can_be_unknown
+
+
+class Counts(NamedTuple):
+    """What an engine counted. Each frame has the finest groups of the request (`Request.fine`).
+
+    sums   metric, group, stratum and cluster (if asked for), term, hits (the sum of the counted
+           rows' hits), counted (rows), n_unreadable (rows whose text could not be read for sure,
+           counted or not)
+    games  metric, group, n_games (with a counted row), n_unknown (with a counted row without a hit)
+    sides  group, n_unfinished (games in scope without an end): all groups that a tested side is in;
+           no rows where `results` lacks a column of the group
+    """
+
+    sums: pl.DataFrame
+    games: pl.DataFrame
+    sides: pl.DataFrame
+
+
+def clusters(played: pl.DataFrame, request: Request) -> Clusters:
+    """The clusters for a request, from the settings that were played (`completeness.played`).
+
+    Settings are the clusters. Where a competition has one setting only, or where the groups are of
+    one setting each, there is nothing to compare settings with, and the games are the clusters.
+    """
+    of_competition = played.group_by("competition").agg(
+        n_settings=pl.col("setting_id").n_unique(), n_games=pl.col("n_games").sum()
+    )
+    if not {"setting_id", "game_id"} & set(request.by):
+        of_competition = of_competition.filter(pl.col("n_settings") == 1)
+    named = of_competition.drop_nulls("competition").sort("competition")
+    is_many = bool((named["n_games"] > MANY_GAMES).any())
+    return Clusters(tuple(named["competition"]), is_cut=is_many)

@@ -1,0 +1,64 @@
+"""The engines that count: polars, DuckDB and Spark. All return the same frames."""
+
+from functools import cache
+
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.lake import Lake
+from pipeline.metrics import counting, counting_sql
+from pipeline.metrics.counts import Counts, Question
+from pipeline.metrics.views import shared
+from pipeline.warehouse import View
+
+ENGINES = ("polars", "duckdb", "spark")
+
+
+def check_engine(lake: Lake, engine: str, master: str | None) -> None:
+    """Raises UsageError for an engine that is unknown, or that cannot count in this lake."""
+    if engine not in ENGINES:
+        raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
+    if master is not None and engine != "spark":
+        raise UsageError(f"a master is for the engine spark, not for {engine}")
+    if engine == "spark" and not lake.path.is_local:
+        raise UsageError(
+            f"{lake.path}: Spark computes on a lake in a folder that its executors share: "
+            "copy it to one, or take the engine polars or duckdb"
+        )
+
+
+def count(lake: Lake, question: Question, engine: str, master: str | None = None) -> Counts:
+    """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
+    if engine == "polars":
+        found = counting.count(question, cache(lake.table))
+    else:
+        queries = counting_sql.queries(question)
+        made = shared(question.request.num_of_game)
+        rows = (
+            _by_duckdb(lake, made, queries)
+            if engine == "duckdb"
+            else _by_spark(lake, made, queries, master)
+        )
+        found = Counts(
+            sums=pl.concat(rows[1::2], how="vertical_relaxed"),
+            games=pl.concat(rows[2::2], how="vertical_relaxed"),
+            sides=rows[0],
+        )
+    return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in found))
+
+
+def _by_duckdb(lake: Lake, made: dict[str, View], queries: list[str]) -> list[pl.DataFrame]:
+    # Imported here, so that polars does not wait for it.
+    from pipeline.warehouse import answer, connect
+
+    with connect(lake, made, "\n".join(queries)) as connection:
+        return [answer(connection, query) for query in queries]
+
+
+def _by_spark(
+    lake: Lake, made: dict[str, View], queries: list[str], master: str | None
+) -> list[pl.DataFrame]:
+    # Imported here: it is an extra, and slow to import.
+    from pipeline.spark import Views, open_session
+
+    return Views(open_session(master), lake, made).queries(queries)

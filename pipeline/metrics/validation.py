@@ -1,0 +1,105 @@
+"""Whether a request can be met: the names in it are those of the lake and of the metrics."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.events.contracts import polars_schema
+from pipeline.lake import Lake
+from pipeline.metrics.catalogue import metric
+from pipeline.metrics.columns import GAME_COLUMNS
+from pipeline.metrics.condition import Condition, condition
+from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, RELEASE, Request
+from pipeline.vocabulary import GameType
+
+
+def row_schema(lake: Lake, name: str) -> dict[str, pl.DataType]:
+    """The columns that all rows of the metric have, of their own or of their game."""
+    tables = [one.table for one in metric(name).rows if isinstance(one.table, str)]
+    return _common([dict(lake.table(table).collect_schema()) for table in tables]) | GAME_COLUMNS
+
+
+def condition_on(lake: Lake, metrics: Sequence[str], where: str) -> Condition:
+    """The condition on the columns that the rows of all these metrics have."""
+    return condition(where, _common([row_schema(lake, name) for name in metrics]))
+
+
+def _common(schemas: Sequence[dict[str, pl.DataType]]) -> dict[str, pl.DataType]:
+    """The columns that are in all of the schemas, in the order of the first."""
+    first = schemas[0]
+    return {name: first[name] for name in first if all(name in schema for schema in schemas)}
+
+
+def check(lake: Lake, request: Request, metrics: Sequence[str]) -> None:
+    """Raises UsageError for a request that these metrics of the lake cannot meet."""
+    for name in metrics:
+        metric(name, request.edition)
+    if not metrics:
+        raise UsageError("no metric is asked for: name one, or none to have all of them")
+    if not request.is_rolled_up and ALL in (request.game_types or ()):
+        raise UsageError(f"the game type `{ALL}` is there only if game_type is grouped by")
+    if request.edition == RELEASE and request.where:
+        raise UsageError("the release edition is defined for all games: it takes no condition")
+    if request.num_of_game < 1:
+        raise UsageError("the number of games is at least 1")
+    if request.edition != RELEASE and request.num_of_game != DEFAULT_GAMES:
+        raise UsageError(f"a number of games is for the edition release, not for {request.edition}")
+    if request.edition == RELEASE and not set(request.by) <= set(DEFAULT_BY):
+        raise UsageError("the release edition is defined for a model: group by model and game_type")
+    if request.edition == RELEASE and "model" not in request.by:
+        raise UsageError("the release edition is defined for a model: group by model at least")
+    known = [*GameType, ALL]
+    if strangers := [t for t in request.game_types or () if t not in known]:
+        raise UsageError(f"no game type {', '.join(strangers)}: there are {', '.join(known)}")
+    if len(set(request.by)) < len(request.by):
+        raise UsageError(f"a column to group by is named twice: {', '.join(request.by)}")
+    check_models(lake, request.models)
+    tables = {name: list(row_schema(lake, name)) for name in metrics}
+    for column in request.by:
+        lacking = [metric for metric, columns in tables.items() if column not in columns]
+        if lacking:
+            raise UsageError(_cannot_group(column, lacking, tables))
+
+
+def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[str]]) -> str:
+    having = [metric for metric in tables if metric not in lacking]
+    if having:
+        return (
+            f"cannot group {', '.join(lacking)} by `{column}`: their rows have no such column; "
+            f"{', '.join(having)} can be"
+        )
+    common = set.intersection(*(set(columns) for columns in tables.values()))
+    order = [name for name in (*polars_schema("results"), *GAME_COLUMNS) if name in common]
+    order = list(dict.fromkeys(order))
+    return f"no column `{column}` to group by: there are {', '.join(order)}"
+
+
+def check_models(lake: Lake, models: Sequence[str] | None) -> None:
+    """Raises UsageError for models that no game tests."""
+    strangers = _strangers(lake.table("results").filter("is_tested"), models)
+    if strangers:
+        _check_known(lake, strangers, "magic leaderboard")
+        played = "is only played against" if len(strangers) == 1 else "are only played against"
+        raise UsageError(
+            f"{', '.join(strangers)} {played}: metrics are of the models tested, "
+            "which `magic leaderboard` lists"
+        )
+
+
+def check_players(lake: Lake, models: Sequence[str] | None) -> None:
+    """Raises UsageError for models that sit in no game, be it as an opponent."""
+    _check_known(lake, models, "magic audit --by model")
+
+
+def _check_known(lake: Lake, models: Sequence[str] | None, listing: str) -> None:
+    if strangers := _strangers(lake.table("players"), models):
+        raise UsageError(f"no game of {', '.join(strangers)}: `{listing}` lists the models")
+
+
+def _strangers(rows: pl.LazyFrame, models: Sequence[str] | None) -> list[str]:
+    """Those of the models that have no row, sorted."""
+    if not models:
+        return []
+    named = rows.filter(pl.col("model").is_in(models)).select(pl.col("model").unique())
+    return sorted(set(models) - set(named.collect(engine="streaming")["model"]))

@@ -1,0 +1,146 @@
+"""The value of each group, from its counts: counts to terms, terms to values."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from pipeline.metrics.counts import Counts
+from pipeline.metrics.declaration import POOLED, Combine, Metric
+from pipeline.metrics.grouping import group_columns, groups, join, rolled
+from pipeline.metrics.request import ALL, BY_TYPE, Request
+
+# Of a group's terms: weight, hits, counted, and ratio, null where nothing is counted.
+VALUE = {
+    Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
+        (pl.col("weight") * pl.col("ratio")).sum()
+    ),
+    Combine.MEAN: pl.col("ratio").mean(),
+    Combine.POOLED: pl.when(pl.col("counted").sum() > 0).then(
+        pl.col("hits").sum() / pl.col("counted").sum()
+    ),
+    Combine.POOLED_OVER_ALL: pl.when(pl.col("ratio").is_not_null().all()).then(
+        pl.col("hits").sum() / pl.col("counted").sum()
+    ),
+}
+VALUE_COLUMNS = pl.Schema(
+    {
+        "value": pl.Float64(),
+        "hits": pl.Float64(),
+        "counted": pl.Int64(),
+        "terms": pl.List(
+            pl.Struct(
+                {
+                    "term": pl.String(),
+                    "weight": pl.Float64(),
+                    "hits": pl.Float64(),
+                    "counted": pl.Int64(),
+                    "value": pl.Float64(),
+                }
+            )
+        ),
+        "n_games": pl.Int64(),
+        "n_unfinished": pl.Int64(),
+        "n_unreadable": pl.Int64(),
+        "reason": pl.String(),
+    }
+)
+# In a mean, a term without a ratio has no weight.
+_IS_OF_ONE_TERM = (pl.len() == 1) | (pl.col("weight").count() == 1)
+_DECLARED = {
+    "term": pl.String,
+    "order": pl.Int64,
+    "weight": pl.Float64,
+    "fixed_count": pl.Int64,
+    "of_type": pl.String,
+}
+
+
+def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
+    """The rows of all metrics: edition, metric, the groups, and then `VALUE_COLUMNS`."""
+    parts = [_values(name, declared, counts, request) for name, declared in metrics.items()]
+    return pl.concat(pl.collect_all(parts, engine="in-memory"))
+
+
+def _values(
+    name: str, declared: Metric, counts: Counts, request: Request
+) -> pl.LazyFrame:
+    keys = group_columns(request)
+    own_sums, own_games = (
+        frame.lazy().filter(metric=name) for frame in (counts.sums, counts.games)
+    )
+    of_group = groups(name, declared, counts, request)
+    games = rolled(own_games, request, pl.col("n_games", "n_unknown").sum())
+    n_rows = rolled(own_sums, request, pl.col("n_unreadable").sum())
+    terms = _terms(declared, own_sums, of_group, request)
+    is_one_ratio = pl.lit(value=True) if declared.combine in POOLED else _IS_OF_ONE_TERM
+    combined = terms.group_by(keys, maintain_order=True).agg(
+        value=VALUE[declared.combine],
+        hits=pl.when(is_one_ratio).then(pl.col("hits").sum()),
+        counted=pl.when(is_one_ratio).then(pl.col("counted").sum()),
+        has_some=pl.col("counted").sum() > 0,
+        missing=pl.col("term").filter(pl.col("counted") == 0).str.join(", "),
+        terms=pl.struct("term", "weight", "hits", "counted", value="ratio"),
+    )
+    found = of_group
+    for frame in (combined, games, n_rows):
+        found = join(found, frame, keys)
+    return (
+        found.with_columns(pl.col("n_games", "n_unknown", "n_unreadable").fill_null(0))
+        .with_columns(value=pl.when(pl.col("n_unknown") == 0).then("value"))
+        .with_columns(reason=_reason(declared, request), edition=pl.lit(request.edition))
+        .select("edition", "metric", *request.by, *VALUE_COLUMNS)
+        .cast(VALUE_COLUMNS)
+    )
+
+
+def _terms(
+    declared: Metric, sums: pl.LazyFrame, of_group: pl.LazyFrame, request: Request
+) -> pl.LazyFrame:
+    """Each term of each group that it can exist in, with its hits and what was counted."""
+    keys = group_columns(request)
+    counted = rolled(sums, request, pl.col("hits", "counted").sum(), also=["term"])
+    expected = of_group.join(_declared(declared, request), on="of_type", maintain_order="left")
+    n_counted = pl.coalesce("fixed_count", "counted", pl.lit(0)).cast(pl.Int64)
+    ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
+    return (
+        join(expected, counted, [*keys, "term"])
+        .with_columns(pl.col("hits").cast(pl.Float64).fill_null(0.0), counted=n_counted)
+        .with_columns(ratio=ratio)
+        .with_columns(weight=_weight(declared, keys))
+        .sort("order", maintain_order=True)
+    )
+
+
+def _weight(declared: Metric, keys: list[str]) -> pl.Expr:
+    # In a mean, all ratios that exist have the same weight.
+    if declared.combine is not Combine.MEAN:
+        return pl.col("weight")
+    n_ratios = pl.col("ratio").count().over(keys)
+    return pl.when(pl.col("ratio").is_not_null()).then(1 / n_ratios)
+
+
+def _declared(declared: Metric, request: Request) -> pl.LazyFrame:
+    """The declared terms, a row for each type of game, or `all`, that they exist under."""
+    terms = [
+        {
+            "term": term.name,
+            "order": order,
+            "weight": term.weight,
+            "fixed_count": term.fixed_count(request.num_of_game) if term.fixed_count else None,
+            "of_type": game_type,
+        }
+        for order, term in enumerate(declared.terms)
+        for game_type in (*term.game_types, ALL)
+    ]
+    return pl.LazyFrame(terms, schema=_DECLARED)
+
+
+def _reason(declared: Metric, request: Request) -> pl.Expr:
+    """Why there is no value, null where there is one."""
+    unknown = pl.format("outcome unknown in {} games", "n_unknown")
+    hint = pl.lit(BY_TYPE if request.mixes_types(declared.game_types) else "")
+    hint = pl.when("has_some").then(hint).otherwise(pl.lit(""))
+    missing = pl.format("nothing to count: {}{}", "missing", hint)
+    return pl.when(pl.col("value").is_null()).then(
+        pl.when(pl.col("n_unknown") > 0).then(unknown).otherwise(missing)
+    )
