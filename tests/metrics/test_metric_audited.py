@@ -14,7 +14,7 @@ from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.catalogue import metric
 from pipeline.metrics.readings import analyses, identifications
 from pipeline.metrics.request import AUDITED, PAPER
-from pipeline.metrics.sql import views
+from pipeline.metrics.views import views
 from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Role, competition
 from pipeline.warehouse import connect, query
 
@@ -83,7 +83,7 @@ def read(tables: Tables, table: str) -> dict[tuple[int, str], bool | None]:
     by_polars = reading(Frames(tables).table).select(*keys, "is_correct_as_read").collect()
     with tempfile.TemporaryDirectory() as folder:
         select = f"SELECT {', '.join(keys)}, is_correct_as_read FROM read_{table}"
-        with connect(lake_of(Path(folder), tables), views(NAMES), select) as connection:
+        with connect(lake_of(Path(folder), tables), views(), select) as connection:
             assert_same(query(connection, select).sort(keys), by_polars.sort(keys))
     first = by_polars.filter(round=1).drop("round")
     return {(seat, *kind): found for seat, *kind, found in first.iter_rows()}

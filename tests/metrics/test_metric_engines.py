@@ -13,10 +13,11 @@ from random_tables import event_tables, shuffled
 
 from pipeline.lake import Lake
 from pipeline.metrics import NAMES, metric, metrics
-from pipeline.metrics.compute import rows
+from pipeline.metrics.catalogue import file_of, names
+from pipeline.metrics.counting import rows
 from pipeline.metrics.request import AUDITED, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
-from pipeline.metrics.sql import file_of, sql_metric, views
-from pipeline.sqlfiles import header
+from pipeline.metrics.views import views
+from pipeline.sqlfiles import header, text
 from pipeline.warehouse import connect, query
 
 # All eight metrics are asked of each example, by both engines.
@@ -91,18 +92,17 @@ def test_engines_agree_by_a_column_of_one_metric(tables, by):
     assert_same(*both(tables, names=["reasoning"], by=by))
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
-@pytest.mark.parametrize("name", NAMES)
-def test_declarations_agree(name, edition):
-    of_polars, of_sql = metric(name, edition), sql_metric(name, edition)
-    assert str(of_polars.combine) == of_sql.combine
-    assert [(term.name, term.game_types) for term in of_polars.terms] == [
-        (term, game_types) for term, _, game_types, _ in of_sql.terms
-    ]
-    told = header(file_of(name, edition))
+@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
+def test_headers_say_what_is_declared(edition, name):
+    """A file's layout is what the engine relies on: the final SELECT is its only one at the left."""
+    declared, told = metric(name, edition), header(file_of(name, edition))
     assert told["metric"] == [name]
     assert told["edition"] == [edition] or edition == AUDITED
-    assert told["range"] == [f"{of_polars.low:.2g}..{of_polars.high:.3g}"]
+    assert told["range"] == [f"{declared.low:.2g}..{declared.high:.3g}"]
+    assert {"title", "order", "row", "value", "source"} <= told.keys()
+    sql = text(file_of(name, edition))
+    assert sql.count("\nSELECT\n") == 1
+    assert "$" not in sql
 
 
 # ---------------------------------------------------------------- the views
@@ -159,10 +159,10 @@ EVIDENCE = (
 )
 
 
-def views_of(lake: Lake, *queries: str) -> list[pl.DataFrame]:
+def asked(lake: Lake, *queries: str) -> list[pl.DataFrame]:
     """The queries' results, over the metrics' views."""
-    with connect(lake, views(NAMES), "\n".join(queries)) as connection:
-        return [query(connection, text) for text in queries]
+    with connect(lake, views(), "\n".join(queries)) as connection:
+        return [query(connection, one) for one in queries]
 
 
 def terms_of(values: pl.DataFrame, name: str, *by: str) -> pl.DataFrame:
@@ -177,13 +177,16 @@ def terms_of(values: pl.DataFrame, name: str, *by: str) -> pl.DataFrame:
 def test_evidence_is_the_rows_that_were_counted(edition, tables):
     """The same rows in both engines, and their sums are the hits and counts of the metrics."""
     request = Request(edition=edition, by=("model",))
-    told = [sql_metric(name, edition).view for name in NAMES]
     columns = ", ".join(EVIDENCE)
     with tempfile.TemporaryDirectory() as folder:
         lake = lake_of(Path(folder), tables)
         values = metrics(lake, edition=edition, by=request.by)
-        found = views_of(
-            lake, *(f"SELECT {columns} FROM {view}_evidence ORDER BY ALL" for view in told)
+        found = asked(
+            lake,
+            *(
+                f"SELECT {columns} FROM evidence.{name} WHERE edition = '{edition}' ORDER BY ALL"
+                for name in NAMES
+            ),
         )
         for name, evidence in zip(NAMES, found, strict=True):
             counted = rows(metric(name, edition), lake.table, request).filter("is_counted")
@@ -204,23 +207,57 @@ def test_evidence_is_the_rows_that_were_counted(edition, tables):
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_views_give_the_same_as_metrics(edition, tmp_path):
+@FEW
+@given(tables=event_tables())
+def test_views_are_a_second_opinion_on_the_values(edition, tables):
+    """Each row of a view is one of `metrics`; what `metrics` has a value for is in the view."""
+    keys, numbers = ["metric", "model", "game_type"], ["value", "hits", "counted", "n_games"]
+    schema = "" if edition == PAPER else f"{edition}."
+    with tempfile.TemporaryDirectory() as folder:
+        lake = lake_of(Path(folder), tables)
+        (view,) = asked(lake, f"SELECT * FROM {schema}metrics")
+        values = metrics(lake, edition=edition, confidence=None)
+    shown = values.join(view, on=keys, how="semi", nulls_equal=True)
+    order = pl.col(keys)
+    assert_same(
+        view.select(*keys, *numbers).sort(order, nulls_last=True),
+        shown.select(*keys, *numbers).sort(order, nulls_last=True),
+    )
+    assert values.join(view, on=keys, how="anti", nulls_equal=True)["value"].is_null().all()
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_views_of_terms_give_what_metrics_sum(edition, tmp_path):
     lake = lake_of(
         tmp_path, stacked({name: import_module(f"cases.{name}").TABLES for name in NAMES})
     )
     values = metrics(lake, edition=edition, confidence=None)
-    all_metrics = "metrics" if edition == PAPER else f"metrics_{edition}"
-    by = ["model", "game_type"]
-    view, *by_term = views_of(
+    keys = ["model", "game_type", "term"]
+    columns = ", ".join([*keys, "hits", "counted"])
+    found = asked(
         lake,
-        f"SELECT * FROM {all_metrics} ORDER BY ALL",
-        *(
-            f"SELECT model, game_type, term, hits, counted FROM {sql_metric(name, edition).view}"
-            "_by_term ORDER BY ALL"
-            for name in NAMES
-        ),
+        *(f"SELECT {columns} FROM terms.{name} WHERE edition = '{edition}'" for name in NAMES),
     )
-    everything = pl.all()
-    assert_same(view, values.drop("terms").sort(everything, nulls_last=True))
-    for name, found in zip(NAMES, by_term, strict=True):
-        assert_same(found, terms_of(values, name, *by).sort(everything, nulls_last=True))
+    for name, terms in zip(NAMES, found, strict=True):
+        is_fixed = any(term.fixed_count for term in metric(name, edition).terms)
+        compared = [*keys, "hits", *([] if is_fixed else ["counted"])]
+        expected = terms_of(values, name, "model", "game_type").filter(pl.col("counted") > 0)
+        shown = expected.select(keys).join(terms, on=keys, how="left", nulls_equal=True)
+        is_there = pl.col("hits").is_not_null()
+        assert_same(
+            shown.filter(is_there).select(compared).sort(keys),
+            expected.join(terms, on=keys, how="semi", nulls_equal=True)
+            .select(compared)
+            .sort(keys),
+        )
+        # A fixed denominator is there though nothing was counted.
+        assert is_fixed or shown.filter(~is_there).is_empty()
+
+
+def test_unions_over_all_metrics_hold_every_metric(tmp_path):
+    lake = lake_of(
+        tmp_path, stacked({name: import_module(f"cases.{name}").TABLES for name in NAMES})
+    )
+    for schema in ("terms", "evidence"):
+        (found,) = asked(lake, f"SELECT DISTINCT metric, edition FROM {schema}.metrics")
+        assert set(found.iter_rows()) == {(n, e) for e in EDITIONS for n in names(e)}

@@ -12,7 +12,7 @@ from pipeline.errors import LakeError, QueryError
 from pipeline.lake import open_lake
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.request import EDITIONS
-from pipeline.metrics.sql import views
+from pipeline.metrics.views import views
 from pipeline.spark import Views
 from pipeline.warehouse import connect, query
 
@@ -77,7 +77,7 @@ def test_intervals(spark, case_lake):
 
 def test_every_view_and_table(spark, sample_lake):
     """Each view and the tables that they are made of have the same rows in DuckDB and on Spark."""
-    made = views(NAMES)
+    made = views()
     on_spark = Views(spark, sample_lake, made)
     with connect(sample_lake, made) as connection:
         for name in made:
