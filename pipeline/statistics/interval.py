@@ -1,4 +1,36 @@
-"""Intervals (interim)."""
+"""Intervals of weighted sums of ratios: Wilson's, for an effective number of items.
+
+What is independent is a cluster: a setting with all its games. For terms k of weight w_k, W = Σ w_k
+and a_k = w_k / W; cluster s has h hits of c counted items, and a term C items and the ratio
+r = H / C. In each stratum of two or more clusters, κ' = Σc² / (Σc)² of that stratum alone:
+
+    u = h − r·c
+    e = (u − mean u of the stratum) / √(1 − κ')    (a stratum of one cluster: e = u)
+    z_ks = Σ_strata e / C_k                        so that Σ_s z² is the ratio's variance v
+    κ_k = Σ_s c² / C²                              v / r(1−r), were the items of a cluster all alike
+    z_ks ← z_ks · √(κ_k r(1−r) / v)                where v is more than κ_k r(1−r)
+    g_k = min(items in clusters with a hit, items in clusters with a miss) / (C κ_k)
+    λ_k = g_k / (g_k + 1)
+    y = Σ a_k r_k
+    V = Σ_s (Σ_k a_k √λ_k z_ks)²,   K = Σ_s (Σ_k a_k √(1 − λ_k) c_ks / C_k)²
+    1 / n_eff = V / (y(1−y)) + K                   (y = 0 or 1: K)
+
+and the interval is W times Wilson's for y of n_eff. With clusters of one size, 1 / (1 − κ') is
+n / (n − 1), and g is a number of clusters. With one item a cluster it is Wilson's interval itself.
+A cluster that feeds two terms adds their covariance, since it is squared after they are added up.
+
+Example: one term, three clusters with 2 of 2, 1 of 2 and 0 of 2 hits. r = 1/2, u = 1, 0, −1;
+κ = κ' = 12/36 = 1/3; v = (1 + 0 + 1) / (2/3) / 36 = 1/12, which is κ r(1−r) = 1/12, too. Two
+clusters have a hit, two have a miss: g = min(4, 4) / (6 · 1/3) = 2 and λ = 2/3. 1 / n_eff =
+2/3 · (1/12) / (1/4) + 1/3 · 1/3 = 1/3: the six items are worth three.
+
+Sources: E. B. Wilson, JASA 22 (1927) 209–212; n_eff: L. Kish, Survey Sampling (1965); for
+proportions of clusters: J. N. K. Rao and A. J. Scott, Biometrics 48 (1992) 577–585, P. S. Kott,
+Survey Practice 10 (2017). A plain n_eff undercovers where items cluster: C. Franco, R. Little,
+T. Louis and E. Slud, J. Survey Statistics and Methodology 7 (2019) 334–364. The weight λ, by which
+terms of few informative clusters lean on κ, is this project's own, as is 1 / (1 − κ'): both were
+chosen by simulation, see docs/statistics.md.
+"""
 
 from collections.abc import Sequence
 from statistics import NormalDist
@@ -13,49 +45,119 @@ INTERVAL = pl.Schema(
         "n_eff": pl.Float64(),
     }
 )
+METHOD = "wilson, clustered by setting"
+_H, _C, _R, _A, _N = map(pl.col, ("h", "c", "r", "a", "n"))
 
 
 def intervals(
     sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
-    keys = [*by, "term"]
-    cl = sums.group_by(*keys, "cluster").agg(pl.col("h", "c").sum())
-    cl = cl.with_columns(C=pl.col("c").sum().over(keys), H=pl.col("h").sum().over(keys))
-    r = pl.col("H") / pl.col("C")
-    u = pl.col("h") - r * pl.col("c")
-    n = pl.len()
-    t = cl.group_by(keys).agg(
-        r=r.first(),
-        n=n,
-        v=(u**2).sum() / pl.col("C").first() ** 2 * pl.when(n > 1).then(n / (n - 1)).otherwise(1.0),
-        k=(pl.col("c") ** 2).sum() / pl.col("C").first() ** 2,
-        C=pl.col("C").first(),
-        g1=(pl.col("h") > 0).sum(),
-        g0=(pl.col("h") < pl.col("c")).sum(),
+    """A row for each group of `by`, with the columns of `INTERVAL`.
+
+    `sums`: `by`, stratum, cluster, term, h, c; rows of one cluster, stratum and term are added up.
+    `terms`: `by`, term, weight, counted; the value is the sum of weight × hits / counted. Groups
+    and terms of which nothing is counted in `sums` have no part. `n_eff` is an effective number of
+    items.
+    """
+    # Each of these is asked for twice; the optimizer does not always see it.
+    numbered = terms.sort(*by, "term").with_row_index("k").cache()
+    cells = _cells(sums, numbered, by).cache()
+    shares = _shares(cells, numbered, by).cache()
+    clusters = _clusters(cells, shares).cache()
+    of_group = _groups(clusters, _terms(clusters, shares), by)
+    return of_group.select(*by, *_wilson(confidence)).cast(INTERVAL)
+
+
+def _cells(sums: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """h and c by term number k, stratum and cluster."""
+    return (
+        sums.join(numbered.select("k", *by, "term"), on=[*by, "term"], nulls_equal=True)
+        .group_by("k", "stratum", "cluster")
+        .agg(pl.col("h", "c").sum().cast(pl.Float64))
+        .filter(_C > 0)
     )
-    g = pl.min_horizontal("g1", "g0")
-    lam = g / (g + 1)
-    rr = pl.col("r") * (1 - pl.col("r"))
-    v = pl.min_horizontal("v", pl.col("k") * rr)
-    inv = pl.when(rr > 0).then(lam * v / rr + (1 - lam) * pl.col("k")).otherwise("k")
+
+
+def _shares(cells: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Of each k its group, C, r, its share `a` of the value's range, and that range."""
+    totals = cells.group_by("k").agg(r=_H.sum() / _C.sum(), total=_C.sum())
+    # A denominator that is fixed beforehand makes of the ratio a part of itself.
+    weight = pl.col("weight") * pl.col("total") / pl.col("counted")
+    found = numbered.join(totals, on="k").with_columns(weight=weight)
+    whole, group = pl.col("weight").sum(), pl.col("k").min()
+    if by:
+        whole, group = whole.over(by), group.over(by)
+    return found.select(
+        *by, "k", "r", "total", group=group, range=whole, a=pl.col("weight") / whole
+    )
+
+
+def _clusters(cells: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
+    """h, c and z of each cluster and k."""
+    strata = cells.group_by("k", "stratum").agg(
+        n=pl.len(), h_mean=_H.mean(), c_mean=_C.mean(), kappa=(_C**2).sum() / _C.sum() ** 2
+    )
+    found = cells.join(strata, on=["k", "stratum"], nulls_equal=True)
+    found = found.join(shares.select("k", "r", "total"), on="k")
+    centred = (_H - pl.col("h_mean") - _R * (_C - pl.col("c_mean"))) / (1 - pl.col("kappa")).sqrt()
+    e = pl.when(_N > 1).then(centred).otherwise(_H - _R * _C)
+    return (
+        found.with_columns(z=e / pl.col("total"))
+        .group_by("k", "cluster")
+        .agg(pl.col("h", "c", "z").sum())
+    )
+
+
+def _terms(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
+    """Of each k also `of_z` and `of_c`, which z and c are to be multiplied by before adding up."""
+    found = clusters.group_by("k").agg(
+        v=(pl.col("z") ** 2).sum(),
+        cc=(_C**2).sum(),
+        with_hit=_C.filter(_H > 0).sum(),
+        with_miss=_C.filter(_H < _C).sum(),
+    )
+    total, v = pl.col("total"), pl.col("v")
+    kappa = pl.col("cc") / total**2
+    most = kappa * _R * (1 - _R)
+    g = pl.min_horizontal("with_hit", "with_miss") / (total * kappa)
+    bound = pl.when(v > most).then((most / v).clip(0).sqrt()).otherwise(1.0)
+    return shares.join(found, on="k").with_columns(
+        of_z=_A * (g / (g + 1)).sqrt() * bound, of_c=_A * (1 / (g + 1)).sqrt() / total
+    )
+
+
+def _groups(clusters: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Of each group y, V, K, its range, and whether anything hit and anything missed."""
+    spread = (
+        clusters.join(terms.select("k", "group", "of_z", "of_c"), on="k")
+        .group_by("group", "cluster")
+        .agg(z=(pl.col("z") * pl.col("of_z")).sum(), c=(_C * pl.col("of_c")).sum())
+        .group_by("group")
+        .agg(V=(pl.col("z") ** 2).sum(), K=(_C**2).sum())
+    )
+    of_group = terms.group_by("group").agg(
+        pl.col(*by, "range").first(),
+        y=(_A * _R).sum(),
+        has_hit=(pl.col("with_hit") > 0).any(),
+        has_miss=(pl.col("with_miss") > 0).any(),
+    )
+    return of_group.join(spread, on="group")
+
+
+def _wilson(confidence: float) -> list[pl.Expr]:
+    """The columns of `INTERVAL`, from those of `_groups`."""
+    has_hit, has_miss, y = pl.col("has_hit"), pl.col("has_miss"), pl.col("y")
+    # Decided by what was counted, since a sum of shares may be 1 but for its last digit.
+    y = pl.when(~has_miss).then(1.0).when(~has_hit).then(0.0).otherwise(y)
+    observed = pl.when(has_hit & has_miss).then(pl.col("V") / (y * (1 - y))).otherwise(0.0)
+    n_eff = 1 / (observed + pl.col("K"))
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    t = t.with_columns(n_eff=1 / inv)
-    ne = pl.col("n_eff")
-    mid = pl.col("r") + z**2 / (2 * ne)
-    half = z * (rr / ne + z**2 / (4 * ne**2)).sqrt()
-    low, high = (mid - half) / (1 + z**2 / ne), (mid + half) / (1 + z**2 / ne)
-    t = t.with_columns(
-        low=pl.when(pl.col("g1") == 0).then(0.0).otherwise(low),
-        high=pl.when(pl.col("g0") == 0).then(1.0).otherwise(high),
-    )
-    j = t.join(terms, on=keys, nulls_equal=True).with_columns(
-        w=pl.col("weight") * pl.col("C") / pl.col("counted")
-    )
-    w = pl.col("w")
-    y = (w * pl.col("r")).sum()
-    return j.group_by(by).agg(
-        ci_low=y - ((w * (pl.col("r") - pl.col("low"))) ** 2).sum().sqrt(),
-        ci_high=y + ((w * (pl.col("high") - pl.col("r"))) ** 2).sum().sqrt(),
-        ci_method=pl.lit("wilson, clustered by setting"),
-        n_eff=pl.col("n_eff").sum(),
-    ).select(*by, *INTERVAL)
+    middle = y + z**2 / (2 * n_eff)
+    half = z * (y * (1 - y) / n_eff + z**2 / (4 * n_eff**2)).sqrt()
+    low, high = (middle - half) / (1 + z**2 / n_eff), (middle + half) / (1 + z**2 / n_eff)
+    return [
+        (pl.when(has_hit).then(low).otherwise(0.0) * pl.col("range")).alias("ci_low"),
+        (pl.when(has_miss).then(high).otherwise(1.0) * pl.col("range")).alias("ci_high"),
+        pl.lit(METHOD).alias("ci_method"),
+        n_eff.alias("n_eff"),
+    ]

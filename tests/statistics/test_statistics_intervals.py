@@ -1,70 +1,57 @@
-"""Intervals: against closed forms, statsmodels, worked examples, and from rows to values."""
+"""Intervals: against closed forms, statsmodels, a naive twin, and examples worked by hand."""
 
+from collections import defaultdict
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
-from event_tables import ENGINES, lake_of, table
+from hypothesis import given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from statsmodels.stats.proportion import proportion_confint
 
-from pipeline.metrics import metrics
-from pipeline.statistics import (
-    by_setting,
-    by_setting_of_alike,
-    by_setting_of_one_side,
-    intervals,
-    moments,
-)
+from pipeline.statistics import INTERVAL, intervals
 
 
-def moments_of(rows: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
-    return moments(by_setting(rows, by).lazy(), by, is_one_sided=False)
+class Cell(NamedTuple):
+    """Hits and counted items of one cluster in one stratum and term."""
+
+    term: str
+    stratum: str
+    cluster: str
+    h: float
+    c: float
 
 
-def moments_of_one_side(
-    rows: pl.LazyFrame, by: list[str], *, is_by_of_game: bool = False
-) -> pl.LazyFrame:
-    sums = by_setting_of_one_side(rows, by, is_by_of_game=is_by_of_game)
-    return moments(sums.lazy(), by, is_one_sided=True)
+def interval_of(
+    cells: list[Cell], weights: dict[str, float] | None = None, *, confidence: float = 0.95
+) -> dict[str, Any]:
+    """The interval of one value."""
+    sums = pl.LazyFrame(cells, orient="row")
+    counted = sums.group_by("term").agg(counted=pl.col("c").sum())
+    weight = pl.col("term").replace_strict(weights or {"t": 1.0}, return_dtype=pl.Float64)
+    terms = counted.with_columns(weight=weight, model=pl.lit("m"))
+    found = intervals(sums.with_columns(model=pl.lit("m")), terms, ["model"], confidence)
+    return found.collect().row(0, named=True)
 
 
-def of_games(
-    games: list[tuple[int, int]], *, strata: list[str] | None = None, confidence: float = 0.95
-) -> dict[str, object]:
-    """The interval of one ratio over games of (hits, counted), each a setting of its own."""
-    rows = [
-        {"game_id": f"g{number}", "competition": stratum, "hit": float(item < hits)}
-        for number, ((hits, counted), stratum) in enumerate(
-            zip(games, strata or ["one"] * len(games), strict=True)
-        )
-        for item in range(counted)
-    ]
-    frame = pl.LazyFrame(rows).with_columns(
-        everything=pl.lit(0), setting_id="game_id", term=pl.lit("t")
-    )
-    sums = moments_of_one_side(frame, ["everything"])
-    counted = sum(counted for _, counted in games)
-    terms = pl.LazyFrame({"everything": [0], "term": ["t"], "weight": [1.0], "counted": [counted]})
-    return (
-        intervals(
-            terms.with_columns(pl.col("everything").cast(pl.Int32)),
-            sums,
-            ["everything"],
-            confidence,
-        )
-        .collect()
-        .row(0, named=True)
-    )
+def one_term(
+    sizes: list[tuple[float, float]], strata: list[str] | None = None, **more: Any
+) -> dict[str, Any]:
+    """The interval of one ratio over clusters of (hits, counted)."""
+    of = strata or ["one"] * len(sizes)
+    cells = [Cell("t", of[n], f"s{n}", h, c) for n, (h, c) in enumerate(sizes)]
+    return interval_of(cells, **more)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 20, 100])
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
-def test_with_one_item_a_game_it_is_wilsons(n, confidence):
+def test_with_one_item_a_cluster_it_is_wilsons(n, confidence):
     for hits in range(0, n + 1, max(1, n // 10)):
-        found = of_games([(1, 1)] * hits + [(0, 1)] * (n - hits), confidence=confidence)
+        found = one_term([(1, 1)] * hits + [(0, 1)] * (n - hits), confidence=confidence)
         low, high = proportion_confint(hits, n, 1 - confidence, "wilson")
         assert found["n_eff"] == pytest.approx(n)
         assert found["ci_low"] == pytest.approx(low if hits else 0.0, abs=1e-12)
@@ -82,169 +69,219 @@ NEWCOMBE = {
 
 @pytest.mark.parametrize(("hits", "n"), NEWCOMBE)
 def test_newcombes_examples(hits, n):
-    found = of_games([(1, 1)] * hits + [(0, 1)] * (n - hits))
+    found = one_term([(1, 1)] * hits + [(0, 1)] * (n - hits))
     assert (round(found["ci_low"], 4), round(found["ci_high"], 4)) == NEWCOMBE[hits, n]
 
 
 def test_the_ends_are_exact_where_all_or_nothing_hits():
-    assert of_games([(0, 3)] * 4)["ci_low"] == 0.0
-    assert of_games([(3, 3)] * 4)["ci_high"] == 1.0
+    assert one_term([(0, 3)] * 4)["ci_low"] == 0.0
+    assert one_term([(3, 3)] * 4)["ci_high"] == 1.0
+    cells = [Cell(term, term, f"{term}{n}", 1, 1) for term in "abc" for n in range(3)]
+    assert interval_of(cells, {"a": 0.1, "b": 0.2, "c": 0.3})["ci_high"] == 0.1 + 0.2 + 0.3
+
+
+def test_three_clusters_by_hand():
+    """The example of the module: six items in three clusters are worth three."""
+    assert one_term([(2, 2), (1, 2), (0, 2)])["n_eff"] == pytest.approx(3.0)
 
 
 def test_the_variance_is_that_of_statsmodels_clustered_regression():
-    """v of the ratio, and with it n_eff, for games of unlike sizes."""
+    """v of the ratio, and with it n_eff, for clusters of unlike sizes."""
     generator = np.random.default_rng(7)
     sizes = generator.integers(2, 9, 30)
-    games = [(int(generator.binomial(n, generator.beta(2, 3))), int(n)) for n in sizes]
-    hit = np.concatenate([[1.0] * h + [0.0] * (c - h) for h, c in games])
-    cluster = np.repeat(np.arange(len(games)), sizes)
+    clusters = [(int(generator.binomial(n, generator.beta(2, 3))), int(n)) for n in sizes]
+    hit = np.concatenate([[1.0] * h + [0.0] * (c - h) for h, c in clusters])
     fitted = sm.OLS(hit, np.ones_like(hit)).fit(
-        cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False}
+        cov_type="cluster",
+        cov_kwds={"groups": np.repeat(np.arange(len(sizes)), sizes), "use_correction": False},
     )
-    n = len(games)
-    v = float(fitted.cov_params()[0, 0]) * n / (n - 1)
     rate, counted = hit.mean(), hit.size
     kappa = float((sizes**2).sum()) / counted**2
+    v = float(fitted.cov_params()[0, 0]) / (1 - kappa)
     v = min(v, kappa * rate * (1 - rate))
-    informative = min(sum(h > 0 for h, _ in games), sum(h < c for h, c in games))
-    weight = informative / (informative + 1)
-    n_eff = 1 / (weight * v / (rate * (1 - rate)) + (1 - weight) * kappa)
-    assert of_games(games)["n_eff"] == pytest.approx(n_eff, rel=1e-12)
+    informative = min(sum(c for h, c in clusters if h), sum(c for h, c in clusters if h < c))
+    g = informative / (counted * kappa)
+    n_eff = 1 / (g / (g + 1) * v / (rate * (1 - rate)) + kappa / (g + 1))
+    assert one_term(clusters)["n_eff"] == pytest.approx(n_eff, rel=1e-12)
 
 
 def test_unlike_competitions_are_strata():
-    """Two competitions whose games are alike within: their difference is no variance.
+    """Two competitions whose clusters are alike within: their difference is no variance.
 
-    r = 1/2 and u = ±1 everywhere in a stratum, so Σu² − (Σu)²/n = 0 there and v = 0. Each game has
-    two items: κ = Σc²/C² = 4·4/8² = 1/4. Games with a hit: 2, with a miss: 2; λ = 2/3, so
-    1/n_eff = 1/3 · 1/4.
+    r = 1/2 and u = ±1 everywhere in a stratum, so v = 0. Each cluster has two items: κ = 4·4/8² =
+    1/4. Clusters with a hit: 2, with a miss: 2; λ = 2/3, so 1/n_eff = 1/3 · 1/4.
     """
-    games = [(2, 2), (2, 2), (0, 2), (0, 2)]
-    assert of_games(games, strata=["a", "a", "b", "b"])["n_eff"] == pytest.approx(12.0)
-    assert of_games(games)["n_eff"] == pytest.approx(4.0)
+    clusters = [(2, 2), (2, 2), (0, 2), (0, 2)]
+    assert one_term(clusters, ["a", "a", "b", "b"])["n_eff"] == pytest.approx(12.0)
+    assert one_term(clusters)["n_eff"] == pytest.approx(4.0)
 
 
-RESULTS = """
-game | role          | is_win | guess_is_correct
-1    | chameleon     | yes    | -
-2    | chameleon     | no     | -
-3    | chameleon     | yes    | -
-4    | non_chameleon | yes    | no
-5    | non_chameleon | yes    | yes
-"""
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_sum_of_terms_has_an_interval_over_its_range(engine, tmp_path):
+def test_a_sum_of_terms_has_an_interval_over_its_range():
     """Deception: W = 1.25, a = 0.8 and 0.2, r = 2/3 and 1/2.
 
-    Hidden wins: Σu² = 2·(1/3)² + (2/3)² = 2/3, v = 3/2 · 2/3 / 9 = 1/9; κ = 1/3 bounds it at 2/27.
-    Guesses: Σu² = 1/2, v = 2 · 1/2 / 4 = 1/4; κ = 1/2 bounds it at 1/8. y = 0.8·2/3 + 0.2/2, and
-    v = 0.64·2/27 + 0.04/8, κ = 0.64/3 + 0.04/2; 3 games with a hit, 2 with a miss: λ = 2/3.
+    Hidden wins: u = 1/3, 1/3, −2/3; v = 3/2 · 2/3 / 9 = 1/9, κ = 1/3 bounds it at 2/27; one miss,
+    so λ = 1/2. Guesses: v = 2 · 1/2 / 4 = 1/4, κ = 1/2 bounds it at 1/8; λ = 1/2.
     """
+    hidden = [Cell("hidden", "ch", f"h{n}", h, 1) for n, h in enumerate([1, 0, 1])]
+    guesses = [Cell("guesses", "nc", f"g{n}", h, 1) for n, h in enumerate([1, 0])]
     y = Fraction(19, 30)
-    v = Fraction(64, 100) * Fraction(2, 27) + Fraction(4, 100) / 8
-    kappa = Fraction(64, 100) / 3 + Fraction(4, 100) / 2
-    n_eff = float(1 / (Fraction(2, 3) * v / (y * (1 - y)) + Fraction(1, 3) * kappa))
+    v = (Fraction(64, 100) * Fraction(2, 27) + Fraction(4, 100) / 8) / 2
+    kappa = (Fraction(64, 100) / 3 + Fraction(4, 100) / 2) / 2
+    n_eff = float(1 / (v / (y * (1 - y)) + kappa))
     low, high = proportion_confint(float(y) * n_eff, n_eff, 0.05, "wilson")
-    lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="chameleon")})
-    found = metrics(lake, names=["deception"], by=["model"], engine=engine).row(0, named=True)
+    found = interval_of(hidden + guesses, {"hidden": 1.0, "guesses": 0.25})
     assert found["n_eff"] == pytest.approx(n_eff)
     assert found["ci_low"] == pytest.approx(1.25 * low)
     assert found["ci_high"] == pytest.approx(1.25 * high)
-    assert found["ci_method"] == "wilson, clustered by game"
+    assert found["ci_method"] == "wilson, clustered by setting"
 
 
-def rows(n_games: int, plays: int, *, seed: int, sides: int = 1) -> pl.LazyFrame:
-    """Random counted rows of games, several of each setting, of one competition a game or two."""
-    generator = np.random.default_rng(seed)
-    n = 4000
-    game = generator.integers(0, n_games, n)
-    side = generator.integers(0, sides, n) if sides > 1 else game % 2
-    return pl.LazyFrame(
+def test_one_game_of_a_term_counts_as_one_however_many_the_other_has():
+    """Sixty games of one term and one of the other: half the value is of one game.
+
+    Of the small term alone λ = 1/2 and κ = 1, so 1/n_eff is at least (1/2)² · 1/2.
+    """
+    large = [Cell("pd", "pd", f"a{n}", n % 4, 5) for n in range(60)]
+    small = [Cell("pg", "pg", "b", 3, 5)]
+    found = interval_of(large + small, {"pd": 1.0, "pg": 1.0})
+    assert found["n_eff"] < 8
+    whole_game = interval_of([*large, Cell("pg", "pg", "b", 5, 5)], {"pd": 1.0, "pg": 1.0})
+    assert whole_game["n_eff"] < 4
+    assert interval_of(large, {"pd": 1.0})["n_eff"] > 60
+
+
+def test_a_cluster_with_most_of_the_items_leaves_little_to_go_by():
+    """Small clusters say little of how much large ones scatter."""
+    even = one_term([(2, 4), (3, 4)] * 10)["n_eff"]
+    uneven = one_term([(0, 1), (1, 1)] * 8 + [(16, 30), (18, 30)])["n_eff"]
+    assert uneven < even / 4
+
+
+def test_a_cluster_of_two_terms_adds_their_covariance():
+    """Terms that always hit together vary as one; terms that never do, hardly at all."""
+
+    def n_eff(other: list[int], prefix: str) -> float:
+        cells = [Cell("x", "x", f"{n}", h, 1) for n, h in enumerate([1, 0] * 20)]
+        cells += [Cell("y", "y", f"{prefix}{n}", h, 1) for n, h in enumerate(other)]
+        return float(interval_of(cells, {"x": 0.5, "y": 0.5})["n_eff"])
+
+    together, apart = n_eff([1, 0] * 20, ""), n_eff([0, 1] * 20, "")
+    assert together == pytest.approx(40)
+    assert n_eff([1, 0] * 20, "other ") == pytest.approx(80)
+    assert apart > 80
+
+
+def test_a_setting_of_two_roles_is_one_cluster():
+    """What goes together in both roles is counted once, though the roles are strata."""
+    roles = [("a", f"s{n}", n % 3, 2) for n in range(12)] + [
+        ("b", f"s{n}", n % 3, 2) for n in range(12)
+    ]
+    shared = interval_of([Cell("t", *one) for one in roles])["n_eff"]
+    own = interval_of([Cell("t", s, s + cluster, h, c) for s, cluster, h, c in roles])["n_eff"]
+    assert shared < 0.6 * own
+
+
+def test_a_fixed_denominator_lowers_a_terms_weight():
+    """The release edition divides by 20 games whatever there are: the range is 10/20 of W."""
+    sums = pl.LazyFrame(
+        {"model": "m", "stratum": "s", "cluster": str(n), "term": "t", "h": n % 2, "c": 1}
+        for n in range(10)
+    )
+    terms = pl.LazyFrame({"model": ["m"], "term": ["t"], "weight": [1.0], "counted": [20]})
+    found = intervals(sums, terms, ["model"], 0.95).collect().row(0, named=True)
+    low, high = proportion_confint(5, 10, 0.05, "wilson")
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((low / 2, high / 2))
+
+
+def test_groups_are_apart_and_null_is_one():
+    """Rows of a cell in parts, groups with a null, and no group at all."""
+    cells = [Cell("t", "s", str(n), n % 3, 2) for n in range(9)]
+    alone = one_term([(n % 3, 2) for n in range(9)])
+    halves = pl.LazyFrame(cells, orient="row").with_columns(h=pl.col("h") / 2, c=pl.col("c") / 2)
+    parts = pl.concat([halves, halves])
+    sums = pl.concat(parts.with_columns(model=pl.lit(m, pl.String)) for m in ("a", None))
+    terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
+    found = intervals(sums, terms, ["model"], 0.95).collect()
+    assert set(found["model"]) == {"a", None}
+    whole = intervals(parts, terms.filter(model="a").drop("model"), [], 0.95).collect()
+    assert whole.columns == INTERVAL.names()
+    for row in (*found.iter_rows(named=True), *whole.iter_rows(named=True)):
+        assert row["ci_low"] == pytest.approx(alone["ci_low"])
+        assert row["ci_high"] == pytest.approx(alone["ci_high"])
+
+
+def twin(cells: list[Cell], weights: dict[str, float], z: float = 1.959963984540054) -> list[float]:
+    """The formula of the module, written naively: n_eff, low, high."""
+    range_ = sum(weights[term] for term in {one.term for one in cells})
+    y, by_cluster, shares = 0.0, defaultdict(float), defaultdict(float)
+    hits = misses = 0.0
+    for term in sorted({one.term for one in cells}):
+        own = [one for one in cells if one.term == term]
+        total = sum(one.c for one in own)
+        r, a = sum(one.h for one in own) / total, weights[term] / range_
+        zs, hs, cs = (defaultdict(float) for _ in range(3))
+        for stratum in {one.stratum for one in own}:
+            within = [one for one in own if one.stratum == stratum]
+            u = [one.h - r * one.c for one in within]
+            if len(u) > 1:
+                c = np.array([one.c for one in within])
+                u = (np.array(u) - np.mean(u)) / np.sqrt(1 - (c**2).sum() / c.sum() ** 2)
+            for one, e in zip(within, u, strict=True):
+                zs[one.cluster] += e / total
+                hs[one.cluster] += one.h
+                cs[one.cluster] += one.c
+        kappa = sum(c**2 for c in cs.values()) / total**2
+        v, most = sum(e**2 for e in zs.values()), kappa * r * (1 - r)
+        bound = np.sqrt(most / v) if v > most else 1.0
+        hit = sum(cs[s] for s in cs if hs[s] > 0)
+        miss = sum(cs[s] for s in cs if hs[s] < cs[s])
+        g = min(hit, miss) / (total * kappa)
+        for s in cs:
+            by_cluster[s] += a * np.sqrt(g / (g + 1)) * bound * zs[s]
+            shares[s] += a * np.sqrt(1 / (g + 1)) * cs[s] / total
+        y, hits, misses = y + a * r, hits + hit, misses + miss
+    inverse = sum(c**2 for c in shares.values())
+    if hits and misses:
+        inverse += sum(e**2 for e in by_cluster.values()) / (y * (1 - y))
+    n = 1 / inverse
+    half = z * np.sqrt(max(0.0, y * (1 - y)) / n + z**2 / (4 * n**2))
+    ends = [(y + z**2 / (2 * n) + sign * half) / (1 + z**2 / n) for sign in (-1, 1)]
+    return [n, range_ * (ends[0] if hits else 0.0), range_ * (ends[1] if misses else 1.0)]
+
+
+_CELLS = st.tuples(
+    st.sampled_from("xyz"), st.sampled_from("ab"), st.sampled_from("12345"), st.integers(1, 9)
+)
+
+
+@given(st.dictionaries(_CELLS.map(lambda one: one[:3]), _CELLS, min_size=1), st.randoms())
+def test_it_is_the_formula(drawn, random):
+    cells = [
+        Cell(*key, float(random.randint(0, size)), float(size)) for key, (*_, size) in drawn.items()
+    ]
+    weights = {"x": 1.0, "y": 0.25, "z": 2.0}
+    found = interval_of(cells, weights)
+    assert [found["n_eff"], found["ci_low"], found["ci_high"]] == pytest.approx(
+        twin(cells, weights), abs=1e-9
+    )
+
+
+def test_the_order_of_rows_changes_nothing():
+    generator = np.random.default_rng(3)
+    sums = pl.DataFrame(
         {
-            "model": [f"m{number % 3}" for number in game],
-            "game_type": ["chameleon"] * n,
-            "competition": [("as_a", "as_b")[one] for one in side],
-            "term": [("x", "y")[one] for one in side],
-            "setting_id": [str(number // plays) for number in game],
-            "game_id": [str(number) for number in game],
-            "hit": generator.integers(0, 3, n) / 2,
+            "model": generator.choice(["a", "b"], 500),
+            "term": generator.choice(["x", "y"], 500),
+            "stratum": generator.choice(["s", "t"], 500),
+            "cluster": generator.integers(0, 40, 500).astype(str),
+            "h": generator.integers(0, 3, 500),
+            "c": generator.integers(3, 5, 500),
         }
     )
 
+    def found(frame: pl.DataFrame) -> pl.DataFrame:
+        terms = frame.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
+        answer = intervals(frame.lazy(), terms.lazy(), ["model"], 0.95)
+        return answer.collect(engine="streaming").sort("model")
 
-BY = ["model", "game_type"]
-
-
-@pytest.mark.parametrize("order", [["game_id"], ["hit", "game_id"]])
-def test_what_is_known_of_rows_changes_nothing(order):
-    counted = rows(300, 4, seed=1).sort(order)
-    slow = moments_of(counted, BY).sort(pl.all())
-    for is_by_of_game in (False, True):
-        found = moments_of_one_side(counted, BY, is_by_of_game=is_by_of_game)
-        assert_frame_equal(found.sort(pl.all()), slow)
-
-
-def test_games_that_are_alike_are_summed_as_one_by_one():
-    """Those not counted are in no sum, and what is unread of any is told."""
-    number = pl.int_range(pl.len())
-    of_row = rows(300, 4, seed=4).with_columns(
-        pl.when(number % 7 > 0).then("hit"),
-        game_id=number.cast(pl.String),
-        is_counted=number % 5 > 0,
-        is_unreadable=number % 11 == 0,
-    )
-    told = of_row.with_columns(is_unknown=pl.col("is_counted") & pl.col("hit").is_null())
-    alike = told.drop("game_id").group_by(pl.all()).agg(n=pl.len().cast(pl.Int64))
-    assert alike.collect()["n"].max() > 1
-    found = by_setting_of_alike(alike, BY).collect()
-    unread = found.select(pl.col("n_unknown", "n_unreadable").sum()).row(0)
-    assert unread == told.select(pl.col("is_unknown", "is_unreadable").sum()).collect().row(0)
-    assert_frame_equal(
-        moments(found.lazy().filter(pl.col("n") > 0), BY, is_one_sided=True).sort(pl.all()),
-        moments_of_one_side(told.filter("is_counted"), BY).sort(pl.all()),
-    )
-
-
-def test_a_game_in_pieces_is_one_game():
-    """Where its setting is added anew, as where all settings are told by where games end."""
-    together = rows(300, 4, seed=2).sort("game_id").with_columns(hit=pl.col("hit").ceil())
-    slow = moments_of(together, BY).sort(pl.all())
-    for counted in (together, pl.concat([together.slice(5), together.head(5)])):
-        found = moments_of_one_side(counted, BY, is_by_of_game=True)
-        assert_frame_equal(found.sort(pl.all()), slow)
-
-
-def test_a_game_of_two_terms_adds_their_covariance():
-    """Terms that always hit together vary as one; terms of which one always hits, hardly at all."""
-
-    def n_eff(other_hits: list[float]) -> float:
-        frame = pl.concat(
-            pl.LazyFrame({"game_id": [str(n) for n in range(40)], "hit": hits}).with_columns(
-                model=pl.lit("m"), competition=pl.lit(term), term=pl.lit(term), setting_id="game_id"
-            )
-            for term, hits in (("x", [1.0, 0.0] * 20), ("y", other_hits))
-        )
-        sums = moments_of(frame, ["model"])
-        terms = pl.LazyFrame(
-            {"model": ["m"] * 2, "term": ["x", "y"], "weight": [0.5] * 2, "counted": [40] * 2}
-        )
-        return intervals(terms, sums, ["model"], 0.95).collect()["n_eff"].item()
-
-    together, apart, alone = n_eff([1.0, 0.0] * 20), n_eff([0.0, 1.0] * 20), 80
-    assert together == pytest.approx(40)
-    assert apart > alone
-
-
-def test_many_plays_of_a_setting_are_one_cluster():
-    often = metrics_of(rows(300, 30, seed=3))
-    rarely = metrics_of(rows(300, 1, seed=3))
-    assert set(often["ci_method"]) == {"wilson, clustered by setting"}
-    assert set(rarely["ci_method"]) == {"wilson, clustered by game"}
-
-
-def metrics_of(counted: pl.LazyFrame) -> pl.DataFrame:
-    sums = moments_of_one_side(counted, BY)
-    terms = counted.group_by(*BY, "term").agg(counted=pl.len(), weight=pl.lit(0.5).first())
-    return intervals(terms, sums, BY, 0.95).collect()
+    assert_frame_equal(found(sums), found(sums.sample(fraction=1, shuffle=True, seed=1)))
