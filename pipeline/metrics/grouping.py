@@ -41,12 +41,13 @@ def groups(name: str, declared: Metric, counts: Counts, request: Request) -> pl.
     type_of = pl.col("game_type").min().alias("of_type")
     also = [] if request.is_rolled_up else [type_of]
     if request.is_of_results:
-        sides = counts.sides.lazy().with_columns(metric=pl.lit(name))
         is_own = pl.col("game_type").is_in(declared.game_types)
+        sides = counts.sides.lazy().with_columns(
+            pl.when(is_own).then("n_unfinished").otherwise(0), metric=pl.lit(name)
+        )
         if not request.has_every_group:
             sides = sides.filter(is_own)
-        unfinished = pl.when(is_own).then("n_unfinished").otherwise(0).sum()
-        found = rolled(sides, request, unfinished.alias("n_unfinished"), *also)
+        found = rolled(sides, request, pl.col("n_unfinished").sum(), *also)
     else:
         sums = counts.sums.lazy().filter(metric=name)
         unknown = pl.lit(None, pl.Int64).first().alias("n_unfinished")

@@ -68,13 +68,16 @@ def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
 
 def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     """The views that the metrics' files name. The release edition counts games below a number."""
-    found = {f"shared.{name}": _of_file(f"shared/{name}") for name in sqlfiles.names("shared")}
-    parameters = found["shared.release_parameters"]
-    return {
-        "shared.release_parameters": parameters._replace(
-            select=f"SELECT CAST({num_of_game} AS BIGINT) AS num_of_game"
-        )
-    } | {name: view for name, view in found.items() if view is not parameters}
+    files = sqlfiles.names("shared")
+
+    def n_named(file: str) -> int:
+        return sum(other in sqlfiles.text(f"shared/{file}") for other in files)
+
+    # A view is made after those that it names.
+    found = {f"shared.{file}": _of_file(f"shared/{file}") for file in sorted(files, key=n_named)}
+    parameters = f"SELECT CAST({num_of_game} AS BIGINT) AS num_of_game"
+    name = "shared.release_parameters"
+    return found | {name: found[name]._replace(select=parameters)}
 
 
 def _of_edition(edition: str) -> dict[str, View]:

@@ -27,7 +27,7 @@ RELEASE = {"edition": "release"}
         ({"by": ["win_credit"], "names": ["judgement", "win_rate"]}, "cannot group judgement by"),
         ({"game_types": ["chess"]}, "no game type chess: there are chameleon, .*, all"),
         ({"game_types": ["all", "go", "chess"]}, "no game type go, chess: there are"),
-        ({"by": ["model"], "game_types": ["all"]}, "`all` is told only where game_type is"),
+        ({"by": ["model"], "game_types": ["all"]}, "`all` is there only if game_type is"),
         ({"names": []}, "no metric is asked for"),
         ({"num_of_game": 0}, "at least 1"),
         ({"num_of_game": 3}, "a number of games is for the edition release, not for paper"),
