@@ -124,7 +124,10 @@ def _opened(
         configuration["memory_limit"] = f"{memory}B"
     if scratch is not None:
         configuration["temp_directory"] = str(scratch)
-    return duckdb.connect(config=configuration)
+    connection = duckdb.connect(config=configuration)
+    # It would be drawn on stdout, among the results, and can only be switched off here.
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def _make_views(
