@@ -21,6 +21,7 @@ from pipeline.lake import Lake
 from pipeline.machine import cores
 from pipeline.sqlfiles import identifier, literal
 from pipeline.warehouse.files import SCHEME, LakeFiles
+from pipeline.warehouse.numbers import as_polars
 from pipeline.warehouse.statements import reading, refuse_unshowable, told
 from pipeline.warehouse.views import create_table_view, named
 
@@ -219,7 +220,7 @@ def answer(
         if len(set(rows.columns)) < len(rows.columns):
             rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
         refuse_unshowable(rows)
-        return pl.DataFrame(_attended(connection, rows.to_arrow_table))
+        return as_polars(rows, lambda rows: _attended(connection, rows.to_arrow_table))
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"a column's type cannot be shown, cast it: {error}") from None
     except duckdb.Error as error:
