@@ -201,6 +201,7 @@ class OpenLake:
     def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
         """The result of one reading statement over the tables and the metrics' views.
 
+        Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
         `memory` is how many bytes DuckDB may take, by default most of the machine's. Raises
         QueryError for a statement that is wrong, or that would do more than read the lake.
         """
@@ -210,7 +211,8 @@ class OpenLake:
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with every table and view, for many queries on the one state.
 
-        Whatever it is told, it reads but the lake's files, and writes nowhere but in memory.
+        It can read only the lake's files, and write only to memory. Numbers have DuckDB's own
+        types: cast a sum of integers, as in `sum(seat)::BIGINT`, before polars or pandas take it.
         """
         return warehouse.connect(self.lake, self._views, memory=memory)
 

@@ -14,7 +14,8 @@ def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Co
 
     Its own end is the file that `sys.argv[1]` numbers. It is started anew, not forked, with our
     modules: those that happen to lie in the current folder are not run (`-P`). Ctrl-C, which a
-    terminal sends to all of its processes, is for us alone: we end those that we started.
+    terminal sends to all of its processes, is for us alone: we end those that we started. What it
+    prints is dropped, since our stdout is for results.
     """
     ours, theirs = Pipe()
     with theirs, no_interrupt():
@@ -22,6 +23,7 @@ def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Co
             [sys.executable, "-P", "-c", program, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | environment,
         )
     return process, ours

@@ -8,7 +8,8 @@ import io
 import os
 import resource
 import sys
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -24,15 +25,27 @@ if TYPE_CHECKING:
 _PROGRAM = "from pipeline.sandbox import main; main()"
 # Beside the data: stacks of threads and what allocators reserve.
 _OVERHEAD_BYTES = 2**30
+# What takes no longer needs no sign that it is at work.
+_SECONDS_TO_SHOW = 2.0
 
 
 class Sandbox:
     """Processes that answer one query each. The next one can be prepared in advance."""
 
-    def __init__(self, *, seconds: float, memory: int) -> None:
-        """A query has that many seconds, and DuckDB that many bytes: all it does, twice as many."""
+    def __init__(
+        self,
+        *,
+        seconds: float,
+        memory: int,
+        while_waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        """A query has that many seconds, and DuckDB that many bytes: all it does, twice as many.
+
+        `while_waiting` is entered for a query that takes longer than two seconds.
+        """
         self._seconds = seconds
         self._memory = memory
+        self._while_waiting = while_waiting
         self._next: _Process | None = None
 
     def __enter__(self) -> "Sandbox":
@@ -56,7 +69,8 @@ class Sandbox:
         process, self._next = self._next, None
         assert process is not None
         try:
-            return process.answer((lake, query, self._memory), self._seconds)
+            asked = (lake, query, self._memory)
+            return process.answer(asked, self._seconds, self._while_waiting)
         finally:
             process.kill()
 
@@ -65,10 +79,15 @@ class _Process:
     def __init__(self) -> None:
         self._process, self._connection = start(_PROGRAM)
 
-    def answer(self, asked: tuple[str, str, int], seconds: float) -> "pl.DataFrame":
+    def answer(
+        self,
+        asked: tuple[str, str, int],
+        seconds: float,
+        while_waiting: Callable[[], AbstractContextManager[object]],
+    ) -> "pl.DataFrame":
         try:
             self._connection.send(asked)
-            if not self._connection.poll(seconds):
+            if not self._is_answered(seconds, while_waiting):
                 raise QueryError(
                     f"no answer within {seconds:g} seconds: ask for less, or give more by --timeout"
                 )
@@ -81,6 +100,15 @@ class _Process:
         import polars as pl
 
         return pl.read_ipc_stream(rows)
+
+    def _is_answered(
+        self, seconds: float, while_waiting: Callable[[], AbstractContextManager[object]]
+    ) -> bool:
+        at_once = min(seconds, _SECONDS_TO_SHOW)
+        if self._connection.poll(at_once):
+            return True
+        with while_waiting():
+            return self._connection.poll(seconds - at_once)
 
     def kill(self) -> None:
         self._process.kill()

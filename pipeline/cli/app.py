@@ -2,7 +2,6 @@
 
 import gc
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -37,7 +36,7 @@ class _Group(TyperGroup):
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # the public name of the same
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            terminal.stream().flush()
         except BrokenPipeError:
             terminal.silence()
             raise typer.Exit(0) from None
@@ -90,13 +89,18 @@ def magic(
 for _module in iter_modules(commands.__path__):
     _name = _module.name
     _found = import_module(f"{commands.__name__}.{_name}")
-    _command = with_safe(with_damage(getattr(_found, _name)))
+    _command = with_safe(with_damage(terminal.for_results_alone()(getattr(_found, _name))))
     app.command(_name, cls=getattr(_found, "Command", None))(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code; a user's mistake is one line on stderr."""
+    """Runs the command line and returns its exit code; a user's mistake is one line on stderr.
+
+    Without arguments it is the program itself, and stdout is kept for results until it ends.
+    """
     terminal.prepare()
+    if arguments is None:
+        terminal.guard()
     with _ended_as_by_ctrl_c():
         return _run(arguments)
 
@@ -127,7 +131,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(arguments, prog_name="magic", standalone_mode=False)
-        sys.stdout.flush()
+        terminal.stream().flush()
     except BrokenPipeError:
         terminal.silence()
         return 0

@@ -1,7 +1,6 @@
 """Options that several commands share."""
 
 import re
-import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import typer
+
+from pipeline.cli import terminal
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
 
@@ -18,7 +19,7 @@ DEFAULT_LAKE = "lake"
 
 
 def _refuse_binary_on_a_terminal(form: str) -> str:
-    if form == "parquet" and sys.stdout.isatty():
+    if form == "parquet" and terminal.is_out_terminal():
         raise typer.BadParameter("parquet is binary; send it to a file, as in `> rows.parquet`")
     return form
 

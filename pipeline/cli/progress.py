@@ -58,6 +58,14 @@ def of_steps() -> Iterator[Callable[[str], None]]:
         yield lambda step: bar.update(task, description=step)
 
 
+@contextmanager
+def of_waiting() -> Iterator[None]:
+    """Shows for how long a query has been running."""
+    with of_steps() as tell:
+        tell("running the query")
+        yield
+
+
 def _bar(columns: "list[ProgressColumn]") -> "Progress":
     from rich import console, progress
 

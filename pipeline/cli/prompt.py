@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.output import Output
 
     from pipeline.sandbox import Sandbox
 
@@ -89,12 +90,22 @@ def _session() -> "PromptSession[str]":
     words = [".tables", ".schema", ".help", ".quit", *TABLES, *sorted(columns)]
     return PromptSession(
         history=_history(),
+        output=_output(),
         completer=WordCompleter(words, WORD=True),
         complete_while_typing=False,
         multiline=True,
         prompt_continuation="   ...> ",
         key_bindings=_enter(),
     )
+
+
+def _output() -> "Output | None":
+    """Where the prompt is shown: on stderr, by default, or else where results are."""
+    from prompt_toolkit.output import create_output
+
+    if terminal.is_note_terminal() or not terminal.is_out_terminal():
+        return None
+    return create_output(stdout=terminal.stream())
 
 
 def _enter() -> "KeyBindings":

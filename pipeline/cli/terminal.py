@@ -8,6 +8,9 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import TextIO
 
 # What moves the cursor, hides text or turns its direction: control characters, line separators,
 # invisible and bidirectional marks. Line breaks are let through or not, as the place demands.
@@ -33,15 +36,51 @@ def prepare() -> None:
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, open(nowhere, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
+def guard() -> None:
+    """Keeps stdout for results: what libraries and processes of ours write there goes to stderr.
+
+    They know it as file descriptor 1. Results go through a copy that no other process inherits.
+    """
+    stdout, stderr = sys.stdout, sys.stderr
+    stdout.flush()
+    copy = os.dup(stdout.fileno())
+    os.dup2(stderr.fileno(), 1)
+    results = open(copy, "w", encoding=stdout.encoding, errors="backslashreplace")  # noqa: PTH123, SIM115
+    for name in ("stdout", "__stdout__"):  # by the second the terminal's size is found
+        setattr(sys, name, results)
+
+
+# Where results go while a command runs, when `sys.stdout` is for what others print.
+_results: TextIO | None = None
+
+
+@contextmanager
+def for_results_alone() -> Iterator[None]:
+    """Sends to stderr what Python code other than this module's prints."""
+    global _results  # noqa: PLW0603 - a process has one terminal
+    before, _results = _results, stream()
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _results = before
+
+
+def stream() -> TextIO:
+    """Where results are written."""
+    return _results or sys.stdout
+
+
 def is_out_terminal() -> bool:
     """Whether results go to somebody's eyes."""
-    return sys.stdout.isatty()
+    return stream().isatty()
 
 
 def is_note_terminal() -> bool:
@@ -67,29 +106,33 @@ def out(text: str, style: str | None = None) -> None:
     """Writes a piece of a result, which has been made printable, in one of `STYLES`."""
     if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
-    sys.stdout.write(text)
+    stream().write(text)
 
 
 def out_bytes(data: bytes) -> None:
     """Writes a piece of a result as it is, in UTF-8 if it is text."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
+    stream().flush()
+    stream().buffer.write(data)
 
 
 def note(text: str) -> None:
     """Writes a line about the result."""
-    sys.stdout.flush()
+    stream().flush()
     print(printable(text), file=sys.stderr)
 
 
 def complain(text: str) -> None:
-    """Says in one line what is wrong."""
+    """Says in one line what is wrong, also where that is that results cannot be written."""
+    try:
+        stream().flush()
+    except OSError:
+        silence()
     note("magic: " + " ".join(text.split()))
 
 
 def silence() -> None:
-    """Drops what is left of the output, since its reader is gone."""
+    """Drops what is left of the output, since nobody can take it."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream().fileno())
     except (OSError, ValueError):  # no file behind it
         return

@@ -21,6 +21,7 @@ from pipeline.lake import Lake
 from pipeline.machine import cores
 from pipeline.sqlfiles import identifier, literal
 from pipeline.warehouse.files import SCHEME, LakeFiles
+from pipeline.warehouse.numbers import as_polars
 from pipeline.warehouse.statements import reading, refuse_unshowable, told
 from pipeline.warehouse.views import View, create_table_view, create_view, lists_names, named
 
@@ -125,7 +126,10 @@ def _opened(
         configuration["memory_limit"] = f"{memory}B"
     if scratch is not None:
         configuration["temp_directory"] = str(scratch)
-    return duckdb.connect(config=configuration)
+    connection = duckdb.connect(config=configuration)
+    # It would be drawn on stdout, among the results, and can only be switched off here.
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def _make_views(
@@ -214,7 +218,7 @@ def answer(
         if len(set(rows.columns)) < len(rows.columns):
             rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
         refuse_unshowable(rows)
-        return pl.DataFrame(_attended(connection, rows.to_arrow_table))
+        return as_polars(rows, lambda rows: _attended(connection, rows.to_arrow_table))
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"a column's type cannot be shown, cast it: {error}") from None
     except duckdb.Error as error:

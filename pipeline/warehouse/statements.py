@@ -12,6 +12,7 @@ from duckdb.sqltypes import DuckDBPyType
 
 from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES
+from pipeline.warehouse.numbers import NESTED
 
 # DuckDB makes several statements of a PIVOT, of which the last reads.
 _KINDS = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
@@ -25,8 +26,7 @@ _EXPLAIN = re.compile(
 _FIRST = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
 _WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
-_NOT_IN_POLARS = {"interval", "union"}
-_NESTED = {"list", "array", "struct", "map"}
+_NOT_IN_POLARS = {"interval", "union", "bignum", "bit", "geometry"}
 _NO_EXTENSION = "Please try installing"
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 # What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
@@ -46,12 +46,20 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     first = _FIRST.match(said)
     word = first[1] if first else ""
     # What is explained is asked for again: with ANALYZE it is also run.
-    kinds = {inner.type for inner in connection.extract_statements(said)}
+    kinds = {_kind(inner) for inner in connection.extract_statements(said)}
     if not kinds <= _KINDS or word not in _READING:
         raise _refused(word)
     if found := _WRITING.search(said):
         raise _refused(found[1] or found[2])
     return statements[0].query
+
+
+def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    """The kind of a statement, None for one that DuckDB parses and has no name for in Python."""
+    try:
+        return statement.type
+    except ValueError:
+        return None
 
 
 def _refused(word: str) -> QueryError:
@@ -60,7 +68,10 @@ def _refused(word: str) -> QueryError:
 
 def code(sql: str) -> str:
     """The text in lower case, without its comments, and with nothing said in its strings."""
-    text = sql.encode()
+    try:
+        text = sql.encode()
+    except UnicodeEncodeError:
+        raise QueryError("the query is not a text in UTF-8") from None
     tokens = duckdb.tokenize(sql)  # places are those of bytes
     ends = [*(start for start, _ in tokens), len(text)][1:]
     parts = {duckdb.token_type.comment: " ", duckdb.token_type.string_const: "'_' "}
@@ -99,7 +110,7 @@ def _unshowable(dtype: DuckDBPyType) -> str | None:
     if dtype.id in _NOT_IN_POLARS:
         return dtype.id.upper()
     # Of an array also its size is told.
-    children = dtype.children if dtype.id in _NESTED else []
+    children = dtype.children if dtype.id in NESTED else []
     inner = (_unshowable(one) for _, one in children if isinstance(one, DuckDBPyType))
     return next(filter(None, inner), None)
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from pipeline.errors import PipelineError, QueryError
 from pipeline.ingest import ingest
 from pipeline.sandbox import Sandbox
 from pipeline.warehouse import connect, query
+from pipeline.warehouse.statements import reading
 
 TOP = Path(__file__).resolve().parents[2]
 SECRET = "a-secret-of-this-machine"
@@ -142,6 +144,10 @@ ATTEMPTS = {
     "CALL": "CALL enable_logging()",
     "USE": "USE memory",
     "BEGIN": "BEGIN",
+    "UPDATE EXTENSIONS": "UPDATE EXTENSIONS",
+    "UPDATE EXTENSIONS by name": "UPDATE EXTENSIONS (httpfs)",
+    "CONNECT": "CONNECT '{out}/x.db'",
+    "DISCONNECT": "DISCONNECT",
     "SET VARIABLE": "SET VARIABLE x = 1",
     "two statements": "SELECT 1; COPY (SELECT 1) TO '{out}/x'",
     "statement behind a comment": "SELECT 1 --\n; DROP VIEW votes",
@@ -212,6 +218,34 @@ def test_an_attempt_is_refused(lake: OpenLake, place: Place, attempt: str) -> No
         lake.sql(place.filled(ATTEMPTS[attempt]))
     assert_is_one_clear_line(str(refusal.value), place)
     assert str(place.outside) not in str(refusal.value)
+
+
+def test_every_kind_of_statement_is_read_or_refused(lake: OpenLake) -> None:
+    """Also those that DuckDB parses and its Python has no name for: every keyword is tried."""
+    rests = (
+        "",
+        " x",
+        " 1",
+        " 'x'",
+        " votes",
+        " EXTENSIONS",
+        " TABLE x",
+        " x AS SELECT 1",
+        " x = 1",
+    )
+    with connect(lake.lake, {}, "FROM votes") as connection:
+        words = connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
+        for (word,) in words:
+            for asked in (f"{first}{word}{rest}" for first in ("", "EXPLAIN ") for rest in rests):
+                with suppress(QueryError, duckdb.Error):
+                    reading(connection, asked)
+    assert len(words) > 100
+
+
+def test_a_query_that_is_no_text_is_refused(lake: OpenLake) -> None:
+    """As a terminal passes on bytes that are not UTF-8."""
+    with pytest.raises(QueryError, match="not a text in UTF-8"):
+        lake.sql("SELECT '\udcff'")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -330,7 +364,10 @@ def test_a_wrong_name_is_told_with_what_there_is(lake: OpenLake, asked: str, hin
         ("[INTERVAL 1 DAY]", "INTERVAL"),
         ("{'a': MAP {'b': [INTERVAL 1 DAY]}}", "INTERVAL"),
         ("[INTERVAL 1 DAY]::INTERVAL[1]", "INTERVAL"),
+        ("row(1, INTERVAL 1 DAY)", "INTERVAL"),
         ("union_value(a := 1)", "UNION"),
+        ("1::BIGNUM", "BIGNUM"),
+        ("'101'::BIT", "BIT"),
     ],
 )
 def test_what_polars_has_no_type_for_is_to_be_cast(lake: OpenLake, value: str, kind: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pipeline.cli import terminal
+from pipeline.cli import progress, terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, n_bytes
 from pipeline.errors import UsageError
 
@@ -68,7 +68,8 @@ def sql(
 
     from pipeline.sandbox import Sandbox
 
-    with Sandbox(seconds=timeout, memory=n_bytes(memory, "--memory")) as sandbox:
+    most = n_bytes(memory, "--memory")
+    with Sandbox(seconds=timeout, memory=most, while_waiting=progress.of_waiting) as sandbox:
         if query is None and file is None and terminal.is_in_terminal():
             from pipeline.cli.prompt import converse
 

@@ -1,0 +1,81 @@
+"""DuckDB's wide numbers as Int64 and Float64.
+
+A sum of integers is a HUGEINT in DuckDB, and `0.5` is a DECIMAL. Polars takes both for decimals, in
+which one sum divided by another is rounded to as many places as they have: 71 / 80 is 1.
+"""
+
+from collections.abc import Callable, Iterator
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+from duckdb.sqltypes import DuckDBPyType
+
+from pipeline.sqlfiles import identifier
+
+_INTEGER, _FLOAT = "BIGINT", "DOUBLE"
+NESTED = {"list", "array", "struct", "tuple", "map"}
+
+
+def as_polars(
+    rows: duckdb.DuckDBPyRelation, fetch: Callable[[duckdb.DuckDBPyRelation], pa.Table]
+) -> pl.DataFrame:
+    """The rows; HUGEINT and whole DECIMAL as Int64, or as Float64 if one value does not fit.
+
+    DECIMAL with places after the point is Float64. The same holds within lists, structs and maps;
+    there, one value that does not fit makes every number of the column that was wide a Float64.
+    """
+    types = dict(zip(rows.columns, rows.types, strict=True))
+    if not any(map(is_wide, types.values())):
+        return pl.DataFrame(fetch(rows))
+    columns = [column for n, one in enumerate(types.items()) for column in _projected(n, *one)]
+    found = pl.DataFrame(fetch(rows.project(", ".join(columns))))
+    return pl.DataFrame([_chosen(found, n).alias(name) for n, name in enumerate(types)])
+
+
+def is_wide(dtype: DuckDBPyType) -> bool:
+    """Whether polars would take the type, or one nested in it, for a decimal."""
+    if dtype.id in NESTED:
+        return any(is_wide(one) for _, one in dtype.children if isinstance(one, DuckDBPyType))
+    return dtype.id in ("hugeint", "uhugeint", "decimal")
+
+
+def _projected(number: int, name: str, dtype: DuckDBPyType) -> Iterator[str]:
+    """The column with integers, and if it is wide with floats, and whether the integers do."""
+    column = identifier(name)
+    if not is_wide(dtype):
+        yield f"{column} AS whole{number}"
+        return
+    whole = f"TRY_CAST({column} AS {_cast(dtype, _INTEGER)})"  # null for what does not fit
+    floats = f"CAST({column} AS {_cast(dtype, _FLOAT)})"
+    yield f"{whole} AS whole{number}"
+    yield f"{floats} AS float{number}"
+    yield f"CAST({whole} AS {_cast(dtype, _FLOAT)}) IS NOT DISTINCT FROM {floats} AS fits{number}"
+
+
+def _chosen(found: pl.DataFrame, number: int) -> pl.Series:
+    fits = f"fits{number}" not in found.columns or found[f"fits{number}"].all()
+    return found[f"whole{number}" if fits else f"float{number}"]
+
+
+def _cast(dtype: DuckDBPyType, integer: str) -> str:
+    """The type in SQL, with this one for what holds whole numbers of any size."""
+    if dtype.id in ("hugeint", "uhugeint"):
+        return integer
+    if dtype.id == "decimal":
+        return _FLOAT if dict(dtype.children)["scale"] else integer
+    if dtype.id not in NESTED:
+        return str(dtype)
+    inner = [
+        (name, _cast(one, integer)) for name, one in dtype.children if isinstance(one, DuckDBPyType)
+    ]
+    match dtype.id:
+        case "list":
+            return f"{inner[0][1]}[]"
+        case "array":
+            return f"{inner[0][1]}[{dict(dtype.children)['size']}]"
+        case "map" | "tuple":
+            return f"{dtype.id.upper()}({', '.join(one for _, one in inner)})"
+        case _:
+            fields = (f"{identifier(name)} {one}" for name, one in inner)
+            return f"STRUCT({', '.join(fields)})"

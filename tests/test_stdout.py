@@ -1,0 +1,160 @@
+"""What reaches stdout: a command's results, and nothing that a library prints."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pipeline.ingest import ingest
+from pipeline.lake import open_lake
+
+TOP = Path(__file__).resolve().parents[1]
+SAMPLE = TOP / "data" / "sample" / "results"
+MAGIC = [sys.executable, "-m", "pipeline.cli"]
+NOISE = "noise of a library"
+# Python runs it as it starts, in every process: from then on the first import of each library
+# prints, as Python does and as C does.
+LOUD = f"""
+import os, sys
+
+class Loud:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("duckdb", "polars", "pyarrow", "deltalake", "numpy"):
+            print({NOISE!r}, flush=True)
+            os.write(1, b"{NOISE}\\n")
+
+sys.meta_path.insert(0, Loud())
+"""
+SLOW = "SELECT count(*) FROM range(100000) AS a(n), range(6000) AS b(n) WHERE hash(a.n, b.n) = 7"
+COMMANDS = [
+    ["audit"],
+    ["compare", "--all-pairs"],
+    ["completeness"],
+    ["diff", "{lake}", "{lake}"],
+    ["evidence", "judgement"],
+    ["ingest", str(SAMPLE), "--jobs", "2"],
+    ["leaderboard"],
+    ["maintain"],
+    ["metrics", "--by", "model,game_type"],
+    ["metrics", "--engine", "duckdb"],
+    ["plan", "--metric", "judgement", "--difference", "0.2"],
+    ["quarantine"],
+    ["schema", "votes", "judgement"],
+    ["show", "{game}"],
+    ["simulate", "--games", "1", "--models", "2", "--jobs", "2", "--out", "{scratch}/logs"],
+    ["sql", "SELECT sum(seat) AS n FROM votes"],
+    ["tables"],
+    ["verify"],
+]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("stdout") / "lake"
+    ingest(SAMPLE, place)
+    return place
+
+
+@pytest.fixture
+def loud(tmp_path: Path) -> dict[str, str]:
+    """An environment whose Python prints noise."""
+    (tmp_path / "sitecustomize.py").write_text(LOUD)
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(TOP)])}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_what_libraries_print_is_no_result(
+    command: list[str], lake: Path, loud: dict[str, str], tmp_path: Path
+) -> None:
+    game = open_lake(lake).table("games").first().collect()["game_id"].item()
+    filled = [one.format(lake=lake, scratch=tmp_path, game=game) for one in command]
+    run = subprocess.run(
+        [*MAGIC, *filled, *([] if command[0] == "simulate" else ["--format", "json"])],
+        env=loud | {"MAGIC_LAKE": str(lake)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert NOISE not in run.stdout
+    assert NOISE in run.stderr
+    if command[0] != "simulate":
+        json.loads(run.stdout)
+
+
+def test_noise_would_be_seen(loud: dict[str, str]) -> None:
+    """Else the test above could not fail."""
+    run = subprocess.run(
+        [sys.executable, "-c", "import polars"],
+        env=loud,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.count(NOISE) >= 2
+
+
+def test_a_process_of_ours_has_no_stdout(loud: dict[str, str]) -> None:
+    """Also where it is started from Python, without the command line."""
+    start = "from pipeline.processes import start; start('import os, polars')[0].wait()"
+    run = subprocess.run(
+        [sys.executable, "-c", start], env=loud, capture_output=True, text=True, check=True
+    )
+    assert run.stdout == ""
+
+
+def test_a_long_query_answers_and_no_more(lake: Path) -> None:
+    """DuckDB draws a progress bar on stdout for a query of more than two seconds."""
+    command = [*MAGIC, "sql", SLOW, "--lake", str(lake), "--format", "csv"]
+    run = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
+    assert (run.stdout, run.stderr) == ("count_star()\n0\n", "")
+
+
+def test_a_long_query_in_python_draws_no_bar(lake: Path) -> None:
+    """A program that is not a file, as one that is typed in, is what DuckDB draws it for."""
+    asked = f"import pipeline; pipeline.open_lake({str(lake)!r}).sql({SLOW!r})"
+    run = subprocess.run(
+        [sys.executable, "-c", asked], cwd=TOP, capture_output=True, text=True, check=True
+    )
+    assert (run.stdout, run.stderr) == ("", "")
+
+
+def test_a_long_query_shows_on_a_terminal_that_it_runs(lake: Path) -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*MAGIC, "sql", SLOW, "--lake", str(lake), "--format", "csv"],
+        cwd=TOP,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    ) as run:
+        os.close(theirs)
+        drawn = b""
+        with suppress(OSError):  # how a terminal's end is read
+            while piece := os.read(ours, 65536):
+                drawn += piece
+        os.close(ours)
+        assert run.stdout is not None
+        assert run.stdout.read() == b"count_star()\n0\n"
+    assert b"running the query" in drawn
+
+
+@pytest.mark.parametrize("form", ["table", "csv"])
+def test_results_that_cannot_be_written_are_one_line(lake: Path, form: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [*MAGIC, "tables", "--lake", str(lake), "--format", form],
+            cwd=TOP,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert run.stderr == "magic: No space left on device\n"
+    assert run.returncode == 1
