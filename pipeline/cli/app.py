@@ -15,10 +15,10 @@ from typer.core import TyperGroup
 
 from pipeline import __version__
 from pipeline.cli import commands, terminal
-from pipeline.cli.damage import is_of_a_reader, with_damage
+from pipeline.cli.damage import with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import DAMAGE_HINT, PipelineError, UsageError, first_line
+from pipeline.errors import PipelineError, UsageError, first_line
 
 
 class _Interrupted(Exception):
@@ -141,9 +141,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         terminal.complain(_told(error))
         return FAILED
     except Exception as error:
-        if is_of_a_reader(error):
-            terminal.complain(f"{first_line(error)}; {DAMAGE_HINT}")
-            return FAILED
         if not hasattr(error, "format_message"):  # typer's own class has no public name
             raise
         terminal.complain(_usage(error))
