@@ -81,7 +81,8 @@ def magic(
       magic COMMAND --help         more on a command, with examples
 
     Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 failed, 2 wrong
-    usage, 3 done but some input was quarantined (--strict), 130 interrupted.
+    usage, 3 done but some input was quarantined (--strict), 4 no damage but logs that contradict
+    themselves (verify), 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
         terminal.out(ctx.get_help() + "\n")

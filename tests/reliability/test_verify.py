@@ -9,15 +9,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 from damage import a_file, log_of, make_lake, rewrite, rewrite_ingests
+from mutations import MODEL, mutants, shapes
+from rawlogs import encode
 
 from pipeline import sqlfiles
 from pipeline.cli import main
+from pipeline.cli.exits import CONTRADICTED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake, open_lake
 from pipeline.lake.maintain import maintain
 from pipeline.lake.names import hash_of
+from pipeline.simulate import simulate
 from pipeline.verify import checks, files, verify
 
 
@@ -492,7 +496,65 @@ def test_every_check_is_described() -> None:
         assert f"| `{name}` | {finds} |" in text
 
 
+def mutated(folder: Path, n: int) -> Path:
+    """Logs with values replaced, removed, exchanged and grafted from others."""
+    folder.mkdir()
+    for number, data in enumerate(mutants(11, 0, n, shapes())):
+        (folder / f"{number}.json").write_bytes(data)
+    return folder
+
+
+def test_no_log_can_make_a_lake_count_as_damaged(tmp_path: Path) -> None:
+    """What logs say against themselves is a contradiction, whatever is changed in them."""
+    ingest(mutated(tmp_path / "logs", 1500), tmp_path / "lake", model=MODEL, jobs=1)
+    verified = verify(tmp_path / "lake")
+    assert verified.is_whole, verified.faults.filter(severity="error")
+    assert verified.is_contradicted
+
+
+def test_a_game_in_which_nobody_is_tested_is_reported_at_ingest(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    logs, lake = tmp_path / "logs", str(tmp_path / "lake")
+    results = simulate(logs, models=1, games=1, seed=3).results
+    log = json.loads(next(results.glob("undercover/*/0.json")).read_bytes())
+    for backend in log["player_backends"].values():
+        backend["model"] = "gpt-4-fix"
+    (results / "untested.json").write_bytes(encode(log))
+    assert main(["ingest", str(results), "--lake", lake, "--strict"]) == 3
+    assert b"1 part quarantined" in capsysbinary.readouterr().err
+    (row,) = open_lake(lake).table("quarantine").collect().to_dicts()
+    assert (row["path"], row["rule"]) == ("untested.json", "at least one player is tested")
+    assert found(Path(lake)) == set()
+
+
 # The command
+
+
+@pytest.fixture
+def contradicted(tmp_path: Path) -> str:
+    """A lake with one log whose winner is not who has the highest score."""
+    results = simulate(tmp_path / "logs", models=1, games=1, seed=3).results
+    file = next(results.glob("prisoner/*/0.json"))
+    log = json.loads(file.read_bytes())
+    log["result"] = {"win": "lose", "lose": "win"}[log["result"]]
+    file.write_bytes(encode(log))
+    ingest(results, tmp_path / "lake")
+    return str(tmp_path / "lake")
+
+
+def test_logs_that_contradict_themselves_have_an_exit_code_of_their_own(
+    contradicted: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    command = ["verify", "--lake", contradicted, "--format", "json"]
+    assert main(command) == CONTRADICTED
+    output = capsysbinary.readouterr()
+    (row,) = json.loads(output.out)
+    assert (row["check"], row["severity"]) == ("winners_by_score", "contradiction")
+    assert b"the lake is whole" in output.err
+    assert main([*command, "--allow-contradictions"]) == 0
+    a_file(Path(contradicted), "votes").unlink()
+    assert main([*command, "--allow-contradictions"]) == 1
 
 
 def test_the_command_exits_with_1_and_lists_what_is_wrong(
