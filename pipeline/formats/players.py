@@ -66,7 +66,7 @@ def unseated(course: Course) -> list[Fault]:
 
 
 def untested(game: Game) -> list[Fault]:
-    """A fault for a game in which nobody is tested: its rows are kept, and no metric counts them."""
+    """A fault for a game in which nobody is tested: its rows are kept, but count nowhere."""
     if any(seat.is_tested for seat in game.seats):
         return []
     rule = "at least one player is tested"
