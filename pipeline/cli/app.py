@@ -141,6 +141,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         terminal.complain(_told(error))
         return FAILED
+    except MemoryError:
+        terminal.complain("memory ran out; ask for less at a time, or use a larger machine")
+        return FAILED
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own class has no public name
             raise

@@ -83,8 +83,8 @@ def note(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Says in one line what is wrong."""
-    note("magic: " + " ".join(text.split()))
+    """Says in one line what is wrong; an error without a text has at least a line that says so."""
+    note("magic: " + (" ".join(text.split()) or "an error without a message; please report it"))
 
 
 def silence() -> None:
