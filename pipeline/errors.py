@@ -5,7 +5,18 @@ The command line turns a `PipelineError` into one line on stderr; anything else 
 
 import re
 
-DAMAGE_HINT = "`magic verify` says what is damaged"
+DAMAGE_HINT = (
+    "`magic verify` lists all damage: restore it from a copy, or ingest the logs into a new lake"
+)
+# The libraries that read a lake's files, by the module of their errors: that of deltalake's is
+# `_internal`, and a panic of any that is written in Rust has another.
+_READERS = {"polars", "_duckdb", "duckdb", "pyarrow", "deltalake", "_internal", "pyo3_runtime"}
+# What DuckDB raises for a wrong query, or for a limit, and not for a file.
+_OF_QUERIES = {
+    *("BinderException", "CatalogException", "ParserException", "SyntaxException"),
+    *("ConversionException", "OutOfRangeException", "TypeMismatchException"),
+    *("InterruptException", "OutOfMemoryException", "PermissionException"),
+}
 # What polars says to its developers, who would see the whole of a path.
 _ADVICE = re.compile(r" *\(set POLARS_\w+=[^)]*\)")
 
@@ -34,3 +45,16 @@ class LakeError(PipelineError):
 
 class QueryError(PipelineError):
     """A SQL query is wrong, or asks for more than reading."""
+
+
+def may_be_of_a_file(error: BaseException) -> bool:
+    """Whether a library, or the system, may have failed to read a file of a lake.
+
+    Our own error, which a library's one was turned into, has that as its context.
+    """
+    if isinstance(error, LakeError | QueryError):
+        return error.__context__ is not None and may_be_of_a_file(error.__context__)
+    if isinstance(error, OSError):
+        return error.errno is None or ".parquet" in str(error)
+    module = type(error).__module__.partition(".")[0]
+    return module in _READERS and type(error).__name__ not in _OF_QUERIES

@@ -7,11 +7,12 @@ import pty
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
@@ -24,10 +25,12 @@ from rich.cells import cell_len
 import pipeline
 from pipeline.archives import measure
 from pipeline.cli import main, prompt, terminal
+from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
 from pipeline.simulate import simulate
+from pipeline.warehouse.files import LakeFiles
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "pipeline.cli"]
@@ -927,6 +930,37 @@ def test_any_interrupted_command_is_one_line(
 ) -> None:
     monkeypatch.setattr(where, interrupted)
     assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
+
+
+@pytest.mark.parametrize("command", ["verify", "metrics --engine duckdb"])
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_duckdb_reads_a_file_is_an_interruption(
+    command: str, kind: int, magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB makes an error without a word of it, and it was called damage."""
+    read = LakeFiles.open
+
+    def signalled(files: LakeFiles, path: str, mode: str = "rb", **options: object) -> Any:
+        os.kill(os.getpid(), kind)
+        return read(files, path, mode, **options)
+
+    monkeypatch.setattr(LakeFiles, "open", signalled)
+    told = magic(*command.split(), "--lake", lake)
+    assert (told.code, told.err) == (130, "magic: interrupted\n")
+
+
+@pytest.mark.parametrize("error", [OSError, LakeError, TimeoutError])
+def test_an_error_without_a_text_is_no_empty_line(
+    error: type[Exception], magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", failing)
+    told = magic("leaderboard", "--lake", lake)
+    assert told.code == 1
+    assert one_line(told.err)
+    assert told.err.removeprefix("magic:").strip()
 
 
 def test_a_defect_of_ours_keeps_its_traceback(

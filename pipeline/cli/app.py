@@ -14,10 +14,10 @@ from typer.core import TyperGroup
 
 from pipeline import __version__
 from pipeline.cli import commands, terminal
-from pipeline.cli.damage import is_of_a_reader, with_damage
+from pipeline.cli.damage import with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import DAMAGE_HINT, PipelineError, UsageError, first_line
+from pipeline.errors import PipelineError, UsageError, first_line
 
 
 class _Interrupted(Exception):
@@ -80,7 +80,8 @@ def magic(
       magic COMMAND --help         more on a command, with examples
 
     Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 failed, 2 wrong
-    usage, 3 done but some input was quarantined (--strict), 130 interrupted.
+    usage, 3 done but some input was quarantined (--strict), 4 no damage but logs that contradict
+    themselves (verify), 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
         terminal.out(ctx.get_help() + "\n")
@@ -144,10 +145,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         terminal.complain(_told(error))
         return FAILED
+    except MemoryError:
+        terminal.complain("memory ran out; ask for less at a time, or use a larger machine")
+        return FAILED
     except Exception as error:
-        if is_of_a_reader(error):
-            terminal.complain(f"{first_line(error)}; {DAMAGE_HINT}")
-            return FAILED
         if not hasattr(error, "format_message"):  # typer's own class has no public name
             raise
         terminal.complain(_usage(error))

@@ -127,7 +127,7 @@ def complain(text: str) -> None:
         stream().flush()
     except OSError:
         silence()
-    note("magic: " + " ".join(text.split()))
+    note("magic: " + (" ".join(text.split()) or "an error without a message; please report it"))
 
 
 def silence() -> None:

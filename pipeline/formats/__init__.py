@@ -13,6 +13,7 @@ from typing import Protocol, cast
 import msgspec
 
 from pipeline.formats.broken import broken, decode
+from pipeline.formats.players import untested
 from pipeline.game import Game
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -49,6 +50,7 @@ def read(data: bytes, model: str | None = None) -> Game | None:
         game = format_.read(data, model)
         if game is None:
             continue
+        game.faults += untested(game)
         if format_.NAMES_MODELS:
             return game
         if model is None:

@@ -140,15 +140,20 @@ def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[
 
 
 def guesses(game: Game, secret: str) -> list[Guess]:
-    """The guess of the one who was caught; whether it was right is the game's word, not ours."""
+    """The guess of the one who was caught; whether it was right is the game's word, not ours.
+
+    What another player says in answer to that prompt is not it.
+    """
     if game.outcome_code not in GUESS_FLAGS:
         return []
     is_correct = GUESS_FLAGS[game.outcome_code]
-    guessed = game.messages.course.answered(Phase.GUESS).values()
-    hidden = next(
-        seat for seat, s in enumerate(game.seats, 1) if SIDE_OF_ROLE[s.role] is Side.HIDDEN
+    hidden, name = next(
+        (number, seat.player)
+        for number, seat in enumerate(game.seats, start=1)
+        if SIDE_OF_ROLE[seat.role] is Side.HIDDEN
     )
-    index = max((said[-1] for said in guessed), default=None)
+    said = game.messages.course.answered(Phase.GUESS).get(name, ())
+    index = said[-1] if said else None
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:
         word, status = stated_guess(game.messages.content[index])

@@ -65,6 +65,14 @@ def unseated(course: Course) -> list[Fault]:
     return [Fault(f"$.history[{index}]", rule, repr(player)) for player, index in first.items()]
 
 
+def untested(game: Game) -> list[Fault]:
+    """A fault for a game in which nobody is tested: its rows are kept, but count nowhere."""
+    if any(seat.is_tested for seat in game.seats):
+        return []
+    rule = "at least one player is tested"
+    return [Fault("$", rule, f"none of {len(game.seats)} is, so no metric counts the game")]
+
+
 def seat_of(game: Game, player: str | None) -> int | None:
     """The seat of a player by name, or None where no seat has that name."""
     for seat, candidate in enumerate(game.seats, start=1):

@@ -1,34 +1,121 @@
-"""Which of a table's files are not as its log has them, once something could not be read.
+"""How a table's files differ from its log, and which of them a library could not read.
 
-The libraries that read them do not say which it was, or not to the end of its name.
+The libraries complain wherever rows are asked for, and do not say of which file. `explanation` is
+the one place that turns what they raise into a line with table, file and what to do.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
+from pipeline.errors import DAMAGE_HINT, LakeError, PipelineError, first_line
+from pipeline.lake.names import hash_of, hashed
 from pipeline.stores import Place
 
+if TYPE_CHECKING:
+    from pipeline.lake.lake import Lake
+
 _LAST_BYTES = b"PAR1"  # of a Parquet file
+# To say which file is damaged, so many bytes are read; the rest is left to `magic verify`.
+_MOST_READ = 2**30
 
 
-def faults(folder: Place, sizes: Mapping[str, int]) -> Iterator[str]:
-    """What is wrong with files of the table in the folder, whose log has them of these sizes.
+class Fault(NamedTuple):
+    """How a file differs from its log: the check that finds it, in words, and as columns."""
 
-    Little of each is read: what is damaged within a file is left to `magic verify`.
+    check: str
+    text: str
+    columns: dict[str, object]
+
+
+def fault(folder: Place, name: str, found: int | None, logged: int, *, read: bool) -> Fault | None:
+    """How a file of `found` bytes (None: no such file) differs from its log; None if it does not.
+
+    Only with `read` all its bytes are read, and their hash is compared with the one in its name.
     """
+    if found is None:
+        return Fault("file_missing", "is missing", {})
+    if found != logged:
+        sizes: dict[str, object] = {"n_bytes": found, "logged": logged}
+        return Fault("file_size", f"has {found:,} bytes, not {logged:,}", sizes)
+    try:
+        return _changed(folder / name, hash_of(name)) if read else _cut(folder / name, logged)
+    except OSError as error:
+        reason = error.strerror or first_line(error)
+        return Fault("file_damaged", f"cannot be read: {reason}", {"error": reason})
+
+
+def _changed(file: Place, committed: str | None) -> Fault | None:
+    if committed is None or (found := hashed(file)) == committed:
+        return None
+    text = "has changed: its SHA-256 is not the one in its name"
+    return Fault("file_hash", text, {"sha256": found, "committed": committed})
+
+
+def _cut(file: Place, n_bytes: int) -> Fault | None:
+    last = file.read_range(n_bytes - len(_LAST_BYTES), len(_LAST_BYTES))
+    if last == _LAST_BYTES:
+        return None
+    return Fault("file_damaged", "is no Parquet file", {"error": "it does not end as one"})
+
+
+def damaged(folder: Place, logged: Mapping[str, int], *, read: bool) -> Iterator[str]:
+    """A text for each of the table's files that is not as its log has them."""
     table = str(folder).rpartition("/")[2]
     found = {file.name: file.n_bytes for file in folder.files()}
-    for name, n_bytes in sizes.items():
-        if fault := _fault(folder / name, found.get(name), n_bytes):
-            yield f"the file {name} of the table `{table}` {fault}"
+    for name, n_bytes in logged.items():
+        if one := fault(folder, name, found.get(name), n_bytes, read=read):
+            yield f"the file {name} of the table `{table}` {one.text}"
 
 
-def _fault(file: Place, found: int | None, n_bytes: int) -> str | None:
-    if found is None:
-        return "is missing"
-    if found != n_bytes:
-        return f"has {found:,} bytes, not {n_bytes:,}"
+def damage(lake: "Lake", tables: Iterable[str]) -> LakeError | None:
+    """The error that names the damaged files of these tables, None if none is found.
+
+    At first only sizes and last bytes are compared. If those are right, files are read whole, up to
+    a bound, until one is found that has changed.
+    """
+    logged = {table: lake.sizes(table) for table in tables}
+    texts = [
+        text
+        for table, sizes in logged.items()
+        for text in damaged(lake.folder(table), sizes, read=False)
+    ] or _first_changed(lake, logged)
+    if not texts:
+        return None
+    more = f", and {len(texts) - 1:,} more are damaged" if texts[1:] else ""
+    return LakeError(f"{lake.path}: the lake is damaged: {texts[0]}{more}; {DAMAGE_HINT}")
+
+
+def _first_changed(lake: "Lake", logged: Mapping[str, Mapping[str, int]]) -> list[str]:
+    n_read = 0
+    for table, sizes in logged.items():
+        for name, n_bytes in sizes.items():
+            n_read += n_bytes
+            if n_read > _MOST_READ:
+                return []
+            if texts := list(damaged(lake.folder(table), {name: n_bytes}, read=True)):
+                return texts
+    return []
+
+
+def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException:
+    """The error with the damaged file named, for one that may be of a file of these states.
+
+    It is the error itself where all files seem to be as they should.
+    """
+    is_clear = isinstance(error, PipelineError | OSError)
     try:
-        last = file.read_range(n_bytes - len(_LAST_BYTES), len(_LAST_BYTES))
-    except OSError as error:
-        return f"cannot be read: {error.strerror or error}"
-    return None if last == _LAST_BYTES else "is no Parquet file"
+        states = list(states)
+    except LakeError as unopened:
+        return error if is_clear else unopened
+    for state in states:
+        if found := state.damage():
+            return found
+    # Only paths that polars opened itself have no field of their own.
+    if states and isinstance(error, FileNotFoundError) and error.filename is None:
+        return LakeError(
+            f"{states[0].path}: a file was deleted while it was read, as `magic maintain` deletes "
+            "what is older than its --keep; run the command again"
+        )
+    if is_clear or not states:
+        return error
+    return LakeError(f"{states[0].path}: a file cannot be read: {first_line(error)}; {DAMAGE_HINT}")

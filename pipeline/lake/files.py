@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction, RemoveAction
 from msgspec import Struct
 
+from pipeline.lake.names import SUFFIX, named
 from pipeline.lake.schema import arrow_schema
 from pipeline.stores import Place, place
 
@@ -109,8 +110,8 @@ class TableWriter:
 
 class _OpenFile:
     def __init__(self, folder: Place, kind: str, schema: pa.Schema) -> None:
-        self._name = f"{kind}-{uuid.uuid4()}.parquet"
-        self._draft = (folder / self._name).draft()
+        self._begun = f"{kind}-{uuid.uuid4()}{SUFFIX}"
+        self._draft = folder.draft(self._begun)
         self.n_rows = 0
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
@@ -140,8 +141,9 @@ class _OpenFile:
     def close(self) -> DataFile:
         self._writer.close()
         n_bytes = self.n_bytes
-        self._draft.finish()
-        return DataFile(self._name, n_bytes, _stats(self._footers[0]))
+        name = named(self._begun, self._draft.path)
+        self._draft.finish(name)
+        return DataFile(name, n_bytes, _stats(self._footers[0]))
 
     def abandon(self) -> None:
         self._writer.is_open = False  # or it would end the file when it is collected, and complain

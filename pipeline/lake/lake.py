@@ -18,7 +18,7 @@ from deltalake.exceptions import DeltaError
 
 from pipeline.errors import DAMAGE_HINT, LakeError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
-from pipeline.lake.damage import faults
+from pipeline.lake.damage import damage
 from pipeline.stores import Place, place
 
 VERSION_KEY = "magic.contractVersion"
@@ -104,17 +104,23 @@ class Lake:
 
     def sizes(self, table: str) -> dict[str, int]:
         """The bytes of each of these files, by its name in the table's folder."""
-        found = self.delta(table).get_add_actions(flatten=True)
-        names, n_bytes = (found.column(name).to_pylist() for name in ("path", "size_bytes"))
-        return dict(zip(names, n_bytes, strict=True))
+        return self._logged(table, "size_bytes")
+
+    def counts(self, table: str) -> dict[str, int]:
+        """The rows of each of these files: as its log says, or if it does not, its own footer."""
+        logged = self._logged(table, "num_records")
+        unknown = {name for name, n_rows in logged.items() if n_rows is None}
+        return logged | {name: _footer_rows(self.folder(table) / name) for name in unknown}
+
+    def _logged(self, table: str, column: str) -> dict[str, Any]:
+        """What the table's log says of each file."""
+        rows = self.delta(table).get_add_actions(flatten=True)
+        names, values = (rows.column(name).to_pylist() for name in ("path", column))
+        return dict(zip(names, values, strict=True))
 
     def damage(self, tables: Iterable[str] = tuple(TABLES)) -> LakeError | None:
-        """The error that tells of this state's files that are missing or cut, None if none is."""
-        found = [one for table in tables for one in faults(self.folder(table), self.sizes(table))]
-        if not found:
-            return None
-        more = f", and {len(found) - 1:,} more are damaged" if found[1:] else ""
-        return LakeError(f"{self.path}: the lake is damaged: {found[0]}{more}; {DAMAGE_HINT}")
+        """The error that names this state's damaged files, None if none is found at once."""
+        return damage(self, tables)
 
     def table(self, table: str) -> pl.LazyFrame:
         """The table, with the columns and types of its contract."""
@@ -126,6 +132,19 @@ def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:
     """The rows of some files of a table, with the columns and types of its contract."""
     # The first release of polars 2 takes no other mapping.
     return pl.scan_parquet(list(files), schema=dict(polars_schema(table)), glob=False)
+
+
+def _footer_rows(file: Place) -> int:
+    """How many rows a file has; raises LakeError where its footer cannot be read."""
+    # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        with file.open() as opened:
+            return int(read_metadata(opened).num_rows)
+    except (OSError, ArrowException) as error:
+        raise LakeError(f"{file}: {one_line(error)}; {DAMAGE_HINT}") from None
 
 
 def _opened(folder: Place, version: int | None = None) -> DeltaTable:

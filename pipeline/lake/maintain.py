@@ -111,9 +111,10 @@ def maintain(
 
 def _files(lake: Lake, table: str) -> pl.DataFrame:
     """The table's files as name, n_bytes and n_rows."""
-    return pl.DataFrame(lake.delta(table).get_add_actions(flatten=True)).select(
-        name="path", n_bytes="size_bytes", n_rows=pl.col("num_records").fill_null(0)
-    )
+    sizes, counts = lake.sizes(table), lake.counts(table)
+    rows = [(name, n_bytes, counts[name]) for name, n_bytes in sizes.items()]
+    schema = {"name": pl.String, "n_bytes": pl.Int64, "n_rows": pl.Int64}
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:

@@ -20,10 +20,10 @@ class File(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A file to be written: at `path`, on this machine, until `finish` puts it in its place."""
+    """A file to be written at `path`, on this machine; `finish` puts it in its place by a name."""
 
     path: Path
-    finish: Callable[[], None]
+    finish: Callable[[str], None]
 
 
 class Place(Protocol):
@@ -51,8 +51,8 @@ class Place(Protocol):
     def make(self) -> None:
         """Makes the folder, where folders need to be made."""
 
-    def draft(self) -> Draft:
-        """A new file to be written here."""
+    def draft(self, name: str) -> Draft:
+        """A new file to be written within, called so until it is finished by another name."""
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Deletes the file."""

@@ -49,8 +49,13 @@ class LocalPlace:
     def make(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
 
-    def draft(self) -> Draft:
-        return Draft(self.path, lambda: None)
+    def draft(self, name: str) -> Draft:
+        begun = self.path / name
+
+        def finish(name: str) -> None:
+            begun.rename(self.path / name)
+
+        return Draft(begun, finish)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         self.path.unlink(missing_ok=missing_ok)

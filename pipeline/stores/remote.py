@@ -96,13 +96,14 @@ class RemotePlace:
     def make(self) -> None:
         self.names()  # which fails where there is no such bucket
 
-    def draft(self) -> Draft:
+    def draft(self, name: str) -> Draft:
         path = temporary()
 
-        def finish() -> None:
+        def finish(name: str) -> None:
+            final = self / name
             try:
-                with _told(self.url):
-                    obstore.put(self._store, self._key, path)
+                with _told(final.url):
+                    obstore.put(final._store, final._key, path)
             finally:
                 path.unlink()
 

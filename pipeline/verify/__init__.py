@@ -14,9 +14,9 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import open_lake
 from pipeline.stores import Place
 from pipeline.verify import checks, files
-from pipeline.verify.finding import ERROR, MOST, Finding
+from pipeline.verify.finding import CONTRADICTION, ERROR, MOST, Finding
 
-__all__ = ["ERROR", "FAULT_SCHEMA", "MOST", "Verification", "verify"]
+__all__ = ["CONTRADICTION", "ERROR", "FAULT_SCHEMA", "MOST", "Verification", "verify"]
 
 # `finds` is what the check looks for, `n_rows` how often it found that in all; `row` is one of
 # these as JSON, its key and what contradicts something else.
@@ -46,8 +46,13 @@ class Verification(Struct):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is wrong; a warning alone is not."""
+        """Whether nothing is damaged: warnings, and what logs contradict themselves in, are not."""
         return not self.left_out and ERROR not in self.faults["severity"]
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether logs contradict themselves."""
+        return CONTRADICTION in self.faults["severity"]
 
 
 def verify(

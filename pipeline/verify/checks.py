@@ -70,7 +70,7 @@ def run(
     chosen = list(chosen)
     # Only the tables that are read: others may be unreadable.
     read = sorted({table for check in chosen for table in tables_of(check)})
-    n_rows = {table: _n_rows(lake, table) for table in read}
+    n_rows = {table: sum(lake.counts(table).values()) for table in read}
     with warehouse.connect(lake, {}, " ".join(read)) as connection:
         for check in chosen:
             on_progress(title(check))
@@ -102,11 +102,6 @@ def _n_slices(n_rows: dict[str, int], check: Check) -> int:
     """In how many parts a check is to be made, so that each reads a bounded number of rows."""
     most = max((n_rows[table] for table in tables_of(check) & _sliced_tables(check)), default=0)
     return min(-(-most // SLICE_ROWS), _IDS) or 1
-
-
-def _n_rows(lake: Lake, table: str) -> int:
-    counts = lake.delta(table).get_add_actions(flatten=True)["num_records"].to_pylist()
-    return sum(counts)
 
 
 def _sliced_tables(check: Check) -> set[str]:

@@ -12,6 +12,8 @@ from msgspec import Struct, field
 from pipeline.errors import LakeError, first_line
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import Lake
+from pipeline.lake.damage import fault
+from pipeline.lake.names import hash_of
 from pipeline.stores import Place
 from pipeline.verify.finding import ERROR, WARNING, Finding
 
@@ -24,11 +26,13 @@ FINDS = {
     "latest_version": "a newer version than the lake's state: of an ingest that runs or was killed",
     "file_missing": "a file that the log names and that is not there",
     "file_size": "a file of another size than the log says",
+    "file_hash": "a file whose bytes have changed since it was committed",
+    "file_unhashed": "a file of another tool or an older version, without a hash in its name",
     "file_damaged": "a file that cannot be read",
     "file_statistics": "a file whose rows are others than the log says",
     "contract": "rows that break the contract of their table",
 }
-WARNINGS = {"latest_version"}
+WARNINGS = {"latest_version", "file_unhashed"}
 
 # How reading a damaged file fails.
 _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.PolarsError)
@@ -76,19 +80,18 @@ def look(lake: Lake, table: str, most: int) -> Looked:
     if latest != lake.delta(table).version():
         row = {"version": lake.delta(table).version(), "latest": latest}
         looked.add("latest_version", row, most)
-    sizes = {file.name: file.n_bytes for file in lake.folder(table).files()}
+    folder = lake.folder(table)
+    sizes = {file.name: file.n_bytes for file in folder.files()}
     for entry in logged.iter_rows(named=True):
-        name, expected = entry["path"], entry["size_bytes"]
+        name = entry["path"]
         looked.n_files += 1
-        if name not in sizes:
+        if hash_of(name) is None:
+            looked.add("file_unhashed", {"file": name}, most)
+        if found := fault(folder, name, sizes.get(name), entry["size_bytes"], read=True):
             looked.is_readable = False
-            looked.add("file_missing", {"file": name}, most)
-        elif sizes[name] != expected:
-            looked.is_readable = False
-            row = {"file": name, "n_bytes": sizes[name], "logged": expected}
-            looked.add("file_size", row, most)
+            looked.add(found.check, {"file": name, **found.columns}, most)
         else:
-            _look_into(lake.folder(table) / name, entry, looked, most)
+            _look_into(folder / name, entry, looked, most)
     return looked
 
 

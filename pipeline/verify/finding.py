@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-ERROR, WARNING = "error", "warning"
+# An error is damage; a contradiction is in what a log says, and was there before it was ingested.
+ERROR, CONTRADICTION, WARNING = "error", "contradiction", "warning"
 MOST = 20
 
 

@@ -32,6 +32,8 @@ _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 # What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
 _MEANT = re.compile(r' ?Did you mean "(?P<name>[^"]*)"\?')
 _OPEN_KINDS = re.compile(r"Catalog Error: (?:Scalar Function|Aggregate Function|Type) ")
+# What can end a read of ours, and says nothing about the file.
+_NOT_OF_A_FILE = {kind.__name__: kind for kind in (KeyboardInterrupt, MemoryError)}
 _OF_DUCKDB = ("pg_", "duckdb_", "json_execute_")
 
 
@@ -118,7 +120,8 @@ def _unshowable(dtype: DuckDBPyType) -> str | None:
 def told(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
     """What was wrong in one line: without DuckDB's drawings, its advice, and our own places.
 
-    `names` are the tables and views that there are: DuckDB would also name its own.
+    `names` are the tables and views that there are: DuckDB would also name its own. Raises
+    KeyboardInterrupt or MemoryError where that ended a read of ours, which DuckDB hides.
     """
     match error:
         case duckdb.PermissionException():
@@ -131,7 +134,10 @@ def told(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
     lines = [line.strip() for line in str(error).partition(_NO_EXTENSION)[0].splitlines()]
     lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
     if lines and lines[0].startswith("Traceback"):  # of our files
-        return lines[-1].partition(": ")[2]
+        kind, _, reason = lines[-1].partition(":")
+        if kind in _NOT_OF_A_FILE:
+            raise _NOT_OF_A_FILE[kind]
+        return reason.strip() or kind
     text = " ".join(lines)
     if isinstance(error, duckdb.CatalogException) and (missing := _NO_TABLE.search(text)):
         return no_table(missing[1], names)

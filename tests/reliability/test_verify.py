@@ -1,5 +1,6 @@
 """`magic verify` says nothing of a whole lake, and finds each kind of planted damage."""
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -8,14 +9,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 from damage import a_file, log_of, make_lake, rewrite, rewrite_ingests
+from mutations import MODEL, mutants, shapes
+from rawlogs import encode
 
 from pipeline import sqlfiles
 from pipeline.cli import main
+from pipeline.cli.exits import CONTRADICTED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake, open_lake
 from pipeline.lake.maintain import maintain
+from pipeline.lake.names import hash_of
+from pipeline.simulate import simulate
 from pipeline.verify import checks, files, verify
 
 
@@ -294,13 +300,35 @@ def flipped(lake: Path) -> None:
     file.write_bytes(data)
 
 
+def flipped_in_footer(lake: Path) -> None:
+    """One bit of a statistic by which readers skip rows: no library complains of it."""
+    file = a_file(lake, "votes")
+    data = bytearray(file.read_bytes())
+    at = data.rindex(b"talker")  # the greatest name of a model
+    assert at > len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    data[at] ^= 1
+    file.write_bytes(data)
+
+
 def overwritten(lake: Path) -> None:
     file = a_file(lake, "votes")
     file.write_bytes(b"x" * file.stat().st_size)
 
 
+def unhashed(lake: Path) -> None:
+    """Gives a file a name as older versions and other tools give it."""
+    file = a_file(lake, "votes")
+    told(lake, "add", "path", file.rename(file.with_name("part-0.parquet")).name)
+
+
+def flipped_unhashed(lake: Path) -> None:
+    unhashed(lake)
+    flipped(lake)
+
+
 def swapped(lake: Path) -> None:
     """Whole files of other rows, and of the size that the log has."""
+    unhashed(lake)
     file = a_file(lake, "votes")
     pl.read_parquet(file).with_columns(round=pl.lit(2, pl.Int32)).write_parquet(file)
     told(lake, "add", "size", file.stat().st_size)
@@ -333,6 +361,7 @@ def fewer_rows(lake: Path) -> None:
 
 
 def other_columns(lake: Path) -> None:
+    unhashed(lake)
     file = a_file(lake, "votes")
     pl.read_parquet(file).drop("target").write_parquet(file)
     told(lake, "add", "size", file.stat().st_size)
@@ -353,8 +382,11 @@ def no_log(lake: Path) -> None:
 FILES: dict[str, tuple[Callable[[Path], None], str]] = {
     "cut": (cut, "file_size"),
     "lost": (lost, "file_missing"),
-    "a bit flipped": (flipped, "file_damaged"),
-    "overwritten": (overwritten, "file_damaged"),
+    "a bit flipped": (flipped, "file_hash"),
+    "a bit of the footer flipped": (flipped_in_footer, "file_hash"),
+    "overwritten": (overwritten, "file_hash"),
+    "without a hash": (unhashed, "file_unhashed"),
+    "without a hash, a bit flipped": (flipped_unhashed, "file_damaged"),
     "of other rows": (swapped, "file_statistics"),
     "of another range than logged": (other_statistics, "file_statistics"),
     "of another length than logged": (fewer_rows, "file_statistics"),
@@ -371,6 +403,48 @@ def test_damage_to_files_is_found(lake: Path, what: str) -> None:
     assert not found_by(check, lake, "votes")
     damage(lake)
     assert found_by(check, lake, "votes")
+
+
+def test_a_changed_file_is_named(lake: Path) -> None:
+    """No library need notice it: one bit of a statistic, and rows are skipped."""
+    flipped_in_footer(lake)
+    verified = verify(lake)
+    assert not verified.is_whole
+    (row,) = verified.faults.filter(check="file_hash")["row"]
+    assert json.loads(row)["file"] == a_file(lake, "votes").name
+
+
+def test_a_file_without_a_hash_is_a_warning(lake: Path) -> None:
+    unhashed(lake)
+    verified = verify(lake)
+    assert verified.is_whole
+    (row,) = verified.faults.select("check", "severity", "table").iter_rows()
+    assert row == ("file_unhashed", "warning", "votes")
+
+
+@pytest.mark.parametrize("upkeep", [False, True])
+def test_every_file_has_the_hash_of_its_bytes(lake: Path, *, upkeep: bool) -> None:
+    """Also one that is rewritten for a game that goes, and one that is merged."""
+    if upkeep:
+        maintain(lake, keep_days=0, older_than_hours=0)
+    paths = [Path(file) for table in TABLES for file in open_lake(lake).files(table)]
+    assert paths
+    for file in paths:
+        assert hash_of(file.name) == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_a_log_without_counts(lake: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """As some tools write it: the files' own footers have the counts."""
+    n_votes = open_lake(lake).table("votes").collect().height
+    for stats in ({"numRecords": None}, {}, None):
+        told(lake, "add", "stats", json.dumps(stats) if stats is not None else None)
+        assert verify(lake).is_whole
+        assert main(["tables", "--lake", str(lake), "--format", "json"]) == 0
+        (row,) = (
+            row for row in json.loads(capsysbinary.readouterr().out) if row["table"] == "votes"
+        )
+        assert row["n_rows"] == n_votes
+    assert main(["maintain", "--dry-run", "--lake", str(lake)]) == 0
 
 
 def test_checks_that_need_an_unreadable_table_are_left_out_and_the_others_made(lake: Path) -> None:
@@ -422,7 +496,65 @@ def test_every_check_is_described() -> None:
         assert f"| `{name}` | {finds} |" in text
 
 
+def mutated(folder: Path, n: int) -> Path:
+    """Logs with values replaced, removed, exchanged and grafted from others."""
+    folder.mkdir()
+    for number, data in enumerate(mutants(11, 0, n, shapes())):
+        (folder / f"{number}.json").write_bytes(data)
+    return folder
+
+
+def test_no_log_can_make_a_lake_count_as_damaged(tmp_path: Path) -> None:
+    """What logs say against themselves is a contradiction, whatever is changed in them."""
+    ingest(mutated(tmp_path / "logs", 1500), tmp_path / "lake", model=MODEL, jobs=1)
+    verified = verify(tmp_path / "lake")
+    assert verified.is_whole, verified.faults.filter(severity="error")
+    assert verified.is_contradicted
+
+
+def test_a_game_in_which_nobody_is_tested_is_reported_at_ingest(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    logs, lake = tmp_path / "logs", str(tmp_path / "lake")
+    results = simulate(logs, models=1, games=1, seed=3).results
+    log = json.loads(next(results.glob("undercover/*/0.json")).read_bytes())
+    for backend in log["player_backends"].values():
+        backend["model"] = "gpt-4-fix"
+    (results / "untested.json").write_bytes(encode(log))
+    assert main(["ingest", str(results), "--lake", lake, "--strict"]) == 3
+    assert b"1 part quarantined" in capsysbinary.readouterr().err
+    (row,) = open_lake(lake).table("quarantine").collect().to_dicts()
+    assert (row["path"], row["rule"]) == ("untested.json", "at least one player is tested")
+    assert found(Path(lake)) == set()
+
+
 # The command
+
+
+@pytest.fixture
+def contradicted(tmp_path: Path) -> str:
+    """A lake with one log whose winner is not who has the highest score."""
+    results = simulate(tmp_path / "logs", models=1, games=1, seed=3).results
+    file = next(results.glob("prisoner/*/0.json"))
+    log = json.loads(file.read_bytes())
+    log["result"] = {"win": "lose", "lose": "win"}[log["result"]]
+    file.write_bytes(encode(log))
+    ingest(results, tmp_path / "lake")
+    return str(tmp_path / "lake")
+
+
+def test_logs_that_contradict_themselves_have_an_exit_code_of_their_own(
+    contradicted: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    command = ["verify", "--lake", contradicted, "--format", "json"]
+    assert main(command) == CONTRADICTED
+    output = capsysbinary.readouterr()
+    (row,) = json.loads(output.out)
+    assert (row["check"], row["severity"]) == ("winners_by_score", "contradiction")
+    assert b"the lake is whole" in output.err
+    assert main([*command, "--allow-contradictions"]) == 0
+    a_file(Path(contradicted), "votes").unlink()
+    assert main([*command, "--allow-contradictions"]) == 1
 
 
 def test_the_command_exits_with_1_and_lists_what_is_wrong(

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import progress, terminal
-from pipeline.cli.exits import FAILED
+from pipeline.cli.exits import CONTRADICTED, FAILED
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
 
 if TYPE_CHECKING:
     from pipeline.verify import Verification
 
 HEADINGS = {"n_rows": "found"}
-BRIEF = ("check", "table", "n_rows", "row")
+BRIEF = ("check", "severity", "table", "n_rows", "row")
 
 
 def verify(
@@ -21,18 +21,28 @@ def verify(
     most: Annotated[
         int, typer.Option("--most", min=1, metavar="N", help="List so many rows a check.")
     ] = 20,
+    allow_contradictions: Annotated[
+        bool,
+        typer.Option(
+            "--allow-contradictions", help="Exit with 0 where logs only contradict themselves."
+        ),
+    ] = False,
     form: FormOption = "table",
 ) -> None:
     """Check that a lake is whole, and that its tables do not contradict each other.
 
-    Every file is held against its log, every row against its contract, every game's parts against
-    each other, and what was ingested against what is there. Nothing is changed. What is wrong is
-    listed, and the exit code is 1; a log that contradicts itself is found as well.
+    Every file is compared with its hash and its table's log, every row with its contract, every
+    game's parts with each other, and what was ingested with what is there. Nothing is changed.
+
+    Exit codes: 0 nothing is wrong, or warnings only; 1 an error: the lake is damaged; 4 no error,
+    but a contradiction: a log says one thing in one place and another elsewhere, and the lake holds
+    what it says. CI can accept contradictions by --allow-contradictions.
 
     \b
     Examples:
       magic verify
       magic verify --lake lake/ --most 3 --format json
+      magic verify --allow-contradictions
     """
     from pipeline.cli.output import show
     from pipeline.verify import verify as verify_lake
@@ -43,6 +53,8 @@ def verify(
     _tell(found)
     if not found.is_whole:
         raise typer.Exit(FAILED)
+    if found.is_contradicted and not allow_contradictions:
+        raise typer.Exit(CONTRADICTED)
 
 
 def _tell(found: "Verification") -> None:
@@ -54,4 +66,9 @@ def _tell(found: "Verification") -> None:
         terminal.note(
             f"the lake is whole: {found.n_checks} checks, {found.n_files:,} files, "
             f"{found.n_rows:,} rows"
+        )
+    if found.is_contradicted:
+        terminal.note(
+            "contradictions are of the logs, not of the lake: `magic audit` counts such games; "
+            "--allow-contradictions accepts them"
         )

@@ -3,7 +3,9 @@
 -- by: game
 SELECT game_id, is_finished, outcome, is_win, win_credit
 FROM games
-LEFT JOIN (SELECT game_id, is_win, win_credit FROM results) AS results USING (game_id)
+-- A game in which nobody is tested has no result.
+LEFT JOIN (SELECT game_id, is_win, win_credit, TRUE AS has_result FROM results) AS results
+    USING (game_id)
 WHERE is_finished <> (outcome IS NOT NULL)
     OR (NOT is_finished AND (is_win IS NOT NULL OR win_credit IS NOT NULL))
-    OR (is_finished AND (is_win IS NULL OR win_credit IS NULL))
+    OR (is_finished AND has_result AND (is_win IS NULL OR win_credit IS NULL))

@@ -1,5 +1,5 @@
 -- finds: a final score of the Prisoner's Dilemma that is not the sum of the rounds' points
--- severity: error
+-- severity: contradiction
 -- by: game
 SELECT game_id, seat, final_score, sum(payoff) AS derived
 FROM players
