@@ -13,6 +13,6 @@ SELECT
     kind AS what,
     CAST(is_correct_as_read AS DOUBLE) AS hit,
     parse_status <> 'outage' AND is_correct_as_read IS NOT NULL AS is_counted
-FROM read_role_analyses
+FROM role_analyses
 WHERE is_tested
     AND is_finished
