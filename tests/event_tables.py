@@ -33,6 +33,7 @@ PLAIN: dict[str, object] = {
     "round": 1,
     "parse_status": "ok",
     "is_correct": False,
+    "is_own_view_stated": True,
     "is_valid": True,
     "kind": "gold",
     "choice": "cooperate",

@@ -174,7 +174,12 @@ def _hidden_roles(random: Random, players: list[Row]) -> Iterator[tuple[str, Row
             ("role_analyses", 1, {"kind": "gold"}),
             ("role_analyses", 1, {"kind": "inter"}),
         ):
-            own = {"is_correct": random.random() < 0.6, **also}
+            own = {
+                "is_correct": random.random() < 0.6,
+                "is_correct_as_read": random.choice(_MAYBE),
+                "is_own_view_stated": random.random() < 0.6,
+                **also,
+            }
             yield from _event(random, table, player, round_, **own)
 
 

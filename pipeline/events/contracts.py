@@ -25,7 +25,7 @@ from pipeline.vocabulary import (
     Side,
 )
 
-VERSION = 4
+VERSION = 5
 ID_LENGTH = 32
 SHA256_LENGTH = 64
 
@@ -216,6 +216,9 @@ class RoleIdentifications(OfSeat):
     """One answer to 'who are you and what is your role'."""
 
     is_correct = _flag("whether the game took the answer as right")
+    is_correct_as_read = _flag(
+        "whether it is right as its text reads, null where the log has no text", nullable=True
+    )
 
 
 class RoleAnalyses(OfSeat):
@@ -227,6 +230,10 @@ class RoleAnalyses(OfSeat):
         primary_key=True,
     )
     is_correct = _flag("whether the game took the analysis as right")
+    is_own_view_stated = _flag("whether its text states the speaker's own view")
+    is_correct_as_read = _flag(
+        "whether it is right as its text reads, null where nobody can tell", nullable=True
+    )
 
 
 class Decisions(OfSeat):

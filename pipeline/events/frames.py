@@ -26,6 +26,7 @@ from pipeline.events.contracts import (
     polars_schema,
 )
 from pipeline.events.identity import setting_id
+from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.game import (
     QUESTION_MARK,
     Contribution,
@@ -46,6 +47,7 @@ from pipeline.vocabulary import (
     AnalysisKind,
     GameType,
     ParseStatus,
+    Phase,
     Role,
     Side,
     competition,
@@ -118,7 +120,7 @@ class _Batch:
         players = self._player_rows()
         self._of_player = {name: _encoded(players[name]) for name in _OF_PLAYER}
         self._names = players["player"]
-        self._seats = players.select(GAME_ROW, "player", "seat", "side")
+        self.seats = players.select(GAME_ROW, "player", "seat", "side")
         messages = self._message_rows()
         self._content, self._status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
@@ -170,7 +172,7 @@ class _Batch:
 
     def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
         """The rows with `<name>_seat` and `<name>_side` of the player of their game named there."""
-        named = self._seats.rename({"player": name, "seat": f"{name}_seat", "side": f"{name}_side"})
+        named = self.seats.rename({"player": name, "seat": f"{name}_seat", "side": f"{name}_side"})
         return rows.join(named, on=[GAME_ROW, name], how="left", maintain_order="left")
 
     def text_of(self, rows: pl.DataFrame) -> pl.Series:
@@ -188,6 +190,14 @@ class _Batch:
     def game_type_of(self, rows: pl.DataFrame) -> pl.Series:
         """The type of each row's game, as `game_type`."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
+
+    def side_of(self, rows: pl.DataFrame) -> pl.Series:
+        """The side of each row's player, as `side`."""
+        return self.seats["side"].gather(rows[_PLAYER_ROW])
+
+    def spoken(self, phase: Phase) -> pl.DataFrame:
+        """The messages of one phase of all games."""
+        return self.tables["messages"].filter(phase=str(phase)).cast({"message_index": pl.Int32})
 
     def _message(self, rows: pl.DataFrame) -> pl.Series:
         index = rows["message_index"].cast(pl.Int64)
@@ -293,11 +303,21 @@ def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     return rows.with_columns(batch.status_of(rows).fill_null(str(ParseStatus.OK)))
 
 
+def _identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    rows = _answers(rows, batch)
+    speaker = (batch.name_of(rows), batch.side_of(rows))
+    read = read_identifications(rows.with_columns(speaker), batch.spoken(Phase.IDENTIFICATION))
+    return rows.with_columns(read["is_correct_as_read"])
+
+
 def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = _answers(rows, batch).with_columns(
         kind=pl.lit(list(AnalysisKind), _TEXTS), is_correct=pl.concat_list(*AnalysisKind)
     )
-    return rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
+    rows = rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
+    asked = rows.with_columns(batch.game_type_of(rows), batch.side_of(rows))
+    read = read_analyses(asked, batch.spoken(Phase.ANALYSIS), batch.seats)
+    return rows.with_columns(read["is_own_view_stated"], read["is_correct_as_read"])
 
 
 def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
@@ -357,7 +377,7 @@ _Derive = Callable[[pl.DataFrame, _Batch], pl.DataFrame]
 _EVENTS: dict[str, tuple[type[Struct], _Derive]] = {
     "votes": (Vote, _votes),
     "guesses": (Guess, lambda rows, _: rows),
-    "role_identifications": (RoleIdentification, _answers),
+    "role_identifications": (RoleIdentification, _identifications),
     "role_analyses": (RoleAnalysis, _analyses),
     "decisions": (Decision, _decisions),
     "contributions": (Contribution, _contributions),

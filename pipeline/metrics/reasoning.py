@@ -3,7 +3,6 @@
 import polars as pl
 
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
-from pipeline.metrics.readings import analyses
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(
@@ -22,7 +21,7 @@ AUDITED = Metric(
     terms=PAPER.terms,
     rows=(
         Rows(
-            analyses,
+            "role_analyses",
             term=one("analyses"),
             what=pl.col("kind"),
             hit=as_hit(pl.col("is_correct_as_read")),

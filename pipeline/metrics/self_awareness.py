@@ -3,7 +3,6 @@
 import polars as pl
 
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
-from pipeline.metrics.readings import identifications
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(
@@ -22,7 +21,7 @@ AUDITED = Metric(
     terms=PAPER.terms,
     rows=(
         Rows(
-            identifications,
+            "role_identifications",
             term=one("identifications"),
             what=pl.col("role"),
             hit=as_hit(pl.col("is_correct_as_read")),

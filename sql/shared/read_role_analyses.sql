@@ -3,7 +3,6 @@
 -- column: seat | the acting player's seat, from 1
 -- column: round | the round, from 1
 -- column: message_index | the message it was read from, from 0
--- column: parse_status | how surely it could be read from the text
 -- column: is_own_view_stated | whether the analysis states its speaker's own view
 -- column: is_correct_as_read | whether the analysis is right as its text reads, null where nobody can tell
 WITH own_views AS (
@@ -41,7 +40,11 @@ compared AS (
     GROUP BY mine.game_id, mine.message_index
 )
 SELECT
-    role_analyses.*,
+    role_analyses.game_id,
+    role_analyses.seat,
+    role_analyses.round,
+    role_analyses.kind,
+    role_analyses.message_index,
     own_views.player IS NOT NULL AS is_own_view_stated,
     CASE
         WHEN role_analyses.message_index IS NULL THEN NULL

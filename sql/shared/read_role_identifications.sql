@@ -3,7 +3,6 @@
 -- column: seat | the acting player's seat, from 1
 -- column: round | the round, from 1
 -- column: message_index | the message it was read from, from 0
--- column: parse_status | how surely it could be read from the text
 -- column: is_correct_as_read | whether the answer is right as its text reads, null where nobody can tell
 WITH answers AS (
     SELECT game_id, message_index, lower(content) AS content
@@ -47,7 +46,10 @@ roles AS (
     FROM answers
 )
 SELECT
-    role_identifications.*,
+    role_identifications.game_id,
+    role_identifications.seat,
+    role_identifications.round,
+    role_identifications.message_index,
     CASE
         WHEN roles.message_index IS NULL THEN NULL
         WHEN is_either OR is_hidden = is_civilian THEN FALSE

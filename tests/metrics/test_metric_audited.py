@@ -5,17 +5,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from event_tables import ENGINES, Frames, assert_same, lake_of
+from event_tables import ENGINES, assert_same, lake_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import GAME_ROW, polars_schema
+from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.catalogue import metric
-from pipeline.metrics.readings import analyses, identifications
 from pipeline.metrics.request import AUDITED, PAPER
 from pipeline.metrics.views import views
-from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Role, competition
+from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Phase, Role, competition
 from pipeline.warehouse import connect, query
 
 Tables = dict[str, pl.DataFrame]
@@ -43,7 +43,7 @@ def game(game_type: GameType, hidden: int, *rounds: tuple[str | None, ...]) -> T
             ):
                 place = {"message_index": None if text is None else index}
                 for kind in ("gold", "inter") if table == "role_analyses" else ("",):
-                    own = {"kind": kind, "is_correct": False}
+                    own = {"kind": kind, "is_correct": False, "is_own_view_stated": False}
                     rows[table].append(player | place | own)
                 if text is not None:
                     said = {"phase": phase, "visible_to": [], "content": text}
@@ -76,17 +76,32 @@ def acting(game_type: GameType, seat: int, hidden: int) -> dict[str, object]:
     }
 
 
+READ = {
+    "role_analyses": ["is_own_view_stated", "is_correct_as_read"],
+    "role_identifications": ["is_correct_as_read"],
+}
+
+
 def read(tables: Tables, table: str) -> dict[tuple[int, str], bool | None]:
     """What becomes of each answer of the first round, by seat and kind, as both engines read it."""
-    reading = analyses if table == "role_analyses" else identifications
     keys = ["round", "seat", *(["kind"] if table == "role_analyses" else [])]
-    by_polars = reading(Frames(tables).table).select(*keys, "is_correct_as_read").collect()
+    by_polars = as_ingested(tables, table).select(*keys, *READ[table])
     with tempfile.TemporaryDirectory() as folder:
-        select = f"SELECT {', '.join(keys)}, is_correct_as_read FROM read_{table}"
+        select = f"SELECT {', '.join((*keys, *READ[table]))} FROM shared.read_{table}"
         with connect(lake_of(Path(folder), tables), views(), select) as connection:
             assert_same(query(connection, select).sort(keys), by_polars.sort(keys))
-    first = by_polars.filter(round=1).drop("round")
+    first = by_polars.filter(round=1).drop("round", "is_own_view_stated", strict=False)
     return {(seat, *kind): found for seat, *kind, found in first.iter_rows()}
+
+
+def as_ingested(tables: Tables, table: str) -> pl.DataFrame:
+    """The table's rows as an ingest reads them, of which this is the only game."""
+    batch = {name: rows.with_columns(pl.lit(0).alias(GAME_ROW)) for name, rows in tables.items()}
+    rows = batch[table].drop(READ[table])
+    if table == "role_identifications":
+        return read_identifications(rows, batch["messages"].filter(phase=Phase.IDENTIFICATION))
+    spoken = batch["messages"].filter(phase=Phase.ANALYSIS)
+    return read_analyses(rows, spoken, batch["players"])
 
 
 def gold(*answers: str | None, game_type: GameType = CHAMELEON, hidden: int = 3) -> list:
@@ -196,7 +211,7 @@ def test_rounds_are_compared_with_themselves():
     late = analysis(2, rating(3, "more suspicious"))
     told = analysis(1, *NOBODY, p2=[rating(1, "more suspicious")])
     tables = game(CHAMELEON, 3, (told, early, None), (told, late, None))
-    rows = analyses(Frames(tables).table).filter(seat=1, kind="inter").sort("round").collect()
+    rows = as_ingested(tables, "role_analyses").filter(seat=1, kind="inter").sort("round")
     assert rows["is_correct_as_read"].to_list() == [True, False]
 
 
@@ -267,6 +282,22 @@ def test_engines_read_alike(answers, game_type, hidden):
     tables = game(game_type, hidden, tuple(answers[:3]), tuple(answers[3:]))
     for table in ("role_analyses", "role_identifications"):
         assert read(tables, table)
+
+
+@pytest.mark.parametrize("table", READ)
+def test_the_columns_are_what_sql_reads_in_the_messages(table, public_lake):
+    """Of many games at once, whose answers an ingest has to keep apart."""
+    kind = ", kind" if table == "role_analyses" else ""
+    for column in READ[table]:
+        select = (
+            f"SELECT rows.{column} AS ingested, read.{column} AS read, count(*) AS n "
+            f"FROM {table} AS rows FULL JOIN read_{table} AS read "
+            f"USING (game_id, seat, round{kind}) GROUP BY ALL"
+        )
+        with connect(public_lake, views(NAMES), select) as connection:
+            rows = query(connection, select)
+        assert rows.filter(pl.col("ingested").ne_missing(pl.col("read"))).is_empty()
+        assert rows["ingested"].drop_nulls().n_unique() == 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)

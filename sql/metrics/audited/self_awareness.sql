@@ -13,7 +13,7 @@ WITH attempts AS (
         role AS what,
         CAST(is_correct_as_read AS DOUBLE) AS hit,
         parse_status <> 'outage' AND is_correct_as_read IS NOT NULL AS is_counted
-    FROM shared.read_role_identifications
+    FROM role_identifications
     WHERE is_tested
         AND is_finished
 )

@@ -1,0 +1,185 @@
+"""What answers to the benchmark's own questions say of themselves: the edition `audited`.
+
+The questions come with a form to answer in. A reading is strict: it takes what the form asks for,
+and a text that says two things, or none, says nothing. `sql/readings/` derives the same from the
+messages; `docs/audit.md` explains it.
+
+The frames are of the games of one batch: `spoken` are the messages of one phase, with game,
+message_index, round, player and content; `rows` are the rows of a table without the columns that
+are read here, and `players` has game, player and side.
+"""
+
+import polars as pl
+
+from pipeline.events.contracts import GAME_ROW
+from pipeline.vocabulary import AnalysisKind, GameType, Side
+
+_MESSAGE = [GAME_ROW, "message_index"]
+
+# Over text in lower case. Classes are spelt out, since engines differ in what `\w` and `\s` are.
+_NUMBER = r"player[ _]*([0-9]+)"
+_LINE = r"(?m)^[^a-z0-9]*"
+_RATED = rf"{_LINE}player[ _]*[0-9]+[^\n]{{0,20}}(?:more suspicious|less suspicious|no change)"
+_SUSPECTED = rf"{_LINE}{_NUMBER}[^\n]{{0,20}}more suspicious"
+_OF_ANOTHER = rf"^[^a-z0-9]*{_NUMBER}[^a-z0-9]+think"
+_OF_ONESELF = rf"{_LINE}(?:as player|i think[^a-z0-9]*$)"
+_IS_UNDERCOVER = r"(?:the |a |an |a possible )?[*]*undercover"
+_NAMED = r"[*]*player[ _]*[0-9]+[*]* (?:is|might be|may be|could be)"
+_OWN_CLAIM = rf"i think (?:(?:that )?{_NAMED}|i am) {_IS_UNDERCOVER}"
+_TOLD_CLAIM = rf"player[ _]*[0-9]+[*]* (?:may |might )?thinks? (?:that )?{_NAMED} {_IS_UNDERCOVER}"
+
+_NAME = r"(?:i am|i['’]m|as) player[ _]*([0-9]+)"
+_ROLE = r"(?:role is|i am|i['’]m) (?:the |an? )?[^a-z0-9]*"
+_WORD = r"(?:chameleon|undercover)"
+_NON = rf"non[^a-z0-9]*{_WORD}"
+_OR = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
+
+
+def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
+    """The views that analyses state, with `viewer` and `suspect`, a row for each.
+
+    The suspect is null where a view singles out nobody, or more than one.
+    """
+    said = _lowered(spoken)
+    suspect = pl.col("suspect").drop_nulls()
+    return (
+        pl.concat([*_rated(said), _own(said), _told(said)])
+        .filter(pl.col("viewer").is_not_null())
+        .group_by(*_MESSAGE, viewer=pl.lit("Player ") + pl.col("viewer"))
+        .agg(suspect=pl.when(suspect.n_unique() == 1).then(pl.lit("Player ") + suspect.min()))
+    )
+
+
+def _rated(said: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The views in Chameleon's form without suspects, and again with each suspect."""
+    block = pl.col("block")
+    blocks = said.select(
+        *_MESSAGE, _SPEAKER.alias("speaker"), block=pl.col("text").str.split("i think now")
+    )
+    blocks = blocks.explode("block").filter(block.str.contains(_RATED))
+    own = pl.when(block.str.contains(_OF_ONESELF)).then("speaker")
+    rated = blocks.with_columns(viewer=block.str.extract(_OF_ANOTHER).fill_null(own))
+    suspects = block.str.extract_all(_SUSPECTED).list.eval(pl.element().str.extract(_NUMBER))
+    return (
+        rated.select(*_MESSAGE, "viewer", suspect=pl.lit(None, pl.String)),
+        rated.select(*_MESSAGE, "viewer", suspect=suspects).explode("suspect"),
+    )
+
+
+def _own(said: pl.DataFrame) -> pl.DataFrame:
+    """The speakers' own views in Undercover's form."""
+    claim = pl.col("claim")
+    claims = _claims(said, _OWN_CLAIM)
+    return claims.select(
+        *_MESSAGE, viewer="speaker", suspect=claim.str.extract(_NUMBER).fill_null(pl.col("speaker"))
+    )
+
+
+def _told(said: pl.DataFrame) -> pl.DataFrame:
+    """The views of others in Undercover's form."""
+    claim = pl.col("claim")
+    return _claims(said, _TOLD_CLAIM).select(
+        *_MESSAGE,
+        viewer=claim.str.extract(_NUMBER),
+        suspect=claim.str.extract(rf"think.*{_NUMBER}"),
+    )
+
+
+def _claims(said: pl.DataFrame, pattern: str) -> pl.DataFrame:
+    claims = said.select(
+        *_MESSAGE, _SPEAKER.alias("speaker"), claim=pl.col("text").str.extract_all(pattern)
+    )
+    return claims.explode("claim").filter(pl.col("claim").is_not_null())
+
+
+def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
+    """The analyses of roles with `is_own_view_stated` and `is_correct_as_read`, in their order.
+
+    The latter is null where there is nothing to judge.
+    """
+    views = stated_views(spoken)
+    spoken = spoken.select(*_MESSAGE, "round", "player")
+    own = spoken.join(views, left_on=[*_MESSAGE, "player"], right_on=[*_MESSAGE, "viewer"])
+    is_gold = pl.col("kind") == AnalysisKind.GOLD
+    is_chameleon = (pl.col("game_type") == GameType.CHAMELEON) & (pl.col("side") == Side.HIDDEN)
+    # The chameleon is asked what others think, not what it knows.
+    accusation = pl.col("is_hidden").fill_null(pl.when(~is_chameleon).then(pl.lit(value=False)))
+    judged = pl.when(is_gold).then(accusation).otherwise("is_right")
+    return _with(rows, _accused(own, players), _compared(spoken, own, views)).with_columns(
+        is_own_view_stated=pl.col("is_hidden").is_not_null(),
+        is_correct_as_read=pl.when(pl.col("message_index").is_not_null()).then(judged),
+    )
+
+
+def _accused(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
+    """By message that states its speaker's own view whether its suspect `is_hidden`."""
+    hidden = players.filter(side=Side.HIDDEN).select(GAME_ROW, "player").unique()
+    return own.join(
+        hidden.with_columns(is_hidden=pl.lit(value=True)),
+        left_on=[GAME_ROW, "suspect"],
+        right_on=[GAME_ROW, "player"],
+        how="left",
+    ).select(*_MESSAGE, pl.col("is_hidden").fill_null(value=False))
+
+
+def _compared(spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame) -> pl.DataFrame:
+    """By message whether it tells rightly whom each of the others, by its own word, suspects."""
+    theirs = own.select(GAME_ROW, "round", other="player", suspects="suspect")
+    told = views.with_columns(is_told=pl.lit(value=True))
+    is_right = pl.col("is_told").fill_null(value=False) & pl.col("suspect").eq_missing(
+        pl.col("suspects")
+    )
+    return (
+        spoken.join(theirs, on=[GAME_ROW, "round"])
+        .filter(pl.col("player") != pl.col("other"))
+        .join(told, left_on=[*_MESSAGE, "other"], right_on=[*_MESSAGE, "viewer"], how="left")
+        .group_by(_MESSAGE)
+        .agg(is_right=is_right.all())
+    )
+
+
+def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFrame:
+    """The identifications with `is_correct_as_read`, null where the log has no answer.
+
+    The rows have the speaker's `player` and `side` as well.
+    """
+    named = pl.col("named")
+    read = _lowered(spoken).select(*_MESSAGE, named=_named(), read_side=_read_side())
+    is_own_name = (named.list.len() == 1) & (
+        (pl.lit("Player ") + named.list.first()) == pl.col("player")
+    )
+    is_right = is_own_name & (pl.col("read_side") == pl.col("side"))
+    return _with(rows, read).with_columns(
+        is_correct_as_read=pl.when(named.is_not_null()).then(is_right.fill_null(value=False))
+    )
+
+
+def _named() -> pl.Expr:
+    """The numbers of the players that an answer says to be, a list without repetition."""
+    found = pl.col("text").str.extract_all(_NAME)
+    return found.list.eval(pl.element().str.extract(_NUMBER)).list.unique()
+
+
+def _read_side() -> pl.Expr:
+    """The side that an answer says to be on, null for both or none."""
+    text = pl.col("text")
+    is_hidden = text.str.contains(rf"{_ROLE}{_WORD}")
+    is_civilian = text.str.contains(rf"{_ROLE}{_NON}")
+    is_either = text.str.contains(rf"{_WORD}{_OR}{_NON}|{_NON}{_OR}{_WORD}")
+    side = pl.when(is_hidden).then(pl.lit(str(Side.HIDDEN))).otherwise(pl.lit(str(Side.CIVILIAN)))
+    return pl.when(~is_either & (is_hidden != is_civilian)).then(side)
+
+
+_SPEAKER = pl.col("player").str.to_lowercase().str.replace("player ", "", literal=True)
+
+
+def _lowered(spoken: pl.DataFrame) -> pl.DataFrame:
+    """The messages in lower case, as `text`."""
+    return spoken.select(*_MESSAGE, "player", text=pl.col("content").str.to_lowercase())
+
+
+def _with(rows: pl.DataFrame, *read: pl.DataFrame) -> pl.DataFrame:
+    """The rows in their order, each with what was read of its message."""
+    for found in read:
+        rows = rows.join(found, on=_MESSAGE, how="left", maintain_order="left")
+    return rows
