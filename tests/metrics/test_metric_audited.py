@@ -291,7 +291,7 @@ def test_the_columns_are_what_sql_reads_in_the_messages(table, public_lake):
     for column in READ[table]:
         select = (
             f"SELECT rows.{column} AS ingested, read.{column} AS read, count(*) AS n "
-            f"FROM {table} AS rows FULL JOIN read_{table} AS read "
+            f"FROM {table} AS rows FULL JOIN shared.read_{table} AS read "
             f"USING (game_id, seat, round{kind}) GROUP BY ALL"
         )
         with connect(public_lake, views(NAMES), select) as connection:
