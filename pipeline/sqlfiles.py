@@ -6,6 +6,7 @@ from pathlib import Path
 from string import Template
 
 _PACKAGE = Path(__file__).parent
+_EXACT_SUM = re.compile(r"\bexact_sum\(((?:[^()]|\([^()]*\))*)\)")
 _HEADER = re.compile(r"^-- (?P<key>\w+): (?P<value>.*)$")
 
 
@@ -22,7 +23,14 @@ def folder() -> Path:
 
 @cache
 def text(name: str) -> str:
-    """The text of `name`.sql, without its leading comments' blank ends."""
+    """The text of `name`.sql, without blank ends.
+
+    `exact_sum(x)` in it is replaced by what `exact_sum.sql` says; x may have one level of brackets.
+    """
+    return _EXACT_SUM.sub(_exact_sum, _read(name))
+
+
+def _read(name: str) -> str:
     return (folder() / f"{name}.sql").read_text(encoding="utf-8").strip()
 
 
@@ -44,8 +52,15 @@ def header(name: str) -> dict[str, list[str]]:
 
 def filled(name: str, **values: str) -> str:
     """The file's text without comment lines, with every `${name}` in it replaced."""
-    body = "\n".join(line for line in text(name).splitlines() if not line.startswith("--"))
-    return Template(body).substitute(values)
+    return Template(_body(text(name))).substitute(values)
+
+
+def _body(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+
+
+def _exact_sum(found: re.Match[str]) -> str:
+    return Template(_body(_read("exact_sum"))).substitute(x=found[1])
 
 
 def identifier(name: str) -> str:

@@ -4,7 +4,7 @@ SELECT
     stratum,
     setting,
     term,
-    sum(h) AS h,
+    exact_sum(h) AS h,
     sum(c) AS c,
     sum(unknown) AS unknown,
     sum(unreadable) AS unreadable

@@ -23,7 +23,7 @@ by_game AS (
         term,
         setting,
         game,
-        coalesce(sum(hit), 0) AS h,
+        coalesce(exact_sum(hit), 0) AS h,
         CAST(count(*) AS DOUBLE) AS c
     FROM in_strata
     GROUP BY ${fine}, stratum, term, setting, game

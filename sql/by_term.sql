@@ -14,7 +14,7 @@ WITH sums AS (
     SELECT
         ${select}
         term,
-        sum(hits) AS hits,
+        exact_sum(hits) AS hits,
         CAST(sum(counted) AS BIGINT) AS counted,
         CAST(sum(n_unknown) AS BIGINT) AS n_unknown
     FROM counts

@@ -40,19 +40,19 @@ combined AS (
         CASE
             WHEN sum(n_unknown) > 0 THEN NULL
             WHEN '${combine}' = 'sum' AND min(counted) > 0
-                THEN sum(weight * hits / nullif(counted, 0))
+                THEN exact_sum(weight * hits / nullif(counted, 0))
             WHEN '${combine}' = 'mean'
-                THEN avg(hits / nullif(counted, 0))
+                THEN exact_sum(hits / nullif(counted, 0)) / count(hits / nullif(counted, 0))
             WHEN '${combine}' = 'pooled'
-                THEN sum(hits) / nullif(sum(counted), 0)
+                THEN exact_sum(hits) / nullif(sum(counted), 0)
             WHEN '${combine}' = 'pooled over all' AND min(counted) > 0
-                THEN sum(hits) / nullif(sum(counted), 0)
+                THEN exact_sum(hits) / nullif(sum(counted), 0)
         END AS value,
         -- Whether the value is hits over counted: of one term, or the mean of one ratio alone.
         ${is_pooled}
             OR count(*) = 1
             OR ('${combine}' = 'mean' AND count(hits / nullif(counted, 0)) = 1) AS is_one_ratio,
-        sum(hits) AS hits,
+        exact_sum(hits) AS hits,
         sum(counted) > 0 AS has_some,
         CAST(sum(counted) AS BIGINT) AS counted,
         CAST(sum(n_unknown) AS BIGINT) AS n_unknown,

@@ -13,6 +13,7 @@ from pipeline.metrics.declaration import IS_READABLE, POOLED, Combine, Metric, R
 from pipeline.metrics.request import ALL, BY_TYPE, POOL, RELEASE, Request
 from pipeline.metrics.slices import with_game
 from pipeline.statistics import INTERVAL
+from pipeline.statistics.sums import exact_sum, exact_sums
 
 FOR_FEW: Final = "in-memory"
 """The engine for few rows: to start all that streams takes twice as long as they do."""
@@ -23,14 +24,16 @@ IS_UNREADABLE = pl.col("parse_status") != "ok"
 # Of a group's terms: weight, hits, counted, and ratio, null where nothing is counted.
 VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
-        (pl.col("weight") * pl.col("ratio")).sum()
+        exact_sum(pl.col("weight") * pl.col("ratio"))
     ),
-    Combine.MEAN: pl.col("ratio").mean(),
+    Combine.MEAN: pl.when(pl.col("ratio").count() > 0).then(
+        exact_sum(pl.col("ratio")) / pl.col("ratio").count()
+    ),
     Combine.POOLED: pl.when(pl.col("counted").sum() > 0).then(
-        pl.col("hits").sum() / pl.col("counted").sum()
+        exact_sum(pl.col("hits")) / pl.col("counted").sum()
     ),
     Combine.POOLED_OVER_ALL: pl.when(pl.col("ratio").is_not_null().all()).then(
-        pl.col("hits").sum() / pl.col("counted").sum()
+        exact_sum(pl.col("hits")) / pl.col("counted").sum()
     ),
 }
 # Whether that is hits over counted. In a mean what has no ratio has no weight.
@@ -133,7 +136,7 @@ def _sums(one: Rows, counted: pl.LazyFrame, request: Request, *, with_games: boo
     # By default what is counted is where a hit is known.
     unknown = pl.lit(0).first() if one.counted is None else _n_games(IS_UNKNOWN)
     sums = {
-        "hits": pl.when("is_counted").then("hit").sum(),
+        "hits": exact_sum(pl.when("is_counted").then("hit")),
         "counted": pl.col("is_counted").sum().cast(pl.Int64),
         "n_unknown": unknown.cast(pl.Int64),
         "n_unreadable": IS_UNREADABLE.sum().cast(pl.Int64),
@@ -199,7 +202,7 @@ def sums(metric: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     """
     counted = _combined(rows(metric, tables, request).filter("is_counted"), metric, "term")
     return counted.group_by("model", "competition", "setting_id", "term").agg(
-        h=pl.col("hit").sum().cast(pl.Float64), c=pl.len().cast(pl.Float64)
+        h=exact_sum(pl.col("hit")), c=pl.len().cast(pl.Float64)
     )
 
 
@@ -209,7 +212,7 @@ def sums_of(settings: pl.DataFrame, name: str, models: Sequence[str] | None) -> 
     if models is not None:
         of_metric = of_metric.filter(pl.col("model").is_in(models))
     keys = ("model", pl.col("stratum").alias("competition"), pl.col("setting").alias("setting_id"))
-    return of_metric.group_by(*keys, "term").agg(pl.col("h", "c").sum())
+    return of_metric.group_by(*keys, "term").agg(exact_sum(pl.col("h")), pl.col("c").sum())
 
 
 def shares(valued: pl.LazyFrame, metric: Metric, by: Sequence[str]) -> pl.LazyFrame:
@@ -240,7 +243,7 @@ def with_intervals(
     rolled = _rolled(
         sums.lazy(),
         request,
-        pl.col(list(statistics.SUMS)).sum(),
+        *exact_sums(statistics.SUMS, statistics.SUMS),
         also=["metric", *statistics.KEYS],
     )
     found = statistics.intervals(terms, rolled, by, confidence)
@@ -263,7 +266,7 @@ def values(
     is_one_ratio = pl.lit(value=True) if metric.combine in POOLED else _IS_OF_ONE_TERM
     combined = terms.group_by(by, maintain_order=True).agg(
         value=pl.when(pl.col("n_unknown").sum() == 0).then(VALUE[metric.combine]),
-        hits=pl.when(is_one_ratio).then(pl.col("hits").sum()),
+        hits=pl.when(is_one_ratio).then(exact_sum(pl.col("hits"))),
         counted=pl.when(is_one_ratio).then(pl.col("counted").sum()),
         n_unknown=pl.col("n_unknown").sum(),
         has_some=pl.col("counted").sum() > 0,
@@ -347,8 +350,8 @@ def _type_of_group(metric: Metric, request: Request) -> pl.Expr:
 
 def _terms(metric: Metric, counted: Counts, groups: pl.LazyFrame, request: Request) -> pl.LazyFrame:
     """Each term of each group that it can exist in, with its hits and what was counted."""
-    summed = pl.col("hits", "counted", "n_unknown").sum()
-    sums = _rolled(counted.sums, request, summed, also=["term"])
+    n_rows = pl.col("counted", "n_unknown").sum()
+    sums = _rolled(counted.sums, request, exact_sum(pl.col("hits")), n_rows, also=["term"])
     by = _by(request)
     declared = _declared(metric, request)
     expected = groups.join(declared, on="of_type").select(

@@ -23,6 +23,7 @@ from pipeline.metrics.compute import (
 from pipeline.metrics.declaration import Metric, Tables
 from pipeline.metrics.request import Request
 from pipeline.metrics.slices import with_game
+from pipeline.statistics.sums import exact_sum
 
 _ALWAYS = ("model", "game_type", "competition", "setting_id", "is_finished", "parse_status")
 
@@ -82,7 +83,7 @@ def counts(found: Sequence[pl.DataFrame], request: Request) -> Counts:
         .group_by(*request.fine, "term")
         .agg(
             pl.col(list(statistics.UNREAD)).sum(),
-            hits=pl.col("h").sum(),
+            hits=exact_sum(pl.col("h")),
             counted=pl.col("c").sum().cast(pl.Int64),
             n_games=pl.col("n").sum(),
         )

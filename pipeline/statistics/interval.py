@@ -27,6 +27,7 @@ from statistics import NormalDist
 import polars as pl
 
 from pipeline.statistics.moments import KEYS, SUMS
+from pipeline.statistics.sums import exact_sum, exact_sums, sorted_sum
 
 INTERVAL = pl.Schema(
     {
@@ -49,7 +50,7 @@ def intervals(
     that the value has; `sums` are moments of the same groups, or finer ones.
     """
     keys = [*by, *KEYS]
-    pairs = sums.group_by(keys).agg(pl.col(name).sum() for name in SUMS)
+    pairs = sums.group_by(keys).agg(exact_sums(SUMS, SUMS))
     chosen = _clusters(pairs, by)
     varied = _variance(chosen, _shares(chosen, terms, by), by)
     return varied.select(*by, *_wilson(confidence)).cast(INTERVAL)
@@ -71,12 +72,12 @@ def _shares(pairs: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> pl.L
     totals = (
         pairs.filter(pl.col("term") == pl.col("other"))
         .group_by(*by, "term")
-        .agg(r=pl.col("h").sum() / pl.col("c").sum(), total=pl.col("c").sum())
+        .agg(r=exact_sum(pl.col("h")) / pl.col("c").sum(), total=pl.col("c").sum())
     )
     # A denominator that is fixed beforehand makes of the ratio a part of itself.
     weight = pl.col("weight") * pl.col("total") / pl.col("counted")
     found = totals.join(terms, on=[*by, "term"], nulls_equal=True).with_columns(weight=weight)
-    range_ = pl.col("weight").sum()
+    range_ = sorted_sum(pl.col("weight"))
     whole = range_.over(by) if by else range_
     return found.with_columns(range=whole, a=pl.col("weight") / whole).drop("weight", "counted")
 
@@ -97,8 +98,8 @@ def _variance(pairs: pl.LazyFrame, shares: pl.LazyFrame, by: Sequence[str]) -> p
         pl.col("r", "a", "other_a", "range").first(),
         pl.col("n_with_hit", "n_with_miss").sum() * is_own.first(),
         units=pl.col("unit").unique(),
-        v=(_products_of_u() * scale).sum(),
-        kappa=(pl.col("cc") * scale).sum(),
+        v=sorted_sum(_products_of_u() * scale),
+        kappa=sorted_sum(pl.col("cc") * scale),
     )
     bounded = _bounded(by_pair, by)
     shared = pl.col("a") * pl.col("other_a")
@@ -106,9 +107,9 @@ def _variance(pairs: pl.LazyFrame, shares: pl.LazyFrame, by: Sequence[str]) -> p
         pl.col("range").first(),
         pl.col("n_with_hit", "n_with_miss").sum(),
         units=pl.col("units").list.explode().unique().sort().str.join(" and "),
-        y=(pl.col("a") * pl.col("r") * is_own).sum(),
-        v=(shared * pl.col("v")).sum().clip(0),
-        kappa=(shared * pl.col("kappa")).sum(),
+        y=sorted_sum(pl.col("a") * pl.col("r") * is_own),
+        v=sorted_sum(shared * pl.col("v")).clip(0),
+        kappa=sorted_sum(shared * pl.col("kappa")),
     )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from pipeline.statistics.sums import exact_sum, exact_sums
+
 SUMS = pl.Schema(
     {
         "n": pl.Int64(),  # games or settings
@@ -49,7 +51,7 @@ def by_setting(rows: pl.LazyFrame, by: Sequence[str]) -> pl.DataFrame:
     games = (
         _with_strata(_counted(rows, by), by)
         .group_by(*keys, "term", "game")
-        .agg(pl.col("h", "c").sum())
+        .agg(exact_sum(pl.col("h")), pl.col("c").sum())
     )
     found = _by_pair(games, keys, "game", is_one_sided=False)
     return found.select(*by, *SETTING, *SUMS).collect(engine="streaming")
@@ -88,9 +90,9 @@ def moments(settings: pl.LazyFrame, by: Sequence[str], *, is_one_sided: bool) ->
     keys = [*by, "stratum"]
     of_setting = [*keys, "setting", "term"]
     own = settings.filter(pl.col("term") == pl.col("other"))
-    own = own.group_by(of_setting).agg(pl.col("h", "c").sum())
+    own = own.group_by(of_setting).agg(exact_sum(pl.col("h")), pl.col("c").sum())
     units = {
-        "game": settings.group_by(*keys, "term", "other").agg(pl.col(list(SUMS)).sum()),
+        "game": settings.group_by(*keys, "term", "other").agg(exact_sums(SUMS, SUMS)),
         "setting": _by_pair(own, keys, "setting", is_one_sided=is_one_sided),
     }
     return pl.concat(
@@ -106,7 +108,7 @@ def _counted(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
 
 def _games(rows: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     """h and c of each game of one side."""
-    return rows.group_by(*by, *SETTING[:-1], "game").agg(pl.col("h", "c").sum())
+    return rows.group_by(*by, *SETTING[:-1], "game").agg(exact_sum(pl.col("h")), pl.col("c").sum())
 
 
 def _of_settings(
@@ -191,7 +193,8 @@ def _products(other_h: str, other_c: str, times: pl.Expr | None = None) -> dict[
         "ch": c * h2,
         "cc": c * c2,
     }
+    each = {name: one if times is None else one * times for name, one in products.items()}
     return {
-        name: (one if times is None else one * times).sum().cast(SUMS[name])
-        for name, one in products.items()
+        name: exact_sum(one) if SUMS[name] == pl.Float64 else one.sum().cast(SUMS[name])
+        for name, one in each.items()
     }
