@@ -192,21 +192,26 @@ game | seat | role     | is_correct | parse_status
 1    | 2    | civilian | no         | unreadable
 2    | 1    | civilian | no         | ok
 2    | 2    | civilian | no         | outage
+3    | 1    | civilian | no         | ambiguous
 """
 
 
 def test_bounds_move_unreadable_misses_and_add_outages(tmp_path):
-    """1 hit of 3 counted, one of which is unreadable, and an outage: 1/4 to 3/4."""
-    text = "game | role | is_win\n1 | civilian | yes\n2 | civilian | no"
+    """1 hit of 4 counted, one of which is unreadable, and an outage: 1/5 to 3/5.
+
+    The ambiguous one counts as it was registered in both.
+    """
+    text = "game | role | is_win\n1 | civilian | yes\n2 | civilian | no\n3 | civilian | no"
     tables = {"votes": VOTES, "results": text}
     lake = lake_of(
         tmp_path,
         {name: table(name, rows, game_type="undercover") for name, rows in tables.items()},
     )
     row = readability(lake).filter(metric="judgement").row(0, named=True)
-    assert row["value"] == pytest.approx(1 / 3)
-    assert (row["value_min"], row["value_max"]) == (0.25, 0.75)
-    assert (row["n_unreadable"], row["n_outages"], row["n_missing"]) == (1, 1, 0)
+    assert (row["value"], row["value_min"], row["value_max"]) == (1 / 4, 1 / 5, 3 / 5)
+    assert (row["n_unreadable"], row["n_ambiguous"], row["n_outages"]) == (3, 1, 1)
+    assert row["n_missing"] == 0
+    assert metrics(lake, names=["judgement"], by=())["n_unreadable"].to_list() == [3]
 
 
 def test_a_competition_that_a_model_lacks_is_missed_or_hit(tmp_path):
