@@ -72,7 +72,8 @@ SELECT
     coalesce(sizes.n_unreadable, 0) AS n_unreadable,
     CASE
         WHEN combined.value IS NOT NULL THEN NULL
-        WHEN combined.n_unknown > 0 THEN 'cannot be told in ' || combined.n_unknown || ' games'
+        WHEN combined.n_unknown > 0
+            THEN replace(${unknown}, '{}', CAST(combined.n_unknown AS VARCHAR))
         WHEN combined.has_some THEN 'nothing to count: ' || combined.missing || '${by_type}'
         ELSE 'nothing to count: ' || combined.missing
     END AS reason

@@ -315,7 +315,7 @@ ROW_COLUMNS = ("value", *INTERVAL, *list(VALUE_COLUMNS)[1:])
 
 
 def _reason(metric: Metric, request: Request) -> pl.Expr:
-    unknown = pl.format("cannot be told in {} games", "n_unknown")
+    unknown = pl.format(metric.unknown, "n_unknown")
     hint = pl.lit(BY_TYPE if request.mixes_types(metric.game_types) else "")
     hint = pl.when("has_some").then(hint).otherwise(pl.lit(""))
     missing = pl.format("nothing to count: {}{}", "missing", hint)

@@ -23,6 +23,7 @@ from pipeline.metrics.request import (
 from pipeline.sqlfiles import filled, identifier, literal
 
 ONE_RATIO = ("pooled", "pooled over all")
+UNKNOWN = "cannot be told in {} games"
 # Each a view of its own name; those that others are made of come first.
 READINGS = ("stated_views", "read_role_analyses", "read_role_identifications")
 
@@ -34,6 +35,7 @@ class SqlMetric(Struct, frozen=True):
     edition: str
     combine: str
     terms: tuple[tuple[str, str, tuple[str, ...], str], ...]
+    unknown: str
 
     @property
     def game_types(self) -> set[str]:
@@ -74,6 +76,7 @@ def sql_metric(name: str, edition: str) -> SqlMetric:
         edition=edition,
         combine=header["combine"][0],
         terms=tuple(_term(line) for line in header["term"]),
+        unknown=header.get("unknown", [UNKNOWN])[0],
     )
 
 
@@ -221,6 +224,7 @@ def values(
         metric=metric.name,
         edition=metric.edition,
         combine=metric.combine,
+        unknown=literal(metric.unknown),
         by_term=terms or _by_term(metric, request),
         groups=_groups(metric, request),
         fine=_fine(request),

@@ -12,6 +12,7 @@
 -- term: prisoners_dilemma | 1e0 / 7 | prisoners_dilemma
 -- term: public_good | 1e0 / 7 | public_good
 -- range: 0..1.03
+-- unknown: {} games have the number of another game: the script is for one run
 -- source: metrics_release.py: seven scores, the first four over 20 games however many there are
 SELECT
     results.*,
@@ -21,7 +22,13 @@ SELECT
         WHEN win_credit = 0 THEN 'lost'
         WHEN win_credit > 0 THEN 'shared'
     END AS what,
-    coalesce(win_credit, CAST(0 AS DOUBLE)) AS hit,
+    -- The script reads a run: one file for each number. Over several, its fixed 20 games mean nothing.
+    CASE
+        WHEN game_type NOT IN ('chameleon', 'undercover')
+            OR min(game_id) OVER (PARTITION BY model, competition, game_index)
+                = max(game_id) OVER (PARTITION BY model, competition, game_index)
+            THEN coalesce(win_credit, CAST(0 AS DOUBLE))
+    END AS hit,
     TRUE AS is_counted
 FROM results
 CROSS JOIN release_parameters
