@@ -9,10 +9,11 @@ from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
 
 
-def complete_types(results: pl.LazyFrame) -> pl.DataFrame:
-    """model, game_type, is_complete: it finished a game of every setting played by any model.
+def competitions(results: pl.LazyFrame) -> pl.DataFrame:
+    """A row for each model and competition: settings that any model played, and that it finished.
 
-    `results` are the tested ones, of which it is all the same how many are alike.
+    Columns: model, game_type, competition, n_played, n_finished. `results` are the tested ones, of
+    which it is all the same how many are alike.
     """
     of_competition = ["competition", "game_type"]
     # Once over all results: the rest is about the few that settings come to.
@@ -25,7 +26,7 @@ def complete_types(results: pl.LazyFrame) -> pl.DataFrame:
     n_settings = pl.col("setting_id").n_unique()
     played = settings.group_by(of_competition).agg(n_played=n_settings)
     finished = settings.filter("is_finished").group_by("model", *of_competition)
-    lazy = (
+    counts = (
         settings.select("model")
         .unique()
         .join(played, how="cross")
@@ -35,10 +36,15 @@ def complete_types(results: pl.LazyFrame) -> pl.DataFrame:
             how="left",
             nulls_equal=True,
         )
-        .group_by("model", "game_type")
-        .agg(is_complete=(pl.col("n_finished").fill_null(0) >= pl.col("n_played")).all())
+        .with_columns(pl.col("n_finished").fill_null(0))
     )
-    return lazy.collect(engine=FOR_FEW)
+    return counts.collect(engine=FOR_FEW)
+
+
+def complete_types(results: pl.LazyFrame) -> pl.DataFrame:
+    """model, game_type, is_complete: it finished a game of every setting played by any model."""
+    is_complete = (pl.col("n_finished") >= pl.col("n_played")).all()
+    return competitions(results).group_by("model", "game_type").agg(is_complete=is_complete)
 
 
 def with_completeness(
