@@ -115,10 +115,13 @@ class OpenLake:
     ) -> pl.DataFrame:
         """A row for each model, ranked by win rate, with all metrics over all game types.
 
-        Columns: rank, model, letters (models that share one are not told apart by win rate),
-        n_games finished, is_complete, each metric with its interval (`<metric>_low` and `_high`),
-        and reasons for those without a value. Models that lack games which others finished come
-        after all others, unless `include_incomplete`. Other arguments are those of `metrics`.
+        Columns: rank, model, letters (models that share one are not told apart by win rate), family
+        (how many p-values they were adjusted for), n_games finished, n_missing (settings that
+        others played and it did not finish), n_self_play (games in which it holds every seat, whose
+        win rate is 0.5 by construction), is_complete, each metric with its interval (`<metric>_low`
+        and `_high`), lacks (competitions that it has no finished game of), and reasons for metrics
+        without a value. A model that lacks a whole competition has no rank and comes after the
+        others, unless `include_incomplete`. Other arguments are those of `metrics`.
         """
         return ranking.leaderboard(
             self.lake,

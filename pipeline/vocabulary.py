@@ -29,12 +29,12 @@ class Side(StrEnum):
 
 
 class ParseStatus(StrEnum):
-    """How surely something could be read from prose."""
+    """How surely a text says what is counted: what the game registered, or what was read."""
 
-    OK = "ok"
-    AMBIGUOUS = "ambiguous"
-    UNREADABLE = "unreadable"
-    OUTAGE = "outage"
+    OK = "ok"  # it says so, and nothing else
+    AMBIGUOUS = "ambiguous"  # it says several things, or another than was registered
+    UNREADABLE = "unreadable"  # it says none
+    OUTAGE = "outage"  # it stands where a player's API failed
 
 
 class Choice(StrEnum):

@@ -62,19 +62,16 @@ Row = dict[str, object]
 
 
 class EventTables(dict[str, pl.DataFrame]):
-    """Event tables by name, made of games that their seeds determine; 0 is no game.
+    """Event tables by name, made of games that their seeds determine; 0 is no game."""
 
-    With `by_competition` the games have numbers of their own, as those of one competition have.
-    """
-
-    def __init__(self, seeds: Sequence[int], missing: Collection[str], by_competition: bool):
+    def __init__(self, seeds: Sequence[int], missing: Collection[str]):
         self._seeds, self._missing = seeds, missing
         rows: dict[str, list[Row]] = {name: [] for name in TABLES}
         for number, seed in enumerate(seeds):
             if seed:
                 random = Random(seed)
                 index = random.choice((None, *range(31), *range(31)))
-                for table, row in _game(random, number, number if by_competition else index):
+                for table, row in _game(random, number, index):
                     rows[table].append(row)
         for name in missing:
             rows[name] = []
@@ -86,13 +83,12 @@ class EventTables(dict[str, pl.DataFrame]):
         return f"EventTables({self._seeds}, missing={self._missing})"
 
 
-def event_tables(*, by_competition: bool = False) -> st.SearchStrategy[EventTables]:
+def event_tables() -> st.SearchStrategy[EventTables]:
     """The event tables of many games, some of them empty; they shrink to the games at fault."""
     return st.builds(
         EventTables,
         st.lists(st.integers(0, 2**20), min_size=N_GAMES, max_size=N_GAMES),
         st.just(()) | st.sets(st.sampled_from(TABLES), max_size=2),
-        st.just(by_competition),
     )
 
 

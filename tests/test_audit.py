@@ -58,6 +58,17 @@ def test_public_games(public):
     assert set(silent.iter_rows()) == {(1, 209, 210), (2, 0, 150), (3, 2, 240)}
 
 
+def test_votes_at_odds_with_their_texts_are_ambiguous(public):
+    """All that `stated_votes` finds, and no other vote of a tested player: none names several."""
+    tested = public.table("votes").filter("is_tested")
+    ambiguous = tested.filter(parse_status="ambiguous").select("game_id", "seat").collect()
+    found = findings(public, "stated_votes").select("game_id", "seat")
+    assert found.height == 111
+    assert set(found.iter_rows()) == set(ambiguous.iter_rows())
+    plain = tested.filter(parse_status="ok").collect()
+    assert plain["target"].equals(plain["stated_target"])
+
+
 def test_effects_are_those_of_the_editions(public):
     """Both editions' values over everything, from the rows that the audit checks."""
     values = {

@@ -62,7 +62,7 @@ def table(
 
 def in_one_line(heading: str) -> str:
     """A heading without its line breaks, and without the hyphens that they put into words."""
-    return heading.replace("-\n", "").replace("\n", " ")
+    return heading.replace("-\n", "").replace("_\n", "_").replace("\n", " ")
 
 
 def records(names: Row, rows: Sequence[Row], width: int | None) -> Iterator[str]:

@@ -8,6 +8,7 @@ import polars as pl
 
 from pipeline.cli import layout, output, terminal
 from pipeline.cli.cells import NULL
+from pipeline.statistics.sums import exact_sum
 from pipeline.transcript import EVERYBODY, Transcript
 
 _INDENT = "    "
@@ -94,7 +95,7 @@ def _votes(told: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _sums(counted: pl.DataFrame) -> pl.DataFrame:
-    sums = {"hits": pl.col("hit").sum(), "counted": pl.len()}
+    sums = {"hits": exact_sum(pl.col("hit")), "counted": pl.len()}
     return (
         counted.sort("message_index")
         .group_by("metric", "term", "model", maintain_order=True)

@@ -118,7 +118,9 @@ class OfSeat(OfPlayer):
     seat = _small("the acting player's seat, from 1", primary_key=True)
     round = _small("the round, from 1", primary_key=True)
     message_index = _small("the message it was read from, from 0", nullable=True, low=0)
-    parse_status = _word(ParseStatus, "how surely it could be read from the text")
+    parse_status = _word(
+        ParseStatus, "whether the text says what was registered or, if nothing was, what was read"
+    )
 
 
 class Games(OfGame):

@@ -68,7 +68,6 @@ _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
 _NO = pl.Series([False]).to_arrow()[0]  # to make one itself, Arrow would import pandas
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
-_UNREADABLE = pl.lit(str(ParseStatus.UNREADABLE))
 
 
 class Placed(Struct, frozen=True, gc=False):
@@ -292,9 +291,17 @@ def _chosen(name: str) -> pl.Expr:
 
 
 def _vote_status(name: str) -> pl.Expr:
-    # What the game registered counts as it stands, whatever a strict reading makes of the text.
-    logged = pl.when(pl.col(name).is_not_null()).then(_OK).otherwise(_UNREADABLE)
-    status = pl.when("is_logged").then(logged).otherwise(prose.surely(pl.col("stated")))
+    """How surely the text says what was registered or, where nothing is logged, who is named."""
+    registered, stated = pl.col(name), prose.only(pl.col("stated"))
+    is_lost = pl.col("text").is_null() & registered.is_not_null()
+    is_other = pl.col("is_logged") & stated.is_not_null() & stated.ne_missing(registered)
+    status = (
+        pl.when(is_lost)
+        .then(_OK)  # no text contradicts the log
+        .when(is_other)
+        .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
+        .otherwise(prose.surely(pl.col("stated")))
+    )
     return prose.outage_or(pl.col("text"), status).alias("parse_status")
 
 

@@ -123,7 +123,7 @@ def stated_amount(text: pl.Expr) -> pl.Expr:
 def amount_status(amount: pl.Expr, stated: pl.Expr) -> pl.Expr:
     """Whether the amount that the game registered is the one that the text plainly states."""
     return (
-        pl.when(amount.is_null())
+        pl.when(amount.is_null() & stated.is_null())
         .then(_word(ParseStatus.UNREADABLE))
         .when(amount == stated)
         .then(_word(ParseStatus.OK))

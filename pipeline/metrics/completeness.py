@@ -50,8 +50,12 @@ def with_completeness(
     )
 
 
-def _complete_types(settings: pl.DataFrame) -> pl.DataFrame:
-    """model, game_type, is_complete: it finished a game of every setting played by any model."""
+def competitions(settings: pl.DataFrame) -> pl.DataFrame:
+    """A row for each model and competition: settings that any model played, and that it finished.
+
+    Columns: model, game_type, competition, n_played, n_finished. `settings` are those that were
+    `played`.
+    """
     of_competition = ["competition", "game_type"]
     n_settings = pl.col("setting_id").n_unique()
     n_played = settings.group_by(of_competition).agg(n_played=n_settings)
@@ -66,9 +70,14 @@ def _complete_types(settings: pl.DataFrame) -> pl.DataFrame:
             how="left",
             nulls_equal=True,
         )
-        .group_by("model", "game_type")
-        .agg(is_complete=(pl.col("n_finished").fill_null(0) >= pl.col("n_played")).all())
+        .with_columns(pl.col("n_finished").fill_null(0))
     )
+
+
+def _complete_types(settings: pl.DataFrame) -> pl.DataFrame:
+    """model, game_type, is_complete: it finished a game of every setting played by any model."""
+    is_complete = (pl.col("n_finished") >= pl.col("n_played")).all()
+    return competitions(settings).group_by("model", "game_type").agg(is_complete=is_complete)
 
 
 def _types(declared: Metric, request: Request) -> list[str]:

@@ -61,13 +61,17 @@ class Rows(Struct, frozen=True):
 
 
 class Metric(Struct, frozen=True):
-    """One metric in one edition. `low` and `high` are its range."""
+    """One metric in one edition. `low` and `high` are its range.
+
+    `unknown` is the reason for no value where `{}` games have a counted row without a hit.
+    """
 
     terms: tuple[Term, ...]
     rows: tuple[Rows, ...]
     combine: Combine = Combine.SUM
     high: float = 1.0
     low: float = 0.0
+    unknown: str = "outcome unknown in {} games"
 
     @property
     def game_types(self) -> tuple[GameType, ...]:

@@ -137,7 +137,7 @@ def _declared(declared: Metric, request: Request) -> pl.LazyFrame:
 
 def _reason(declared: Metric, request: Request) -> pl.Expr:
     """Why there is no value, null where there is one."""
-    unknown = pl.format("outcome unknown in {} games", "n_unknown")
+    unknown = pl.format(declared.unknown, "n_unknown")
     hint = pl.lit(BY_TYPE if request.mixes_types(declared.game_types) else "")
     hint = pl.when("has_some").then(hint).otherwise(pl.lit(""))
     missing = pl.format("nothing to count: {}{}", "missing", hint)

@@ -18,9 +18,15 @@ from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
 from pipeline.metrics.values import VALUE
+from pipeline.statistics.sums import exact_sum, exact_sums, sorted_sum
 from pipeline.vocabulary import ParseStatus
 
+READABILITY = (
+    *("model", "metric", "value", "value_min", "value_max", "counted"),
+    *("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
+)
 _OF_SIDE = ("model", "competition")
+_NOT_SUMMED = ("setting_id", "term", "n_games")
 _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
     pl.col("parse_status") == status
     for status in (ParseStatus.UNREADABLE, ParseStatus.AMBIGUOUS, ParseStatus.OUTAGE)
@@ -100,9 +106,11 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
 def readability(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
     """A row for each model and metric: what could not be read, and the bounds that leaves.
 
-    Columns: model, metric, value, value_min, value_max, counted (rows), n_unreadable and
-    n_ambiguous (of these), n_outages, n_missing (rows of games that are missing, estimated, or that
-    were counted though their game has no end), is_complete. Bounds are null where the value is.
+    Columns: model, metric, value, value_min, value_max, counted (rows), n_unreadable (rows whose
+    `parse_status` is not `ok`, as in `metrics`), of these n_ambiguous and n_outages, n_missing
+    (rows of games that are missing, estimated, or that were counted though their game has no end),
+    is_complete. Bounds are null where the value is. They move what is `unreadable`: what is
+    `ambiguous` was read, and counts as the game registered it.
     """
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
@@ -135,10 +143,9 @@ def _rows(lake: Lake, name: str, request: Request) -> pl.DataFrame:
             n_games=pl.col("game_id").filter("is_counted").n_unique().cast(pl.Int64),
             counted=is_counted.sum().cast(pl.Int64),
             uncounted=(_OUTAGE & ~is_counted).sum().cast(pl.Int64),
-            lost=hit.filter(is_counted & is_unsure).sum(),
-            gained=(1 - hit).filter(is_counted & is_unsure).sum(),
-            unreadable=(_UNREADABLE & is_counted).sum().cast(pl.Int64),
-            ambiguous=(_AMBIGUOUS & is_counted).sum().cast(pl.Int64),
+            lost=exact_sum(hit.filter(is_counted & is_unsure)),
+            gained=exact_sum((1 - hit).filter(is_counted & is_unsure)),
+            ambiguous=_AMBIGUOUS.sum().cast(pl.Int64),
             outages=_OUTAGE.sum().cast(pl.Int64),
             unfinished=(is_counted & ~pl.col("is_finished")).sum().cast(pl.Int64),
         )
@@ -165,7 +172,8 @@ def _bounds(
 ) -> pl.DataFrame:
     """The rows of one metric."""
     by = ["model", "term"]
-    seen = found.group_by(by).agg(pl.exclude(*_OF_SIDE, "setting_id", "n_games").sum())
+    summed = [name for name in found.columns if name not in (*_OF_SIDE, *_NOT_SUMMED)]
+    seen = found.group_by(by).agg(exact_sums(summed, found.schema))
     terms = (
         values.select("model", "terms")
         .explode("terms")
@@ -180,7 +188,6 @@ def _bounds(
     )
     bounds = terms.group_by("model").agg(
         pl.col("counted").sum(),
-        n_unreadable=pl.col("unreadable").sum(),
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
         n_missing=(pl.col("missing") + pl.col("unfinished")).sum(),
@@ -191,7 +198,7 @@ def _bounds(
     # More games may be missing than a denominator that is fixed beforehand has room for.
     highest = pl.max_horizontal("value", pl.lit(metric.high))
     return (
-        values.select("model", "metric", "value")
+        values.select("model", "metric", "value", "n_unreadable")
         .join(least, on="model", how="left", nulls_equal=True)
         .join(most, on="model", how="left", nulls_equal=True)
         .join(bounds, on="model", how="left", nulls_equal=True)
@@ -200,6 +207,7 @@ def _bounds(
             value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
             is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
         )
+        .select(READABILITY)
     )
 
 
@@ -235,5 +243,5 @@ def _lacking(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
         .join(elsewhere, on=of_setting, how="left")
         .join(own, on=["model", *of_setting], how="left", nulls_equal=True)
         .group_by("model", "term")
-        .agg(missing=lacking.clip(0).sum().ceil().cast(pl.Int64))
+        .agg(missing=sorted_sum(lacking.clip(0)).ceil().cast(pl.Int64))
     )

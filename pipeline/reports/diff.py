@@ -11,6 +11,7 @@ from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.request import Request
 from pipeline.reports.compare import COLUMNS, adjusted, differences, sides, sums_of
+from pipeline.statistics.sums import exact_sum
 
 LEVEL = 0.05
 SAME_GAMES = "the same games"
@@ -121,7 +122,7 @@ def changed_games(
         rows_of(metric(name, request.edition), cache(lake.table), request)
         .filter("is_counted")
         .group_by(key)
-        .agg(hits=pl.col("hit").sum().cast(pl.Float64), counted=pl.len().cast(pl.Int64))
+        .agg(hits=exact_sum(pl.col("hit")), counted=pl.len().cast(pl.Int64))
         .collect(engine="streaming")
         for lake in lakes
     )

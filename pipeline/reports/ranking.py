@@ -19,6 +19,7 @@ from pipeline.metrics import (
 )
 from pipeline.metrics.request import Request, several
 from pipeline.reports.compare import compare_rows
+from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups
 
 
@@ -33,7 +34,10 @@ def leaderboard(
     confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: bool = False,
 ) -> pl.DataFrame:
-    """What `ranked` gives, with `letters` of the win rate after the models."""
+    """What `ranked` gives, with `letters` of the win rate and their `family` after the models.
+
+    Letters are of the models that have a rank.
+    """
     answer = over_all(
         lake,
         edition=edition,
@@ -43,11 +47,13 @@ def leaderboard(
         num_of_game=num_of_game,
         confidence=confidence,
     )
-    board = ranked(answer.rows, include_incomplete=include_incomplete)
-    won = answer._replace(rows=answer.rows.filter(metric="win_rate"))
+    board = ranked(answer.rows, lacking(lake), include_incomplete=include_incomplete)
+    with_rank = board.filter(pl.col("rank").is_not_null())["model"]
+    is_ranked = pl.col("model").is_in(with_rank.implode())
+    won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
     told = letters(won, edition=edition)
     joined = board.join(told, on="model", how="left", maintain_order="left")
-    return joined.select("rank", "model", "letters", *board.columns[2:])
+    return joined.select("rank", "model", "letters", "family", *board.columns[2:])
 
 
 def over_all(
@@ -77,13 +83,16 @@ def over_all(
     )
 
 
-def ranked(rows: pl.DataFrame, *, include_incomplete: bool = False) -> pl.DataFrame:
-    """A row for each model, from the rows `over_all`.
+def ranked(
+    rows: pl.DataFrame, lacks: pl.DataFrame, *, include_incomplete: bool = False
+) -> pl.DataFrame:
+    """A row for each model, from the rows `over_all` and what models are `lacking`.
 
-    Columns: rank by win_rate, model, n_games finished, is_complete, each metric with its interval
-    beside it (`<metric>_low`, `<metric>_high`), `reasons`. Ties share the better rank; a model
-    without a win rate has none and comes last. Models that lack games which others finished come
-    after all others, unless `include_incomplete`.
+    Columns: rank by win_rate, model, n_games finished, n_missing, n_self_play, is_complete, each
+    metric with its interval beside it (`<metric>_low`, `<metric>_high`), lacks, reasons. Ties share
+    the better rank. A model that lacks a whole competition has no rank and comes after the others,
+    unless `include_incomplete`, since its win rate is of something else; one without a win rate has
+    none either and comes last.
     """
     named = rows.rename({"ci_low": "low", "ci_high": "high"})
     # The columns are named, since without a game there is no row to tell them.
@@ -100,14 +109,19 @@ def ranked(rows: pl.DataFrame, *, include_incomplete: bool = False) -> pl.DataFr
         is_complete=pl.col("is_complete").filter(is_win_rate).first(),
         reasons=pl.format("{}: {}", "metric", "reason").drop_nulls(),
     )
-    is_ahead = pl.lit(value=True) if include_incomplete else pl.col("is_complete")
-    place = pl.struct(is_ahead.alias("ahead"), "win_rate").rank("min", descending=True)
+    is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
+    place = pl.when(~is_apart).then("win_rate").rank("min", descending=True)
     columns = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
     return (
         wide.join(of_model, on="model", nulls_equal=True)
-        .with_columns(rank=pl.when(pl.col("win_rate").is_not_null()).then(place).cast(pl.Int64))
-        .sort("rank", "model", nulls_last=True)
-        .select("rank", "model", "n_games", "is_complete", *columns, "reasons")
+        .join(lacks, on="model", how="left", nulls_equal=True)
+        .with_columns(rank=place.cast(pl.Int64))
+        .sort("rank", -pl.col("win_rate"), "model", nulls_last=True)
+        .select(
+            *("rank", "model", "n_games", "n_missing", "n_self_play", "is_complete"),
+            *columns,
+            *("lacks", "reasons"),
+        )
     )
 
 
@@ -117,10 +131,10 @@ def _beside(found: re.Match[str]) -> str:
 
 
 def letters(answer: Answer, *, edition: str = PAPER, level: float = 0.05) -> pl.DataFrame:
-    """model, letters: models that share a letter are not told apart by a metric, given its answer.
+    """model, letters, family: models that share a letter are not told apart by a metric.
 
-    All pairs are compared, and adjusted for their number by Holm. That two are not told apart does
-    not make them equal.
+    All pairs of the answer's models are compared, and adjusted by Holm for their number, `family`.
+    That two are not told apart does not make them equal.
     """
     is_told = pl.col("value").is_not_null() & pl.col("model").is_not_null()
     told = answer._replace(rows=answer.rows.filter(is_told))
@@ -133,4 +147,5 @@ def letters(answer: Answer, *, edition: str = PAPER, level: float = 0.05) -> pl.
         pair = models.index(one), models.index(other)
         is_apart[pair] = is_apart[pair[::-1]] = True
     schema = {"model": pl.String, "letters": pl.String}
-    return pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
+    found = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
+    return found.with_columns(family=pl.lit(compared["p_value"].count(), pl.Int64))

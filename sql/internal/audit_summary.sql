@@ -8,9 +8,9 @@ SELECT
     count(*) FILTER (WHERE is_found) / CAST(count(*) AS DOUBLE) AS share,
     count(DISTINCT CASE WHEN is_found THEN findings.game_id END) AS n_games,
     '${metric}' AS metric,
-    avg(hit_logged) AS as_logged,
-    avg(hit_read) AS as_read,
-    avg(hit_read) - avg(hit_logged) AS effect
+    avg(CAST(hit_logged AS DECIMAL(38, 18))) AS as_logged,
+    avg(CAST(hit_read AS DECIMAL(38, 18))) AS as_read,
+    avg(CAST(hit_read AS DECIMAL(38, 18))) - avg(CAST(hit_logged AS DECIMAL(38, 18))) AS effect
 FROM audit.${kind} AS findings
 JOIN games
     ON games.game_id = findings.game_id

@@ -25,7 +25,11 @@ from pipeline.game import Fault
 from pipeline.vocabulary import GameType, Outcome, ParseStatus, Phase, Role
 
 OK, AMBIGUOUS = ParseStatus.OK, ParseStatus.AMBIGUOUS
-UNREADABLE, OUT = ParseStatus.UNREADABLE, ParseStatus.OUTAGE
+AMBIGUOUS, UNREADABLE, OUT = (
+    ParseStatus.AMBIGUOUS,
+    ParseStatus.UNREADABLE,
+    ParseStatus.OUTAGE,
+)
 
 FOR_ONE = "I vote for Player 1's proposal."
 FOR_TWO = "I vote for Player 2's proposal."
@@ -296,12 +300,15 @@ def test_votes_without_the_key_are_read_from_the_last_rounds_texts() -> None:
     assert {v.is_final_round for v in game.proposal_votes} == {True}
 
 
-def test_a_vote_of_nobody_is_unreadable() -> None:
-    log = cost_sharing(vote={"Player 1": 0, "Player 2": "", "Player 3": "Player 1"})
+def test_a_vote_registered_for_nobody_is_unreadable_unless_its_text_names_a_player() -> None:
+    votes = ("No proposal suits me.", "I vote for Player One.", "I vote for Player 1.")
+    log = cost_sharing(
+        [((EVEN,) * 3, votes)], vote={"Player 1": 0, "Player 2": "", "Player 3": "Player 1"}
+    )
     game = game_of(log)
     assert [(v.candidate, v.candidate_seat, v.parse_status) for v in game.proposal_votes] == [
         (None, None, UNREADABLE),
-        (None, None, UNREADABLE),
+        (None, None, AMBIGUOUS),
         ("Player 1", 1, OK),
     ]
 

@@ -20,7 +20,12 @@ from rawlogs import (
 
 from pipeline.vocabulary import AnalysisKind, GameType, Outcome, ParseStatus, Phase, Role
 
-OK, UNREADABLE, OUT = ParseStatus.OK, ParseStatus.UNREADABLE, ParseStatus.OUTAGE
+OK, AMBIGUOUS, UNREADABLE, OUT = (
+    ParseStatus.OK,
+    ParseStatus.AMBIGUOUS,
+    ParseStatus.UNREADABLE,
+    ParseStatus.OUTAGE,
+)
 BUILDERS = [chameleon, undercover]
 UNJUDGED = "every answer in the history is judged"
 VOTES_KEY = {chameleon: "player_votes", undercover: "player_vote"}
@@ -118,7 +123,10 @@ def test_a_result_stands_for_a_model_and_role(build: Callable[..., Any]) -> None
 
 @pytest.mark.parametrize("build", BUILDERS)
 def test_votes_are_the_logged_ones(build: Callable[..., Any]) -> None:
-    """Logged and stated can contradict each other; the logged vote is the game's fact."""
+    """Logged and stated can contradict each other; the logged vote is the game's fact.
+
+    A text that names another than was registered is ambiguous, one that names nobody unreadable.
+    """
     game = game_of(
         build(
             hidden="Player 2",
@@ -127,9 +135,9 @@ def test_votes_are_the_logged_ones(build: Callable[..., Any]) -> None:
         )
     )
     assert votes_of(game) == [
-        (1, "Player 2", 2, "Player 3", True, True, OK),
-        (2, "Player 2", 2, "Player 1", True, False, OK),
-        (3, "Player 1", 1, None, False, True, OK),
+        (1, "Player 2", 2, "Player 3", True, True, AMBIGUOUS),
+        (2, "Player 2", 2, "Player 1", True, False, AMBIGUOUS),
+        (3, "Player 1", 1, None, False, True, UNREADABLE),
     ]
     for v in game.votes:
         assert v.message_index is not None
@@ -152,6 +160,26 @@ def test_a_vote_for_nobody_is_cast_and_unreadable(build: Callable[..., Any]) -> 
         (2, "Player 7", None, "Player 7", False, False, OK),
     ]
     assert game.faults == []
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_a_vote_registered_for_nobody_whose_text_names_one_is_ambiguous(
+    build: Callable[..., Any],
+) -> None:
+    """The engine knows no "Player Two"; the text is read all the same."""
+    votes = {"Player 1": "", "Player 2": "Player 1", "Player 3": "Player 2"}
+    texts = ["Player Two it is.", "I vote for Player 1.", "I vote for Player 2."]
+    game = game_of(build(hidden="Player 2", votes=votes, texts=texts))
+    assert votes_of(game)[0] == (1, None, None, "Player 2", False, False, AMBIGUOUS)
+    assert [v.parse_status for v in game.votes] == [AMBIGUOUS, OK, OK]
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_a_vote_whose_text_names_two_is_ambiguous(build: Callable[..., Any]) -> None:
+    texts = ["I vote for Player 2 or Player 3.", "I vote for Player 1.", "I vote for Player 1."]
+    game = game_of(build(hidden="Player 2", texts=texts))
+    first = vote(game, 1)
+    assert (first.stated_target, first.parse_status) == (None, AMBIGUOUS)
 
 
 @pytest.mark.parametrize("build", BUILDERS)

@@ -367,8 +367,8 @@ PGM = [
     ("In round 3, I contribute 10 points.", 10, 10, OK),
     ("I contribute 5.5 points.", 5, 5.5, AMBIGUOUS),
     ("I contribute 9 out of my remaining 40 points.", 9, 9, OK),
-    ("20", None, 20, UNREADABLE),
-    ("Contribute 20.", None, 20, UNREADABLE),
+    ("20", None, 20, AMBIGUOUS),
+    ("Contribute 20.", None, 20, AMBIGUOUS),
     ("", None, None, UNREADABLE),
 ]
 

@@ -1,12 +1,14 @@
 """Corners in which the engines or the definitions part: each a table as small as can be."""
 
+import json
+
 import oracle
 import polars as pl
 import pytest
 from cases import rationality
 from event_tables import ENGINES, assert_same, checked, lake_of, table
 
-from pipeline.metrics import metrics
+from pipeline.metrics import magic_json, metrics
 
 VOTES = """
 game | seat | round | is_correct | parse_status
@@ -131,3 +133,42 @@ def test_rationality_by_text(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": results, "decisions": decisions})
     found = metrics(lake, names=["rationality"], by=["text"], engine=engine)
     assert found["text"].to_list() == ["So be it"]
+
+
+def run_of(games: range, of_type: str, role: str = "player") -> str:
+    """Games of one competition, all won; every 20 of them are a run with numbers from 0."""
+    return "\n".join(f"{game} | {of_type} | {role} | {game % 20} | 1" for game in games)
+
+
+ONE_RUN = [
+    run_of(range(20), "undercover", "undercover"),
+    run_of(range(100, 110), "cost_sharing"),
+    run_of(range(200, 210), "prisoners_dilemma"),
+    run_of(range(300, 310), "public_good"),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_release_win_rate_of_a_repeated_run(engine, tmp_path):
+    """The script divides the wins of one run by 20 games: over two runs that would be 40 of 20.
+
+    Of the other three competitions it takes the share of all games found, so a second run of one of
+    these changes no meaning.
+    """
+    again = run_of(range(20, 40), "undercover", "undercover")
+    more = run_of(range(310, 330), "public_good")
+    head = "game | game_type | role | game_index | win_credit\n"
+    for name, runs in {"once": [*ONE_RUN, more], "again": [*ONE_RUN, again]}.items():
+        rows = table("results", head + "\n".join(runs))
+        lake = lake_of(tmp_path / name, {"results": rows})
+        found = metrics(lake, names=["win_rate"], edition="release", by=["model"], engine=engine)
+        row = found.row(0, named=True)
+        if name == "once":
+            assert (row["value"], row["reason"]) == (pytest.approx(4 / 7), None)
+            continue
+        reason = "40 games have the number of another game: the script is for one run"
+        assert (row["value"], row["ci_low"], row["reason"]) == (None, None, reason)
+        rows = metrics(lake, edition="release", engine=engine)
+        assert json.loads(magic_json(rows))[0]["train_split"]["Win Rate"] is None
+        (undercover,) = (one for one in row["terms"] if one["term"] == "undercover_as_undercover")
+        assert undercover["hits"] == 0

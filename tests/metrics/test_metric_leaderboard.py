@@ -4,6 +4,7 @@ import pytest
 from event_tables import ENGINES, lake_of, table
 
 from pipeline.metrics import NAMES
+from pipeline.reports.lacking import lacking
 from pipeline.reports.ranking import leaderboard, over_all, ranked
 
 RESULTS = """
@@ -29,9 +30,10 @@ RANKED = [
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
-    rows = ranked(over_all(lake, engine=engine).rows)
+    rows = ranked(over_all(lake, engine=engine).rows, lacking(lake))
     beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
-    assert rows.columns == ["rank", "model", "n_games", "is_complete", *beside, "reasons"]
+    counts = ["n_games", "n_missing", "n_self_play", "is_complete"]
+    assert rows.columns == ["rank", "model", *counts, *beside, "lacks", "reasons"]
     assert rows.select("rank", "model", "n_games", "win_rate").rows() == RANKED
     for reasons, win_rate in rows.select("reasons", "win_rate").iter_rows():
         missing = [reason.partition(":")[0] for reason in reasons]

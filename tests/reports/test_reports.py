@@ -192,21 +192,26 @@ game | seat | role     | is_correct | parse_status
 1    | 2    | civilian | no         | unreadable
 2    | 1    | civilian | no         | ok
 2    | 2    | civilian | no         | outage
+3    | 1    | civilian | no         | ambiguous
 """
 
 
 def test_bounds_move_unreadable_misses_and_add_outages(tmp_path):
-    """1 hit of 3 counted, one of which is unreadable, and an outage: 1/4 to 3/4."""
-    text = "game | role | is_win\n1 | civilian | yes\n2 | civilian | no"
+    """1 hit of 4 counted, one of which is unreadable, and an outage: 1/5 to 3/5.
+
+    The ambiguous one counts as it was registered in both.
+    """
+    text = "game | role | is_win\n1 | civilian | yes\n2 | civilian | no\n3 | civilian | no"
     tables = {"votes": VOTES, "results": text}
     lake = lake_of(
         tmp_path,
         {name: table(name, rows, game_type="undercover") for name, rows in tables.items()},
     )
     row = readability(lake).filter(metric="judgement").row(0, named=True)
-    assert row["value"] == pytest.approx(1 / 3)
-    assert (row["value_min"], row["value_max"]) == (0.25, 0.75)
-    assert (row["n_unreadable"], row["n_outages"], row["n_missing"]) == (1, 1, 0)
+    assert (row["value"], row["value_min"], row["value_max"]) == (1 / 4, 1 / 5, 3 / 5)
+    assert (row["n_unreadable"], row["n_ambiguous"], row["n_outages"]) == (3, 1, 1)
+    assert row["n_missing"] == 0
+    assert metrics(lake, names=["judgement"], by=())["n_unreadable"].to_list() == [3]
 
 
 def test_a_competition_that_a_model_lacks_is_missed_or_hit(tmp_path):
@@ -319,12 +324,67 @@ def test_a_value_lies_within_its_bounds_and_these_within_its_range(tables, editi
         assert value - 1e-12 <= most <= declared.high + 1e-12
 
 
-def test_the_incomplete_are_not_ranked_above_the_complete(tmp_path):
-    lake = lake_with(tmp_path, MISSING)
-    assert leaderboard(lake)["model"].to_list() == ["whole", "lacking"]
-    told = leaderboard(lake, include_incomplete=True)
-    assert told["model"].to_list() == ["lacking", "whole"]
-    assert told["is_complete"].to_list() == [False, True]
+def test_a_model_that_lacks_some_settings_is_ranked_by_its_value(tmp_path):
+    found = leaderboard(lake_with(tmp_path, MISSING))
+    told = found.select("rank", "model", "n_missing", "is_complete", "lacks").rows()
+    assert told == [(1, "lacking", 2, False, []), (2, "whole", 0, True, [])]
+
+
+@pytest.fixture
+def lake_of_two_competitions(tmp_path):
+    """Three models play a Public Good, and two of them a Prisoner's Dilemma."""
+    rows = [(model, s, 0, float(s < won)) for model, won in MODELS.items() for s in range(20)]
+    both = [row for row in rows if row[0] != "half"]
+    played = [results(rows), results(both, "prisoners_dilemma", first=1000)]
+    return lake_of(tmp_path, {"results": pl.concat(played)})
+
+
+MODELS = {"good": 18, "bad": 2, "half": 20}
+
+
+def test_a_model_that_lacks_a_competition_stands_apart(lake_of_two_competitions):
+    """Its win rate is the mean of one competition, that of the others of two."""
+    found = leaderboard(lake_of_two_competitions)
+    told = found.select("rank", "model", "letters", "family", "n_missing", "lacks").rows()
+    lacks = ["prisoners_dilemma"]
+    assert told == [
+        (1, "good", "a", 1, 0, []),
+        (2, "bad", "b", 1, 0, []),
+        (None, "half", None, None, 20, lacks),
+    ]
+    among = leaderboard(lake_of_two_competitions, include_incomplete=True)
+    assert among.select("rank", "model").rows() == [(1, "half"), (2, "good"), (3, "bad")]
+
+
+def test_letters_have_the_size_of_their_family(tmp_path):
+    """That of the models asked for: of fewer models fewer pairs are compared."""
+    rows = [(model, s, 0, float(s < won)) for model, won in MODELS.items() for s in range(20)]
+    lake = lake_with(tmp_path, rows)
+    for models, size in ((None, 3), (["good", "bad"], 1), (["good"], 0)):
+        assert leaderboard(lake, models=models)["family"].unique().to_list() == [size]
+
+
+SELF_PLAY = """
+game | model | game_type  | role      | win_credit
+1    | solo  | undercover | undercover | 1
+1    | solo  | undercover | civilian   | 0
+2    | solo  | undercover | undercover | 2/3
+2    | solo  | undercover | civilian   | 1/3
+3    | one   | undercover | undercover | 1
+3    | other | undercover | civilian   | 0
+4    | one   | undercover | civilian   | 1
+"""
+
+
+def test_games_in_which_a_model_holds_every_seat_are_counted_beside_its_win_rate():
+    found = leaderboard(Frames({"results": table("results", SELF_PLAY)}))
+    told = {row["model"]: row for row in found.iter_rows(named=True)}
+    assert {model: row["n_self_play"] for model, row in told.items()} == {
+        "solo": 2,
+        "one": 0,
+        "other": 0,
+    }
+    assert told["solo"]["win_rate"] == pytest.approx(0.5)
 
 
 def test_rows_of_metrics_say_whether_they_are_complete(tmp_path):

@@ -28,9 +28,10 @@ WIDE = 120
 RANKED_BY = "win_rate"
 # Two lines a heading, so that the whole fits in 80 to 100 columns.
 HEADINGS = {
-    "rank": "#",
-    "letters": "like",
-    "n_games": "games",
+    "letters": "let-\nters",
+    "n_games": "n_\ngames",
+    "n_missing": "n_\nmissing",
+    "n_self_play": "n_\nself_\nplay",
     "win_rate": "win\nrate",
     "judgement": "judge-\nment",
     "reasoning": "rea-\nsoning",
@@ -55,16 +56,17 @@ def leaderboard(
         bool,
         typer.Option(
             "--include-incomplete",
-            help="Rank models that lack games which others finished among the others.",
+            help="Rank models that lack a whole competition among the others.",
         ),
     ] = False,
     form: FormOption = "table",
 ) -> None:
     """The models ranked by win rate, with all metrics and their intervals.
 
-    Each value is over all game types; notes below say why one is missing. Models that share a
-    letter (`like`) are not told apart by win rate: all pairs compared, at 5 %, adjusted by Holm. A
-    model that lacks games which others finished is marked with * and comes after the others. A
+    Each value is over all game types; notes below say why one is missing. Models that share one of
+    the `letters` are not told apart by win rate: all pairs shown are compared, at 5 %, adjusted by
+    Holm. A model that lacks settings which others played is marked with *, and `n_missing` counts
+    them. One that lacks a whole competition has no rank, since its win rate is of something else. A
     narrow terminal shows the intervals of win rate alone.
 
     \b
@@ -104,9 +106,8 @@ def _brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
     import polars as pl
 
     metrics = [name.removesuffix("_low") for name in rows.columns if name.endswith("_low")]
-    marked = pl.col("model").fill_null("–") + pl.when("is_complete").then(pl.lit("")).otherwise(
-        pl.lit(" *")
-    )
+    mark = pl.when("is_complete").then(pl.lit("")).otherwise(pl.lit(" *"))
+    counts = [name for name in ("n_missing", "n_self_play") if (rows[name] > 0).any()]
     cells = {
         name: pl.Series(
             [_cell(*ends) for ends in rows.select(name, f"{name}_low", f"{name}_high").iter_rows()],
@@ -114,8 +115,8 @@ def _brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
         )
         for name in (metrics if is_wide else [RANKED_BY])
     }
-    return rows.with_columns(model=marked, **cells).select(
-        "rank", "model", "letters", "n_games", *metrics
+    return rows.with_columns(pl.col("model").fill_null("–") + mark, **cells).select(
+        "rank", "model", "letters", "n_games", *counts, *metrics
     )
 
 
@@ -128,16 +129,46 @@ def _cell(value: float | None, low: float | None, high: float | None) -> str | N
 
 
 def _notes(rows: "pl.DataFrame") -> list[str]:
-    """What is incomplete, and why values are missing: each reason once, with its models."""
+    """What the letters are of, what is incomplete, and why values are missing."""
+    from pipeline.reports.lacking import self_play_notes
+
+    return [
+        *_family(rows),
+        *_incomplete(rows),
+        *_reasons(rows),
+        *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
+    ]
+
+
+def _family(rows: "pl.DataFrame") -> list[str]:
+    """How many comparisons the letters are adjusted for: of other models it is another number."""
+    return [
+        f"letters: {size} pair{'' if size == 1 else 's'} of the models ranked here compared by win "
+        "rate, adjusted by Holm for as many"
+        for size in rows["family"].drop_nulls().unique()
+        if size
+    ]
+
+
+def _incomplete(rows: "pl.DataFrame") -> list[str]:
+    """Who lacks settings, and who a whole competition."""
+    lacking = rows.filter(~rows["is_complete"]).select("rank", "model", "n_missing", "lacks").rows()
+    some = ", ".join(f"{model}: {n}" for _, model, n, lacks in lacking if not lacks)
+    notes = [f"* lacks settings that others played: `magic completeness` ({some})"] if some else []
+    for rank, model, _, lacks in lacking:
+        if lacks:
+            rankless = "has no rank" if rank is None else "is ranked all the same"
+            notes.append(
+                f"* {model} {rankless}: its win rate is of fewer competitions than that of others, "
+                f"without {', '.join(lacks)}"
+            )
+    return notes
+
+
+def _reasons(rows: "pl.DataFrame") -> list[str]:
+    """Why values are missing: each reason once, with its models."""
     models: dict[str, list[str]] = {}
-    for name in rows.filter(~rows["is_complete"])["model"]:
-        models.setdefault("* lacks games that others finished: `magic completeness`", []).append(
-            str(name)
-        )
     for model, reasons in rows.select("model", "reasons").iter_rows():
         for reason in reasons:
             models.setdefault(reason, []).append(str(model))
-    return [
-        f"{'' if reason.startswith('*') else '– '}{reason} ({', '.join(names)})"
-        for reason, names in models.items()
-    ]
+    return [f"– {reason} ({', '.join(names)})" for reason, names in models.items()]

@@ -1,6 +1,6 @@
 """`magic metrics`: the values, and what each was made of."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,6 +21,11 @@ from pipeline.cli.options import (
     form_option,
     number_of_games,
 )
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pipeline.lake import Lake
 
 BY = "model,game_type"
 # So that all metrics fit in 80 columns.
@@ -90,13 +95,14 @@ def metrics(
     num_of_game = number_of_games(edition, games)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
     from pipeline.metrics import magic_json
     from pipeline.metrics import metrics as values
 
+    opened = open_lake(lake)
     rows = values(
-        open_lake(lake),
+        opened,
         edition=edition,
         engine=engine,
         master=master,
@@ -110,12 +116,27 @@ def metrics(
     )
     if form == "magic-json":
         terminal.out(magic_json(rows) + "\n")
+        missing = rows.filter(game_type="all").drop_nulls("reason").select("metric", "reason")
+        for name, reason in missing.iter_rows():
+            terminal.note(f"{name} is null: {reason}")
         return
     all_there = ["reason"] if rows["reason"].is_null().all() else []
     brief = rows.drop("edition", "terms", "ci_method", "n_eff", "is_complete", *all_there)
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    if "win_rate" in rows["metric"]:
+        say(_self_play(opened, rows), "markdown" if form == "markdown" else "table")
     if rows.is_empty():
         terminal.note("no game of the lake is about this")
+
+
+def _self_play(lake: "Lake", rows: "pl.DataFrame") -> list[str]:
+    """What to say of win rates that are so by construction, of the models in the rows."""
+    from pipeline.reports.lacking import self_play, self_play_notes
+
+    games = self_play(lake)
+    if "model" in rows.columns:
+        games = games.join(rows.select("model").unique(), on="model", how="semi", nulls_equal=True)
+    return self_play_notes(games)
 
 
 def _check_magic_json(

@@ -1,0 +1,62 @@
+"""What limits a model's win rate: settings and competitions that it lacks, and self-play."""
+
+import polars as pl
+
+from pipeline.lake import Lake
+from pipeline.metrics.completeness import competitions, played
+from pipeline.vocabulary import Side
+
+
+def lacking(lake: Lake) -> pl.DataFrame:
+    """A row for each tested model: model, n_missing, lacks, n_self_play.
+
+    `n_missing` are settings that any model played and this one finished no game of. `lacks` are the
+    competitions that others finished a game of, and this one none: its win rate is the mean of
+    fewer, and so of something else. `n_self_play` are its games of `self_play`.
+    """
+    n_finished = pl.col("n_finished")
+    is_lacking = (n_finished == 0) & (n_finished.max().over("competition") > 0)
+    of_model = (
+        competitions(played(lake))
+        .with_columns(is_lacking=is_lacking)
+        .sort("competition")
+        .group_by("model", maintain_order=True)
+        .agg(
+            n_missing=(pl.col("n_played") - n_finished).sum().cast(pl.Int64),
+            lacks=pl.col("competition").filter("is_lacking").drop_nulls(),
+        )
+    )
+    joined = of_model.join(self_play(lake), on="model", how="left", nulls_equal=True)
+    return joined.with_columns(pl.col("n_self_play").fill_null(0))
+
+
+def self_play(lake: Lake) -> pl.DataFrame:
+    """model, n_self_play: finished games of hidden roles in which one model holds every seat.
+
+    What one side wins there the other loses, so that the win rate over both sides is 0.5 whoever
+    plays. A model without such games has no row.
+    """
+    is_alone = (pl.col("models") == 1) & (pl.col("sides") == 2)
+    games = (
+        lake.table("results")
+        .filter("is_tested", "is_finished", pl.col("opponent").is_null())
+        .filter(pl.col("side").is_in([Side.HIDDEN, Side.CIVILIAN]))
+        .group_by("game_id")
+        .agg(
+            model=pl.col("model").first(),
+            models=pl.col("model").n_unique(),
+            sides=pl.col("side").n_unique(),
+        )
+        .filter(is_alone)
+    )
+    counted = games.group_by("model").agg(n_self_play=pl.len().cast(pl.Int64))
+    return counted.sort("model", nulls_last=True).collect(engine="streaming")
+
+
+def self_play_notes(games: pl.DataFrame) -> list[str]:
+    """What to say beside the win rates of models that have these games of `self_play`."""
+    return [
+        f"win_rate of {model or 'a model without a name'}: in {n_games} of its games it holds every "
+        "seat; over both sides these come to 0.5 by construction"
+        for model, n_games in games.select("model", "n_self_play").iter_rows()
+    ]

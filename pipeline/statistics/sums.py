@@ -1,0 +1,35 @@
+"""Sums of floats that are the same in whatever order their rows come.
+
+Adding floats rounds, and rounding depends on the order, which threads and files change. So equal
+lakes would give values that differ in their last digit.
+"""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+GRAIN = 2**26
+
+
+def exact_sum(x: pl.Expr) -> pl.Expr:
+    """The sum of many numbers of about 1, such as hits, whatever their order.
+
+    Each is split into a multiple of 1 / GRAIN and a small rest. Both parts have so few digits that
+    the sums of millions of them are exact; the result is rounded once. `sql/exact_sum.sql` is the
+    same in SQL.
+    """
+    coarse = (x * GRAIN).round() / GRAIN
+    return coarse.sum() + (x - coarse).sum()
+
+
+def exact_sums(names: Iterable[str], schema: pl.Schema) -> list[pl.Expr]:
+    """The sums of these columns: of floats exact, of integers as they are."""
+    return [
+        (exact_sum(pl.col(name)) if schema[name] == pl.Float64 else pl.col(name).sum()).alias(name)
+        for name in names
+    ]
+
+
+def sorted_sum(x: pl.Expr) -> pl.Expr:
+    """The sum of few numbers of any size, added in the order of their size."""
+    return x.sort().sum()
