@@ -19,6 +19,7 @@ from pipeline.reports import completeness as completeness_
 from pipeline.reports import diff as diff_
 from pipeline.reports import plan as plan_
 from pipeline.reports import ranking
+from pipeline.warehouse.views import View
 
 
 class OpenLake:
@@ -220,7 +221,7 @@ class OpenLake:
         return warehouse.connect(self.lake, self._views, memory=memory)
 
     @cached_property
-    def _views(self) -> dict[str, warehouse.View]:
+    def _views(self) -> dict[str, View]:
         return views()
 
 

@@ -80,14 +80,14 @@ def metrics(
 
     Columns: edition, metric, those of `by`, value, its interval at that `confidence` (ci_low,
     ci_high, ci_method, n_eff), hits and counted (null where a value is of several ratios), terms,
-    n_games (with a counted row), n_unfinished (null if the groups are made by what neither a game
-    nor its result says, such as `round`), n_unreadable (rows whose text could not be read for sure),
+    n_games (with a counted row), n_unfinished (null if groups are made by what neither a game nor
+    its result says, such as `round`), n_unreadable (rows whose text could not be read for sure),
     reason where the value is null, and is_complete: whether the model finished a game of every
-    setting that any model played of these game types. A `confidence` of None leaves out the interval
-    and is_complete, which take as long as all the rest. With `game_type` in `by` there are also rows
-    over all game types, called `all`; if `by` is None or empty, all is one group. `num_of_game` is
-    for the edition release: games numbered below it count. `master` is for the engine spark: see
-    `pipeline.spark.open_session`. `where` is a condition in SQL on the rows: see
+    setting that any model played of these game types. A `confidence` of None leaves out the
+    interval and is_complete, which take as long as all the rest. With `game_type` in `by` there are
+    also rows over all game types, called `all`; if `by` is None or empty, all is one group.
+    `num_of_game` is for the edition release: games numbered below it count. `master` is for the
+    engine spark: see `pipeline.spark.open_session`. `where` is a condition in SQL on the rows: see
     `pipeline.metrics.condition`. Raises UsageError for an unknown name, also of a model.
     """
     asked = several(edition_names(edition) if names is None else names)

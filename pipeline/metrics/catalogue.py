@@ -1,9 +1,9 @@
 """Which metrics there are, found by their files, and how each is declared.
 
 A metric is a module of its own name that declares `PAPER`, and a SQL file of that name. There is no
-list of them. An edition that reads it differently is declared beside `PAPER`, with a SQL file in the
-edition's folder. Without one, the edition `audited` takes the declaration of `paper`; the edition
-`release` is what one published script computes, and has no other metric.
+list of them. An edition that reads it differently is declared beside `PAPER`, with a SQL file in
+the edition's folder. Without one, the edition `audited` takes the declaration of `paper`; the
+edition `release` is what one published script computes, and has no other metric.
 """
 
 from functools import cache

@@ -14,9 +14,7 @@ _GAME = pl.col("game_id")
 def count(question: Question, tables: Tables) -> Counts:
     """The counts of all metrics of the question."""
     request = question.request
-    parts = [
-        (name, one) for name, declared in question.metrics.items() for one in declared.rows
-    ]
+    parts = [(name, one) for name, declared in question.metrics.items() for one in declared.rows]
     sums = [_sums(one, tables, question, name) for name, one in parts]
     games = [_games(name, tables, question) for name in question.metrics]
     counted = pl.collect_all([sides(tables, request), *sums, *games], engine="streaming")
@@ -33,9 +31,7 @@ def rows(declared: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     The release edition takes the games numbered below its number; the others ask for finished games
     and do not count outages.
     """
-    return pl.concat(
-        [_rows(one, tables, request) for one in declared.rows], how="diagonal_relaxed"
-    )
+    return pl.concat([_rows(one, tables, request) for one in declared.rows], how="diagonal_relaxed")
 
 
 def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
@@ -93,9 +89,7 @@ def _sums(one: Rows, tables: Tables, question: Question, name: str) -> pl.LazyFr
     counted = _rows(one, tables, question.request)
     keys = list(question.request.fine)
     if question.clusters is not None:
-        counted = counted.with_columns(
-            stratum="competition", cluster=cluster(question.clusters)
-        )
+        counted = counted.with_columns(stratum="competition", cluster=cluster(question.clusters))
         keys += CLUSTER
     # Grouping by a constant costs as much as by a column, so such a term is added afterwards.
     is_one_term = one.term.meta.is_literal()

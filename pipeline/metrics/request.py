@@ -9,7 +9,6 @@ from pipeline.events.contracts import polars_schema
 from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition
 from pipeline.metrics.declaration import Metric
-from pipeline.vocabulary import GameType
 
 PAPER, RELEASE, AUDITED = "paper", "release", "audited"
 EDITIONS = (PAPER, RELEASE, AUDITED)

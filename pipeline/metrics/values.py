@@ -61,9 +61,7 @@ def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> p
     return pl.concat(pl.collect_all(parts, engine="in-memory"))
 
 
-def _values(
-    name: str, declared: Metric, counts: Counts, request: Request
-) -> pl.LazyFrame:
+def _values(name: str, declared: Metric, counts: Counts, request: Request) -> pl.LazyFrame:
     keys = group_columns(request)
     own_sums, own_games = (
         frame.lazy().filter(metric=name) for frame in (counts.sums, counts.games)

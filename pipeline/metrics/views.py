@@ -12,7 +12,7 @@ from pipeline.metrics.catalogue import file_of, names
 from pipeline.metrics.counting_sql import attempts
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER
 from pipeline.sqlfiles import literal
-from pipeline.warehouse import View
+from pipeline.warehouse.views import View
 
 OF_ALL = "metrics"
 """The view over all metrics in the main schema and in those of editions, terms and evidence."""
@@ -101,7 +101,7 @@ def _terms(name: str, edition: str) -> str:
     model,
     coalesce(game_type, 'all') AS game_type,
     term,
-    sum(hit) / count(*) AS value,
+    CASE WHEN count(hit) = count(*) THEN sum(hit) / count(*) END AS value,
     sum(hit) AS hits,
     count(*) AS counted,
     count(DISTINCT game_id) AS n_games

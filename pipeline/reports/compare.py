@@ -157,9 +157,7 @@ def sides(sums: pl.DataFrame, rows: pl.DataFrame, edition: str) -> tuple[Columns
     weights: dict[str, dict[str, float]] = {model: {} for model in rows["model"]}
     for (name,), of_name in rows.group_by("metric"):
         declared = metric(str(name), edition)
-        terms = terms_of(of_name.lazy(), declared, ["model"]).select(
-            "model", "term", "weight"
-        )
+        terms = terms_of(of_name.lazy(), declared, ["model"]).select("model", "term", "weight")
         for model, term, weight in terms.collect().iter_rows():
             weights[model][term] = weight
     strata, settings = (places[key].rank("dense").cast(pl.Int64).to_numpy() - 1 for key in keys[:2])

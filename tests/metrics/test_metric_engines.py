@@ -94,7 +94,7 @@ def test_engines_agree_by_a_column_of_one_metric(tables, by):
 
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
 def test_headers_say_what_is_declared(edition, name):
-    """A file's layout is what the engine relies on: the final SELECT is its only one at the left."""
+    """The engine relies on a file's layout: only the final SELECT is at the left."""
     declared, told = metric(name, edition), header(file_of(name, edition))
     assert told["metric"] == [name]
     assert told["edition"] == [edition] or edition == AUDITED
@@ -246,9 +246,7 @@ def test_views_of_terms_give_what_metrics_sum(edition, tmp_path):
         is_there = pl.col("hits").is_not_null()
         assert_same(
             shown.filter(is_there).select(compared).sort(keys),
-            expected.join(terms, on=keys, how="semi", nulls_equal=True)
-            .select(compared)
-            .sort(keys),
+            expected.join(terms, on=keys, how="semi", nulls_equal=True).select(compared).sort(keys),
         )
         # A fixed denominator is there though nothing was counted.
         assert is_fixed or shown.filter(~is_there).is_empty()

@@ -10,7 +10,7 @@ from event_tables import ENGINES, ODD, assert_same, lake_of
 from pipeline.cli import main
 from pipeline.errors import LakeError, QueryError
 from pipeline.lake import open_lake
-from pipeline.metrics import NAMES, metrics
+from pipeline.metrics import metrics
 from pipeline.metrics.request import EDITIONS
 from pipeline.metrics.views import views
 from pipeline.spark import Views

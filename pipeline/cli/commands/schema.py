@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from polars.datatypes import DataTypeClass
 
-    from pipeline.warehouse import View
+    from pipeline.warehouse.views import View
 
 
 def schema(
