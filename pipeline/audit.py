@@ -5,7 +5,7 @@ of the log `says`, whether the two are at odds (`is_found`), and what the row is
 either way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
 from pipeline.metrics.views import views
 from pipeline.sqlfiles import filled, header, identifier, literal
-from pipeline.warehouse import answer, connect
+from pipeline.warehouse import answer, bounded, parts
 
 KINDS: tuple[str, ...] = tuple(
     sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["order"][0]))
@@ -47,7 +47,7 @@ def audit(
     _check(by, kinds)
     check_players(lake, models)
     selects = [_summary(kind, by, models) for kind in kinds]
-    with connect(lake, views(), "\n".join(selects)) as connection:
+    with bounded(lake, views(), "\n".join(selects)) as connection:
         rows = pl.concat([answer(connection, select) for select in selects])
     place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
     return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
@@ -55,13 +55,20 @@ def audit(
 
 def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """The rows of one kind that are at odds, each with the message; raises UsageError."""
+    return pl.concat(findings_parts(lake, kind, models=models))
+
+
+def findings_parts(
+    lake: Lake, kind: str, *, models: Sequence[str] | None = None
+) -> Iterator[pl.DataFrame]:
+    """The same rows some at a time, at least one part, in bounded memory."""
     models = several(models)
     _check((), (kind,))
     check_players(lake, models)
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
     select = filled("internal/audit_findings", kind=kind, columns=columns, wanted=_of(models))
-    with connect(lake, views(), select) as connection:
-        return answer(connection, select)
+    with bounded(lake, views(), select) as connection:
+        yield from parts(connection, select)
 
 
 def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:

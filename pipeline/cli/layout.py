@@ -8,7 +8,7 @@ lines of their own.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from rich.cells import cell_len, chop_cells
 
@@ -31,33 +31,63 @@ def table(
     headings: Row, rows: Sequence[Row], is_right: Sequence[bool], width: int | None
 ) -> Iterator[str]:
     """The lines of a table; the heading's end with a rule. A `width` of null is without limit."""
+    return tables(headings, iter([rows]), is_right, width)
+
+
+def tables(
+    headings: Row, parts: Iterator[Sequence[Row]], is_right: Sequence[bool], width: int | None
+) -> Iterator[str]:
+    """The same of rows that come in parts: the first one decides how all are laid out."""
+    rows = next(parts)
     names = [heading.split("\n") for heading in headings]
-    blocks = records([in_one_line(heading) for heading in headings], rows, width)
-    if len(rows) == 1 and any("\n" in cell for cell in rows[0]):
-        yield from blocks
+    is_alone = len(rows) == 1 and any("\n" in cell for cell in rows[0])
+    fitted = None if is_alone else _widths(names, _cells(rows), width)
+    if fitted is None:
+        n_before = 0
+        for part in chain([rows], parts):
+            yield from records(list(map(in_one_line, headings)), part, width, n_before)
+            n_before += len(part)
         return
-    cells = [[_one_line(cell) for cell in row] for row in rows]
-    columns = list(zip(*cells, strict=True)) if cells else [() for _ in headings]
-    natural = [
+    widths, gap = fitted
+    yield from _drawn(names, widths, is_right, gap, is_low=True)
+    yield (" " * gap).join("─" * width for width in widths)
+    for part in chain([rows], parts):
+        cells = _cells(part)
+        if width is None:  # then no cell is wrapped, however wide
+            widths = list(map(max, widths, _natural(names, cells)))
+        for row in cells:
+            yield from _drawn([[cell] for cell in row], widths, is_right, gap)
+
+
+def _cells(rows: Sequence[Row]) -> list[list[str]]:
+    return [[_one_line(cell) for cell in row] for row in rows]
+
+
+def _natural(names: Sequence[Row], cells: Sequence[Row]) -> list[int]:
+    """The width that each column needs so that no cell is wrapped."""
+    columns = zip(*cells, strict=True) if cells else [() for _ in names]
+    return [
         max(map(cell_len, (*name, *column)), default=0)
         for name, column in zip(names, columns, strict=True)
     ]
-    widths, gap = natural, GAP
-    if width is not None and sum(natural) + GAP * (len(natural) - 1) > width:
-        gap = 1
-        least = [
-            max((_longest_word(text) for text in (*name, *column)), default=0)
-            for name, column in zip(names, columns, strict=True)
-        ]
-        found = _fitted(natural, least, width - (len(natural) - 1))
-        if found is None or any(n > TALLEST * w for n, w in zip(natural, found, strict=True)):
-            yield from blocks
-            return
-        widths = found
-    yield from _drawn(names, widths, is_right, gap, is_low=True)
-    yield (" " * gap).join("─" * width for width in widths)
-    for row in cells:
-        yield from _drawn([[cell] for cell in row], widths, is_right, gap)
+
+
+def _widths(
+    names: Sequence[Row], cells: Sequence[Row], width: int | None
+) -> tuple[list[int], int] | None:
+    """The columns' widths and the gap between them, null if a table is no good way to show them."""
+    natural = _natural(names, cells)
+    if width is None or sum(natural) + GAP * (len(natural) - 1) <= width:
+        return natural, GAP
+    columns = zip(*cells, strict=True) if cells else [() for _ in names]
+    least = [
+        max((_longest_word(text) for text in (*name, *column)), default=0)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    found = _fitted(natural, least, width - (len(natural) - 1))
+    if found is None or any(n > TALLEST * w for n, w in zip(natural, found, strict=True)):
+        return None
+    return found, 1
 
 
 def in_one_line(heading: str) -> str:
@@ -65,12 +95,12 @@ def in_one_line(heading: str) -> str:
     return heading.replace("-\n", "").replace("_\n", "_").replace("\n", " ")
 
 
-def records(names: Row, rows: Sequence[Row], width: int | None) -> Iterator[str]:
+def records(names: Row, rows: Sequence[Row], width: int | None, n_before: int = 0) -> Iterator[str]:
     """A block of lines for each row, a column a line; line breaks within a cell are kept."""
     indent = max(map(cell_len, names), default=0) + GAP
     room = None if width is None else max(width - indent, LONGEST_WORD)
-    for number, row in enumerate(rows, start=1):
-        if len(rows) > 1:
+    for number, row in enumerate(rows, start=n_before + 1):
+        if n_before + len(rows) > 1:
             yield f"── {number} ──"
         for name, cell in zip(names, row, strict=True):
             lines = [line for part in cell.rstrip("\n").split("\n") for line in wrapped(part, room)]

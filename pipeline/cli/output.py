@@ -3,6 +3,8 @@
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
 
 import polars as pl
 
@@ -26,13 +28,46 @@ def show(
     """Writes the frame; for eyes (table and markdown) `brief` stands for it, under its headings."""
     seen = frame if brief is None else brief
     if form == "table":
-        _table(seen, headings or {}, decimals, as_records)
+        _table([seen], headings or {}, decimals, as_records)
     elif form == "markdown":
-        for line in _markdown(seen, headings or {}, decimals):
-            terminal.out_bytes(line.encode())
+        _write(_markdown([seen], headings or {}, decimals))
     else:
-        for chunk in _WRITERS[form](frame):
-            terminal.out_bytes(chunk)
+        _write(_WRITERS[form]([frame]))
+
+
+def show_parts(
+    parts: Iterable[pl.DataFrame],
+    form: str,
+    *,
+    brief: Callable[[pl.DataFrame], pl.DataFrame],
+    headings: Mapping[str, str] | None = None,
+) -> int:
+    """Writes a frame that comes in parts, each as it comes; returns the number of its rows.
+
+    There is at least one part. For eyes `brief` makes of each what stands for it.
+    """
+    n_rows = 0
+
+    def counted() -> Iterator[pl.DataFrame]:
+        nonlocal n_rows
+        for part in parts:
+            n_rows += part.height
+            yield part
+
+    if form == "table":
+        _table(map(brief, counted()), headings or {}, None, as_records=False)
+    elif form == "markdown":
+        _write(_markdown(map(brief, counted()), headings or {}, None))
+    elif form == "parquet":
+        _write(_parquet_parts(counted()))
+    else:
+        _write(_WRITERS[form](counted()))
+    return n_rows
+
+
+def _write(chunks: Iterable[bytes]) -> None:
+    for chunk in chunks:
+        terminal.out_bytes(chunk)
 
 
 def say(lines: Iterable[str], form: str) -> None:
@@ -60,20 +95,34 @@ def beginning_of_text() -> pl.Expr:
 
 
 def _table(
-    frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None, as_records: bool
+    parts: Iterable[pl.DataFrame],
+    headings: Mapping[str, str],
+    decimals: int | None,
+    as_records: bool,
 ) -> None:
-    names = [terminal.printable(headings.get(name, name)) for name in frame.columns]
-    rows = _rows(frame, decimals)
+    first, frames = _first(parts)
+    names = [terminal.printable(headings.get(name, name)) for name in first.columns]
+    rows = (_rows(frame, decimals) for frame in frames)
     width = terminal.width()
     if as_records:
-        lines = layout.records([layout.in_one_line(name) for name in names], rows, width)
+        all_rows = list(chain.from_iterable(rows))
+        lines = layout.records([layout.in_one_line(name) for name in names], all_rows, width)
     else:
-        lines = layout.table(names, rows, _is_right(frame), width)
+        lines = layout.tables(names, rows, _is_right(first), width)
     is_heading = not as_records
     for line in lines:
         is_heading = is_heading and not line.startswith("─")
         terminal.out(line, "heading" if is_heading else None)
         terminal.out("\n")
+
+
+def _first(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iterator[pl.DataFrame]]:
+    """The first part that has rows, if any has, and all from there on."""
+    frames = iter(parts)
+    first = next(frames)
+    while first.is_empty() and (following := next(frames, None)) is not None:
+        first = following
+    return first, chain([first], frames)
 
 
 def _rows(frame: pl.DataFrame, decimals: int | None) -> list[tuple[str, ...]]:
@@ -94,13 +143,15 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<>&|~]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def _markdown(
-    frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None
-) -> Iterator[str]:
-    names = [layout.in_one_line(headings.get(name, name)) for name in frame.columns]
-    yield _markdown_row(map(terminal.printable, names))
-    yield _markdown_rule(_is_right(frame))
-    for row in _rows(frame, decimals):
-        yield _markdown_row(row)
+    parts: Iterable[pl.DataFrame], headings: Mapping[str, str], decimals: int | None
+) -> Iterator[bytes]:
+    first, frames = _first(parts)
+    names = [layout.in_one_line(headings.get(name, name)) for name in first.columns]
+    yield _markdown_row(map(terminal.printable, names)).encode()
+    yield _markdown_rule(_is_right(first)).encode()
+    for frame in frames:
+        for row in _rows(frame, decimals):
+            yield _markdown_row(row).encode()
 
 
 def _markdown_row(row: "Iterator[str] | tuple[str, ...]") -> str:
@@ -118,17 +169,22 @@ def _markdown_rule(is_right: list[bool]) -> str:
 
 def json_text(frame: pl.DataFrame) -> str:
     """The frame as a list of records, one a line."""
-    return b"".join(_json(frame)).decode().rstrip("\n")
+    return b"".join(_json([frame])).decode().rstrip("\n")
 
 
-def _json(frame: pl.DataFrame) -> Iterator[bytes]:
+def _json(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     """A list of records, one a line."""
-    opening = "[\n"
-    for rows in frame.iter_slices(SLICE):
+    opening, end = "[\n", b"[]\n"
+    for rows in _slices(parts):
         lines = ",\n".join(map(cells.as_json, rows.to_dicts()))
         yield (opening + _safe_json(lines)).encode()
-        opening = ",\n"
-    yield b"\n]\n" if frame.height else b"[]\n"
+        opening, end = ",\n", b"\n]\n"
+    yield end
+
+
+def _slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """All rows, a slice at a time, so that no text of all of them is made at once."""
+    return chain.from_iterable(part.iter_slices(SLICE) for part in parts if part.height)
 
 
 def _safe_json(text: str) -> str:
@@ -141,19 +197,23 @@ def _json_escape(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 
-def _csv(frame: pl.DataFrame) -> Iterator[bytes]:
+def _csv(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     """Comma-separated, nested values as JSON; to a terminal only what is printable."""
-    for text in _csv_texts(_flattened(frame)):
+    for text in _csv_texts(map(_flattened, parts)):
         yield (terminal.printable(text) if terminal.is_out_terminal() else text).encode()
 
 
-def _safe_csv(frame: pl.DataFrame) -> Iterator[bytes]:
+def _safe_csv(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     """The same for a spreadsheet: what it would run begins with an apostrophe, all is printable."""
+    for text in _csv_texts(map(_safe, parts)):
+        yield terminal.printable(text).encode()
+
+
+def _safe(frame: pl.DataFrame) -> pl.DataFrame:
     flat = _flattened(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
     text = pl.col(pl.String)
-    safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text).name.keep()
-    for chunk in _csv_texts(flat.with_columns(safe)):
-        yield terminal.printable(chunk).encode()
+    safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text)
+    return flat.with_columns(safe.name.keep())
 
 
 # How a text begins that a spreadsheet takes for a formula: some look past blanks, and read the wide
@@ -161,9 +221,11 @@ def _safe_csv(frame: pl.DataFrame) -> Iterator[bytes]:
 _FORMULA = re.compile(r"^\s*[=+\-@＝＋－＠]")
 
 
-def _csv_texts(flat: pl.DataFrame) -> Iterator[str]:
-    for number, rows in enumerate(list(flat.iter_slices(SLICE)) or [flat]):
-        yield rows.write_csv(include_header=number == 0, datetime_format="%+", time_format="%T%.f")
+def _csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
+    first, flat = _first(parts)
+    yield first.clear().write_csv()
+    for rows in _slices(flat):
+        yield rows.write_csv(include_header=False, datetime_format="%+", time_format="%T%.f")
 
 
 def _flattened(frame: pl.DataFrame) -> pl.DataFrame:
@@ -184,13 +246,51 @@ def _flat(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, values, pl.String)
 
 
-def _parquet(frame: pl.DataFrame) -> Iterator[bytes]:
+def _parquet(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     held = io.BytesIO()
-    frame.write_parquet(held)
+    pl.concat(parts).write_parquet(held)
     yield held.getvalue()
 
 
-_WRITERS: dict[str, Callable[[pl.DataFrame], Iterator[bytes]]] = {
+def _parquet_parts(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
+    """A Parquet file, a row group for each part."""
+    import pyarrow.parquet as pq
+
+    first, frames = _first(parts)
+    file = _Pieces()
+    with pq.ParquetWriter(file, first.to_arrow().schema, compression="zstd") as writer:
+        for frame in frames:
+            writer.write_table(frame.to_arrow())
+            yield file.taken()
+    yield file.taken()
+
+
+class _Pieces(io.RawIOBase):
+    """A file that is only written: what was written is taken from it piece by piece."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._n_bytes = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        self._n_bytes += len(self._pieces[-1])
+        return len(self._pieces[-1])
+
+    def tell(self) -> int:
+        return self._n_bytes
+
+    def taken(self) -> bytes:
+        """What was written since this was last called."""
+        taken = b"".join(self._pieces)
+        self._pieces.clear()
+        return taken
+
+
+_WRITERS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[bytes]]] = {
     "json": _json,
     "csv": _csv,
     SAFE_CSV: _safe_csv,

@@ -3,7 +3,8 @@
 Their hits sum to the metric's by construction: they are the rows that it sums.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypedDict, Unpack
 
 import polars as pl
 
@@ -16,6 +17,7 @@ from pipeline.metrics.declaration import Tables
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.validation import check, condition_on
 from pipeline.metrics.views import shared
+from pipeline.sqlfiles import identifier, literal
 
 COLUMNS = (
     "term",
@@ -35,7 +37,20 @@ COLUMNS = (
     "message_index",
     "content",
 )
-_ORDER = ("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what")
+_ORDER = (
+    *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
+    *("role", "message_index"),
+)
+
+
+class Asked(TypedDict, total=False):
+    """The arguments of `evidence` that say which rows a metric counts."""
+
+    edition: str
+    num_of_game: int
+    models: Sequence[str] | None
+    game_types: Sequence[str] | None
+    where: str | None
 
 
 def evidence(
@@ -58,6 +73,80 @@ def evidence(
     some hit, or with none. The engines are polars and duckdb. Raises UsageError for a name that
     does not exist, also of a model.
     """
+    request = _request(
+        lake,
+        name,
+        edition=edition,
+        num_of_game=num_of_game,
+        models=models,
+        game_types=game_types,
+        where=where,
+    )
+    if engine not in _ENGINES:
+        raise UsageError(f"no engine `{engine}` for evidence: there are {', '.join(_ENGINES)}")
+    found = _ENGINES[engine](lake, name, request)
+    if is_hit is not None:
+        has_hit = pl.col("hit").fill_null(0) > 0
+        found = found.filter(has_hit if is_hit else ~has_hit)
+    return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
+
+
+def evidence_parts(
+    lake: Lake,
+    name: str,
+    *,
+    is_hit: bool | None = None,
+    limit: int | None = None,
+    **asked: Unpack[Asked],
+) -> Iterator[pl.DataFrame]:
+    """The same rows as `evidence`, or the first `limit`, some at a time; at least one part.
+
+    Memory is bounded, whatever the lake's size.
+    """
+    request = _request(lake, name, **asked)
+    order = ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
+    select = f"{_select(name, request, is_hit)}\nORDER BY {order}"
+    if limit is not None:
+        select += f" LIMIT {int(limit)}"
+    return _parts(lake, request, select)
+
+
+def evidence_totals(
+    lake: Lake,
+    name: str,
+    *,
+    is_hit: bool | None = None,
+    **asked: Unpack[Asked],
+) -> pl.DataFrame:
+    """What the rows of `evidence` come to: term, hits, counted and n_games of each term.
+
+    The last row, whose term is null, is of all terms.
+    """
+    request = _request(lake, name, **asked)
+    # Without the messages, which are most of the work.
+    select = f"""SELECT
+    term,
+    CAST(coalesce(sum(CAST(hit AS DECIMAL(38, 18))), 0) AS DOUBLE) AS hits,
+    count(*) AS counted,
+    count(DISTINCT game_id) AS n_games
+FROM ({counted_rows(name, ("term", "game_id", "hit"), request)}) AS counted
+WHERE {_is_asked(is_hit)}
+GROUP BY GROUPING SETS ((term), ())
+ORDER BY term NULLS LAST"""
+    return pl.concat(_parts(lake, request, select))
+
+
+def _request(
+    lake: Lake,
+    name: str,
+    *,
+    edition: str = PAPER,
+    num_of_game: int = DEFAULT_GAMES,
+    models: Sequence[str] | None = None,
+    game_types: Sequence[str] | None = None,
+    where: str | None = None,
+) -> Request:
+    """What is asked for; raises UsageError for a name that does not exist."""
     metric(name)
     request = Request(
         edition=edition,
@@ -68,13 +157,32 @@ def evidence(
         where=None if where is None else condition_on(lake, [name], where),
     )
     check(lake, request, [name])
-    if engine not in _ENGINES:
-        raise UsageError(f"no engine `{engine}` for evidence: there are {', '.join(_ENGINES)}")
-    found = _ENGINES[engine](lake, name, request)
-    if is_hit is not None:
-        has_hit = pl.col("hit").fill_null(0) > 0
-        found = found.filter(has_hit if is_hit else ~has_hit)
-    return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
+    return request
+
+
+def _select(name: str, request: Request, is_hit: bool | None = None) -> str:
+    """The SELECT of the counted rows with their messages."""
+    listed = ", ".join(f"counted.{identifier(column)}" for column in COLUMNS[:-1])
+    return f"""SELECT {literal(name)} AS metric, {listed}, messages.content
+FROM ({counted_rows(name, COLUMNS[:-1], request)}) AS counted
+LEFT JOIN messages
+    ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
+WHERE {_is_asked(is_hit)}"""
+
+
+def _is_asked(is_hit: bool | None) -> str:
+    """The condition that a row has some hit, or none."""
+    if is_hit is None:
+        return "TRUE"
+    return f"coalesce(hit, 0) {'>' if is_hit else '<='} 0"
+
+
+def _parts(lake: Lake, request: Request, select: str) -> Iterator[pl.DataFrame]:
+    # Imported here, so that polars does not wait for it.
+    from pipeline.warehouse import bounded, parts
+
+    with bounded(lake, shared(request.num_of_game), select) as connection:
+        yield from parts(connection, select)
 
 
 def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
@@ -89,16 +197,7 @@ def _by_polars(lake: Lake, name: str, request: Request) -> pl.DataFrame:
 
 
 def _by_duckdb(lake: Lake, name: str, request: Request) -> pl.DataFrame:
-    # Imported here, so that the other engine's answers do not wait for it.
-    from pipeline.warehouse import answer, connect
-
-    counted = counted_rows(name, COLUMNS[:-1], request)
-    select = f"""SELECT counted.*, messages.content
-FROM ({counted}) AS counted
-LEFT JOIN messages
-    ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index"""
-    with connect(lake, shared(request.num_of_game), select) as connection:
-        return answer(connection, select)
+    return pl.concat(_parts(lake, request, _select(name, request)))
 
 
 _ENGINES = {"polars": _by_polars, "duckdb": _by_duckdb}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import duckdb
@@ -29,6 +30,9 @@ T = TypeVar("T")
 
 # What DuckDB needs for each of its threads, to sort and join more than it can hold.
 THREAD_MEMORY = 2**28
+# What answers of our own may take that grow with the lake; the rest of them goes to the disk.
+BOUNDED_MEMORY = 2**30
+BATCH_ROWS = 10_000
 _SECONDS_BETWEEN_LOOKS = 0.1
 _NOWHERE = "nowhere"
 # It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
@@ -58,14 +62,16 @@ def connect(
     wanted: str | None = None,
     *,
     memory: int | None = None,
+    scratch: Path | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """A connection that sees the lake's tables at its one state, and the views given.
 
     Only what the query `wanted` can name is made, since making all takes a second; None makes all.
     The connection can read the lake's files and nothing else, writes nothing, and its settings are
-    locked. `memory` is how many bytes DuckDB may take, by default most of the machine's.
+    locked. `memory` is how many bytes DuckDB may take, by default most of the machine's; what is
+    more goes to the folder `scratch`, if there is one.
     """
-    connection = _opened(cores(), memory)
+    connection = _opened(_threads(memory) if scratch else cores(), memory, scratch)
     try:
         _make_views(connection, lake, views, wanted)
         for lock in _LOCKS:
@@ -74,6 +80,21 @@ def connect(
         connection.close()
         raise LakeError(f"the lake is damaged: {told(error)}; {DAMAGE_HINT}") from None
     return connection
+
+
+@contextmanager
+def bounded(
+    lake: Lake, views: Mapping[str, View], wanted: str
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection as by `connect` that takes `BOUNDED_MEMORY` bytes, whatever the lake's size.
+
+    What is more goes to a temporary folder. Only for statements of our own.
+    """
+    with (
+        TemporaryDirectory(prefix="magic-") as scratch,
+        connect(lake, views, wanted, memory=BOUNDED_MEMORY, scratch=Path(scratch)) as connection,
+    ):
+        yield connection
 
 
 def columns(name: str, views: Mapping[str, View]) -> pl.Schema:
@@ -99,7 +120,7 @@ def workshop(
     wrong as long as it is open.
     """
     try:
-        with _opened(max(1, min(cores(), memory // THREAD_MEMORY)), memory, scratch) as connection:
+        with _opened(_threads(memory), memory, scratch) as connection:
             connection.execute("SET preserve_insertion_order = false")
             files = LakeFiles(lake) if lake else None
             if files:
@@ -116,6 +137,11 @@ def workshop(
     except (duckdb.Error, QueryError) as error:
         what = told(error) if isinstance(error, duckdb.Error) else error
         raise LakeError(f"what was found could not be put together: {what}") from None
+
+
+def _threads(memory: int | None) -> int:
+    """How many threads have the memory that they need to put aside what is more than that."""
+    return cores() if memory is None else max(1, min(cores(), memory // THREAD_MEMORY))
 
 
 def _opened(
@@ -223,3 +249,14 @@ def answer(
         raise QueryError(f"a column's type cannot be shown, cast it: {error}") from None
     except duckdb.Error as error:
         raise QueryError(told(error, names)) from None
+
+
+def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
+    """The result of a SELECT of our own as it comes, some rows at a time; at least one part."""
+    try:
+        rows = connection.sql(select)
+        yield pl.DataFrame(rows.limit(0).to_arrow_table())
+        for batch in batches(connection, select, BATCH_ROWS):
+            yield pl.DataFrame(batch)
+    except duckdb.Error as error:
+        raise QueryError(told(error)) from None

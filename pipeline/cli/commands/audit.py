@@ -43,23 +43,24 @@ def audit(
       magic audit role_identifications --model gpt-4
     """
     from pipeline.audit import audit as audited
-    from pipeline.audit import findings
-    from pipeline.cli.output import show
+    from pipeline.audit import findings_parts
+    from pipeline.cli.output import show, show_parts
     from pipeline.lake import open_lake
 
     opened = open_lake(lake)
     if kind is not None:
         if by:
             raise typer.BadParameter("not with a KIND: its rows are not grouped", param_hint="--by")
-        rows = findings(opened, kind, models=model or None)
-        show(rows, form, brief=_brief(rows), headings=ROW_HEADINGS if form == "table" else {})
-        if rows.is_empty():
+        rows = findings_parts(opened, kind, models=model or None)
+        if not show_parts(
+            rows, form, brief=_brief, headings=ROW_HEADINGS if form == "table" else {}
+        ):
             terminal.note(f"{kind}: nothing is at odds")
         return
-    rows = audited(opened, by=columns(by or []), models=model or None)
-    brief = rows.drop("title", "effect")
-    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
-    if rows.is_empty():
+    found = audited(opened, by=columns(by or []), models=model or None)
+    brief = found.drop("title", "effect")
+    show(found, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    if found.is_empty():
         terminal.note("no game of the lake has anything to check")
     else:
         terminal.note("`magic audit KIND` prints the rows of a kind, such as stated_votes")

@@ -57,23 +57,26 @@ def evidence(
         raise typer.BadParameter("not with --hits: leave out both for all", param_hint="--misses")
     num_of_game = number_of_games(edition, games)
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import show_parts
     from pipeline.lake import open_lake
-    from pipeline.metrics.evidence import evidence as counted
+    from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
 
-    rows = counted(
-        open_lake(lake),
-        metric,
-        edition=edition,
-        num_of_game=num_of_game,
-        models=model or None,
-        game_types=game_type or None,
-        where=where,
-        is_hit=hits if hits or misses else None,
+    opened = open_lake(lake)
+    asked: Asked = {
+        "edition": edition,
+        "num_of_game": num_of_game,
+        "models": model or None,
+        "game_types": game_type or None,
+        "where": where,
+    }
+    is_hit = hits if hits or misses else None
+    n_shown = show_parts(
+        evidence_parts(opened, metric, is_hit=is_hit, limit=limit, **asked),
+        form,
+        brief=_brief,
+        headings=HEADINGS if form == "table" else {},
     )
-    shown = rows if limit is None else rows.head(limit)
-    show(shown, form, brief=_brief(shown), headings=HEADINGS if form == "table" else {})
-    terminal.note(_sum(metric, rows, n_shown=shown.height))
+    terminal.note(_sum(metric, evidence_totals(opened, metric, is_hit=is_hit, **asked), n_shown))
 
 
 def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
@@ -83,14 +86,11 @@ def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
     return rows.with_columns(beginning_of_id(), beginning_of_text()).select(BRIEF)
 
 
-def _sum(metric: str, rows: "pl.DataFrame", *, n_shown: int) -> str:
+def _sum(metric: str, totals: "pl.DataFrame", n_shown: int) -> str:
     """The rows in one line; the hits of several terms are not added up."""
-    if rows.is_empty():
+    *terms, whole = totals.iter_rows(named=True)
+    if not whole["counted"]:
         return f"{metric}: nothing was counted; `magic metrics --metric {metric}` says why"
-    parts = [
-        f"{term}: {of_term['hit'].sum():g} hits of {of_term.height} counted"
-        for (term,), of_term in rows.group_by("term", maintain_order=True)
-    ]
-    n_games = rows["game_id"].n_unique()
-    of_all = "" if n_shown == rows.height else f"; {n_shown} of {rows.height} rows shown"
-    return f"{', '.join(parts)}, in {n_games} games{of_all}"
+    parts = [f"{one['term']}: {one['hits']:g} hits of {one['counted']} counted" for one in terms]
+    of_all = "" if n_shown == whole["counted"] else f"; {n_shown} of {whole['counted']} rows shown"
+    return f"{', '.join(parts)}, in {whole['n_games']} games{of_all}"
