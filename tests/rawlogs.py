@@ -58,7 +58,15 @@ def games_of(games: Iterable[pipeline.game.Game]) -> list[Game]:
         for game_id, game in zip(ids, games, strict=True)
     }
     placed = [
-        Placed(game, game_id=game_id, game_index=None, sha256="0" * 64, source="/", path="a.json")
+        Placed(
+            game,
+            game_id=game_id,
+            game_index=None,
+            sha256="0" * 64,
+            content_id=game_id,
+            source="/",
+            path="a.json",
+        )
         for game_id, game in zip(ids, games, strict=True)
     ]
     rows = frames(placed)

@@ -7,9 +7,11 @@ import lzma
 import os
 import pickle
 import random
+import re
 import subprocess
 import sys
 import tarfile
+import time
 import tracemalloc
 import warnings
 import zipfile
@@ -351,6 +353,59 @@ def test_folder_and_link_in_a_zip(tmp_path: Path) -> None:
 def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "0.json")
     assert contents(tmp_path) == [("0.json", None, "not a regular file")]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="a kernel with /proc")
+def test_files_of_the_kernel_are_not_read(tmp_path: Path) -> None:
+    """They are regular, without a size; to read one such as /proc/kmsg can take forever."""
+    names = ["0.json", "0.json.gz", "0.jsonl", "0.tar", "0.tar.zst", "0.zip"]
+    for name in names:
+        (tmp_path / name).symlink_to("/proc/self/environ")
+    found = contents(tmp_path)
+    assert [path for path, _, _ in found] == names
+    assert found[0][1] == b""
+    assert all(data is None and reason for _, data, reason in found[1:])
+
+
+@pytest.mark.parametrize("blank", [b"\n", b"\r\n", b" \n\t\n"])
+def test_millions_of_blank_lines_take_no_time(tmp_path: Path, blank: bytes) -> None:
+    """A few hundred compressed bytes hold them; lines are counted all the same."""
+    n_lines = 1 << 22
+    text = blank * (n_lines // blank.count(b"\n"))
+    (tmp_path / "x.jsonl.zst").write_bytes(zstandard.compress(b"1\n" + text + b"2\n" + text + b" "))
+    began = time.process_time()
+    assert [path for path, _, _ in contents(tmp_path)] == [
+        "x.jsonl.zst#1",
+        f"x.jsonl.zst#{n_lines + 2}",
+    ]
+    assert time.process_time() - began < 0.5
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    # Eight and nine are digits, and not of the octal numbers in a header.
+    "a tar's size": lambda data: data[:124] + b"99999999999" + data[135:],
+    "a tar's checksum": lambda data: data[:148] + b"999999" + data[154:],
+    "a zip's member": lambda data: data[:30] + b"\xff" * 20 + data[50:],
+    "a zip's directory": lambda data: data.replace(b"PK\1\2", b"PK\1\3"),
+    "a gzip's data": lambda data: data[:12] + b"\xff" * 6 + data[18:],
+    "an xz's data": lambda data: data[:30] + b"\xff" * 6 + data[36:],
+    "a zstd's data": lambda data: data[:9] + b"\xff" * 6 + data[15:],
+}
+OF_PYTHON = re.compile(r"int\(\)|Error|unpack|codec|buffer of|NoneType|index|decompressing")
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_reasons_are_not_in_the_words_of_python(tmp_path: Path, what: str) -> None:
+    endings = {"tar's": "tar", "zip's": "zip", "gzip's": "json.gz", "xz's": "json.xz"}
+    file = tmp_path / f"x.{endings.get(what.split()[1], 'json.zst')}"
+    tree = {"0.json": b'{"n": 1}' * 100}
+    packed = PACK.get(file.suffix)
+    data = packed(tree) if packed else COMPRESS[file.suffix](tree["0.json"])
+    file.write_bytes(DAMAGE[what](data))
+    document = list(documents(file))[-1]
+    assert document.is_broken
+    assert document.reason
+    assert not OF_PYTHON.search(document.reason)
 
 
 def test_archive_of_nothing(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
 from pipeline.simulate import simulate
 from pipeline.warehouse.files import LakeFiles
+from pipeline.vocabulary import DocumentStatus, GameType
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "pipeline.cli"]
@@ -281,20 +282,16 @@ SHOWING = {
     "schema": ["schema", "votes"],
     "quarantine": ["quarantine"],
     "quarantine in full": ["quarantine", "--full"],
-    "dry run": ["ingest", "--dry-run"],
     "maintain": ["maintain", "--dry-run"],
 }
 
 
 @pytest.fixture(params=SHOWING)
-def showing(
-    request: pytest.FixtureRequest, lake: Path, broken_lake: Path, broken: Path
-) -> list[str]:
+def showing(request: pytest.FixtureRequest, lake: Path, broken_lake: Path) -> list[str]:
     """A command that prints a table, with its lake."""
     command = SHOWING[request.param]
-    is_ingest = command[0] == "ingest"
     used = broken_lake if command[0] == "quarantine" else lake
-    return [*command, *([str(broken)] if is_ingest else []), "--lake", str(used)]
+    return [*command, "--lake", str(used)]
 
 
 def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
@@ -377,16 +374,44 @@ def test_ingest_tells_what_came_of_it(magic: Magic, logs: Path, tmp_path: Path) 
     assert rows["documents", "ingested"] == "29"
     assert "documents  unchanged" not in told.text
     again = magic("ingest", logs, "--lake", tmp_path / "lake", "--format", "json")
-    counts = {(row["counted"], row["kind"]): row["n"] for row in again.records}
-    assert counts["documents", "unchanged"] == 29
-    assert counts["documents", "ingested"] == 0
-    assert not any(counted == "new games" for counted, _ in counts)
+    counts = json.loads(again.out)
+    assert (counts["ingest_id"], counts["n_documents"], counts["n_unchanged"]) == (2, 33, 29)
+    assert counts["new_games"] == dict.fromkeys(GameType, 0)
+    committed = magic("sql", "--lake", tmp_path / "lake", "--format", "json", "FROM ingests")
+    of_ingests = committed.records[-1]
+    shared = counts.keys() & of_ingests.keys()
+    assert {name: counts[name] for name in shared} == {name: of_ingests[name] for name in shared}
+
+
+def test_ingest_says_the_same_in_every_form(magic: Magic, broken: Path, tmp_path: Path) -> None:
+    command = ["ingest", broken, "--lake", tmp_path / "lake", "--dry-run", "--format"]
+    counts = json.loads(magic(*command, "json").out)
+    assert counts["ingest_id"] is None
+    rows = pl.read_csv(io.BytesIO(magic(*command, "csv").out))
+    assert rows.equals(pl.read_parquet(io.BytesIO(magic(*command, "parquet").out)))
+    of = {(counted, kind): n for counted, kind, n in rows.iter_rows()}
+    for status in DocumentStatus:
+        assert of["documents", status] == counts[f"n_{status}"]
+    for game_type in GameType:
+        assert of["new games", game_type] == counts["new_games"][game_type]
+    assert of["faulty parts", None] == counts["n_faulty_parts"] == 1
+    assert not UNSAFE.search(magic(*command, "markdown").text)
 
 
 def test_ingest_says_that_it_found_no_game(magic: Magic, logs: Path, tmp_path: Path) -> None:
-    (tmp_path / "truth.json").write_text("[]")
-    told = magic("ingest", str(tmp_path / "truth.json"), "--lake", str(tmp_path / "lake"))
-    assert (told.code, told.err.count("no game was found")) == (0, 1)
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "truth.json").write_text("[]")
+    (folder / "notes.txt").write_text("")
+    command = ["ingest", folder, "--lake", tmp_path / "lake"]
+    for options in ([], ["--strict"], ["--dry-run"]):
+        told = magic(*command, *options)
+        assert told.code == 1
+        assert "no game was found in 2 documents" in told.err
+        assert "no log: neither a `history` nor a list of message rows, such as" in told.err
+        assert "not a log: the name ends in .txt" in told.err
+        assert "docs/" not in told.err
+    assert magic(*command, "--strict", "--allow-empty").code == 0
     told = magic("ingest", str(logs), "--lake", str(tmp_path / "lake"))
     assert "no game was found" not in told.err
 
@@ -397,8 +422,42 @@ def test_ingest_tells_of_superseded_games(magic: Magic, logs: Path, tmp_path: Pa
     file = tmp_path / "own" / "7.json"
     file.write_text(file.read_text() + "\n")
     told = magic("ingest", tmp_path / "own", "--lake", tmp_path / "lake", "--format", "json")
-    counts = {(row["counted"], row["kind"]): row["n"] for row in told.records}
-    assert counts["documents", "replacing"] == counts["superseded games", None] == 1
+    counts = json.loads(told.out)
+    assert counts["n_replacing"] == counts["n_superseded"] == 1
+
+
+def test_ingest_tells_of_games_in_another_form(magic: Magic, logs: Path, tmp_path: Path) -> None:
+    first = next(logs.rglob("0.json"))
+    shutil.copy(first, tmp_path / "0.json")
+    (tmp_path / "1.json").write_text(json.dumps(json.loads(first.read_text()), indent=1))
+    told = magic("ingest", tmp_path, "--lake", tmp_path / "lake", "--format", "json")
+    assert json.loads(told.out)["n_in_other_form"] == 2
+    assert "2 new games have the content of another game" in told.err
+
+
+def test_a_long_ingest_logs_lines_where_nobody_looks(
+    magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.cli.progress.SECONDS_BETWEEN_LINES", 0)
+    told = magic("ingest", logs, "--lake", tmp_path / "lake")
+    assert "reading: 33 documents and 0 MiB in 0 s" in told.err
+
+
+def test_an_argument_that_is_no_text(magic: Magic, logs: Path, tmp_path: Path) -> None:
+    """A file may have any name; nothing else may be other than UTF-8."""
+    odd = os.fsdecode(b"caf\xe9")
+    shutil.copytree(logs, tmp_path / "in" / odd)
+    assert magic("ingest", tmp_path / "in" / odd, "--lake", tmp_path / "lake").code == 0
+    for command in (
+        ["ingest", logs, "--model", odd],
+        ["ingest", logs, "--lake", odd],
+        ["sql", f"SELECT '{odd}'"],
+        ["audit", "--model", odd],
+        ["metrics", "--where", f"model = '{odd}'"],
+    ):
+        told = magic(*command)
+        assert (told.code, one_line(told.err)) == (2, True)
+        assert "neither text in UTF-8 nor a file" in told.err
 
 
 def test_ingest_dry_run_writes_nothing(magic: Magic, logs: Path, tmp_path: Path) -> None:

@@ -101,16 +101,37 @@ def read_whole(pieces: Iterator[bytes], limit: int) -> bytes:
     return held[0] if len(held) == 1 else b"".join(held)
 
 
-def read_lines(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
-    """Yield the lines, their ends included; null for one that is larger than the limit."""
+def read_lines(pieces: Iterator[bytes], limit: int) -> Iterator[tuple[int, bytes | None]]:
+    """Yield number and text of each line that is not blank; null for one larger than the limit.
+
+    Lines are counted as editors count them, so with blank ones. Those are passed over many at a
+    time: a few hundred compressed bytes can hold millions.
+    """
     lines = io.BufferedReader(_Raw(pieces), _CHUNK_BYTES)
+    number = 0
     while line := lines.readline(limit + 1):
-        if len(line) <= limit:
-            yield line
-            continue
-        while line and not line.endswith(b"\n"):
-            line = lines.readline(_CHUNK_BYTES)
-        yield None
+        number += 1
+        if len(line) > limit:
+            while line and not line.endswith(b"\n"):
+                line = lines.readline(_CHUNK_BYTES)
+            yield number, None
+        elif line.strip():
+            yield number, line
+        else:
+            number += _pass_blank(lines)
+
+
+def _pass_blank(lines: "io.BufferedReader[_Raw]") -> int:
+    """Go on to the next line with something on it, and return how many lines that passed."""
+    n_lines = 0
+    while ahead := lines.peek():
+        blank = ahead[: len(ahead) - len(ahead.lstrip())]
+        n_bytes = blank.rfind(b"\n") + 1
+        lines.read(n_bytes)
+        n_lines += blank.count(b"\n")
+        if n_bytes < len(ahead):
+            break
+    return n_lines
 
 
 class _Raw(io.RawIOBase):

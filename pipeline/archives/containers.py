@@ -65,11 +65,10 @@ def _logs(pieces: Iterator[bytes], form: Form, limit: int, expansion: Expansion)
     if form.kind == "json":
         yield Part("", read_whole(content, limit))
         return
-    # Counted as editors count them, so with blank lines.
-    for number, line in enumerate(read_lines(content, limit), start=1):
+    for number, line in read_lines(content, limit):
         if line is None:
             yield Part(f"#{number}", None, too_large(limit), is_broken=True)
-        elif line.strip():
+        else:
             yield Part(f"#{number}", line.rstrip(b"\r\n"))
 
 

@@ -42,17 +42,41 @@ class LostArchiveError(Exception):
     """An archive failed as a whole: what went wrong is no member's own, and nothing can follow."""
 
 
+class UnfitError(ValueError):
+    """What we refuse ourselves, in our own words."""
+
+
+# What these say is about the file. Of other errors the text is about Python's own functions.
+_OF_THE_FILE = (
+    OSError,
+    LostArchiveError,
+    UnfitError,
+    EOFError,
+    NotImplementedError,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+)
+
+
 def why(error: BaseException) -> str:
     """Return what went wrong in a few words; an `OSError` without its path, which is a label's."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return str(error) or type(error).__name__
+    if isinstance(error, _OF_THE_FILE) and str(error):
+        return str(error)
+    if isinstance(error, EOFError):
+        return "it is cut short"
+    if isinstance(error, zlib.error):
+        return "the compressed data is damaged"
+    return "a header in it is damaged"
 
 
 def check_size(n_bytes: int, limit: int) -> None:
     """Refuse what would fill the memory: a few kilobytes can decompress to terabytes."""
     if n_bytes > limit:
-        raise ValueError(too_large(limit))
+        raise UnfitError(too_large(limit))
 
 
 def too_large(limit: int) -> str:

@@ -13,6 +13,7 @@ from pipeline.archives.member import Member
 
 _MOST_AT_ONCE = 1 << 20
 _MOST_OF_A_HEADER = 1 << 16
+_OCTAL = re.compile(rb"[0-7]+")
 # Older releases of Python search a header of nothing but digits for hours.
 _DIGITS = re.compile(rb"(?<!\d)\d{100}")
 
@@ -154,8 +155,8 @@ def _is_common(buf: bytes | bytearray) -> bool:
     return (
         buf[156:157] == tarfile.REGTYPE
         and buf[257:262] == b"ustar"
-        and buf[124:135].isdigit()
-        and buf[148:154].isdigit()
+        and _OCTAL.fullmatch(buf, 124, 135) is not None
+        and _OCTAL.fullmatch(buf, 148, 154) is not None
         and len(buf) == tarfile.BLOCKSIZE
         and sum(buf) - sum(buf[148:156]) + 8 * ord(" ") == int(buf[148:154], 8)
     )

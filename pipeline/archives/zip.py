@@ -10,6 +10,7 @@ from functools import partial
 from typing import BinaryIO, cast
 
 from pipeline.archives.expansion import Expansion
+from pipeline.archives.failures import UnfitError
 from pipeline.archives.member import Member
 
 _IS_ENCRYPTED = 1  # bit of a zip member's flags
@@ -82,7 +83,7 @@ def spooled(pieces: Iterator[bytes]) -> BinaryIO:
         for piece in pieces:
             n_bytes += file.write(piece)
             if n_bytes > _MOST_UNPACKED:
-                raise ValueError("a compressed zip of more than 4 GiB: decompress it first")
+                raise UnfitError("a compressed zip of more than 4 GiB: decompress it first")
         return file
     except BaseException:
         file.close()

@@ -1,6 +1,7 @@
 """The command line as a whole: its commands, and what becomes of errors."""
 
 import gc
+import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -131,6 +132,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     gc.set_threshold(100_000)
     command = typer.main.get_command(app)
     try:
+        _check_text(sys.argv[1:] if arguments is None else arguments)
         code = command.main(arguments, prog_name="magic", standalone_mode=False)
         terminal.stream().flush()
     except BrokenPipeError:
@@ -154,6 +156,16 @@ def _run(arguments: Sequence[str] | None) -> int:
         terminal.complain(_usage(error))
         return WRONG_USAGE
     return code if isinstance(code, int) else 0
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Raises UsageError for an argument that is not UTF-8 and names nothing that is there."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            if not os.path.lexists(argument):  # a file may have any name
+                raise UsageError(f"{argument!a} is neither text in UTF-8 nor a file") from None
 
 
 def _told(error: OSError) -> str:

@@ -24,13 +24,13 @@ def _refuse_binary_on_a_terminal(form: str) -> str:
     return form
 
 
-def form_option(last: str = "or parquet") -> Any:
+def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """The option --format, for whatever forms a command has."""
     return typer.Option(
         "--format",
         callback=_refuse_binary_on_a_terminal,
         metavar="FORM",
-        help=f"How to write it: table, json (a list of records), csv, markdown, {last}.",
+        help=f"How to write it: table, json ({json}), csv, markdown, {last}.",
     )
 
 

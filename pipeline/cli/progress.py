@@ -1,4 +1,4 @@
-"""Progress on stderr, where that is a terminal; else nothing is drawn."""
+"""Progress on stderr: a bar where that is a terminal, else a line now and then of an ingest."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 SECONDS_BETWEEN = 0.05
+SECONDS_BETWEEN_LINES = 30
 
 
 @contextmanager
 def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[int, int], None]]:
     """What to tell of documents and of bytes as they are read; `measure` foretells files, bytes."""
     if not terminal.is_note_terminal():
-        yield lambda n_documents, n_bytes: None
+        yield _Lines().tell
         return
     from rich import progress
     from rich.table import Column
@@ -78,6 +79,25 @@ def _bar(columns: "list[ProgressColumn]") -> "Progress":
         expand=True,
         transient=True,
     )
+
+
+class _Lines:
+    """Notes now and then what it was told so far; of a short work nothing."""
+
+    def __init__(self) -> None:
+        self._n_documents = self._n_bytes = 0
+        self._began_at = self._told_at = time.monotonic()
+
+    def tell(self, n_documents: int, n_bytes: int) -> None:
+        self._n_documents += n_documents
+        self._n_bytes += n_bytes
+        now = time.monotonic()
+        if now - self._told_at >= SECONDS_BETWEEN_LINES:
+            self._told_at = now
+            terminal.note(
+                f"reading: {self._n_documents:,} documents and {self._n_bytes >> 20:,} MiB "
+                f"in {now - self._began_at:,.0f} s"
+            )
 
 
 class _Documents:

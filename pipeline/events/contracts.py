@@ -127,6 +127,7 @@ class Games(OfGame):
     """One game."""
 
     sha256 = _hash("hash of its document's bytes", SHA256_LENGTH)
+    content_id = _id("hash of what was read: equal for one game in two JSON forms")
     assigned_model = _text("the model given by whoever ingested it", nullable=True)
     format = _text("the log format that it was read from")
     format_version = _text("the variant of the format")

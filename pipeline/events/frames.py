@@ -77,6 +77,7 @@ class Placed(Struct, frozen=True, gc=False):
     game_id: str
     game_index: int | None
     sha256: str
+    content_id: str
     source: str
     path: str
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from pipeline.events.contracts import ID_LENGTH
-from pipeline.game import JsonValue
+from pipeline.game import Game, JsonValue
 
 _INDEXED = re.compile(r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE | re.DOTALL)
 # Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
@@ -35,6 +35,14 @@ def game_id(document_sha256: str, index: int | None, assigned_model: str | None)
     Neither folder nor archive enters, so a file is the same game wherever it is found.
     """
     return _digest(_ENCODER.encode([document_sha256, index, assigned_model]))
+
+
+def content_id(game: Game) -> str:
+    """The id of all that was read of a game; neither spaces, escapes nor the order of keys matter.
+
+    It is no identity: `game_id` is. Two games of one content are one log in two JSON forms.
+    """
+    return _digest(_ENCODER.encode(game))
 
 
 def setting_id(game_type: str, setting: Mapping[str, JsonValue]) -> str:

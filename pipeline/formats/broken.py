@@ -23,13 +23,28 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw, at: str 
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BrokenDocument(_fault(error, at)) from error
+        raise BrokenDocument(_fault(error, bytes(data), at)) from error
 
 
-def _fault(error: Exception, at: str) -> Fault:
+def _fault(error: Exception, data: bytes, at: str) -> Fault:
     if not isinstance(error, msgspec.ValidationError):
-        return Fault(at, WELL_FORMED, str(error))
+        return Fault(at, WELL_FORMED, _why_not_json(error, data))
     found = _AT.match(str(error))
     if found is None:
         return Fault(at, "every field has its type", str(error))
     return Fault(at + found["path"][1:], "every field has its type", found["message"])
+
+
+def _why_not_json(error: Exception, data: bytes) -> str:
+    """Why a text does not decode, without Python's own words."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as wrong:
+        return f"byte 0x{data[wrong.start]:02x} at position {wrong.start:,} is not UTF-8"
+    if not data.strip():
+        return "the document is empty"
+    if isinstance(error, RecursionError):
+        return "lists or objects are nested too deeply"
+    if str(error) == "Input data was truncated":
+        return "the text ends too early, or an escape such as \\ud83e lacks its second half"
+    return str(error)

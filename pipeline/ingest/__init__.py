@@ -55,6 +55,9 @@ class Report(Struct):
     `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
     `quarantine`, without `raw`, about the documents seen, those of earlier ingests too: of very
     many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
+    `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
+    Of `n_known_by_content` documents, which name no model, the lake has the games.
+    `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
     """
 
     statuses: dict[str, int]
@@ -64,11 +67,19 @@ class Report(Struct):
     n_superseded: int
     n_bytes: int
     ingest_id: int | None
+    n_in_other_form: int
+    n_known_by_content: int
+    ignored: pl.DataFrame
 
     @property
     def n_seen(self) -> int:
         """The documents seen: each has one status."""
         return sum(self.statuses.values())
+
+    @property
+    def n_of_games(self) -> int:
+        """The documents that hold a game, new or known."""
+        return self.n_seen - self.statuses["quarantined"] - self.statuses["ignored"]
 
 
 Progress = Callable[[int, int], None]
@@ -120,12 +131,13 @@ def ingest(
     try:
         with tempfile.TemporaryDirectory(prefix="magic-") as scratch:
             desk = Desk(Path(scratch), memory, again)
-            known = known_games(desk, opened)
+            known, models = known_games(desk, opened)
             job = Job(
                 lake=None if dry_run or opened is None else str(opened.path),
                 token=uuid.uuid4().hex,
                 model=model,
                 known=str(known) if known else None,
+                models=models if model is None else (model,),
                 max_document=max_document,
                 max_expanded=max_expanded,
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
@@ -290,4 +302,7 @@ def _report(resolution: Resolution, ingest_id: int | None) -> Report:
         n_superseded=len(resolution.superseded),
         n_bytes=resolution.n_bytes,
         ingest_id=ingest_id,
+        n_in_other_form=resolution.n_in_other_form,
+        n_known_by_content=resolution.n_known_by_content,
+        ignored=resolution.ignored,
     )

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from pipeline.archives import Document
 from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, Placed, frames
-from pipeline.events.identity import game_id, game_index, sha256
+from pipeline.events.identity import content_id, game_id, game_index, sha256
 from pipeline.formats import read
 from pipeline.formats.rows import forget
 from pipeline.game import BrokenDocument, Fault
@@ -41,6 +41,7 @@ SEEN_SCHEMA: dict[str, pl.DataType] = {
     "reason": pl.String(),
     "game_id": pl.String(),
     "game_type": pl.String(),
+    "content_id": pl.String(),
 }
 FAULT_SCHEMA = {
     name: dtype for name, dtype in polars_schema("quarantine").items() if name != "ingest_id"
@@ -62,6 +63,7 @@ class Seen(Struct, gc=False):
     reason: str | None = None
     game_id: str | None = None
     game_type: str | None = None
+    content_id: str | None = None
 
 
 class FaultRow(Struct, gc=False):
@@ -163,6 +165,7 @@ def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | 
     one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
     one.assigned_model = game.assigned_model
     one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)
+    one.content_id = content_id(game)
     for fault in _first(game.faults):
         batch.faults.append(_fault_row(one, data, fault))
     return Placed(
@@ -170,6 +173,7 @@ def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | 
         game_id=one.game_id,
         game_index=one.game_index,
         sha256=one.sha256,
+        content_id=one.content_id,
         source=one.source,
         path=one.path,
     )

@@ -172,6 +172,8 @@ def _archive(unit: Unit, as_found: tuple[int, ...] | None) -> _Archive | None:
     """The unit with its hash; None where it has none, or nobody can tell whether it changes."""
     if unit.file is None or as_found is None or not is_regular(unit.file):
         return None
+    if not unit.n_bytes:  # a file of the kernel's own may be endless
+        return None
     try:
         with Path(unit.file).open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()

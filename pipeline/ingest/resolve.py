@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-def known_games(desk: Desk, lake: Lake | None) -> Path | None:
-    """A file of the ids of the lake's games; None where it has none."""
+def known_games(desk: Desk, lake: Lake | None) -> tuple[Path | None, tuple[str, ...]]:
+    """A file of the ids of the lake's games, None where it has none; the models given for them."""
     if lake is None or not lake.sizes("games"):
-        return None
+        return None, ()
+    from pipeline.warehouse import answer
+
     with desk.over(lake) as connection:
-        return desk.ids_file(connection, "SELECT game_id FROM lake_games", "known")
+        models = answer(connection, statement("assigned_models"))["assigned_model"]
+        return desk.ids_file(connection, "SELECT game_id FROM lake_games", "known"), tuple(models)
 
 
 @contextmanager
@@ -62,7 +65,9 @@ class Resolution:
     """What an ingest does: what becomes of the documents seen, and which games are to go.
 
     `statuses` are the numbers of documents by status; `games` has the columns game_type, n_games
-    (new in the lake); `superseded` are the lake's games that are to go.
+    (new in the lake), of which `n_in_other_form` have the content of another game; `superseded` are
+    the lake's games that are to go; `ignored` has the columns reason, n_documents, example. Of
+    `n_known_by_content` documents, which name no model, the lake has the games.
     """
 
     def __init__(self, connection: "DuckDBPyConnection", desk: Desk, refusals: Refusals) -> None:
@@ -81,6 +86,11 @@ class Resolution:
             "GROUP BY game_type ORDER BY game_type"
         )
         self.superseded = desk.ids(connection, "FROM superseded", "superseded")
+        self.n_in_other_form: int = (
+            self._answer(statement("in_other_form")).item() if self.games.height else 0
+        )
+        self.n_known_by_content: int = self._answer(statement("known_by_content")).item()
+        self.ignored = self._answer(statement("ignored"))
         self._with_surplus = set(self._answer("SELECT DISTINCT worker FROM surplus")["worker"])
 
     def surplus(self, worker: int) -> GameIds:

@@ -5,7 +5,7 @@ it found goes back as columns in Arrow's format, the rows of the games only into
 """
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,14 +29,17 @@ BATCH_DOCUMENTS = 20_000
 class Job(Struct, frozen=True):
     """What every worker of an ingest is told. `lake` is None where nothing is to be written.
 
-    `known` is the file of the ids of the lake's games when the ingest began, if any; `token`
-    begins the names of the files written, so that they can be found if nobody is left to tell.
+    `known` is the file of the ids of the lake's games when the ingest began, if any. `models` are
+    those by which a log that names none can be known: the one that is given, else all that earlier
+    ingests were given. `token` begins the names of the files written, so that they can be found if
+    nobody is left to tell.
     """
 
     lake: str | None
     token: str
     model: str | None
     known: str | None
+    models: tuple[str, ...]
     max_document: int
     max_expanded: int | None
     batch_bytes: int
@@ -146,15 +149,24 @@ class Worker:
 
     def _mark_known(self, seen: list[Seen]) -> None:
         """Marks the documents whose game the lake has; only decoding would tell who is named."""
+        # What a log says of its models goes before what is given.
+        self._mark_if_of_one(seen, (None,))
+        self._mark_if_of_one(seen, self._job.models)
+
+    def _mark_if_of_one(self, seen: list[Seen], models: Sequence[str | None]) -> None:
+        """Marks those whose bytes are a game of one of the models, and of no other of them."""
         if self._known is None:
             return
-        # What a log says of its models goes before what is given.
-        for model in dict.fromkeys((None, self._job.model)):
-            left = [one for one in seen if one.sha256 is not None and one.found != KNOWN]
+        left = [one for one in seen if one.sha256 is not None and one.found != KNOWN]
+        games: list[list[tuple[str, str | None]]] = [[] for _ in left]
+        for model in models:
             ids = [game_id(str(one.sha256), one.game_index, model) for one in left]
-            for one, found, is_known in zip(left, ids, self._known.has(ids), strict=True):
+            for found, id_, is_known in zip(games, ids, self._known.has(ids), strict=True):
                 if is_known:
-                    one.found, one.game_id, one.assigned_model = KNOWN, found, model
+                    found.append((id_, model))
+        for one, found in zip(left, games, strict=True):
+            if len(found) == 1:
+                one.found, (one.game_id, one.assigned_model) = KNOWN, found[0]
 
 
 def prepare() -> None:

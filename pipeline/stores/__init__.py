@@ -57,7 +57,7 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
 
 def open_file(file: str) -> BinaryIO:
     """A file opened for reading, at any position."""
-    return _remote(file).open() if is_remote(file) else Path(file).open("rb")
+    return _remote(file).open() if is_remote(file) else local.open_file(file)
 
 
 def is_regular(file: str) -> bool:

@@ -1,5 +1,6 @@
 """Files and folders of this machine."""
 
+import io
 import os
 import stat
 import tempfile
@@ -104,7 +105,8 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
         if not stat.S_ISREG(status.st_mode):
             return None
         check_size(status.st_size)
-        data = os.read(handle, status.st_size + 1)
+        # The kernel's own files have no size, and reading one can wait forever or never end.
+        data = os.read(handle, status.st_size + 1) if status.st_size else b""
         if len(data) != status.st_size:
             data = _rest(handle, data, check_size)
         if _version(os.fstat(handle)) != _version(status):
@@ -112,6 +114,15 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
         return data
     finally:
         os.close(handle)
+
+
+def open_file(file: str) -> io.BufferedReader | io.BytesIO:
+    """Return a file opened for reading; as empty where it has no size, as the kernel's own have."""
+    opened = open(os.open(file, _FLAGS), "rb")  # noqa: PTH123, SIM115
+    if os.fstat(opened.fileno()).st_size:
+        return opened
+    opened.close()
+    return io.BytesIO()
 
 
 def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:

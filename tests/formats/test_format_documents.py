@@ -11,7 +11,7 @@ from rawlogs import GAMES, MODEL, chameleon, chatarena, encode, fault_of, game_o
 
 from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
 from pipeline.events.frames import Frames, Placed, frames
-from pipeline.events.identity import game_id, sha256
+from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import formats, read
 from pipeline.game import BrokenDocument, Game
 
@@ -27,6 +27,7 @@ def rows_of(game: Game, data: bytes) -> Frames:
         game_id=game_id(sha256(data), 3, game.assigned_model),
         game_index=3,
         sha256=sha256(data),
+        content_id=content_id(game),
         source="/logs",
         path="3.json",
     )
@@ -92,6 +93,9 @@ NO_LOGS = {
     "a prisoner setting": {"topic_values": {"cooperate": 1}, "test_player_name": "Player 1"},
     "a public good setting": {"game_round": 5, "multiplier": 2},
     "an airport setting": {"topic": "a fee"},
+    "a released chameleon setting": {"game_setting": {"topic": "Rivers"}, "clue": {}},
+    "a released airport setting": {"topic": "a fee", "proposal": {}, "test_player_name": "P"},
+    "a result of something else": {"result": "win", "scores": [1], "vote": {}},
     "an environment": {"name": "Chameleon", "players": [{"role_desc": "a `history` of games"}]},
     "text": "history",
     "null": None,
@@ -108,6 +112,29 @@ def test_settings_and_other_json_are_no_logs(document: object) -> None:
 
 
 # What is refused
+
+
+REASONS = {
+    b"": "the document is empty",
+    b'{"topic": "caf\xe9"}': "byte 0xe9 at position 14 is not UTF-8",
+    b'{"history": [], "topic": "\xff"}': "byte 0xff at position 26 is not UTF-8",
+    b"[" * 100_000: "lists or objects are nested too deeply",
+    b'{"topic": "Rivers"': "the text ends too early",
+}
+
+
+@pytest.mark.parametrize("data", REASONS, ids=REASONS.values())
+def test_what_does_not_decode_says_why_in_plain_words(data: bytes) -> None:
+    assert fault_of(data).message.startswith(REASONS[data])
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=NAMES)
+def test_a_log_that_lost_its_history_is_refused(build: Callable[..., Any]) -> None:
+    log = build()
+    del log["history"]
+    assert fault_of(log).rule == "`history` is present"
+    log["win_flag"] = "of another type"
+    assert fault_of(log).rule == "`history` is present"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Which games are the same: by bytes and index, wherever they lie; and what takes what's place."""
 
 import io
+import json
 import os
 import shutil
 import tarfile
@@ -23,7 +24,9 @@ from rawlogs import (
     undercover,
 )
 
+from pipeline.audit import findings
 from pipeline.ingest import ingest
+from pipeline.lake import open_lake
 
 SETTING = {"topic": "Rivers", "code": "Danube", "chameleon_name": "Player 1"}
 
@@ -476,11 +479,61 @@ def test_another_model_makes_another_game_of_a_transcript(lab: Lab) -> None:
     assert set(table(lab.lake, "results")["model"]) == {"y"}
     lab.ingest(model="x")
     assert ids(lab.lake)["a.json"] == first
-    # Without one it cannot be read; the game stays.
-    assert lab.counts() == {"quarantined": 1}
-    assert set(table(lab.lake, "results")["model"]) == {"x"}
+    # Without one it is known by its bytes.
+    assert lab.counts() == {"unchanged": 1}
+    assert table(lab.lake, "documents")["assigned_model"].to_list()[-1] == "x"
     assert lab.counts(model="x") == {"unchanged": 1}
+
+
+def test_a_transcript_without_a_model_is_known_by_its_bytes(lab: Lab) -> None:
+    """Wherever it is; what was quarantined for want of a model leaves the quarantine."""
+    lab.write("a.json", chatarena())
+    assert lab.counts() == {"quarantined": 1}
+    lab.ingest(model="x")
+    lab.write("b/a.json", chatarena())
+    assert lab.counts() == {"unchanged": 1, "duplicate": 1}
+    report = lab.ingest()
+    assert report.n_known_by_content == 2
+    assert table(lab.lake, "games").height == 1
     assert table(lab.lake, "quarantine").is_empty()
+
+
+def test_bytes_that_two_models_played_do_not_say_which(lab: Lab) -> None:
+    """Taken for the first model's, the second's game would have lost its place."""
+    lab.write("x/a.json", chatarena())
+    lab.write("y/a.json", chatarena())
+    lab.ingest("x", model="x")
+    lab.ingest("y", model="y")
+    assert lab.counts() == {"quarantined": 2}
+    assert set(table(lab.lake, "games")["assigned_model"]) == {"x", "y"}
+
+
+def test_a_game_in_another_form_is_new_and_said_to_be(lab: Lab) -> None:
+    """Spaces, escapes and the order of keys are form; a file that is written anew is no copy."""
+    log = chameleon()
+    lab.write("a.json", log)
+    assert lab.ingest().n_in_other_form == 0
+    lab.write("a.json", json.dumps(log, indent=4).encode())
+    assert lab.ingest().n_in_other_form == 0
+    lab.write("b.json", json.dumps(dict(reversed(log.items())), ensure_ascii=False).encode())
+    lab.write("c.json", chameleon(model="another"))
+    report = lab.ingest()
+    assert (nonzero(report), report.n_in_other_form) == ({"unchanged": 1, "ingested": 2}, 1)
+    found = findings(open_lake(lab.lake), "repeated_games")
+    places = [(lab.root / name).as_posix() for name in ("a.json", "b.json")]
+    assert sorted(found.select("logged", "says").rows()) == [
+        (places[0], places[1]),
+        (places[1], places[0]),
+    ]
+    assert found.select("hit_logged", "hit_read").null_count().row(0) == (0, 1)
+    assert lab.ingest().n_in_other_form == 0
+
+
+def test_games_in_two_forms_at_once(lab: Lab) -> None:
+    lab.write("a.json", chatarena())
+    lab.write("b.json", json.dumps(chatarena(), indent=1).encode())
+    lab.write("c.json", chatarena())
+    assert lab.ingest(model="x").n_in_other_form == 2
 
 
 def test_transcripts_of_equal_bytes_by_two_models_are_two_games(lab: Lab) -> None:

@@ -5,12 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pipeline.cli import progress, terminal
-from pipeline.cli.exits import INTERRUPTED, QUARANTINED
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, MasterOption, n_bytes
+from pipeline.cli.exits import FAILED, INTERRUPTED, QUARANTINED
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    Form,
+    LakeOption,
+    MasterOption,
+    form_option,
+    n_bytes,
+)
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pipeline.ingest import Report
     from pipeline.ingest.pool import Team
 
@@ -64,15 +69,18 @@ def ingest(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
     ] = False,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Accept sources in which no game was found.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Read and judge everything, write nothing.")
     ] = False,
-    form: FormOption = "table",
+    form: Annotated[Form, form_option(json="one object")] = "table",
 ) -> None:
     """Read logs into a lake, all of them or none.
 
     What the lake has already is left alone, and a changed file takes its old game's place, so the
-    same command can be given again at any time.
+    same command can be given again at any time. Sources without a single game are an error.
 
     \b
     Examples:
@@ -84,7 +92,7 @@ def ingest(
     """
     try:
         from pipeline.archives import measure
-        from pipeline.cli.output import show
+        from pipeline.cli.counts import show_report, why_no_game
         from pipeline.ingest import ingest as ingest_into
 
         with progress.of_documents(lambda: measure(source)) as on_progress:
@@ -104,15 +112,26 @@ def ingest(
     except KeyboardInterrupt:
         terminal.complain("interrupted: the lake is whole; run the same command again")
         raise typer.Exit(INTERRUPTED) from None
-    counts = counted(report)
-    show(counts, form, brief=counts.filter(counts["n"] > 0), headings={"n": "number"})
+    show_report(report, form)
     n_quarantined, n_parts = report.statuses["quarantined"], report.n_faulty_parts
     if n_quarantined or n_parts:
         terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
-    elif report.statuses["ignored"] == report.n_seen:
-        terminal.note("no game was found: docs/formats.md tells which logs are read")
+    if model is None and report.n_known_by_content:
+        terminal.note(
+            f"{_documents(report.n_known_by_content)} without a model's name: known by content, "
+            "their games are in the lake with the --model of an earlier ingest"
+        )
+    if n_repeated := report.n_in_other_form:
+        games = "1 new game has" if n_repeated == 1 else f"{n_repeated:,} new games have"
+        terminal.note(
+            f"{games} the content of another game, in JSON that is formatted otherwise; both "
+            "count: `magic audit repeated_games` lists them"
+        )
     if dry_run:
         terminal.note("dry run: nothing was written")
+    if not report.n_of_games and not allow_empty:
+        terminal.complain(f"{why_no_game(report)}; --allow-empty accepts this")
+        raise typer.Exit(FAILED)
     if strict and (n_quarantined or n_parts):
         raise typer.Exit(QUARANTINED)
 
@@ -127,20 +146,8 @@ def _team(engine: str, master: str | None) -> "Team | None":
     return None
 
 
-def counted(report: "Report") -> "pl.DataFrame":
-    """The report as one table: what was counted, of which kind, how many."""
-    import polars as pl
-
-    rows = [
-        ("documents", "seen", report.n_seen),
-        *(("documents", status, n) for status, n in report.statuses.items()),
-        *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
-        ("superseded games", None, report.n_superseded),
-        ("faulty parts", None, report.n_faulty_parts),
-    ]
-    return pl.DataFrame(
-        rows, schema={"counted": pl.String, "kind": pl.String, "n": pl.Int64}, orient="row"
-    )
+def _documents(n: int) -> str:
+    return f"{n:,} document{'' if n == 1 else 's'}"
 
 
 def _refused(n_documents: int, n_parts: int) -> str:

@@ -104,16 +104,14 @@ def _export(lake: str, folder: Path, form: str) -> None:
 
 
 def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
-    from pipeline.cli.commands.ingest import counted
-    from pipeline.cli.output import show
+    from pipeline.cli.counts import show_report
     from pipeline.ingest.retry import retry
 
     retried = retry(lake, model=model, max_document=max_document)
     if retried.report is None:
         terminal.note("nothing can be read that could not before")
     else:
-        counts = counted(retried.report)
-        show(counts, form, brief=counts.filter(counts["n"] > 0), headings={"n": "number"})
+        show_report(retried.report, form)
     if retried.n_left:
         terminal.note(f"documents refused as before: {retried.n_left:,}")
     if retried.gone:

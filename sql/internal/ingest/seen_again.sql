@@ -13,5 +13,6 @@ SELECT
     CASE WHEN game_id IS NULL THEN reason END AS reason,
     game_id,
     CAST(NULL AS VARCHAR) AS game_type,
+    CAST(NULL AS VARCHAR) AS content_id,
     CAST(0 AS INTEGER) AS worker
 FROM recalled

@@ -1,0 +1,71 @@
+"""What an ingest came to, in every form: for `magic ingest` and `magic quarantine --retry`."""
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pipeline.cli import terminal
+from pipeline.cli.cells import as_json
+from pipeline.cli.output import show
+from pipeline.vocabulary import GameType
+
+if TYPE_CHECKING:
+    from pipeline.ingest import Report
+
+_REASONS = 3
+
+
+def show_report(report: "Report", form: str) -> None:
+    """Writes the counts: in JSON one object, in other forms a row each; for eyes without zeros."""
+    if form == "json":
+        terminal.out_bytes(f"{as_json(_record(report))}\n".encode())
+        return
+    rows = _rows(report)
+    show(rows, form, brief=rows.filter(rows["n"] > 0))
+
+
+def _record(report: "Report") -> dict[str, object]:
+    """The counts by the names that the columns of `ingests` have; zeros are there too."""
+    return {
+        "ingest_id": report.ingest_id,
+        "n_documents": report.n_seen,
+        **{f"n_{status}": n for status, n in report.statuses.items()},
+        "n_superseded": report.n_superseded,
+        "n_faulty_parts": report.n_faulty_parts,
+        "n_in_other_form": report.n_in_other_form,
+        "n_bytes": report.n_bytes,
+        "new_games": _new_games(report),
+    }
+
+
+def _rows(report: "Report") -> pl.DataFrame:
+    rows = [
+        ("documents", "seen", report.n_seen),
+        *(("documents", status, n) for status, n in report.statuses.items()),
+        *(("new games", game_type, n) for game_type, n in _new_games(report).items()),
+        ("repeated games", None, report.n_in_other_form),
+        ("superseded games", None, report.n_superseded),
+        ("faulty parts", None, report.n_faulty_parts),
+    ]
+    return pl.DataFrame(
+        rows, schema={"counted": pl.String, "kind": pl.String, "n": pl.Int64}, orient="row"
+    )
+
+
+def _new_games(report: "Report") -> dict[str, int]:
+    return {str(game_type): 0 for game_type in GameType} | dict(report.games.iter_rows())
+
+
+def why_no_game(report: "Report") -> str:
+    """Why no document was a game: the most frequent reasons, each with an example."""
+    reasons = [
+        f"{n:,} ignored: {reason}, such as {example}"
+        for reason, n, example in report.ignored.head(_REASONS).iter_rows()
+    ]
+    n_others = report.statuses["ignored"] - report.ignored.head(_REASONS)["n_documents"].sum()
+    if n_others:
+        reasons.append(f"{n_others:,} ignored for other reasons")
+    if n_quarantined := report.statuses["quarantined"]:
+        reasons.append(f"{n_quarantined:,} quarantined")
+    noun = "document" if report.n_seen == 1 else "documents"
+    return f"no game was found in {report.n_seen:,} {noun}: {'; '.join(reasons)}"

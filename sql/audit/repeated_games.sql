@@ -1,0 +1,44 @@
+-- place: 10
+-- title: games that are in the lake in another JSON form too
+-- metric: win_rate
+-- row: what one game came to for one tested side
+WITH in_several_forms AS (
+    SELECT content_id
+    FROM games
+    GROUP BY content_id
+    HAVING count(DISTINCT sha256) > 1
+),
+repeated AS (
+    SELECT
+        games.game_id,
+        games.source || '/' || games.path AS location,
+        -- The one to keep is the first; of the first itself, the next is named.
+        first_value(games.source || '/' || games.path) OVER same AS first,
+        nth_value(games.source || '/' || games.path, 2) OVER same AS next,
+        row_number() OVER same AS number
+    FROM games
+    JOIN in_several_forms
+        ON in_several_forms.content_id = games.content_id
+    WINDOW same AS (
+        PARTITION BY games.content_id
+        ORDER BY games.source, games.path, games.game_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
+)
+SELECT
+    results.game_id,
+    results.player,
+    results.seat,
+    results.model,
+    results.role,
+    results.round,
+    results.message_index,
+    repeated.location AS logged,
+    CASE WHEN repeated.number = 1 THEN repeated.next ELSE repeated.first END AS says,
+    repeated.game_id IS NOT NULL AS is_found,
+    results.win_credit AS hit_logged,
+    CASE WHEN repeated.number > 1 THEN NULL ELSE results.win_credit END AS hit_read
+FROM results
+LEFT JOIN repeated
+    ON repeated.game_id = results.game_id
+WHERE results.is_tested
