@@ -1,82 +1,241 @@
-"""The metrics' shapes: what one game of each competition counts, and games drawn in that shape."""
+"""What users have: the metrics' shapes, and uneven ones, each with games drawn in that shape."""
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+GO_WITH_THE_RATE, AFTER_A_LOSS = "go with the rate", "after a loss"
 
 
-class Part(NamedTuple):
-    """Games of one competition that feed one term, with so many items each."""
+class Play(NamedTuple):
+    """What one game counts of one term: its setting, and how many items."""
 
-    competition: str
     term: str
+    competition: str
+    setting: int
     items: int
 
 
 class Shape(NamedTuple):
-    """A metric: the weight of each term, and the competitions that feed it."""
+    """The weight of each term, the games, and how alike their items are.
+
+    Two items of a game are correlated by `streak`, given the setting; two games of a setting by
+    `hardness`. Counts may go with the rate, 1 to 10 a game; or every other row is counted only
+    where the row before it was a miss, as guesses are of those who were caught.
+    """
 
     weights: dict[str, float]
-    parts: tuple[Part, ...]
+    plays: tuple[Play, ...]
+    streak: float = 0.0
+    hardness: float = 0.0
+    counts: str = ""
 
     @property
     def range(self) -> float:
         return sum(self.weights.values())
 
     @property
-    def is_one_trial(self) -> bool:
-        return all(part.items == 1 for part in self.parts)
+    def settings(self) -> NDArray[np.int64]:
+        return np.array([play.setting for play in self.plays])
+
+    def value(self, rate: float) -> float:
+        """The true value where hits are so frequent."""
+        if self.counts == GO_WITH_THE_RATE:
+            squares = rate**2 + self.streak * rate * (1 - rate)
+            return (rate + 9 * squares) / (1 + 9 * rate)
+        if self.counts == AFTER_A_LOSS:
+            wins, guesses = self.weights.values()
+            return wins * rate + guesses * rate * (1 - self.hardness)
+        return self.range * rate
 
 
 _COMPETITIONS = ("ch", "nc", "un", "ci", "cs", "pd", "pg")
-SHAPES = {
-    "win_rate": Shape(
-        dict.fromkeys(_COMPETITIONS, 1 / 7),
-        tuple(Part(name, name, 1) for name in _COMPETITIONS),
-    ),
-    "judgement": Shape({"votes": 1.0}, (Part("nc", "votes", 2), Part("ci", "votes", 2))),
-    "reasoning": Shape(
+# Of each metric the weights, and competition, term and items of a game.
+_METRICS: dict[str, tuple[dict[str, float], Sequence[tuple[str, str, int]]]] = {
+    "win_rate": (dict.fromkeys(_COMPETITIONS, 1 / 7), [(c, c, 1) for c in _COMPETITIONS]),
+    "judgement": ({"votes": 1.0}, [("nc", "votes", 2), ("ci", "votes", 2)]),
+    "reasoning": (
         {"analyses": 1.0},
-        tuple(Part(c, "analyses", n) for c, n in zip(_COMPETITIONS, (6, 12, 4, 8), strict=False)),
+        [(c, "analyses", n) for c, n in zip(_COMPETITIONS, (6, 12, 4, 8), strict=False)],
     ),
-    "deception": Shape(
+    "deception": (
         {"hidden_wins": 1.0, "wrong_guesses": 0.25},
-        (
-            Part("ch", "hidden_wins", 1),
-            Part("un", "hidden_wins", 1),
-            Part("nc", "wrong_guesses", 1),
-        ),
+        [("ch", "hidden_wins", 1), ("un", "hidden_wins", 1), ("nc", "wrong_guesses", 1)],
     ),
-    "self_awareness": Shape(
+    "self_awareness": (
         {"answers": 1.0},
-        tuple(Part(c, "answers", n) for c, n in zip(_COMPETITIONS, (3, 6, 2, 4), strict=False)),
+        [(c, "answers", n) for c, n in zip(_COMPETITIONS, (3, 6, 2, 4), strict=False)],
     ),
-    "cooperation": Shape({"agreements": 1.0}, (Part("cs", "agreements", 1),)),
-    "coordination": Shape({"own_proposals": 1.0}, (Part("cs", "own_proposals", 1),)),
-    "rationality": Shape(
-        {"betrayals": 1.0, "least": 1.0}, (Part("pd", "betrayals", 5), Part("pg", "least", 5))
+    "cooperation": ({"agreements": 1.0}, [("cs", "agreements", 1)]),
+    "rationality": (
+        {"betrayals": 1.0, "least": 1.0},
+        [("pd", "betrayals", 5), ("pg", "least", 5)],
     ),
+}
+METRICS = tuple(_METRICS)
+
+
+def is_one_trial(metric: str) -> bool:
+    return all(items == 1 for *_, items in _METRICS[metric][1])
+
+
+def of_metric(metric: str, games: int | Sequence[int], streak: float = 0.0, **more: float) -> Shape:
+    """A metric's games, each of a setting of its own: so many of each competition."""
+    weights, parts = _METRICS[metric]
+    numbers = [games] * len(parts) if isinstance(games, int) else games
+    rows = [row for row, n in zip(parts, numbers, strict=True) for _ in range(n)]
+    plays = (Play(term, c, place, items) for place, (c, term, items) in enumerate(rows))
+    return Shape(weights, tuple(plays), streak, **more)
+
+
+def _replayed(plays: Iterable[int], items: int, hardness: float) -> Shape:
+    """One term: each setting played so many times."""
+    rows = (Play("t", "one", s, items) for s, n in enumerate(plays) for _ in range(n))
+    return Shape({"t": 1.0}, tuple(rows), 0.2 if items > 1 else 0.0, hardness)
+
+
+def _of_sizes(sizes: Iterable[int], streak: float, counts: str = "") -> Shape:
+    rows = (Play("t", "one", place, items) for place, items in enumerate(sizes))
+    return Shape({"t": 1.0}, tuple(rows), streak, counts=counts)
+
+
+def _roles(
+    settings: int, items: tuple[int, int], hardness: float, weights: dict[str, float]
+) -> Shape:
+    """Two roles that share settings: of two terms, or of one."""
+    terms = list(weights) * (2 // len(weights))
+    rows = (
+        Play(term, role, s, n)
+        for term, role, n in zip(terms, ("hidden", "civilian"), items, strict=True)
+        for s in range(settings)
+    )
+    return Shape(weights, tuple(rows), 0.2 if max(items) > 1 else 0.0, hardness)
+
+
+def _seats(games: int) -> Shape:
+    """Deception of two tested seats a game, with guesses of those who were caught."""
+    rows = [Play(t, f"c{s % 2}", s, 1) for s in range(games) for t in ("wins", "guesses") * 2]
+    return Shape({"wins": 1.0, "guesses": 0.25}, tuple(rows), 0.0, 0.2, AFTER_A_LOSS)
+
+
+_WINS = {"a": 0.5, "b": 0.5}
+_STREAKS = (0.0, 0.5, 1.0)
+UNEVEN: dict[str, Shape] = {
+    **{
+        f"rationality, {a} + {b} games, streak {streak:g}": of_metric("rationality", (a, b), streak)
+        for a, b in ((20, 1), (60, 1), (20, 2), (20, 3), (20, 5))
+        for streak in _STREAKS
+    },
+    "win rate, 6 × 20 + 1 games": of_metric("win_rate", (*[20] * 6, 1)),
+    "win rate, 20, 12, 8, 5, 3, 2, 1 games": of_metric("win_rate", (20, 12, 8, 5, 3, 2, 1)),
+    "win rate, 7 × 1 games": of_metric("win_rate", 1),
+    "win rate, 7 × 2 games": of_metric("win_rate", 2),
+    "deception, 40 + 1 games": of_metric("deception", (20, 20, 1)),
+    "deception, 40 + 3 games": of_metric("deception", (20, 20, 3)),
+    **{
+        f"reasoning, {name} games, streak {streak:g}": of_metric("reasoning", games, streak)
+        for name, games in (("20, 10, 3, 1", (20, 10, 3, 1)), ("3, 2, 1, 1", (3, 2, 1, 1)))
+        for streak in _STREAKS
+    },
+    **{
+        f"replays, {name}, {items} items, correlation {hardness:g}": _replayed(
+            plays, items, hardness
+        )
+        for name, plays in (
+            ("15 of 10 settings", [1, 2] * 5),
+            ("30 of 20 settings", [1, 2] * 10),
+            ("21 of 16 settings", [1] * 12 + [2] * 3 + [3]),
+            ("50 of 10 settings", [5] * 10),
+            ("1 to 20 of 20 settings", [1] * 8 + [2] * 6 + [4] * 4 + [10, 20]),
+            ("one of 20 settings 20 times", [1] * 19 + [20]),
+        )
+        for items in (1, 5)
+        for hardness in (0.3, 0.8)
+    },
+    **{
+        f"two roles share {n} settings, {name}, correlation {hardness:g}": _roles(
+            n, items, hardness, weights
+        )
+        for name, items, weights in (
+            ("reasoning", (6, 12), {"t": 1.0}),
+            ("wins", (1, 1), _WINS),
+            ("deception", (1, 1), {"wins": 1.0, "guesses": 0.25}),
+        )
+        for n in (5, 10, 20)
+        for hardness in (0.3, 0.6)
+    },
+    **{f"two tested seats, deception, {n} games": _seats(n) for n in (10, 20, 33, 60, 150)},
+    **{
+        f"items go with the rate, {n} games, streak {streak:g}": _of_sizes(
+            [1] * n, streak, GO_WITH_THE_RATE
+        )
+        for n in (10, 20, 60)
+        for streak in (0.2, 0.5)
+    },
+    **{
+        f"{name}, streak {streak:g}": _of_sizes(sizes, streak)
+        for name, sizes in (
+            ("20 games, 3 have most items", [1] * 17 + [30] * 3),
+            ("20 games of 1 to 40 items", [1] * 10 + [4] * 6 + [12] * 3 + [40]),
+        )
+        for streak in _STREAKS
+    },
 }
 
 
-def game_rates(
-    generator: np.random.Generator, rate: float, correlation: float, shape: tuple[int, ...]
-) -> Floats:
-    """The rates of single games, beta-distributed about `rate`.
-
-    Items of a game are then correlated by `correlation`; at 1 a game is all hits or all misses.
-    """
-    if correlation == 0 or rate in (0, 1):
-        return np.full(shape, rate)
+def beta(generator: np.random.Generator, means: Floats, correlation: float) -> Floats:
+    """Rates about their means; two trials of one rate are then correlated so much."""
+    if correlation == 0:
+        return means
     if correlation == 1:
-        return (generator.random(shape) < rate).astype(np.float64)
+        return (generator.random(means.shape) < means).astype(np.float64)
     size = (1 - correlation) / correlation
-    return generator.beta(rate * size, (1 - rate) * size, shape)
+    # Next to 0 and 1 a beta distribution has no numbers.
+    means = np.clip(means, 1e-9, 1 - 1e-9)
+    return generator.beta(means * size, (1 - means) * size)
 
 
-def hits(generator: np.random.Generator, items: int, rates: Floats) -> Floats:
-    """The hits of games of so many items."""
-    return generator.binomial(items, rates).astype(np.float64)
+def of_settings(generator: np.random.Generator, shape: Shape, rate: float, draws: int) -> Floats:
+    """The settings' rates, by draw."""
+    return beta(generator, np.full((draws, shape.settings.max() + 1), rate), shape.hardness)
+
+
+def played(generator: np.random.Generator, shape: Shape, rates: Floats) -> tuple[Floats, Floats]:
+    """Hits and counted by draw and play, given the settings' rates."""
+    own = beta(generator, rates[:, shape.settings], shape.streak)
+    counted = np.broadcast_to([float(play.items) for play in shape.plays], own.shape).copy()
+    if shape.counts == GO_WITH_THE_RATE:
+        counted = 1.0 + generator.binomial(9, own)
+    hits = generator.binomial(counted.astype(int), own).astype(np.float64)
+    if shape.counts == AFTER_A_LOSS:
+        counted[:, 1::2] = 1 - hits[:, ::2]
+        hits[:, 1::2] *= counted[:, 1::2]
+    return hits, counted
+
+
+def frame(shape: Shape, hits: Floats, counted: Floats) -> pl.DataFrame:
+    """The sums by draw, stratum, cluster and term."""
+    plays = pl.DataFrame(shape.plays, schema=Play._fields, orient="row").select(
+        "term", stratum="competition", cluster="setting", play=pl.int_range(pl.len())
+    )
+    draws, n = hits.shape
+    sums = pl.DataFrame(
+        {
+            "draw": np.repeat(np.arange(draws), n),
+            "play": np.tile(np.arange(n), draws),
+            "h": hits.ravel().astype(float),
+            "c": counted.ravel().astype(float),
+        }
+    )
+    joined = sums.filter(pl.col("c") > 0).join(plays, on="play")
+    return joined.group_by("draw", "stratum", "cluster", "term").agg(pl.col("h", "c").sum())
+
+
+def terms(shape: Shape, sums: pl.DataFrame, by: str) -> pl.DataFrame:
+    """What the values are made of, as `intervals` takes it."""
+    weights = pl.DataFrame(list(shape.weights.items()), schema=["term", "weight"], orient="row")
+    return sums.group_by(by, "term").agg(counted=pl.col("c").sum()).join(weights, on="term")

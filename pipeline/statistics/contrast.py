@@ -39,6 +39,8 @@ MANY_SETTINGS = 2000
 _SEED = 20_231_114
 _TIE = 1e-9
 _AT_ONCE = 1000
+# Beyond it a normal p-value is 0.
+MOST_Z = 40.0
 
 
 class Interval(NamedTuple):
@@ -128,42 +130,68 @@ def _drawn_sums(x: Floats) -> Iterator[Floats]:
 
 
 def _drawn_signs(n: int) -> Iterator[NDArray[np.bool_]]:
-    """Patterns of n signs, always the same ones, in blocks: whether each is a plus."""
+    """Patterns of n signs, always the same ones, in blocks: whether each is a plus.
+
+    The first signs of a pattern are the same for every n.
+    """
     # All at once they would take most of the time to make room for.
-    generator = np.random.PCG64(_SEED)
     for start in range(0, DRAWS, _AT_ONCE):
+        generator = np.random.PCG64([_SEED, start])
         # A word of 64 bits is two numbers of 32, the first bit of each a sign: asked for as numbers
         # from 0 to 1 they would be the same signs, and take twice as long.
         words = generator.random_raw(_AT_ONCE * n // 2).astype("<u8", copy=False)
-        is_plus = words.view("<i4").reshape(_AT_ONCE, n) < 0
+        is_plus = words.view("<i4").reshape(n, _AT_ONCE).T < 0
         if start == 0:
             is_plus[0] = True  # what was observed is among them, so that no p-value is 0
         yield is_plus
 
 
+class Rate(NamedTuple):
+    """A value's share of its range, in 0..1, its effective number of items, and that range."""
+
+    rate: float
+    n_eff: float
+    range: float = 1.0
+
+    def interval(self, z: float) -> Interval:
+        return Interval(*(self.range * end for end in wilson(self.rate, self.n_eff, z)))
+
+
 def wilson(rate: float, n_eff: float, z: float) -> Interval:
-    """Wilson's interval of a rate in 0..1 over an effective number of games."""
+    """Wilson's interval of a rate in 0..1 over an effective number of items."""
     middle, spread = rate + z**2 / (2 * n_eff), rate * (1 - rate) / n_eff + z**2 / (4 * n_eff**2)
     scale = 1 + z**2 / n_eff
-    half = z * math.sqrt(spread)
-    return Interval(rate, (middle - half) / scale, (middle + half) / scale)
+    half = z * math.sqrt(max(0.0, spread))
+    low = 0.0 if rate <= 0 else (middle - half) / scale
+    return Interval(rate, low, 1.0 if rate >= 1 else (middle + half) / scale)
+
+
+def difference(a: Rate, b: Rate, z: float, correlation: float = 0.0) -> Interval:
+    """The difference A − B with MOVER's interval at z."""
+    return mover(a.interval(z), b.interval(z), correlation)
+
+
+def z_of_zero(a: Rate, b: Rate, correlation: float = 0.0) -> float:
+    """The z at which the interval of the difference begins to hold 0."""
+    low, high = 0.0, MOST_Z
+    for _ in range(60):
+        middle = (low + high) / 2
+        found = difference(a, b, middle, correlation)
+        low, high = (low, middle) if found.low <= 0 <= found.high else (middle, high)
+    return high
+
+
+def p_of(z: float) -> float:
+    """The two-sided p-value of a normal z."""
+    return math.erfc(z / math.sqrt(2))
 
 
 def unpaired_p(a: tuple[float, float], b: tuple[float, float]) -> float:
     """The p-value at which the interval of the difference of two rates begins to hold 0.
 
-    Each is a rate in 0..1 and its effective number of games.
+    Each is a rate in 0..1 and its effective number of items.
     """
-
-    def holds_zero(z: float) -> bool:
-        found = mover(wilson(*a, z), wilson(*b, z))
-        return found.low <= 0 <= found.high
-
-    low, high = 0.0, 40.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds_zero(middle) else (middle, high)
-    return math.erfc(high / math.sqrt(2))
+    return p_of(z_of_zero(Rate(*a), Rate(*b)))
 
 
 def mover(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:

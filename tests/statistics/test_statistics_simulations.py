@@ -8,38 +8,68 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
 
 import false_alarms
-from coverage import cell, table
+from coverage import Cell, cell, least, table, uneven_table
 from document import write
-from shapes import SHAPES
+from shapes import METRICS, UNEVEN, is_one_trial, of_metric
 
 SOME = 400
-# What is exact is exact: Wilson's interval at ten games and a rate of .05.
+# What is exact is exact: Wilson's interval at ten games of one item and a rate of .05.
 WILSON = 0.9139
 
 
-def test_wilsons_coverage_is_summed_over_all_outcomes():
-    assert cell("cooperation", 10, 0.05, 0.0, 1).coverage == pytest.approx(WILSON, abs=1e-4)
+def test_wilsons_coverage_is_met():
+    assert cell(of_metric("cooperation", 10), 0.05, 20_000).coverage == pytest.approx(
+        WILSON, abs=0.008
+    )
 
 
-@pytest.mark.parametrize("metric", SHAPES)
+@pytest.mark.parametrize("metric", METRICS)
 def test_intervals_cover(metric):
     """Of 400 draws, at a true coverage of .95, under .90 is some five standard errors off."""
-    correlation = 0.0 if SHAPES[metric].is_one_trial else 0.5
-    found = cell(metric, 20, 0.5, correlation, SOME)
+    streak = 0.0 if is_one_trial(metric) else 0.5
+    found = cell(of_metric(metric, 20, streak), 0.5, SOME)
     assert found.coverage >= 0.90
     assert found.width < 1.6 * found.known_width
-    assert metric in table([found])
 
 
-@pytest.mark.parametrize("metric", ["win_rate", "judgement", "reasoning"])
-def test_models_alike_are_seldom_told_apart(metric):
-    assert false_alarms.false_alarms(metric, 10, 0.2, 0.5, SOME).rejected <= 0.10
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rationality, 60 + 1 games, streak 0.5",
+        "win rate, 7 × 2 games",
+        "replays, 1 to 20 of 20 settings, 5 items, correlation 0.3",
+        "two roles share 20 settings, reasoning, correlation 0.6",
+        "two tested seats, deception, 60 games",
+    ],
+)
+def test_intervals_cover_uneven_shapes(name):
+    """Each of them was far below: at .09 to .85 of nominal 95 %."""
+    assert cell(UNEVEN[name], 0.5, SOME).coverage >= 0.90
+
+
+def test_the_least_coverage_follows_from_the_games():
+    assert least(of_metric("rationality", (20, 1))) == 0.88
+    assert least(of_metric("rationality", (20, 3))) == 0.92
+    assert least(of_metric("judgement", 5)) == 0.90
+
+
+def test_tables_tell_what_was_found():
+    cells = [Cell(rate, 0.9 + rate / 20, 0.5, 0.4) for rate in (0.05, 0.5)]
+    assert "0.902 / 0.925 (0.50)" in table({("judgement", 0.0, 5): cells})
+    assert "| 0.902 at 0.05 | 0.914 | 1.25 |" in uneven_table({"shape": cells})
+
+
+@pytest.mark.parametrize("case", false_alarms.CASES)
+def test_models_alike_are_seldom_told_apart(case):
+    found = false_alarms.alike("judgement", case, 10, 0.5, SOME)
+    assert found.by_p <= 0.10
+    assert found.disagree == 0
 
 
 def test_models_that_differ_are_told_apart_more_often():
-    alike = false_alarms.false_alarms("reasoning", 20, 0.0, 0.5, SOME).rejected
-    paired, _, of_many = false_alarms.power("reasoning", 20, SOME)
-    assert alike < of_many <= paired
+    alike = false_alarms.alike("reasoning", false_alarms.COMPLETE, 20, 0.5, SOME).by_p
+    alone, of_many = false_alarms.power("reasoning", SOME)
+    assert alike < of_many <= alone
 
 
 def test_a_table_goes_between_its_markers(tmp_path):

@@ -1,0 +1,227 @@
+"""Pairs of models from sums by setting: the difference, its interval, p-value, and what was paired.
+
+Where at least `LEAST_PAIRED` of what either model counted in each term is on settings of both, the
+comparison is paired, and all that is printed is about these common settings. Of each of them, term
+and stratum, h_A of c_A and h_B of c_B:
+
+    w = (c_A + c_B) / 2,   h'_A = w h_A / c_A,   h'_B = w h_B / c_B
+
+so that both models have the same number of items w in each setting, however often either played it.
+The difference is that of the values of these sums; x_s is what setting s adds to it; p is that of
+flipped signs of x. The interval is MOVER's, of both models' intervals over these sums and the
+correlation of their deviations by setting. Where that interval and p disagree at the level asked
+for, one holding 0 and the other not, the interval is drawn at that z at which they agree: z times
+z_M / z_p, where z_M is that at which MOVER's interval begins to hold 0, and z_p that of p (the idea
+is O. S. Miettinen's test-based limits, American Journal of Epidemiology 103 (1976) 226–235).
+
+Elsewhere the comparison is unpaired: the difference is that of the models' own values, and p is the
+level at which its interval begins to hold 0.
+"""
+
+from collections.abc import Iterator, Sequence
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from pipeline.statistics.contrast import (
+    MOST_Z,
+    Floats,
+    Interval,
+    Rate,
+    difference,
+    p_of,
+    shrunk_correlation,
+    sign_flip_ps,
+    z_of_zero,
+)
+from pipeline.statistics.interval import intervals
+
+# Where less is common, too much of what was played would not be in the difference.
+LEAST_PAIRED = 0.5
+PAIRED, UNPAIRED = "paired by setting", "unpaired"
+DIFFERENCE = pl.Schema(
+    {
+        "one": pl.String(),
+        "other": pl.String(),
+        "difference": pl.Float64(),
+        "ci_low": pl.Float64(),
+        "ci_high": pl.Float64(),
+        "p_value": pl.Float64(),
+        "method": pl.String(),
+        "n_settings": pl.Int64(),
+        "share_paired": pl.Float64(),
+    }
+)
+_PAIR = ("one", "other")
+_CELL = ("stratum", "cluster", "term")
+_H, _C = pl.col("h"), pl.col("c")
+
+
+class Paired(NamedTuple):
+    """What common settings say of a pair: each an array by setting."""
+
+    x: Floats
+    u_one: Floats
+    u_other: Floats
+
+
+def differences(
+    sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: Sequence[tuple[str, str]], confidence: float
+) -> pl.DataFrame:
+    """A row for each pair of models, in their order, with the columns of `DIFFERENCE`.
+
+    `sums` (model, stratum, cluster, term, h, c) and `terms` (model, term, weight, counted) are
+    those of `intervals` by model, of one metric. Both models of a pair have a value, of the same
+    terms. `n_settings` are those in common, `share_paired` the least share of a term's items that
+    either model counted in them.
+    """
+    cells = sums.group_by("model", *_CELL).agg(pl.col("h", "c").sum()).filter(_C > 0).collect()
+    weighted = _weighted(cells, terms)
+    of_pairs = pl.DataFrame(list(pairs), schema=list(_PAIR), orient="row")
+    common = _common(cells, weighted, of_pairs)
+    own = _rates(cells, weighted, ["model"])
+    even = _rates(_sides(common), _sides_terms(common), [*_PAIR, "side"])
+    by_setting = _by_setting(common)
+    p_values = _p_values([one.x for one in by_setting.values()])
+    flipped = dict(zip(by_setting, p_values, strict=True))
+    rows = []
+    for pair, share in zip(pairs, _shares_paired(common, weighted, of_pairs), strict=True):
+        found = by_setting.get(pair)
+        if found is not None and share >= LEAST_PAIRED:
+            sides = even[*pair, "one"], even[*pair, "other"]
+            row = _paired(*sides, found, flipped[pair], confidence)
+        else:
+            row = _unpaired(own[pair[0],], own[pair[1],], confidence)
+        n_settings = 0 if found is None else len(found.x)
+        rows.append((*pair, *row, n_settings, share))
+    return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
+
+
+def _paired(one: Rate, other: Rate, found: Paired, p: float, confidence: float) -> tuple[Any, ...]:
+    """Difference, ends, p and method, of both models' rates over common settings."""
+    normal = NormalDist()
+    z = normal.inv_cdf((1 + confidence) / 2)
+    correlation = shrunk_correlation(found.u_one, found.u_other)
+    interval = difference(one, other, z, correlation)
+    if (p <= 1 - confidence) != _excludes_zero(interval):
+        z_p = normal.inv_cdf(1 - p / 2)
+        z_m = z_of_zero(one, other, correlation)
+        interval = difference(one, other, min(MOST_Z, z * z_m / max(z_p, 1e-9)), correlation)
+    return *interval, p, PAIRED
+
+
+def _unpaired(one: Rate, other: Rate, confidence: float) -> tuple[Any, ...]:
+    """The same of both models' own values."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    return *difference(one, other, z), p_of(z_of_zero(one, other)), UNPAIRED
+
+
+def _excludes_zero(interval: Interval) -> bool:
+    return interval.low > 0 or interval.high < 0
+
+
+def _weighted(cells: pl.DataFrame, terms: pl.LazyFrame) -> pl.DataFrame:
+    """Each model's terms, with C as `counted`, and what their ratios weigh in its value."""
+    totals = cells.group_by("model", "term").agg(total=_C.sum())
+    found = terms.collect().join(totals, on=["model", "term"])
+    weight = pl.col("weight") * pl.col("total") / pl.col("counted")
+    return found.select("model", "term", weight=weight, counted="total")
+
+
+def _rates(cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]) -> dict[Any, Rate]:
+    """The rate of each group."""
+    n_eff = intervals(cells.lazy(), terms.lazy(), by, 0.95).select(*by, "n_eff").collect()
+    ratios = cells.group_by(*by, "term").agg(r=_H.sum() / _C.sum()).join(terms, on=[*by, "term"])
+    weight = pl.col("weight")
+    found = (
+        ratios.group_by(by)
+        .agg(y=(weight * pl.col("r")).sum() / weight.sum(), range=weight.sum())
+        .join(n_eff, on=by)
+    )
+    return {
+        tuple(key): Rate(y, n, range_)
+        for *key, y, range_, n in found.select(*by, "y", "range", "n_eff").iter_rows()
+    }
+
+
+def _common(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """The cells of both models of each pair: h_one, h_other, c, and c_one, c_other before evening.
+
+    `weight` is the term's in the pair, `total` its Σ c.
+    """
+    weights = weighted.select("model", "term", "weight")
+    sides = [
+        pairs.join(
+            cells.join(weights, on=["model", "term"]).rename(
+                {"model": side, **{name: f"{name}_{side}" for name in ("h", "c", "weight")}}
+            ),
+            on=side,
+        )
+        for side in _PAIR
+    ]
+    both = sides[0].join(sides[1], on=[*_PAIR, *_CELL], nulls_equal=True)
+    mean = {name: (pl.col(f"{name}_one") + pl.col(f"{name}_other")) / 2 for name in ("c", "weight")}
+    return both.with_columns(**mean).with_columns(
+        *((_C * pl.col(f"h_{one}") / pl.col(f"c_{one}")).alias(f"h_{one}") for one in _PAIR),
+        total=_C.sum().over(*_PAIR, "term"),
+    )
+
+
+def _sides(common: pl.DataFrame) -> pl.DataFrame:
+    """The evened sums of each pair's sides."""
+    return pl.concat(
+        common.select(*_PAIR, *_CELL, "c", side=pl.lit(side), h=f"h_{side}") for side in _PAIR
+    )
+
+
+def _sides_terms(common: pl.DataFrame) -> pl.DataFrame:
+    terms = common.select(*_PAIR, "term", "weight", counted="total").unique()
+    return pl.concat(terms.with_columns(side=pl.lit(side)) for side in _PAIR)
+
+
+def _by_setting(common: pl.DataFrame) -> dict[Any, Paired]:
+    """Of each pair x, and each side's deviations u from its rates, in the settings' order."""
+    of_term, of_stratum = [*_PAIR, "term"], [*_PAIR, "term", "stratum"]
+    share = pl.col("weight") / pl.col("total")
+    h_one, h_other = pl.col("h_one"), pl.col("h_other")
+
+    def u(h: pl.Expr) -> pl.Expr:
+        deviation = h - h.sum().over(of_term) / pl.col("total") * _C
+        return share * (deviation - deviation.mean().over(of_stratum))
+
+    added = common.select(
+        *_PAIR, "cluster", x=share * (h_one - h_other), u_one=u(h_one), u_other=u(h_other)
+    )
+    # In an order of their own, so that no other pair changes what signs are drawn.
+    summed = added.group_by(*_PAIR, "cluster").agg(pl.col("x", "u_one", "u_other").sum())
+    parts = summed.sort("cluster").partition_by(_PAIR, as_dict=True)
+    return {
+        pair: Paired(*(part[name].to_numpy() for name in Paired._fields))
+        for pair, part in parts.items()
+    }
+
+
+def _p_values(x: Sequence[Floats]) -> list[float]:
+    """Of each the p-value of flipped signs."""
+    padded = np.zeros((len(x), max(map(len, x), default=0)))
+    for row, one in zip(padded, x, strict=True):
+        row[: len(one)] = one
+    return [float(p) for p in sign_flip_ps(padded)]
+
+
+def _shares_paired(
+    common: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame
+) -> Iterator[float]:
+    """Of each pair the least share of a term's items on common settings, on either side."""
+    numbered = pairs.with_row_index("row")
+    of_common = common.group_by(*_PAIR, "term").agg(pl.col("c_one", "c_other").sum())
+    least = []
+    for side in _PAIR:
+        own = weighted.select("term", "counted", **{side: "model"})
+        found = numbered.join(own, on=side).join(of_common, on=[*_PAIR, "term"], how="left")
+        share = pl.col(f"c_{side}").fill_null(0) / pl.col("counted")
+        least.append(found.group_by("row").agg(share=share.min()))
+    shares = pl.concat(least).group_by("row").agg(pl.col("share").min())
+    yield from numbered.join(shares, on="row", how="left").sort("row")["share"].fill_null(0.0)

@@ -1,0 +1,135 @@
+"""Pairs of models: the paired difference, its interval and p-value, by hand and by properties."""
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from pipeline.statistics.contrast import Rate, difference, mover, wilson
+from pipeline.statistics.pairs import LEAST_PAIRED, PAIRED, UNPAIRED, differences
+
+Z = 1.959963984540054
+
+
+def sums_of(model: str, cells: dict[str, tuple[float, float]], term: str = "t") -> pl.LazyFrame:
+    """Hits and counted of each setting."""
+    rows = [
+        {
+            "model": model,
+            "stratum": "s",
+            "cluster": setting,
+            "term": term,
+            "h": float(h),
+            "c": float(c),
+        }
+        for setting, (h, c) in cells.items()
+    ]
+    return pl.LazyFrame(rows)
+
+
+def compared(*sums: pl.LazyFrame, pair: tuple[str, str] = ("a", "b"), confidence: float = 0.95):
+    return all_compared(sums, [pair], confidence).row(0, named=True)
+
+
+def all_compared(sums, pairs: list[tuple[str, str]], confidence: float = 0.95) -> pl.DataFrame:
+    together = pl.concat(sums)
+    terms = together.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
+    return differences(together, terms, pairs, confidence)
+
+
+def test_replays_of_unequal_number_make_no_difference():
+    """A played its best setting nine times: its own mean is higher, its settings are not."""
+    a = sums_of("a", {"1": (18, 18), "2": (1, 2), "3": (0, 2), "4": (1, 2)})
+    b = sums_of("b", {"1": (2, 2), "2": (1, 2), "3": (0, 2), "4": (1, 2)})
+    found = compared(a, b)
+    assert found["method"] == PAIRED
+    assert found["difference"] == 0
+    assert found["p_value"] == 1
+    assert found["ci_low"] < 0 < found["ci_high"]
+
+
+def test_a_setting_weighs_by_what_both_counted_in_it():
+    """w = 3, 2: (3·(1 − 0) + 2·(1/2 − 1/2)) / 5; what one alone played plays no part."""
+    a = sums_of("a", {"1": (4, 4), "2": (1, 2), "3": (0, 1)})
+    b = sums_of("b", {"1": (0, 2), "2": (1, 2), "4": (1, 1)})
+    found = compared(a, b)
+    assert found["difference"] == pytest.approx(3 / 5)
+    assert found["n_settings"] == 2
+    assert found["share_paired"] == pytest.approx(4 / 5)
+
+
+def test_the_interval_is_movers_where_it_agrees_with_p():
+    """One item a setting, 12 and 9 of 20: Wilson's intervals and the shrunk correlation."""
+    hits_a, hits_b = [1] * 12 + [0] * 8, [1] * 6 + [0] * 6 + [1] * 3 + [0] * 5
+    a = sums_of("a", {f"{n:02}": (h, 1) for n, h in enumerate(hits_a)})
+    b = sums_of("b", {f"{n:02}": (h, 1) for n, h in enumerate(hits_b)})
+    rho = float(np.corrcoef(hits_a, hits_b)[0, 1]) * 19 / 21
+    expected = mover(wilson(0.6, 20, Z), wilson(0.45, 20, Z), rho)
+    found = compared(a, b)
+    assert (found["difference"], found["ci_low"], found["ci_high"]) == pytest.approx(
+        tuple(expected)
+    )
+
+
+def test_interval_and_p_value_agree():
+    """At every level, however unlike the numbers that two models counted in a setting."""
+    generator = np.random.default_rng(5)
+    for draw in range(60):
+        both = []
+        for model in ("a", "b"):
+            counted = generator.integers(1, 9, 8)
+            rates = generator.beta(1, 1, 8) ** (1 if model == "a" else 2)
+            hits = generator.binomial(counted, rates)
+            both.append(
+                sums_of(
+                    model, {str(n): pair for n, pair in enumerate(zip(hits, counted, strict=True))}
+                )
+            )
+        for confidence in (0.8, 0.95):
+            found = compared(*both, confidence=confidence)
+            is_apart = found["ci_low"] > 0 or found["ci_high"] < 0
+            assert is_apart is (found["p_value"] <= 1 - confidence), draw
+
+
+def test_too_little_in_common_is_unpaired():
+    """Each model's own value and interval; half of the items of one term are not enough."""
+    a = sums_of("a", {str(n): (n % 2, 1) for n in range(20)})
+    b = sums_of("b", {str(n): (n % 2, 1) for n in range(11, 31)})
+    found = compared(a, b)
+    assert found["share_paired"] == 9 / 20 < LEAST_PAIRED
+    assert found["method"] == UNPAIRED
+    assert (found["difference"], found["ci_low"], found["ci_high"]) == pytest.approx(
+        tuple(difference(Rate(0.5, 20), Rate(0.5, 20), Z))
+    )
+    apart = compared(a, sums_of("b", {"x": (1, 1)}))
+    assert (apart["share_paired"], apart["n_settings"]) == (0.0, 0)
+
+
+def test_a_term_without_common_settings_is_unpaired():
+    a = [sums_of("a", {str(n): (1, 2) for n in range(9)}), sums_of("a", {"x": (1, 1)}, "u")]
+    b = [sums_of("b", {str(n): (1, 2) for n in range(9)}), sums_of("b", {"y": (1, 1)}, "u")]
+    assert compared(*a, *b)["method"] == UNPAIRED
+
+
+def test_other_pairs_change_nothing():
+    """All pairs at once are as each alone, also where signs are drawn and settings differ."""
+    generator = np.random.default_rng(1)
+    sums = [
+        sums_of(model, {f"{n:02}": (generator.integers(0, 5), 5) for n in range(start, 40)})
+        for model, start in (("a", 0), ("b", 3), ("c", 11))
+    ]
+    pairs = [("a", "b"), ("c", "a"), ("b", "c")]
+    together = all_compared(sums, pairs)
+    assert_frame_equal(together, pl.concat(all_compared(sums, [pair]) for pair in pairs))
+    assert together.select("one", "other").rows() == pairs
+
+
+def test_the_other_way_round_is_the_same_with_another_sign():
+    generator = np.random.default_rng(2)
+    sums = [
+        sums_of(model, {str(n): (generator.integers(0, 4), 4) for n in range(9)}) for model in "ab"
+    ]
+    one, other = compared(*sums), compared(*sums, pair=("b", "a"))
+    assert one["difference"] == pytest.approx(-other["difference"])
+    assert one["ci_low"] == pytest.approx(-other["ci_high"])
+    assert one["p_value"] == pytest.approx(other["p_value"])
