@@ -30,8 +30,8 @@ from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
 from pipeline.simulate import simulate
-from pipeline.warehouse.files import LakeFiles
 from pipeline.vocabulary import DocumentStatus, GameType
+from pipeline.warehouse.files import LakeFiles
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "pipeline.cli"]

@@ -1,4 +1,4 @@
--- place: 10
+-- order: 10
 -- title: games that are in the lake in another JSON form too
 -- metric: win_rate
 -- row: what one game came to for one tested side
