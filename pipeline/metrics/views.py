@@ -2,7 +2,7 @@
 
 A file in one of the folders of `sql/` that are for reading is a view, and its folder is the view's
 schema: `sql/shared`, `sql/audit`, `sql/metrics` (in the main schema) and its editions. The views of
-terms and of evidence are made of the same files.
+attempts, evidence and terms are made of the same files.
 """
 
 from collections.abc import Iterable
@@ -28,6 +28,7 @@ COLUMNS = {
     "term": "the ratio that the row is counted in, as docs/metrics.md names it",
     "what": "what was done, in a word or two",
     "hit": "how far the row is a hit, from 0 to 1",
+    "is_counted": "whether the metric counts the row",
     "content": "the text of the message that the row was read from, null where the log has none",
     "seat": "the acting player's seat, null where the row is of a whole side",
     "round": "the round, null where the row is of the whole game",
@@ -39,7 +40,7 @@ COLUMNS = {
     "hit_logged": "the metric's hit as logged, null where the metric does not count the row",
     "hit_read": "the metric's hit by what the rest of the log says",
 }
-_EVIDENCE = (
+_OF_ATTEMPT = (
     *("term", "game_id", "game_type", "setting_id", "game_index", "model", "role", "competition"),
     *("player", "seat", "round", "what", "hit", "parse_status", "message_index"),
 )
@@ -52,8 +53,9 @@ def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     for edition in EDITIONS:
         found |= _of_edition(edition)
     for schema, select, row in (
-        ("terms", _terms, "one term of a value of {}, for one edition, model and game type"),
+        ("attempts", _attempts, "one row that {} is about in one edition, counted or not"),
         ("evidence", _evidence, "one row that {} counted in one edition, with its message"),
+        ("terms", _terms, "one term of a value of {}, for one edition, model and game type"),
     ):
         for name in names(PAPER):
             editions = [edition for edition in EDITIONS if name in names(edition)]
@@ -94,10 +96,26 @@ def _of_edition(edition: str) -> dict[str, View]:
     return found | {f"{schema}{OF_ALL}": _view(union, row.format("one metric"))}
 
 
+def _attempts(name: str, edition: str) -> str:
+    columns = ", ".join(_OF_ATTEMPT)
+    return f"""SELECT
+    {literal(edition)} AS edition, {literal(name)} AS metric, {columns}, is_counted
+FROM ({attempts(name, edition)}) AS attempts"""
+
+
+def _evidence(name: str, edition: str) -> str:
+    columns = ", ".join(f"attempts.{column}" for column in ("edition", "metric", *_OF_ATTEMPT))
+    return f"""SELECT {columns}, messages.content
+FROM attempts.{name} AS attempts
+LEFT JOIN messages
+    ON messages.game_id = attempts.game_id AND messages.message_index = attempts.message_index
+WHERE attempts.is_counted AND attempts.edition = {literal(edition)}"""
+
+
 def _terms(name: str, edition: str) -> str:
     return f"""SELECT
-    {literal(edition)} AS edition,
-    {literal(name)} AS metric,
+    edition,
+    metric,
     model,
     coalesce(game_type, 'all') AS game_type,
     term,
@@ -105,19 +123,9 @@ def _terms(name: str, edition: str) -> str:
     sum(hit) AS hits,
     count(*) AS counted,
     count(DISTINCT game_id) AS n_games
-FROM ({attempts(name, edition)}) AS attempts
-WHERE is_counted
-GROUP BY GROUPING SETS ((model, game_type, term), (model, term))"""
-
-
-def _evidence(name: str, edition: str) -> str:
-    columns = ", ".join(f"attempts.{column}" for column in _EVIDENCE)
-    return f"""SELECT
-    {literal(edition)} AS edition, {literal(name)} AS metric, {columns}, messages.content
-FROM ({attempts(name, edition)}) AS attempts
-LEFT JOIN messages
-    ON messages.game_id = attempts.game_id AND messages.message_index = attempts.message_index
-WHERE attempts.is_counted"""
+FROM attempts.{name}
+WHERE is_counted AND edition = {literal(edition)}
+GROUP BY GROUPING SETS ((edition, metric, model, game_type, term), (edition, metric, model, term))"""
 
 
 def _union(selects: Iterable[str]) -> str:

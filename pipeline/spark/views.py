@@ -63,7 +63,7 @@ class Views:
 
         tree = sqlglot.parse_one(sql, read="duckdb")
         for table in tree.find_all(sqlglot.exp.Table):
-            self._make(f"{table.db}.{table.name}" if table.db else table.name)
+            self._make(f"{table.db}.{table.name}".removeprefix("main.").removeprefix("."))
             table.set("db", None)  # a temporary view has no schema
         return tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
 

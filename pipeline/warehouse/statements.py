@@ -34,6 +34,13 @@ _MEANT = re.compile(r' ?Did you mean "(?P<name>[^"]*)"\?')
 _OPEN_KINDS = re.compile(r"Catalog Error: (?:Scalar Function|Aggregate Function|Type) ")
 # What can end a read of ours, and says nothing about the file.
 _NOT_OF_A_FILE = {kind.__name__: kind for kind in (KeyboardInterrupt, MemoryError)}
+_SCHEMA_OF_ENDING = {
+    "_rows": "attempts",
+    "_evidence": "evidence",
+    "_by_term": "terms",
+    "_release": "release",
+    "_audited": "audited",
+}
 _OF_DUCKDB = ("pg_", "duckdb_", "json_execute_")
 
 
@@ -149,9 +156,23 @@ def told(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
 
 def no_table(name: str, names: Collection[str]) -> str:
     """What is said of a name that is none of these, with the one that may be meant."""
+    if moved := _moved(name.lower(), names):
+        return f"no table or view `{name}`: it is `{moved}` now"
     near = get_close_matches(name.rpartition(".")[2].lower(), names, n=1)
     if near:
         return f"no table or view `{name}`: did you mean `{near[0]}`?"
     return (
         f"no table or view `{name}`: there are {', '.join(TABLES)}; `SHOW TABLES` lists views too"
     )
+
+
+def _moved(name: str, names: Collection[str]) -> str | None:
+    """The name in a schema of what had it in its own name, as in `judgement_release`."""
+    for ending, schema in _SCHEMA_OF_ENDING.items():
+        if name.endswith(ending):
+            stem = name.removesuffix(ending)
+            for edition in ("", "_release", "_audited"):
+                if (moved := f"{schema}.{stem.removesuffix(edition)}") in names:
+                    return moved
+    moved = f"audit.{name.removeprefix('audit_')}"
+    return moved if moved in names and name.startswith("audit_") else None

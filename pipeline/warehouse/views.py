@@ -110,13 +110,14 @@ def create_table_view(
     """Makes the view of a table, which are these files."""
     schema = arrow_schema(table)
     if files:
-        rows = f"read_parquet([{', '.join(map(literal, files))}])"
+        columns = ", ".join(map(identifier, schema.names))
+        rows = f"SELECT {columns} FROM read_parquet([{', '.join(map(literal, files))}])"
     else:
-        rows = identifier(f"rows_of_{table}")
-        # `empty_table` imports pandas, where it is there.
-        connection.register(f"rows_of_{table}", pa.Table.from_batches([], schema))
-    columns = ", ".join(map(identifier, schema.names))
-    connection.execute(f"CREATE VIEW {identifier(table)} AS SELECT {columns} FROM {rows}")
+        types = connection.from_arrow(pa.Table.from_batches([], schema)).types
+        nulls = zip(schema.names, types, strict=True)
+        columns = ", ".join(f"CAST(NULL AS {dtype}) AS {identifier(name)}" for name, dtype in nulls)
+        rows = f"SELECT {columns} LIMIT 0"
+    connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
     if not with_comments:
         return
     connection.execute(f"COMMENT ON VIEW {identifier(table)} IS {literal(row_meaning(table))}")

@@ -13,14 +13,15 @@ SELECT
     CASE WHEN guesses.is_correct THEN 'right' ELSE 'wrong' END AS logged,
     CASE WHEN lower(guess) = lower(secret) THEN 'right' ELSE 'wrong' END AS says,
     guesses.is_correct <> (lower(guess) = lower(secret)) AS is_found,
-    evidence.hit AS hit_logged,
+    counted.hit AS hit_logged,
     CASE
-        WHEN evidence.hit IS NOT NULL THEN CAST(lower(guess) <> lower(secret) AS DOUBLE)
+        WHEN counted.hit IS NOT NULL THEN CAST(lower(guess) <> lower(secret) AS DOUBLE)
     END AS hit_read
-FROM guesses
-LEFT JOIN deception_rows AS evidence
-    ON evidence.is_counted
-    AND evidence.term = 'wrong_guesses'
-    AND evidence.game_id = guesses.game_id
+FROM main.guesses
+LEFT JOIN attempts.deception AS counted
+    ON counted.edition = 'paper'
+    AND counted.is_counted
+    AND counted.term = 'wrong_guesses'
+    AND counted.game_id = guesses.game_id
 WHERE guesses.is_finished
     AND guesses.parse_status = 'ok'

@@ -15,7 +15,7 @@ SELECT
     is_correct <> is_correct_as_read AS is_found,
     CAST(is_correct AS DOUBLE) AS hit_logged,
     CAST(is_correct_as_read AS DOUBLE) AS hit_read
-FROM role_analyses
+FROM main.role_analyses
 WHERE is_tested
     AND is_finished
     AND parse_status <> 'outage'

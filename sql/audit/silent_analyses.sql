@@ -20,7 +20,7 @@ FROM (
         *,
         kind = 'gold' AND side = 'hidden' AND game_type = 'chameleon' AND NOT is_own_view_stated
             AS is_silent
-    FROM role_analyses
+    FROM main.role_analyses
 ) AS analyses
 WHERE is_tested
     AND is_finished

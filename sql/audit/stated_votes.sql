@@ -14,18 +14,19 @@ SELECT
     votes.stated_target AS says,
     votes.stated_target IS NOT NULL AND votes.stated_target IS DISTINCT FROM votes.target
         AS is_found,
-    evidence.hit AS hit_logged,
+    counted.hit AS hit_logged,
     CASE
-        WHEN evidence.hit IS NULL OR votes.stated_target IS NULL THEN evidence.hit
+        WHEN counted.hit IS NULL OR votes.stated_target IS NULL THEN counted.hit
         ELSE CAST(accused.side = 'hidden' AS DOUBLE)
     END AS hit_read
 FROM votes
 LEFT JOIN players AS accused
     ON accused.game_id = votes.game_id
     AND accused.player = votes.stated_target
-LEFT JOIN judgement_rows AS evidence
-    ON evidence.is_counted
-    AND evidence.game_id = votes.game_id
-    AND evidence.seat = votes.seat
-    AND evidence.round = votes.round
+LEFT JOIN attempts.judgement AS counted
+    ON counted.edition = 'paper'
+    AND counted.is_counted
+    AND counted.game_id = votes.game_id
+    AND counted.seat = votes.seat
+    AND counted.round = votes.round
 WHERE votes.is_tested

@@ -1,0 +1,73 @@
+"""The SQL files as they are, pasted into a plain DuckDB: every number of the known answers."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from event_tables import assert_same
+
+from pipeline.events.contracts import GAME_TABLES
+from pipeline.lake import Lake
+from pipeline.metrics.request import AUDITED, PAPER, RELEASE
+
+SQL = Path(__file__).resolve().parents[2] / "sql"
+FOLDERS = {PAPER: SQL / "metrics", RELEASE: SQL / "metrics/release", AUDITED: SQL / "metrics/audited"}
+KEYS = ["edition", "metric", "model", "game_type"]
+NUMBERS = {"value": pl.Float64, "hits": pl.Float64, "counted": pl.Int64}
+
+
+def pasted(lake: Lake) -> pl.DataFrame:
+    """What each file of a metric gives, with nothing of the package between it and DuckDB."""
+    with duckdb.connect() as connection:
+        for table in GAME_TABLES:
+            files = lake.files(table)
+            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({files})")
+        connection.execute("CREATE SCHEMA shared")
+        connection.execute(_view("release_parameters"))
+        return pl.concat(
+            connection.sql(file.read_text(encoding="utf-8"))
+            .pl()
+            .select(
+                pl.lit(edition).alias("edition"),
+                pl.lit(file.stem).alias("metric"),
+                "model",
+                "game_type",
+                *(pl.col(name).cast(dtype) for name, dtype in NUMBERS.items()),
+            )
+            for edition, folder in FOLDERS.items()
+            for file in sorted(folder.glob("*.sql"))
+        )
+
+
+def _view(name: str) -> str:
+    return f"CREATE VIEW shared.{name} AS {(SQL / 'shared' / f'{name}.sql').read_text('utf-8')}"
+
+
+@pytest.fixture(scope="module")
+def found(public_lake) -> pl.DataFrame:
+    return pasted(public_lake)
+
+
+def test_pasted_files_give_the_known_answers(shared, found):
+    known = json.loads((shared / "corpus" / "answers.json").read_text(encoding="utf-8"))
+    answers = pl.DataFrame(known, schema=dict.fromkeys(KEYS, pl.String) | NUMBERS)
+    # Where the answers give no hits and counts, the files may.
+    is_given = answers["counted"].is_not_null()
+    counts = [pl.when(is_given).then(name).alias(name) for name in ("hits", "counted")]
+    shown = answers.select(KEYS).join(found, on=KEYS, how="left", maintain_order="left")
+    assert_same(shown.select(*KEYS, "value", *counts), answers)
+
+
+def test_each_edition_has_files(found):
+    assert set(found["edition"]) == {PAPER, RELEASE, AUDITED}
+
+
+def test_what_a_metric_counts_is_its_only_part_with_a_fixed_name():
+    """`attempts` is what the engine takes out of a file; nothing in it is filled in."""
+    for folder in FOLDERS.values():
+        for file in folder.glob("*.sql"):
+            text = file.read_text(encoding="utf-8")
+            assert text.count("attempts AS (") == 1, file
+            assert "$" not in text and "{" not in text, file
