@@ -1,5 +1,6 @@
 """Writes a frame to stdout in the form asked for."""
 
+import html
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -76,8 +77,8 @@ def say(lines: Iterable[str], form: str) -> None:
         for line in lines:
             terminal.note(line)
     elif form == "markdown":
-        told = (escaped(" ".join(terminal.printable(line).split())) for line in lines)
-        items = "".join(f"- {line}\n" for line in told)
+        texts = (" ".join(terminal.printable(line).split()) for line in lines)
+        items = "".join(f"- {_beginning_literal(escaped(text))}\n" for text in texts)
         terminal.out_bytes(f"\n{items}".encode() if items else b"")
 
 
@@ -138,8 +139,13 @@ def _is_right(frame: pl.DataFrame) -> list[bool]:
     return [dtype.is_numeric() for dtype in frame.dtypes]
 
 
-# An underscore within a word marks nothing.
-_MARKDOWN = re.compile(r"[\\`*\[\]<>&|~]|(?<![^\W_])_|_(?![^\W_])")
+# What has a meaning within a line. An underscore within a word has none, nor one dollar alone.
+_MARKDOWN = re.compile(
+    r"[\\`*\[\]|~]|\$(?=.*\$)|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.",
+    re.IGNORECASE | re.DOTALL,
+)
+# And what has one only where a line begins: headings and lists.
+_BLOCK = re.compile(r"^(\d*)([#+.)-])")
 
 
 def _markdown(
@@ -159,8 +165,16 @@ def _markdown_row(row: "Iterator[str] | tuple[str, ...]") -> str:
 
 
 def escaped(text: str) -> str:
-    """The text with what markdown gives a meaning within a line taken literally."""
-    return _MARKDOWN.sub(r"\\\g<0>", text)
+    """The text with what markdown gives a meaning within a line taken literally.
+
+    HTML is written by entities, since not every reader of markdown takes a backslash before `<`.
+    """
+    return html.escape(_MARKDOWN.sub(r"\\\g<0>", text), quote=False)
+
+
+def _beginning_literal(text: str) -> str:
+    """The escaped text with what markdown gives a meaning at a line's beginning taken literally."""
+    return _BLOCK.sub(r"\1\\\2", text)
 
 
 def _markdown_rule(is_right: list[bool]) -> str:

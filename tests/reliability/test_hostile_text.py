@@ -1,6 +1,7 @@
 """Text from logs is shown, never obeyed: by terminals, by spreadsheets, as a path."""
 
 import csv
+import html
 import io
 import json
 import re
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from pipeline import open_lake
 from pipeline.cli import main, output, terminal
@@ -16,12 +20,19 @@ from pipeline.errors import QueryError
 from pipeline.ingest import ingest
 from pipeline.simulate import simulate
 
-# Directions, and what shows nothing yet can hide something. Those that words of some languages are
-# spelt with, the joiners U+200C and U+200D, stay.
-STEERING = [
-    *(chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cc"),
+SIGNS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+# What shows nothing and so can hide something, as the Unicode tables of polars have it.
+INVISIBLE = (
+    pl.Series(SIGNS)
+    .to_frame("sign")
+    .filter(pl.col("sign").str.contains(r"^\p{Default_Ignorable_Code_Point}$"))["sign"]
+    .to_list()
+)
+STEERING = {
+    *(sign for sign in SIGNS if unicodedata.category(sign) == "Cc"),
     *"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\u2029\ufeff",
-]
+    *INVISIBLE,
+}
 ESCAPES = {
     "colour": "\x1b[31mred\x1b[0m",
     "clearing the screen": "\x1b[2J\x1b[H",
@@ -33,6 +44,7 @@ ESCAPES = {
     "overwriting": "rm -rf\rls    ",
     "erasing": "evil\b\b\b\bgood",
     "turned round": "\u202egnp.exe",
+    "invisible": "gpt-4\u034f\u3164\u200b\ufe0f\U000e0041",
     "path": "../../../../tmp/escaped",
 }
 FORMULAS = {
@@ -54,14 +66,32 @@ FORMULAS = {
 }
 
 
-@pytest.mark.parametrize("sign", STEERING, ids=lambda sign: f"U+{ord(sign):04X}")
-def test_what_steers_a_terminal_is_written_out(sign: str) -> None:
-    shown = terminal.printable(f"a{sign}b")
-    assert shown == ("a\nb" if sign == "\n" else f"a{sign.encode('unicode_escape').decode()}b")
+def test_what_steers_a_terminal_or_hides_is_written_out() -> None:
+    assert len(INVISIBLE) > 4000
+    for sign in sorted(STEERING):
+        shown = "\n" if sign == "\n" else sign.encode("unicode_escape").decode()
+        for before, after in ("ab", "模型", "  ", ("", "")):
+            assert terminal.printable(f"{before}{sign}{after}") == f"{before}{shown}{after}"
+
+
+def test_nothing_hides_behind_signs_that_are_joined() -> None:
+    """A joiner or a mark of colour is let through alone, and only between what it changes."""
+    for text in (
+        "👩\u200d",
+        "👩\u200d\u200d💻",
+        "\u200d💻",
+        "❤\ufe0f\ufe0f",
+        "❤\ufe0f\ufe01",
+        "ب\u200cb",
+    ):
+        assert r"\u200" in terminal.printable(text) or r"\ufe0" in terminal.printable(text)
 
 
 def test_other_text_is_left_alone() -> None:
-    text = "Zoë said: “¿qué?” – 你好, नमस्ते, שלום, 👩\u200d💻"
+    text = (
+        "Zoë said: “¿qué?” – 你好, नमस्ते, क्\u200dष, می\u200cخواهم, שלום, 한국어, "
+        "👩\u200d💻, ❤\ufe0f\u200d🔥, ❤\ufe0f, 1\ufe0f\u20e3"
+    )
     assert terminal.printable(text) == text
 
 
@@ -103,7 +133,7 @@ def test_no_command_lets_it_through(
 ) -> None:
     assert main([*command, "--lake", str(lake), "--format", *form.split()]) == 0
     for text in capsysbinary.readouterr():
-        steering = set(text.decode()) & set(STEERING) - {"\n"}
+        steering = set(text.decode()) & STEERING - {"\n"}
         assert steering == set()
 
 
@@ -117,8 +147,59 @@ def test_an_error_does_not_either(
             opened.sql(asked.format(escape))
         terminal.complain(str(refusal.value))
         err = capsys.readouterr().err
-        assert set(err) & set(STEERING) == {"\n"}
+        assert set(err) & STEERING == {"\n"}
         assert err.count("\n") == 1
+
+
+# --- markdown -----------------------------------------------------------------------------------
+
+MARKUP = [
+    *("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;b&gt; &amp; &", "<!-- x"),
+    *("<http://example.com>", "http://example.com www.example.com", "[a](javascript:x)", "![a](b)"),
+    *("[a]: http://x", "*a* **b** _c_ __d__ ~~e~~", "`a` ``b``", "a | b \\| c", "\\", "a\\", "$x$"),
+    *(
+        "# a",
+        "- a",
+        "+ a",
+        "* a",
+        "1. a",
+        "12) a",
+        "> a",
+        "---",
+        "a\n\n# b",
+        "a\n- b",
+        "snake_case",
+    ),
+]
+
+
+def rendered(text: str) -> list[str]:
+    """The text of each cell and item that a reader of markdown makes of it, by their HTML."""
+    page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
+    return [cell for _, cell in re.findall(r"<(t[dh]|li)(?: [^>]*)?>(.*?)</\1>", page, re.DOTALL)]
+
+
+def as_html(text: str) -> str:
+    return html.escape(" ".join(text.split(" ")), quote=False).replace('"', "&quot;")
+
+
+@pytest.mark.parametrize("text", MARKUP)
+def test_markdown_shows_text_as_it_is(
+    text: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    output.show(pl.DataFrame({"x": ["first", text], text: ["a", "b"]}), "markdown")
+    shown = rendered(capsysbinary.readouterr().out.decode())
+    plain = as_html(text)
+    assert shown == ["x", plain.replace("\n", " "), "first", "a", plain.replace("\n", "<br>"), "b"]
+    output.say([text], "markdown")
+    assert rendered(capsysbinary.readouterr().out.decode()) == [as_html(" ".join(text.split()))]
+
+
+@given(st.text(st.sampled_from("ab1 \\`*_[]()<>&|~$#+-=.!:/;\"'"), max_size=12))
+def test_markdown_shows_any_text_as_it_is(text: str) -> None:
+    (shown,) = rendered("| x |\n|---|\n| " + output.escaped(text) + " |\n")[1:]
+    assert shown == as_html(text.strip(" "))
+    assert not re.search("<(?!$)", output.escaped(text))
 
 
 def test_names_do_not_become_paths(lake: Path) -> None:
