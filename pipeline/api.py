@@ -1,8 +1,9 @@
 """The Python face of a lake: its tables, its metrics, and SQL over both."""
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import duckdb
 import polars as pl
@@ -10,8 +11,10 @@ import polars as pl
 from pipeline import audit as audit_
 from pipeline import metrics as metrics_
 from pipeline import warehouse
+from pipeline.errors import may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake, open_lake
+from pipeline.lake.damage import explanation
 from pipeline.metrics import evidence as evidence_
 from pipeline.metrics import sql as metrics_sql
 from pipeline.reports import compare as compare_
@@ -19,6 +22,25 @@ from pipeline.reports import completeness as completeness_
 from pipeline.reports import diff as diff_
 from pipeline.reports import plan as plan_
 from pipeline.reports import ranking
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _explained(method: Callable[P, R]) -> Callable[P, R]:
+    """The method, which names the damaged file where a library cannot read the lake."""
+
+    @wraps(method)
+    def run(*given: P.args, **options: P.kwargs) -> R:
+        try:
+            return method(*given, **options)
+        except BaseException as error:
+            if not may_be_of_a_file(error):
+                raise
+            lakes = [one.lake for one in given if isinstance(one, OpenLake)]
+            raise explanation(error, lakes) from None
+
+    return run
 
 
 class OpenLake:
@@ -37,6 +59,7 @@ class OpenLake:
         """An event table with its contract's columns; raises UsageError for a name unknown."""
         return self.lake.table(name)
 
+    @_explained
     def metrics(
         self,
         *,
@@ -72,6 +95,7 @@ class OpenLake:
             confidence=confidence,
         )
 
+    @_explained
     def evidence(
         self,
         name: str,
@@ -102,6 +126,7 @@ class OpenLake:
             is_hit=is_hit,
         )
 
+    @_explained
     def leaderboard(
         self,
         *,
@@ -131,6 +156,7 @@ class OpenLake:
             include_incomplete=include_incomplete,
         )
 
+    @_explained
     def compare(
         self,
         *pairs: tuple[str, str],
@@ -147,6 +173,7 @@ class OpenLake:
             self.lake, pairs or None, names=names, edition=edition, confidence=confidence
         )
 
+    @_explained
     def plan(
         self,
         name: str,
@@ -163,6 +190,7 @@ class OpenLake:
         """
         return plan_.plan(self.lake, name, difference, power=power, level=level, edition=edition)
 
+    @_explained
     def diff(
         self,
         after: "OpenLake",
@@ -176,6 +204,7 @@ class OpenLake:
         """
         return diff_.diff(self.lake, after.lake, edition=edition, confidence=confidence)
 
+    @_explained
     def completeness(self, *, expected: int | None = None) -> pl.DataFrame:
         """A row for each model and competition: what is there of its games, and what is missing.
 
@@ -184,6 +213,7 @@ class OpenLake:
         """
         return completeness_.completeness(self.lake, expected=expected)
 
+    @_explained
     def readability(self, *, edition: str = "paper") -> pl.DataFrame:
         """A row for each model and metric: what could not be read, and the bounds that leaves.
 
@@ -191,6 +221,7 @@ class OpenLake:
         """
         return completeness_.readability(self.lake, edition=edition)
 
+    @_explained
     def audit(self, *, by: Sequence[str] = ()) -> pl.DataFrame:
         """A row for each kind, and each group of it: how often logs are at odds with themselves.
 
@@ -198,6 +229,7 @@ class OpenLake:
         """
         return audit_.audit(self.lake, by=by)
 
+    @_explained
     def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
         """The result of one reading statement over the tables and the metrics' views.
 
@@ -207,6 +239,7 @@ class OpenLake:
         with warehouse.connect(self.lake, self._views, query, memory=memory) as connection:
             return warehouse.query(connection, query, [*TABLES, *self._views])
 
+    @_explained
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with every table and view, for many queries on the one state.
 
