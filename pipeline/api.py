@@ -1,8 +1,9 @@
 """The Python face of a lake: its tables, its metrics, and SQL over both."""
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import duckdb
 import polars as pl
@@ -10,8 +11,10 @@ import polars as pl
 from pipeline import audit as audit_
 from pipeline import metrics as metrics_
 from pipeline import warehouse
+from pipeline.errors import may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake, open_lake
+from pipeline.lake.damage import explanation
 from pipeline.metrics import evidence as evidence_
 from pipeline.metrics.views import views
 from pipeline.reports import compare as compare_
@@ -20,6 +23,25 @@ from pipeline.reports import diff as diff_
 from pipeline.reports import plan as plan_
 from pipeline.reports import ranking
 from pipeline.warehouse.views import View
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _explained(method: Callable[P, R]) -> Callable[P, R]:
+    """The method, which names the damaged file where a library cannot read the lake."""
+
+    @wraps(method)
+    def run(*given: P.args, **options: P.kwargs) -> R:
+        try:
+            return method(*given, **options)
+        except BaseException as error:
+            if not may_be_of_a_file(error):
+                raise
+            lakes = [one.lake for one in given if isinstance(one, OpenLake)]
+            raise explanation(error, lakes) from None
+
+    return run
 
 
 class OpenLake:
@@ -38,6 +60,7 @@ class OpenLake:
         """An event table with its contract's columns; raises UsageError for a name unknown."""
         return self.lake.table(name)
 
+    @_explained
     def metrics(
         self,
         *,
@@ -73,6 +96,7 @@ class OpenLake:
             confidence=confidence,
         )
 
+    @_explained
     def evidence(
         self,
         name: str,
@@ -103,6 +127,7 @@ class OpenLake:
             is_hit=is_hit,
         )
 
+    @_explained
     def leaderboard(
         self,
         *,
@@ -135,6 +160,7 @@ class OpenLake:
             include_incomplete=include_incomplete,
         )
 
+    @_explained
     def compare(
         self,
         *pairs: tuple[str, str],
@@ -151,6 +177,7 @@ class OpenLake:
             self.lake, pairs or None, names=names, edition=edition, confidence=confidence
         )
 
+    @_explained
     def plan(
         self,
         name: str,
@@ -167,6 +194,7 @@ class OpenLake:
         """
         return plan_.plan(self.lake, name, difference, power=power, level=level, edition=edition)
 
+    @_explained
     def diff(
         self,
         after: "OpenLake",
@@ -180,6 +208,7 @@ class OpenLake:
         """
         return diff_.diff(self.lake, after.lake, edition=edition, confidence=confidence)
 
+    @_explained
     def completeness(self, *, expected: int | None = None) -> pl.DataFrame:
         """A row for each model and competition: what is there of its games, and what is missing.
 
@@ -188,6 +217,7 @@ class OpenLake:
         """
         return completeness_.completeness(self.lake, expected=expected)
 
+    @_explained
     def readability(self, *, edition: str = "paper") -> pl.DataFrame:
         """A row for each model and metric: what could not be read, and the bounds that leaves.
 
@@ -195,6 +225,7 @@ class OpenLake:
         """
         return completeness_.readability(self.lake, edition=edition)
 
+    @_explained
     def audit(self, *, by: Sequence[str] = ()) -> pl.DataFrame:
         """A row for each kind, and each group of it: how often logs are at odds with themselves.
 
@@ -202,6 +233,7 @@ class OpenLake:
         """
         return audit_.audit(self.lake, by=by)
 
+    @_explained
     def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
         """The result of one reading statement over the tables and the metrics' views.
 
@@ -212,6 +244,7 @@ class OpenLake:
         with warehouse.connect(self.lake, self._views, query, memory=memory) as connection:
             return warehouse.query(connection, query, [*TABLES, *self._views])
 
+    @_explained
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with every table and view, for many queries on the one state.
 

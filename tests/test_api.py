@@ -1,6 +1,7 @@
 """The Python face of a lake: it answers as what is beneath it, and its help leads there."""
 
 import re
+import shutil
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
@@ -14,6 +15,7 @@ from rawlogs import write_logs
 import pipeline
 from pipeline.api import OpenLake
 from pipeline.audit import audit
+from pipeline.errors import LakeError
 from pipeline.ingest import ingest
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
@@ -76,3 +78,14 @@ def test_a_plan_and_a_difference(lake: OpenLake, tmp_path: Path) -> None:
     moved = lake.diff(after, confidence=0.9)
     assert_frame_equal(moved, diff(lake.lake, after.lake, confidence=0.9))
     assert set(moved.filter(model="other")["reason"]) == {"only after"}
+
+
+@pytest.mark.parametrize("method", ["metrics", "leaderboard", "sql"])
+def test_a_damaged_file_is_named_in_python_too(lake: OpenLake, tmp_path: Path, method: str) -> None:
+    shutil.copytree(str(lake.lake.path), tmp_path / "lake")
+    damaged = pipeline.open_lake(tmp_path / "lake")
+    (name,) = list(damaged.lake.sizes("results"))[:1]
+    file = tmp_path / "lake" / "results" / name
+    file.write_bytes(b"x" * (file.stat().st_size - 4) + b"PAR1")
+    with pytest.raises(LakeError, match=f"{name} of the table `results` has changed"):
+        getattr(damaged, method)(*(["FROM results"] if method == "sql" else []))
