@@ -48,6 +48,8 @@ SHORT = (
     "one of 20 settings 20 times",
     "streak 0.5, items go",
     "+ 1 games, streak 1",
+    "20 + 3 games, streak 1",
+    "1 to 20 of 20 settings, correlation 0.8",
 )
 
 

@@ -40,6 +40,8 @@ from pipeline.statistics.interval import intervals
 
 # Where less is common, too much of what was played would not be in the difference.
 LEAST_PAIRED = 0.5
+# Of all pairs that are worked out at once: more would take more memory.
+MOST_CELLS = 2_000_000
 PAIRED, UNPAIRED = "paired by setting", "unpaired"
 DIFFERENCE = pl.Schema(
     {
@@ -78,15 +80,32 @@ def differences(
     either model counted in them.
     """
     cells = sums.group_by("model", *_CELL).agg(pl.col("h", "c").sum()).filter(_C > 0).collect()
+    # Numbers in the same order as the names: they are joined and grouped by much faster.
+    cells = cells.with_columns(pl.col("stratum", "cluster").rank("dense"))
     weighted = _weighted(cells, terms)
+    own = _rates(cells, weighted, ["model"])
+    n_models = max(1, cells["model"].n_unique())
+    at_once = max(1, MOST_CELLS * n_models // max(1, cells.height))
+    rows: list[tuple[Any, ...]] = []
+    for start in range(0, len(pairs), at_once):
+        rows += _rows(cells, weighted, own, pairs[start : start + at_once], confidence)
+    return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
+
+
+def _rows(
+    cells: pl.DataFrame,
+    weighted: pl.DataFrame,
+    own: dict[Any, Rate],
+    pairs: Sequence[tuple[str, str]],
+    confidence: float,
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of `DIFFERENCE`."""
     of_pairs = pl.DataFrame(list(pairs), schema=list(_PAIR), orient="row")
     common = _common(cells, weighted, of_pairs)
-    own = _rates(cells, weighted, ["model"])
     even = _rates(_sides(common), _sides_terms(common), [*_PAIR, "side"])
     by_setting = _by_setting(common)
     p_values = _p_values([one.x for one in by_setting.values()])
     flipped = dict(zip(by_setting, p_values, strict=True))
-    rows = []
     for pair, share in zip(pairs, _shares_paired(common, weighted, of_pairs), strict=True):
         found = by_setting.get(pair)
         if found is not None and share >= LEAST_PAIRED:
@@ -94,9 +113,7 @@ def differences(
             row = _paired(*sides, found, flipped[pair], confidence)
         else:
             row = _unpaired(own[pair[0],], own[pair[1],], confidence)
-        n_settings = 0 if found is None else len(found.x)
-        rows.append((*pair, *row, n_settings, share))
-    return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
+        yield (*pair, *row, 0 if found is None else len(found.x), share)
 
 
 def _paired(one: Rate, other: Rate, found: Paired, p: float, confidence: float) -> tuple[Any, ...]:
@@ -106,7 +123,7 @@ def _paired(one: Rate, other: Rate, found: Paired, p: float, confidence: float) 
     correlation = shrunk_correlation(found.u_one, found.u_other)
     interval = difference(one, other, z, correlation)
     if (p <= 1 - confidence) != _excludes_zero(interval):
-        z_p = normal.inv_cdf(1 - p / 2)
+        z_p = -normal.inv_cdf(max(p, 1e-300) / 2)
         z_m = z_of_zero(one, other, correlation)
         interval = difference(one, other, min(MOST_Z, z * z_m / max(z_p, 1e-9)), correlation)
     return *interval, p, PAIRED

@@ -111,7 +111,7 @@ def test_a_term_without_common_settings_is_unpaired():
     assert compared(*a, *b)["method"] == UNPAIRED
 
 
-def test_other_pairs_change_nothing():
+def test_other_pairs_change_nothing(monkeypatch):
     """All pairs at once are as each alone, also where signs are drawn and settings differ."""
     generator = np.random.default_rng(1)
     sums = [
@@ -122,6 +122,9 @@ def test_other_pairs_change_nothing():
     together = all_compared(sums, pairs)
     assert_frame_equal(together, pl.concat(all_compared(sums, [pair]) for pair in pairs))
     assert together.select("one", "other").rows() == pairs
+    monkeypatch.setattr("pipeline.statistics.pairs.MOST_CELLS", 1)
+    assert_frame_equal(together, all_compared(sums, pairs))
+    assert all_compared(sums, []).is_empty()
 
 
 def test_the_other_way_round_is_the_same_with_another_sign():
