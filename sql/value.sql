@@ -74,7 +74,7 @@ SELECT
         WHEN combined.value IS NOT NULL THEN NULL
         WHEN combined.n_unknown > 0
             THEN replace(${unknown}, '{}', CAST(combined.n_unknown AS VARCHAR))
-        WHEN combined.has_some THEN 'nothing to count: ' || combined.missing || '${by_type}'
+        WHEN combined.has_some THEN 'nothing to count: ' || combined.missing || '${hint}'
         ELSE 'nothing to count: ' || combined.missing
     END AS reason
 FROM (${groups}) AS groups

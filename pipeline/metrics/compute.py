@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline import statistics
 from pipeline.metrics.declaration import IS_READABLE, POOLED, Combine, Metric, Rows, Tables
-from pipeline.metrics.request import ALL, BY_TYPE, POOL, RELEASE, Request
+from pipeline.metrics.request import ALL, POOL, RELEASE, Request
 from pipeline.metrics.slices import with_game
 from pipeline.statistics import INTERVAL
 from pipeline.statistics.sums import exact_sum, exact_sums
@@ -316,7 +316,7 @@ ROW_COLUMNS = ("value", *INTERVAL, *list(VALUE_COLUMNS)[1:])
 
 def _reason(metric: Metric, request: Request) -> pl.Expr:
     unknown = pl.format(metric.unknown, "n_unknown")
-    hint = pl.lit(BY_TYPE if request.mixes_types(metric.game_types) else "")
+    hint = pl.lit(request.hint(metric.game_types))
     hint = pl.when("has_some").then(hint).otherwise(pl.lit(""))
     missing = pl.format("nothing to count: {}{}", "missing", hint)
     return pl.when(pl.col("value").is_null()).then(

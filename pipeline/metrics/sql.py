@@ -12,7 +12,6 @@ from msgspec import Struct
 from pipeline import sqlfiles
 from pipeline.metrics.request import (
     ALL,
-    BY_TYPE,
     DEFAULT_GAMES,
     EDITIONS,
     PAPER,
@@ -233,7 +232,7 @@ def values(
         columns_of_by_term=_columns(request, "by_term"),
         sets=_sets(request),
         group_by=", ".join(map(identifier, request.by)),
-        by_type=BY_TYPE if request.mixes_types(metric.game_types) else "",
+        hint=request.hint(metric.game_types),
         is_pooled="TRUE" if metric.combine in ONE_RATIO else "FALSE",
         join_combined=_join(request, "combined"),
         join_sizes=_join(request, "sizes"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 BRIEF = ("game_id", "model", "player", "round", "what", "hit", "message_index", "content")
-HEADINGS = {"game_id": "game", "round": "rd", "message_index": "#", "content": "message"}
+HEADINGS = {"game_id": "game_\nid", "message_index": "message_\nindex"}
 
 
 def evidence(
@@ -45,7 +45,7 @@ def evidence(
     """The rows that a metric counted: who, what, hit or miss, the message.
 
     A row is one decision. Their hits sum to the metric's hits, and they are as many as it counted.
-    `#` is the message's index in its game; `magic show GAME` prints the game around it.
+    `message_index` is the message's place in its game; `magic show GAME` prints the game around it.
 
     \b
     Examples:
@@ -59,6 +59,7 @@ def evidence(
 
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
+    from pipeline.metrics.catalogue import metric as declared
     from pipeline.metrics.evidence import evidence as counted
 
     rows = counted(
@@ -72,23 +73,34 @@ def evidence(
         is_hit=hits if hits or misses else None,
     )
     shown = rows if limit is None else rows.head(limit)
-    show(shown, form, brief=_brief(shown), headings=HEADINGS if form == "table" else {})
-    terminal.note(_sum(metric, rows, n_shown=shown.height))
+    has_terms = len(declared(metric, edition).terms) > 1
+    brief = _brief(shown, has_terms=has_terms)
+    show(shown, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    asked = "with some hit" if hits else "without a hit" if misses else "counted"
+    terminal.note(_sum(metric, rows, asked, n_shown=shown.height))
 
 
-def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
+def _brief(rows: "pl.DataFrame", *, has_terms: bool) -> "pl.DataFrame":
     """What fits on a line or two: of ids and texts the beginning."""
     from pipeline.cli.output import beginning_of_id, beginning_of_text
 
-    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(BRIEF)
+    columns = [*BRIEF[:2], *(["term"] if has_terms else []), *BRIEF[2:]]
+    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(columns)
 
 
-def _sum(metric: str, rows: "pl.DataFrame", *, n_shown: int) -> str:
-    """The rows in one line; the hits of several terms are not added up."""
+def _sum(metric: str, rows: "pl.DataFrame", asked: str, *, n_shown: int) -> str:
+    """The rows in one line; the hits of several terms are not added up.
+
+    Where hits or misses are `asked` for the rows are not all that was counted.
+    """
+    if rows.is_empty() and asked != "counted":
+        return f"{metric}: no row {asked}"
     if rows.is_empty():
         return f"{metric}: nothing was counted; `magic metrics --metric {metric}` says why"
     parts = [
         f"{term}: {of_term['hit'].sum():g} hits of {of_term.height} counted"
+        if asked == "counted"
+        else f"{term}: {of_term.height} rows {asked}"
         for (term,), of_term in rows.group_by("term", maintain_order=True)
     ]
     n_games = rows["game_id"].n_unique()

@@ -105,7 +105,7 @@ def ingest(
         terminal.complain("interrupted: the lake is whole; run the same command again")
         raise typer.Exit(INTERRUPTED) from None
     counts = counted(report)
-    show(counts, form, brief=counts.filter(counts["n"] > 0), headings={"n": "number"})
+    show(counts, form, brief=counts.filter(counts["n"] > 0))
     n_quarantined, n_parts = report.statuses["quarantined"], report.n_faulty_parts
     if n_quarantined or n_parts:
         terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
