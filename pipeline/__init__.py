@@ -6,6 +6,7 @@ lake.metrics(by=["model"])     # a polars DataFrame
 lake.sql("SELECT ...")         # a polars DataFrame
 """
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["__version__", "open_lake"]
 
+# Where the lake is if nobody names one.
+LAKE_VARIABLE, DEFAULT_LAKE = "MAGIC_LAKE", "lake"
 
-def open_lake(path: str | Path) -> "OpenLake":
-    """The lake at the path, at its last committed state; raises LakeError where there is none."""
+
+def open_lake(path: str | Path | None = None) -> "OpenLake":
+    """The lake at the path, at its last committed state; raises LakeError where there is none.
+
+    Without a path it is the command line's: `$MAGIC_LAKE`, else `lake`.
+    """
     # Imported here, so that what only needs the version or the help does not wait for it.
     from pipeline.api import open_lake_at
 
+    if path is None:
+        path = os.environ.get(LAKE_VARIABLE) or DEFAULT_LAKE
     return open_lake_at(path)

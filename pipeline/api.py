@@ -197,16 +197,18 @@ class OpenLake:
     @_explained
     def diff(
         self,
-        after: "OpenLake",
+        after: "OpenLake | str | Path",
         *,
         edition: str = "paper",
         confidence: float = metrics_.DEFAULT_CONFIDENCE,
     ) -> pl.DataFrame:
         """A row for each metric and model: how its value moved from this lake to the one after.
 
+        `after` is an open lake, or the path of one.
         `pipeline.reports.diff.diff` says what the columns are.
         """
-        return diff_.diff(self.lake, after.lake, edition=edition, confidence=confidence)
+        opened = after if isinstance(after, OpenLake) else open_lake_at(after)
+        return diff_.diff(self.lake, opened.lake, edition=edition, confidence=confidence)
 
     @_explained
     def completeness(self, *, expected: int | None = None) -> pl.DataFrame:

@@ -43,6 +43,10 @@ class LakeError(PipelineError):
     """A folder is not a lake, or a lake that this version cannot open or write."""
 
 
+class MetricError(PipelineError):
+    """A metric that somebody adds is not yet written for both engines."""
+
+
 class QueryError(PipelineError):
     """A SQL query is wrong, or asks for more than reading."""
 

@@ -78,6 +78,8 @@ def test_a_plan_and_a_difference(lake: OpenLake, tmp_path: Path) -> None:
     moved = lake.diff(after, confidence=0.9)
     assert_frame_equal(moved, diff(lake.lake, after.lake, confidence=0.9))
     assert set(moved.filter(model="other")["reason"]) == {"only after"}
+    for path in (tmp_path / "lake", str(tmp_path / "lake")):
+        assert_frame_equal(lake.diff(path, confidence=0.9), moved)
 
 
 @pytest.mark.parametrize("method", ["metrics", "leaderboard", "sql"])
@@ -89,3 +91,19 @@ def test_a_damaged_file_is_named_in_python_too(lake: OpenLake, tmp_path: Path, m
     file.write_bytes(b"x" * (file.stat().st_size - 4) + b"PAR1")
     with pytest.raises(LakeError, match=f"{name} of the table `results` has changed"):
         getattr(damaged, method)(*(["FROM results"] if method == "sql" else []))
+
+
+def test_without_a_path_the_lake_is_that_of_the_command_line(
+    lake: OpenLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MAGIC_LAKE", raising=False)
+    with pytest.raises(LakeError, match=r"^lake: no such lake"):
+        pipeline.open_lake()
+    (tmp_path / "lake").symlink_to(str(lake.lake.path))
+    assert pipeline.open_lake().lake.ingest_id == lake.lake.ingest_id
+    monkeypatch.setenv("MAGIC_LAKE", str(tmp_path / "other"))
+    with pytest.raises(LakeError, match="other: no such lake"):
+        pipeline.open_lake()
+    monkeypatch.setenv("MAGIC_LAKE", "")
+    assert pipeline.open_lake().lake.ingest_id == lake.lake.ingest_id

@@ -29,11 +29,17 @@ def with_damage(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _states(
-    lake: str | None = None, lakes: Sequence[str] = (), as_of: Sequence[int] | None = None, **_: Any
+    lake: str | None = None,
+    lakes: Sequence[str] | None = None,
+    as_of: Sequence[int] | None = None,
+    **_: Any,
 ) -> "Iterator[Lake]":
     """The states of lakes that a command with these arguments reads."""
     from pipeline.lake import open_lake
 
-    for path in lakes or ([] if lake is None else [lake]):
+    paths = [*(lakes or ())]
+    if lake is not None and (not paths or (len(paths) == 1 and not as_of)):
+        paths.append(lake)  # `magic diff` names one or two
+    for path in paths:
         yield open_lake(path)
         yield from (open_lake(path, ingest_id) for ingest_id in as_of or ())

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
+import pipeline
 from pipeline.cli import terminal
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
 
 SAFE_CSV = "csv-safe"
-
-DEFAULT_LAKE = "lake"
+DEFAULT_LAKE = pipeline.DEFAULT_LAKE
 
 
 def _refuse_binary_on_a_terminal(form: str) -> str:
@@ -38,7 +38,7 @@ LakeOption = Annotated[
     str,
     typer.Option(
         "--lake",
-        envvar="MAGIC_LAKE",
+        envvar=pipeline.LAKE_VARIABLE,
         show_envvar=True,
         metavar="DIR",
         help="The lake: the folder that holds the tables, or a URL such as s3://bucket/lake.",

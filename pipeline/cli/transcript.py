@@ -75,9 +75,9 @@ def _title(game: Mapping[str, Any]) -> str:
 
 def _players(told: Transcript) -> pl.DataFrame:
     players = told.tables["players"].select(
-        "seat", "player", "model", "role", "is_tested", score="final_score"
+        "seat", "player", "model", "role", "is_tested", "final_score"
     )
-    return players.drop("score") if players["score"].is_null().all() else players
+    return players.drop("final_score") if players["final_score"].is_null().all() else players
 
 
 def _votes(told: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:

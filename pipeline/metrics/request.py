@@ -15,6 +15,7 @@ EDITIONS = (PAPER, RELEASE, AUDITED)
 DEFAULT_BY = ("model", "game_type")
 ALL = "all"
 BY_TYPE = "; group by game_type too, to have the value of each type"
+BY_TERM = "; `magic metrics --format json` has each term, in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
 
@@ -93,6 +94,11 @@ class Request(Struct, frozen=True):
         """Whether groups can lack a metric's terms because they are of some of its types only."""
         is_of_all = self.edition == RELEASE or (self.has_every_group and self.where is None)
         return len(own) > 1 and not is_of_all and not self.tells_type(own)
+
+    def hint(self, own: Collection[str]) -> str:
+        """What to say of a value that lacks some of its terms, for a metric of these types."""
+        by_type = BY_TYPE if self.mixes_types(own) else ""
+        return by_type if self.has_every_group else by_type + BY_TERM
 
     @property
     def has_every_group(self) -> bool:

@@ -7,7 +7,7 @@ import polars as pl
 from pipeline.metrics.counts import Counts
 from pipeline.metrics.declaration import POOLED, Combine, Metric
 from pipeline.metrics.grouping import group_columns, groups, join, rolled
-from pipeline.metrics.request import ALL, BY_TYPE, Request
+from pipeline.metrics.request import ALL, Request
 
 # Of a group's terms: weight, hits, counted, and ratio, null where nothing is counted.
 VALUE = {
@@ -136,8 +136,12 @@ def _declared(declared: Metric, request: Request) -> pl.LazyFrame:
 def _reason(declared: Metric, request: Request) -> pl.Expr:
     """Why there is no value, null where there is one."""
     unknown = pl.format(declared.unknown, "n_unknown")
-    hint = pl.lit(BY_TYPE if request.mixes_types(declared.game_types) else "")
-    hint = pl.when("has_some").then(hint).otherwise(pl.lit(""))
+    hint = (
+        pl.when("has_some")
+        .then(pl.lit(request.hint(declared.game_types)))
+        .otherwise(pl.lit(""))
+        .alias("hint")
+    )
     missing = pl.format("nothing to count: {}{}", "missing", hint)
     return pl.when(pl.col("value").is_null()).then(
         pl.when(pl.col("n_unknown") > 0).then(unknown).otherwise(missing)

@@ -125,7 +125,7 @@ def _terms(name: str, edition: str) -> str:
     count(DISTINCT game_id) AS n_games
 FROM attempts.{name}
 WHERE is_counted AND edition = {literal(edition)}
-GROUP BY GROUPING SETS ((edition, metric, model, game_type, term), (edition, metric, model, term))"""
+GROUP BY edition, metric, model, term, GROUPING SETS ((game_type), ())"""
 
 
 def _union(selects: Iterable[str]) -> str:

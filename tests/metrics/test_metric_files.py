@@ -13,7 +13,11 @@ from pipeline.lake import Lake
 from pipeline.metrics.request import AUDITED, PAPER, RELEASE
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
-FOLDERS = {PAPER: SQL / "metrics", RELEASE: SQL / "metrics/release", AUDITED: SQL / "metrics/audited"}
+FOLDERS = {
+    PAPER: SQL / "metrics",
+    RELEASE: SQL / "metrics/release",
+    AUDITED: SQL / "metrics/audited",
+}
 KEYS = ["edition", "metric", "model", "game_type"]
 NUMBERS = {"value": pl.Float64, "hits": pl.Float64, "counted": pl.Int64}
 

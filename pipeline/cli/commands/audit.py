@@ -10,8 +10,8 @@ from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, ModelsOpt
 if TYPE_CHECKING:
     import polars as pl
 
-HEADINGS = {"n_games": "games", "as_logged": "as\nlogged", "as_read": "as\nread"}
-ROW_HEADINGS = {"game_id": "game", "round": "rd", "message_index": "#", "content": "message"}
+HEADINGS = {"n_games": "n_\ngames", "as_logged": "as_\nlogged", "as_read": "as_\nread"}
+ROW_HEADINGS = {"game_id": "game_\nid", "message_index": "message_\nindex"}
 ROW_BRIEF = ("game_id", "model", "player", "round", "logged", "says", "message_index", "content")
 
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 HEADINGS = {
-    "other_value": "other\nvalue",
+    "other_value": "other_\nvalue",
     "difference": "differ-\nence",
-    "ci_low": "low",
-    "ci_high": "high",
-    "p_value": "p",
-    "p_holm": "p\n(Holm)",
-    "n_settings": "common\nsettings",
+    "ci_low": "ci_\nlow",
+    "ci_high": "ci_\nhigh",
+    "p_value": "p_\nvalue",
+    "p_holm": "p_\nholm",
+    "n_settings": "n_\nsettings",
 }
 
 
@@ -91,4 +91,4 @@ def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
     size = " to ".join(map(str, dict.fromkeys([sizes[0], sizes[-1]])))
     s = "" if size == "1" else "s"
     what = f"pair{s} of models in each metric" if all_pairs else f"p-value{s}, all that are printed"
-    return f"p (Holm) is adjusted for a family of {size} {what}"
+    return f"p_holm is adjusted for a family of {size} {what}"

@@ -7,16 +7,16 @@ import typer
 from pipeline.cli.options import DEFAULT_LAKE, EditionOption, FormOption, LakeOption
 
 HEADINGS = {
-    "n_games": "games",
-    "n_unfinished": "unfin-\nished",
-    "n_quarantined": "quaran-\ntined",
-    "is_complete": "com-\nplete",
-    "n_unreadable": "unread-\nable",
-    "n_ambiguous": "ambig-\nuous",
-    "n_outages": "outages",
-    "n_missing": "missing",
-    "value_min": "least",
-    "value_max": "most",
+    "n_games": "n_\ngames",
+    "n_unfinished": "n_\nunfin-\nished",
+    "n_quarantined": "n_\nquaran-\ntined",
+    "is_complete": "is_\ncom-\nplete",
+    "n_unreadable": "n_\nunread-\nable",
+    "n_ambiguous": "n_\nambig-\nuous",
+    "n_outages": "n_\noutages",
+    "n_missing": "n_\nmissing",
+    "value_min": "value_\nmin",
+    "value_max": "value_\nmax",
 }
 
 

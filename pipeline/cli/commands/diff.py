@@ -1,5 +1,6 @@
 """`magic diff`: what moved between two lakes, or two states of one."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,9 +9,11 @@ from pipeline.cli import terminal
 from pipeline.cli.exits import FAILED
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
+    DEFAULT_LAKE,
     ConfidenceOption,
     EditionOption,
     FormOption,
+    LakeOption,
     confidence_level,
 )
 
@@ -18,24 +21,29 @@ if TYPE_CHECKING:
     import polars as pl
 
 HEADINGS = {
-    "new_value": "new\nvalue",
+    "new_value": "new_\nvalue",
     "difference": "differ-\nence",
-    "ci_low": "low",
-    "ci_high": "high",
-    "p_holm": "p\n(Holm)",
-    "n_common": "games\nin both",
-    "n_gone": "gone",
-    "n_new": "new",
-    "is_beyond_noise": "beyond\nnoise",
+    "ci_low": "ci_\nlow",
+    "ci_high": "ci_\nhigh",
+    "p_holm": "p_\nholm",
+    "n_common": "n_\ncommon",
+    "n_gone": "n_\ngone",
+    "n_new": "n_\nnew",
+    "is_beyond_noise": "is_\nbeyond_\nnoise",
 }
 LakesArgument = Annotated[
-    list[str], typer.Argument(metavar="LAKE [LAKE]", help="Before and after; or one, with --as-of.")
+    list[str] | None,
+    typer.Argument(
+        metavar="[LAKE [LAKE]]",
+        help="Before and after; one is compared with --lake. With --as-of, one or none.",
+    ),
 ]
 
 
 def diff(
     *,
-    lakes: LakesArgument,
+    lakes: LakesArgument = None,
+    lake: LakeOption = DEFAULT_LAKE,
     as_of: Annotated[
         list[int] | None,
         typer.Option(
@@ -69,23 +77,21 @@ def diff(
     Examples:
       magic diff before/ after/
       magic diff before/ after/ --fail-on-regression 0.05
-      magic diff lake/ --as-of 1 --games
+      magic diff before/ --lake lake/
+      magic diff --as-of 1 --games
     """
     states = as_of or []
-    if (len(lakes), len(states)) not in ((2, 0), (1, 1), (1, 2)):
-        raise typer.BadParameter(
-            "name two lakes, or one with --as-of once or twice", param_hint="LAKE"
-        )
+    named = compared(lakes or [], lake, states)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
     from pipeline.reports.diff import diff as differ
     from pipeline.reports.diff import games_that_did_it
 
     after = states[1] if len(states) == 2 else None
-    first = open_lake(lakes[0], states[0] if states else None)
-    second = open_lake(lakes[-1], after)
+    first = open_lake(named[0], states[0] if states else None)
+    second = open_lake(named[-1], after)
     rows = differ(first, second, edition=edition, confidence=confidence)
     if games:
         show(games_that_did_it(first, second, edition=edition), form)
@@ -93,8 +99,31 @@ def diff(
         hidden = ["family", "p_value", "n_settings"]
         hidden += [] if rows["reason"].count() else ["reason"]
         show(rows, form, brief=rows.drop(hidden), headings=HEADINGS if form == "table" else {})
+        say([_family(rows)], form)
     if fail_on_regression is not None and _regressions(rows, fail_on_regression):
         raise typer.Exit(FAILED)
+
+
+def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[str]:
+    """The one lake or the two that are compared; raises BadParameter where that is not clear."""
+    named = list(lakes) or [default]
+    if len(lakes) == 1 and not states:
+        named.append(default)
+    if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
+        raise typer.BadParameter(
+            "name two lakes, or one that is compared with --lake; "
+            "with --as-of, once or twice, name one lake or none",
+            param_hint="LAKE",
+        )
+    return named
+
+
+def _family(rows: "pl.DataFrame") -> str:
+    """How many p-values were adjusted together."""
+    size = max(rows["family"].drop_nulls().to_list(), default=0)
+    if not size:
+        return "no p-values: nothing was compared but the same games"
+    return f"p_holm is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 
 def _regressions(rows: "pl.DataFrame", margin: float) -> bool:

@@ -1,5 +1,6 @@
 """`magic evidence`: the rows behind a metric's value."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 BRIEF = ("game_id", "model", "player", "round", "what", "hit", "message_index", "content")
-HEADINGS = {"game_id": "game", "round": "rd", "message_index": "#", "content": "message"}
+HEADINGS = {"game_id": "game_\nid", "message_index": "message_\nindex"}
 
 
 def evidence(
@@ -45,7 +46,7 @@ def evidence(
     """The rows that a metric counted: who, what, hit or miss, the message.
 
     A row is one decision. Their hits sum to the metric's hits, and they are as many as it counted.
-    `#` is the message's index in its game; `magic show GAME` prints the game around it.
+    `message_index` is the message's place in its game; `magic show GAME` prints the game around it.
 
     \b
     Examples:
@@ -59,6 +60,7 @@ def evidence(
 
     from pipeline.cli.output import show_parts
     from pipeline.lake import open_lake
+    from pipeline.metrics.catalogue import metric as declared
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
 
     opened = open_lake(lake)
@@ -73,24 +75,37 @@ def evidence(
     n_shown = show_parts(
         evidence_parts(opened, metric, is_hit=is_hit, limit=limit, **asked),
         form,
-        brief=_brief,
+        brief=partial(_brief, has_terms=len(declared(metric, edition).terms) > 1),
         headings=HEADINGS if form == "table" else {},
     )
-    terminal.note(_sum(metric, evidence_totals(opened, metric, is_hit=is_hit, **asked), n_shown))
+    wanted = "with some hit" if hits else "without a hit" if misses else "counted"
+    totals = evidence_totals(opened, metric, is_hit=is_hit, **asked)
+    terminal.note(_sum(metric, totals, wanted, n_shown))
 
 
-def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
+def _brief(rows: "pl.DataFrame", *, has_terms: bool) -> "pl.DataFrame":
     """What fits on a line or two: of ids and texts the beginning."""
     from pipeline.cli.output import beginning_of_id, beginning_of_text
 
-    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(BRIEF)
+    columns = [*BRIEF[:2], *(["term"] if has_terms else []), *BRIEF[2:]]
+    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(columns)
 
 
-def _sum(metric: str, totals: "pl.DataFrame", n_shown: int) -> str:
-    """The rows in one line; the hits of several terms are not added up."""
+def _sum(metric: str, totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:
+    """The rows in one line; the hits of several terms are not added up.
+
+    If hits or misses are `wanted`, the rows are not all that was counted.
+    """
     *terms, whole = totals.iter_rows(named=True)
+    if not whole["counted"] and wanted != "counted":
+        return f"{metric}: no row {wanted}"
     if not whole["counted"]:
         return f"{metric}: nothing was counted; `magic metrics --metric {metric}` says why"
-    parts = [f"{one['term']}: {one['hits']:g} hits of {one['counted']} counted" for one in terms]
+    parts = [
+        f"{one['term']}: {one['hits']:g} hits of {one['counted']} counted"
+        if wanted == "counted"
+        else f"{one['term']}: {one['counted']} rows {wanted}"
+        for one in terms
+    ]
     of_all = "" if n_shown == whole["counted"] else f"; {n_shown} of {whole['counted']} rows shown"
     return f"{', '.join(parts)}, in {whole['n_games']} games{of_all}"

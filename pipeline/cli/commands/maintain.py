@@ -7,15 +7,6 @@ import typer
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
 
-HEADINGS = {
-    "files_before": "files before",
-    "files_after": "after",
-    "bytes_before": "size before",
-    "bytes_after": "size after",
-    "files_deleted": "files deleted",
-    "bytes_deleted": "size deleted",
-}
-
 
 def maintain(
     *,
@@ -60,7 +51,7 @@ def maintain(
     brief = found.with_columns(
         pl.Series(name, map(size, found[name]), dtype=pl.String) for name in sizes
     )
-    show(found, form, brief=brief, headings=HEADINGS)
+    show(found, form, brief=brief)
     if dry_run:
         unknown = "; – is a size that is known once it is done"
         told = unknown if found["bytes_after"].has_nulls() else ""

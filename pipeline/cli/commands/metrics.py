@@ -31,11 +31,11 @@ BY = "model,game_type"
 # So that all metrics fit in 80 columns.
 HEADINGS = {
     "counted": "coun-\nted",
-    "ci_low": "low",
-    "ci_high": "high",
-    "n_games": "games",
-    "n_unfinished": "un-\nfin-\nished",
-    "n_unreadable": "un-\nread",
+    "ci_low": "ci_\nlow",
+    "ci_high": "ci_\nhigh",
+    "n_games": "n_\ngames",
+    "n_unfinished": "n_\nun-\nfin-\nished",
+    "n_unreadable": "n_\nun-\nread-\nable",
 }
 
 

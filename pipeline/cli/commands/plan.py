@@ -6,7 +6,7 @@ import typer
 
 from pipeline.cli.options import DEFAULT_LAKE, EditionOption, FormOption, LakeOption
 
-HEADINGS = {"n_settings": "pilot's\nsettings", "settings": "settings\nneeded"}
+HEADINGS = {"n_settings": "n_\nsettings"}
 
 
 def plan(
@@ -28,9 +28,10 @@ def plan(
 ) -> None:
     """Settings needed to see a difference between two models, with the lake as a pilot.
 
-    For each two models of the lake, over all of the metric's competitions together, in the shares
-    that the pilot has. Playing a setting again is no new setting. The variance is the pilot's,
-    raised so that it is enough with 80 % certainty.
+    For each two models of the lake, `n_settings` are the settings that both played, and `settings`
+    those that are needed: over all of the metric's competitions together, in the shares that the
+    pilot has. Playing a setting again is no new setting. The variance is the pilot's, raised so
+    that it is enough with 80 % certainty.
 
     \b
     Examples:

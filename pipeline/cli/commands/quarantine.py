@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 BRIEF = ("path", "json_path", "rule", "message")
-HEADINGS = {"json_path": "part", "message": "found"}
 RAW_SHOWN = 400
 
 
@@ -48,7 +47,7 @@ def quarantine(
     """What could not be used, and why.
 
     These are documents, and parts of games whose other parts are in the tables.
-    `part` is a JSON path; `$` stands for the whole document.
+    `json_path` says which part; `$` stands for the whole document.
 
     --export writes each document's bytes, as far as the lake has them, and `manifest.json`.
     --retry takes a document from the lake, or from its source where the lake has only its
@@ -83,7 +82,7 @@ def _list(lake: str, form: str, *, full: bool) -> None:
     if full:
         show(rows, form, brief=_shortened(rows), as_records=True)
     else:
-        show(rows, form, brief=rows.select(BRIEF), headings=HEADINGS)
+        show(rows, form, brief=rows.select(BRIEF))
     if rows.is_empty():
         terminal.note("nothing was refused")
     elif not full:

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from pipeline.lake import Lake
 
-HEADINGS = {"row": "one row is", "n_rows": "rows", "n_bytes": "size", "n_files": "files"}
-
 
 def tables(*, lake: LakeOption = DEFAULT_LAKE, form: FormOption = "table") -> None:
     """The lake's tables: what a row is, rows, bytes, files.
@@ -30,7 +28,7 @@ def tables(*, lake: LakeOption = DEFAULT_LAKE, form: FormOption = "table") -> No
     opened = open_lake(lake)
     sizes = _sizes(opened)
     brief = sizes.with_columns(n_bytes=pl.Series(map(size, sizes["n_bytes"]), dtype=pl.String))
-    show(sizes, form, brief=brief, headings=HEADINGS)
+    show(sizes, form, brief=brief)
     terminal.note(f"{opened.path} after ingest {opened.ingest_id}: {size(sum(sizes['n_bytes']))}")
 
 

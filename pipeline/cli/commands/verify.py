@@ -11,7 +11,6 @@ from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
 if TYPE_CHECKING:
     from pipeline.verify import Verification
 
-HEADINGS = {"n_rows": "found"}
 BRIEF = ("check", "severity", "table", "n_rows", "row")
 
 
@@ -49,7 +48,7 @@ def verify(
 
     with progress.of_steps() as on_progress:
         found = verify_lake(lake, most=most, on_progress=on_progress)
-    show(found.faults, form, brief=found.faults.select(BRIEF), headings=HEADINGS)
+    show(found.faults, form, brief=found.faults.select(BRIEF))
     _tell(found)
     if not found.is_whole:
         raise typer.Exit(FAILED)

@@ -1,0 +1,104 @@
+"""A metric that somebody is adding: what it lacks is said in one line, by every command."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+SQL = re.search(r"```sql\n(.*?)```", DOCS, re.DOTALL)[1].replace("\n   ", "\n").strip()
+MODULE = """
+import polars as pl
+
+from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES
+
+PAPER = Metric(
+    terms=(Term("votes", HIDDEN_ROLE_GAMES),),
+    rows=(
+        Rows(
+            "votes",
+            term=one("votes"),
+            what=pl.col("target").fill_null("nobody"),
+            hit=as_hit(pl.col("target").is_null()),
+        ),
+    ),
+)
+"""
+SQL_FILE, MODULE_FILE = "sql/metrics/silence.sql", "pipeline/metrics/silence.py"
+RELEASE_FILE = "sql/metrics/release/silence.sql"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    """A copy of the package and its SQL, with a lake of the sample."""
+    top = tmp_path_factory.mktemp("checkout")
+    for folder in ("pipeline", "sql"):
+        shutil.copytree(ROOT / folder, top / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", top)
+    done = magic(top, "ingest", str(ROOT / "data" / "sample" / "results" / "undercover"))
+    assert done.returncode == 0, done.stderr
+    return top
+
+
+def magic(top: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(top)}
+    command = [sys.executable, "-m", "pipeline.cli", *arguments]
+    return subprocess.run(
+        command, cwd=top, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+HALVES = {
+    "SQL alone": ({SQL_FILE: SQL}, "has SQL and no module: declare PAPER in " + MODULE_FILE),
+    "a module alone": ({MODULE_FILE: MODULE}, "has no SQL: write " + SQL_FILE),
+    "an empty module": (
+        {SQL_FILE: SQL, MODULE_FILE: ""},
+        MODULE_FILE + " declares no PAPER",
+    ),
+    "release in SQL alone": (
+        {SQL_FILE: SQL, MODULE_FILE: MODULE, RELEASE_FILE: SQL},
+        f"has {RELEASE_FILE}, and lacks RELEASE in {MODULE_FILE}",
+    ),
+    "no place": (
+        {SQL_FILE: SQL.replace("-- order: 9\n", ""), MODULE_FILE: MODULE},
+        "sql/metrics/silence.sql lacks `-- order: ...` at its top",
+    ),
+}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_metric_that_is_half_written_is_one_line(half: str, checkout: Path) -> None:
+    files, message = HALVES[half]
+    for name, text in files.items():
+        (checkout / name).write_text(text, encoding="utf-8")
+    try:
+        told = magic(checkout, "leaderboard")
+    finally:
+        for name in files:
+            (checkout / name).unlink()
+    assert (told.returncode, told.stdout) == (1, "")
+    assert told.stderr.startswith("magic: ")
+    assert told.stderr.count("\n") == 1
+    assert message in told.stderr
+
+
+def test_a_metric_that_is_written_twice_is_on_the_board(checkout: Path) -> None:
+    """As docs/metrics.md has it, in the edition paper alone."""
+    files = {SQL_FILE: SQL, MODULE_FILE: MODULE}
+    for name, text in files.items():
+        (checkout / name).write_text(text, encoding="utf-8")
+    told = [
+        magic(checkout, "metrics", "--metric", "silence", "--format", "json", "--engine", engine)
+        for engine in ("polars", "duckdb")
+    ]
+    for name in files:
+        (checkout / name).unlink()
+    assert told[0].returncode == told[1].returncode == 0, told[0].stderr + told[1].stderr
+    assert '"metric":"silence"' in told[0].stdout
+    assert told[0].stdout == told[1].stdout
