@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pipeline.api import OpenLake
+    from pipeline.api import Lake
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "open_lake"]
@@ -20,14 +20,15 @@ __all__ = ["__version__", "open_lake"]
 LAKE_VARIABLE, DEFAULT_LAKE = "MAGIC_LAKE", "lake"
 
 
-def open_lake(path: str | Path | None = None) -> "OpenLake":
-    """The lake at the path, at its last committed state; raises LakeError where there is none.
+def open_lake(path: str | Path | None = None, as_of: int | None = None) -> "Lake":
+    """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
 
-    Without a path it is the command line's: `$MAGIC_LAKE`, else `lake`.
+    Without a path it is the command line's: `$MAGIC_LAKE`, else `lake`. Raises LakeError where
+    there is none.
     """
     # Imported here, so that what only needs the version or the help does not wait for it.
-    from pipeline.api import open_lake_at
+    from pipeline.api import open_lake as opened
 
     if path is None:
         path = os.environ.get(LAKE_VARIABLE) or DEFAULT_LAKE
-    return open_lake_at(path)
+    return opened(path, as_of)

@@ -61,7 +61,7 @@ class Sandbox:
             self._next = _Process()
 
     def sql(self, lake: str, query: str) -> "pl.DataFrame":
-        """The result of one reading statement on the lake as it is now: see `OpenLake.sql`.
+        """The result of one reading statement on the lake as it is now: see `Lake.sql`.
 
         Raises QueryError also where it takes too long, or too much memory.
         """
@@ -126,13 +126,13 @@ class _Process:
 def main() -> None:
     """Answers one query, then ends: asked and told through the connection to who started it."""
     connection = theirs()
-    from pipeline.api import open_lake_at
+    from pipeline.api import open_lake
 
     lake, query, memory = connection.recv()
     Thread(target=_end_with, args=[connection], daemon=True).start()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries tell that memory ran out
     try:
-        opened = open_lake_at(lake)
+        opened = open_lake(lake)
         _limit(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
         opened.sql(query, memory=memory).write_ipc_stream(rows)

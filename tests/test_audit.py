@@ -11,11 +11,11 @@ import pytest
 from event_tables import lake_of, table
 from rawlogs import encode
 
-from pipeline.audit import KINDS, audit, findings
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import metrics
+from pipeline.reports.audit import KINDS, audit, findings
 from pipeline.simulate import simulate
 
 Log = dict[str, Any]

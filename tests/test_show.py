@@ -15,8 +15,8 @@ from pipeline.ingest import ingest
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import NAMES
 from pipeline.metrics.evidence import evidence
+from pipeline.reports.transcript import transcript
 from pipeline.simulate import simulate
-from pipeline.transcript import transcript
 
 EVIL = "\x1b[2J# no heading\n\x1b[31m```\n| a | \x9b2J\u202e"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")

@@ -8,7 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import pipeline
-from pipeline.api import OpenLake
+from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.ingest import ingest
 
@@ -17,7 +17,7 @@ LARGEST = 2**63 - 1
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> OpenLake:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     place = tmp_path_factory.mktemp("numbers") / "lake"
     ingest(TOP / "data" / "sample" / "results", place)
     return pipeline.open_lake(place)
@@ -55,7 +55,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> OpenLake:
     ],
 )
 def test_a_wide_number_is_an_integer_where_it_fits(
-    lake: OpenLake, sql: str, value: object, dtype: pl.DataType
+    lake: Lake, sql: str, value: object, dtype: pl.DataType
 ) -> None:
     found = lake.sql(f'SELECT \'x\' AS float1, {sql} AS "a ""b""", 2 AS whole1')
     expected: Mapping[str, pl.Series] = {
@@ -66,14 +66,14 @@ def test_a_wide_number_is_an_integer_where_it_fits(
     assert_frame_equal(found, pl.DataFrame(expected))
 
 
-def test_one_value_that_does_not_fit_makes_a_column_of_floats(lake: OpenLake) -> None:
+def test_one_value_that_does_not_fit_makes_a_column_of_floats(lake: Lake) -> None:
     rows = lake.sql("SELECT 1::HUGEINT << n AS power, n::HUGEINT AS n FROM range(100) AS t(n)")
     assert rows["power"].to_list() == [2.0**n for n in range(100)]
     assert rows["n"].to_list() == list(range(100))
     assert rows.schema == {"power": pl.Float64, "n": pl.Int64}
 
 
-def test_a_share_of_two_sums_is_not_rounded(lake: OpenLake) -> None:
+def test_a_share_of_two_sums_is_not_rounded(lake: Lake) -> None:
     """Decimals, which polars would have taken both for, are divided to whole numbers."""
     whole = "sum(is_correct::INT) AS hits, sum(1) AS n"
     pointed = "sum(CASE WHEN is_correct THEN 1.0 ELSE 0.0 END) AS hits, sum(1.0) AS n"
@@ -85,17 +85,17 @@ def test_a_share_of_two_sums_is_not_rounded(lake: OpenLake) -> None:
 
 
 @pytest.mark.parametrize("asked", ["PIVOT votes ON is_correct USING sum(seat)", "SUMMARIZE votes"])
-def test_no_answer_has_decimals(lake: OpenLake, asked: str) -> None:
+def test_no_answer_has_decimals(lake: Lake, asked: str) -> None:
     assert not any(dtype == pl.Decimal for dtype in lake.sql(asked).dtypes)
 
 
-def test_rows_keep_their_order(lake: OpenLake) -> None:
+def test_rows_keep_their_order(lake: Lake) -> None:
     asked = "SELECT n::HUGEINT AS n FROM range(300000) AS t(n) ORDER BY hash(n)"
     found = lake.sql(asked)["n"].to_list()
     assert found == lake.sql(asked.replace("n::HUGEINT AS n", "n"))["n"].to_list()
 
 
-def test_no_view_has_wide_numbers(lake: OpenLake) -> None:
+def test_no_view_has_wide_numbers(lake: Lake) -> None:
     """A connection gives DuckDB's own types: there, only what users compute has wide numbers."""
     asked = "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal AND data_type"
     with lake.connect() as connection:
@@ -106,8 +106,8 @@ def test_no_view_has_wide_numbers(lake: OpenLake) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "json", "table", "markdown"])
 def test_every_form_writes_whole_numbers(
-    lake: OpenLake, form: str, capsys: pytest.CaptureFixture[str]
+    lake: Lake, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = "SELECT sum(n) AS n FROM range(3) AS t(n)"
-    assert main(["sql", asked, "--lake", str(lake.lake.path), "--format", form]) == 0
+    assert main(["sql", asked, "--lake", str(lake.path), "--format", form]) == 0
     assert "3" in capsys.readouterr().out.replace(":", " ").replace("}", " ").split()

@@ -8,8 +8,8 @@ import polars as pl
 
 from pipeline.cli import layout, output, terminal
 from pipeline.cli.cells import NULL
+from pipeline.reports.transcript import EVERYBODY, Transcript
 from pipeline.statistics.sums import exact_sum
-from pipeline.transcript import EVERYBODY, Transcript
 
 _INDENT = "    "
 _FACTS = (

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import polars as pl
 from deltalake import DeltaTable
@@ -45,6 +45,9 @@ class Lake:
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, DeltaTable] = {}
+
+    def __repr__(self) -> str:
+        return f"<Lake {self.path} after ingest {self.ingest_id}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The tables that are open cannot be copied; those of these versions can be opened again.
@@ -203,10 +206,18 @@ def _folder(path: str | Path | Place) -> Place:
     return folder
 
 
-def open_lake(path: str | Path | Place, as_of: int | None = None) -> Lake:
+L = TypeVar("L", bound=Lake)
+
+
+@overload
+def open_lake(path: str | Path | Place, as_of: int | None = None) -> Lake: ...
+@overload
+def open_lake(path: str | Path | Place, as_of: int | None, kind: type[L]) -> L: ...
+def open_lake(path: str | Path | Place, as_of: int | None = None, kind: type[Lake] = Lake) -> Lake:
     """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
 
-    Raises LakeError where there is none, or where `maintain` has deleted files of that state.
+    `kind` is the class of what is returned. Raises LakeError where there is none, or where
+    `maintain` has deleted files of that state.
     """
     folder = _folder(path)
     if not is_lake(folder):
@@ -216,7 +227,7 @@ def open_lake(path: str | Path | Place, as_of: int | None = None) -> Lake:
             f"{path}: not a lake, since it has no table `{COMMITS}`; "
             "give --lake a folder that `magic ingest` made"
         )
-    lake = Lake(folder, as_of)
+    lake = kind(folder, as_of)
     found = lake.delta(COMMITS).metadata().configuration.get(VERSION_KEY)
     if found != str(VERSION):
         raise LakeError(

@@ -13,7 +13,6 @@ from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import (
     DEFAULT_CONFIDENCE,
-    NAMES,
     PAPER,
     Answer,
     answered,
@@ -82,33 +81,29 @@ class Columns(NamedTuple):
 
 def compare(
     lake: Lake,
-    pairs: Sequence[tuple[str, str]] | None = None,
-    *,
+    *pairs: tuple[str, str],
     names: Sequence[str] | None = None,
     edition: str = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
-    """A row for each metric and pair of models, with the columns of `COLUMNS`.
+    """A row for each metric and pair of models: the difference, its interval and p-value.
 
-    Without `pairs` all pairs are compared, and the family of p-values that `p_holm` is adjusted for
-    is that of one metric; with them it is all p-values of the answer. `family` is its size. A
-    `p_value` of 1 / (2 × `contrast.DRAWS`) is a bound, the least that drawn signs can tell. The
-    difference is value − other_value, null with a `reason` where either is. Raises UsageError for a
-    model or metric that is not there, for a model against itself, and for two models named twice,
-    which would count twice in the family.
+    Pairs are such as ("gpt-4", "cohere"); all are compared if none is named. `names` are metrics,
+    all by default. Columns: metric, model, other, value and other_value, difference (value −
+    other_value, null with a `reason` if either value is null), ci_low, ci_high, p_value, p_holm
+    (adjusted by Holm), family (how many p-values it is adjusted for: those of one metric if all
+    pairs are compared, else all of the answer), method, n_settings (in common), share_paired. A
+    `p_value` of 1 / (2 × `contrast.DRAWS`) is a bound, the least that drawn signs can show. Raises
+    UsageError for a model or metric that is not there, for a model against itself, and for two
+    models named twice, which would count twice in the family.
     """
-    if pairs is not None:
-        _check_pairs(pairs)
-    models = None if pairs is None else list(dict.fromkeys(name for pair in pairs for name in pair))
-    request = Request(
-        edition=edition, by=("model",), models=None if models is None else tuple(models)
-    )
-    asked_for = several(NAMES if names is None else names)
-    answer = answered(lake, request, names=asked_for, confidence=confidence)
+    _check_pairs(pairs)
+    models = tuple(dict.fromkeys(name for pair in pairs for name in pair)) if pairs else None
+    request = Request(edition=edition, by=("model",), models=models)
+    answer = answered(lake, request, names=several(names), confidence=confidence)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
-    asked = list(combinations(known, 2)) if pairs is None else list(pairs)
-    compared = compare_rows(answer, asked, edition=edition)
-    return adjusted(compared, ["metric"]) if pairs is None else compared
+    compared = compare_rows(answer, pairs or list(combinations(known, 2)), edition=edition)
+    return compared if pairs else adjusted(compared, ["metric"])
 
 
 def _check_pairs(pairs: Sequence[object]) -> None:

@@ -1,11 +1,12 @@
 """What moved between two lakes, or two states of one, and which games did it."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, open_lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import rows as rows_of
@@ -20,16 +21,23 @@ _GAMES = pl.Schema({"n_common": pl.Int64(), "n_gone": pl.Int64(), "n_new": pl.In
 
 
 def diff(
-    before: Lake, after: Lake, *, edition: str = PAPER, confidence: float = DEFAULT_CONFIDENCE
+    before: Lake,
+    after: Lake | str | Path,
+    *,
+    edition: str = PAPER,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
     """A row for each metric and model of either lake, with how its value moved.
 
+    `after` is a lake or the path of one.
     Columns: metric, model, value (before), new_value, difference (new_value − value), ci_low,
     ci_high, p_value, p_holm, family, method, n_settings, n_common, n_gone and n_new (games),
     is_beyond_noise, reason. A game in both is exact: where no other is counted, the difference is
     no estimate, and has no p-value. Otherwise the two are compared like two models, on the settings
     that games of both were played on. `p_holm` is of all p-values of the answer.
     """
+    if not isinstance(after, Lake):
+        after = open_lake(after)
     request = Request(edition=edition)
     by_model = Request(edition=edition, by=("model",))
     answers = [answered(lake, by_model, confidence=confidence) for lake in (before, after)]

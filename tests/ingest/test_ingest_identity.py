@@ -24,9 +24,9 @@ from rawlogs import (
     undercover,
 )
 
-from pipeline.audit import findings
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
+from pipeline.reports.audit import findings
 
 SETTING = {"topic": "Rivers", "code": "Danube", "chameleon_name": "Player 1"}
 

@@ -17,7 +17,6 @@ import pytest
 from lakes import check, latest_version, nonzero, parquet_files, rows, statuses, table
 from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
 
-from pipeline.api import OpenLake
 from pipeline.errors import LakeError, SourceError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema
 from pipeline.ingest import ingest
@@ -56,13 +55,13 @@ def test_a_copy_of_a_reader_is_of_the_same_state(lake: Path, more: Path, as_of: 
     """Also where it is opened only after something else is committed, in another process."""
     reader = open_lake(lake, as_of)
     before = all_rows(reader)
-    sent = pickle.dumps(OpenLake(reader))
-    copied = copy.deepcopy(OpenLake(reader))
+    sent = pickle.dumps(reader)
+    copied = copy.deepcopy(reader)
     ingest(more, lake)
-    assert all_rows(pickle.loads(sent).lake) == all_rows(copied.lake) == before
+    assert all_rows(pickle.loads(sent)) == all_rows(copied) == before
     with multiprocessing.get_context("spawn").Pool(1) as another:
         assert another.map(all_rows, [reader]) == [before]
-    assert repr(copied) == repr(OpenLake(reader)) == f"<OpenLake {lake} after ingest {as_of or 3}>"
+    assert repr(copied) == repr(reader) == f"<Lake {lake} after ingest {as_of or 3}>"
 
 
 def all_rows(lake: Lake) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ import duckdb
 import pytest
 
 import pipeline
-from pipeline.api import OpenLake
+from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import PipelineError, QueryError
 from pipeline.ingest import ingest
@@ -190,7 +190,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 @pytest.fixture(scope="module")
-def lake(place: Place) -> OpenLake:
+def lake(place: Place) -> Lake:
     return pipeline.open_lake(place.lake)
 
 
@@ -213,14 +213,14 @@ def assert_is_one_clear_line(text: str, place: Place) -> None:
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_an_attempt_is_refused(lake: OpenLake, place: Place, attempt: str) -> None:
+def test_an_attempt_is_refused(lake: Lake, place: Place, attempt: str) -> None:
     with pytest.raises(QueryError) as refusal:
         lake.sql(place.filled(ATTEMPTS[attempt]))
     assert_is_one_clear_line(str(refusal.value), place)
     assert str(place.outside) not in str(refusal.value)
 
 
-def test_every_kind_of_statement_is_read_or_refused(lake: OpenLake) -> None:
+def test_every_kind_of_statement_is_read_or_refused(lake: Lake) -> None:
     """Also those that DuckDB parses and its Python has no name for: every keyword is tried."""
     rests = (
         "",
@@ -233,7 +233,7 @@ def test_every_kind_of_statement_is_read_or_refused(lake: OpenLake) -> None:
         " x AS SELECT 1",
         " x = 1",
     )
-    with connect(lake.lake, {}, "FROM votes") as connection:
+    with connect(lake, {}, "FROM votes") as connection:
         words = connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
         for (word,) in words:
             for asked in (f"{first}{word}{rest}" for first in ("", "EXPLAIN ") for rest in rests):
@@ -242,7 +242,7 @@ def test_every_kind_of_statement_is_read_or_refused(lake: OpenLake) -> None:
     assert len(words) > 100
 
 
-def test_a_query_that_is_no_text_is_refused(lake: OpenLake) -> None:
+def test_a_query_that_is_no_text_is_refused(lake: Lake) -> None:
     """As a terminal passes on bytes that are not UTF-8."""
     with pytest.raises(QueryError, match="not a text in UTF-8"):
         lake.sql("SELECT '\udcff'")
@@ -250,9 +250,9 @@ def test_a_query_that_is_no_text_is_refused(lake: OpenLake) -> None:
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_a_connection_holds_by_itself(lake: OpenLake, place: Place, attempt: str) -> None:
+def test_a_connection_holds_by_itself(lake: Lake, place: Place, attempt: str) -> None:
     """Without our look at the statement: what it gets is never of the outside."""
-    with connect(lake.lake, {}, "FROM votes, games") as connection:
+    with connect(lake, {}, "FROM votes, games") as connection:
         try:
             rows = connection.execute(place.filled(ATTEMPTS[attempt])).fetchall()
         except duckdb.Error:
@@ -297,7 +297,7 @@ def test_the_command_refuses_in_one_line(
         "EXPLAIN ANALYZE SELECT * FROM votes",
     ],
 )
-def test_nothing_tells_where_things_are(lake: OpenLake, place: Place, asked: str) -> None:
+def test_nothing_tells_where_things_are(lake: Lake, place: Place, asked: str) -> None:
     told = str(lake.sql(place.filled(asked)).to_dicts())
     for path in (place.lake, TOP, Path.home(), Path.cwd(), Path(duckdb.__file__).parent):
         assert f"{path}/" not in told
@@ -327,7 +327,7 @@ def test_nothing_tells_where_things_are(lake: OpenLake, place: Place, asked: str
         "SELECT count(*) AS delete FROM guesses",
     ],
 )
-def test_reading_is_let_through(lake: OpenLake, asked: str) -> None:
+def test_reading_is_let_through(lake: Lake, asked: str) -> None:
     assert lake.sql(asked).width
 
 
@@ -348,7 +348,7 @@ def test_reading_is_let_through(lake: OpenLake, asked: str) -> None:
         ("SELECT pg_typof(1)", "pg_typof does not exist!"),
     ],
 )
-def test_a_wrong_name_is_told_with_what_there_is(lake: OpenLake, asked: str, hint: str) -> None:
+def test_a_wrong_name_is_told_with_what_there_is(lake: Lake, asked: str, hint: str) -> None:
     """And never with what is DuckDB's own, or closed to queries."""
     with pytest.raises(QueryError) as refusal:
         lake.sql(asked)
@@ -370,7 +370,7 @@ def test_a_wrong_name_is_told_with_what_there_is(lake: OpenLake, asked: str, hin
         ("'101'::BIT", "BIT"),
     ],
 )
-def test_what_polars_has_no_type_for_is_to_be_cast(lake: OpenLake, value: str, kind: str) -> None:
+def test_what_polars_has_no_type_for_is_to_be_cast(lake: Lake, value: str, kind: str) -> None:
     with pytest.raises(QueryError) as refusal:
         lake.sql(f"SELECT 1 AS a, {value} AS b FROM ingests")
     assert str(refusal.value) == (
@@ -381,16 +381,16 @@ def test_what_polars_has_no_type_for_is_to_be_cast(lake: OpenLake, value: str, k
 
 
 @pytest.mark.parametrize("asked", ["", " \n", ";", "-- FROM games", "/* FROM games */;"])
-def test_nothing_is_no_query(lake: OpenLake, asked: str) -> None:
+def test_nothing_is_no_query(lake: Lake, asked: str) -> None:
     with pytest.raises(QueryError, match=r'^there is no query; give one, as in "FROM games"$'):
         lake.sql(asked)
 
 
-def test_an_open_lake_tells_which_it_is(place: Place, lake: OpenLake) -> None:
-    assert repr(lake) == f"<OpenLake {place.lake} after ingest {lake.lake.ingest_id}>"
+def test_an_open_lake_tells_which_it_is(place: Place, lake: Lake) -> None:
+    assert repr(lake) == f"<Lake {place.lake} after ingest {lake.ingest_id}>"
 
 
-def test_columns_of_one_name_are_numbered(lake: OpenLake) -> None:
+def test_columns_of_one_name_are_numbered(lake: Lake) -> None:
     both = "votes AS v JOIN players AS p ON v.game_id = p.game_id AND v.seat = p.seat"
     rows = lake.sql(f"SELECT v.seat, p.seat, p.player, v.* FROM {both} ORDER BY ALL DESC")
     assert rows.columns[:5] == ["seat", "seat_1", "player", "game_id", "game_type"]
@@ -399,14 +399,14 @@ def test_columns_of_one_name_are_numbered(lake: OpenLake) -> None:
     assert rows["seat"].is_sorted(descending=True)
 
 
-def test_every_table_is_read_as_it_is(lake: OpenLake) -> None:
+def test_every_table_is_read_as_it_is(lake: Lake) -> None:
     """Also those without a row."""
     for table in ("votes", "games", "messages", "quarantine", "ingests"):
         rows = lake.sql(f"FROM {table}")
         assert rows.equals(lake.table(table).collect().select(rows.columns))
 
 
-def test_threads_read_side_by_side(lake: OpenLake) -> None:
+def test_threads_read_side_by_side(lake: Lake) -> None:
     """120 queries at once over the same open files."""
     asked = "SELECT sum(hash(COLUMNS(*))::HUGEINT)::VARCHAR FROM messages"
     with lake.connect() as connection, ThreadPoolExecutor(8) as pool:
@@ -418,9 +418,9 @@ def test_threads_read_side_by_side(lake: OpenLake) -> None:
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 def test_a_damaged_file_is_one_line(place: Place, tmp_path: Path, damage: str) -> None:
     damaged = Place(tmp_path / "lake", place.outside)
-    shutil.copytree(place.lake, damaged.lake)
-    opened = pipeline.open_lake(damaged.lake)
-    file = next((damaged.lake / "votes").glob("*.parquet"))
+    shutil.copytree(place.lake, damaged)
+    opened = pipeline.open_lake(damaged)
+    file = next((damaged / "votes").glob("*.parquet"))
     if damage == "gone":
         file.unlink()
     else:
@@ -433,7 +433,7 @@ def test_a_damaged_file_is_one_line(place: Place, tmp_path: Path, damage: str) -
 # --- a process of its own -----------------------------------------------------------------------
 
 
-def test_a_sandbox_answers_as_the_lake_does(place: Place, lake: OpenLake) -> None:
+def test_a_sandbox_answers_as_the_lake_does(place: Place, lake: Lake) -> None:
     asked = """SELECT *, [1, 2] AS l, {'a': 0.5} AS s, 'a'::ENUM('a', 'b') AS e,
         1.5::DECIMAL(4, 2) AS d, '\\xFF'::BLOB AS b, DATE '2024-05-06' AS t FROM games"""
     with Sandbox(seconds=60, memory=PLENTY) as sandbox:
@@ -521,6 +521,6 @@ def test_modules_of_the_current_folder_are_not_run(place: Place, tmp_path: Path)
     assert (command.returncode, out.split()[-1], err) == (0, "42", "")
 
 
-def test_query_of_a_connection_is_held_to_reading(lake: OpenLake) -> None:
+def test_query_of_a_connection_is_held_to_reading(lake: Lake) -> None:
     with lake.connect() as connection, pytest.raises(QueryError, match="reading"):
         query(connection, "CREATE TABLE x AS SELECT 1")

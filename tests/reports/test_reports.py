@@ -42,7 +42,7 @@ APART = [("A", s, 0, float(s != 9)) for s in range(20)] + [
 
 def test_models_are_compared_on_their_settings(tmp_path):
     """9 settings against 1: mid-p = 2·(1 + 10)/2¹⁰ − 10/2¹⁰ = 12/1024."""
-    (row,) = compare(lake_with(tmp_path, APART), [("A", "B")], names=["win_rate"]).to_dicts()
+    (row,) = compare(lake_with(tmp_path, APART), ("A", "B"), names=["win_rate"]).to_dicts()
     assert row["value"] == pytest.approx(19 / 20)
     assert row["difference"] == pytest.approx(8 / 20)
     assert row["p_value"] == row["p_holm"] == pytest.approx(12 / 1024)
@@ -52,14 +52,14 @@ def test_models_are_compared_on_their_settings(tmp_path):
 
 def test_replays_of_a_setting_are_added_up(tmp_path):
     """The same games twice over are no more evidence."""
-    found = compare(lake_with(tmp_path, APART * 2), [("A", "B")], names=["win_rate"])
+    found = compare(lake_with(tmp_path, APART * 2), ("A", "B"), names=["win_rate"])
     assert found["p_value"].item() == pytest.approx(12 / 1024)
     assert found["n_settings"].item() == 20
 
 
 def test_what_is_not_on_common_settings_is_compared_unpaired(tmp_path):
     rows = [("A", s, 0, 1.0) for s in range(20)] + [("B", s, 0, 0.0) for s in range(15, 35)]
-    (row,) = compare(lake_with(tmp_path, rows), [("A", "B")], names=["win_rate"]).to_dicts()
+    (row,) = compare(lake_with(tmp_path, rows), ("A", "B"), names=["win_rate"]).to_dicts()
     assert row["method"] == "unpaired"
     assert row["share_paired"] == pytest.approx(1 / 4)
     assert row["p_value"] < 1e-6
@@ -71,7 +71,7 @@ def test_one_term_without_common_settings_is_enough_to_be_unpaired(tmp_path):
     apart = [("A", s, 0, 1.0) for s in range(20)] + [("B", s, 0, 0.0) for s in range(50, 70)]
     played = [results(alike), results(apart, "prisoners_dilemma", first=1000)]
     lake = lake_of(tmp_path, {"results": pl.concat(played)})
-    (row,) = compare(lake, [("A", "B")], names=["win_rate"]).to_dicts()
+    (row,) = compare(lake, ("A", "B"), names=["win_rate"]).to_dicts()
     assert (row["method"], row["share_paired"]) == ("unpaired", 0.0)
     assert row["difference"] == pytest.approx(1 / 2)
     assert row["p_value"] < 0.001
@@ -97,7 +97,7 @@ def test_without_two_models_there_are_no_pairs(rows, tmp_path):
 
 def test_a_model_that_is_not_there_is_told(tmp_path):
     with pytest.raises(UsageError, match="no game of Z"):
-        compare(lake_with(tmp_path, APART), [("A", "Z")])
+        compare(lake_with(tmp_path, APART), ("A", "Z"))
 
 
 @pytest.mark.parametrize(
@@ -117,12 +117,12 @@ def test_a_model_that_is_not_there_is_told(tmp_path):
 )
 def test_two_models_are_compared_once(pairs, message, tmp_path):
     with pytest.raises(UsageError, match=message):
-        compare(lake_with(tmp_path, APART), pairs)
+        compare(lake_with(tmp_path, APART), *pairs)
 
 
 def test_without_names_all_metrics_are_compared(tmp_path):
     lake = lake_with(tmp_path, APART)
-    assert_same(compare(lake, [["A", "B"]], names=None), compare(lake, [("A", "B")]))
+    assert_same(compare(lake, ["A", "B"], names=None), compare(lake, ("A", "B")))
 
 
 def test_letters_are_shared_by_those_not_told_apart(tmp_path):

@@ -170,13 +170,13 @@ def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> Non
     assert told["files_deleted"].sum() > 0
     assert rows(there) == before  # type: ignore[arg-type]
     opened = open_lake(there)
-    live = {Path(file).name for name in TABLES for file in opened.lake.files(name)}
+    live = {Path(file).name for name in TABLES for file in opened.files(name)}
     assert {
         Path(key).name
         for key in keys(there)
         if key.endswith(".parquet") and "_delta_log" not in key
     } == live
-    assert reader.lake.ingest_id == opened.lake.ingest_id - 1
+    assert reader.ingest_id == opened.ingest_id - 1
 
 
 def test_a_failed_ingest_leaves_no_object(
@@ -213,7 +213,7 @@ def test_two_ingests_at_once_both_land(tmp_path: Path, bucket: str) -> None:
         worker.join(timeout=60)
     assert [worker.exitcode for worker in workers] == [0, 0]
     opened = open_lake(lake)
-    assert opened.lake.ingest_id == 2
+    assert opened.ingest_id == 2
     assert opened.table("games").collect().height == 10
     assert set(opened.table("results").collect()["model"]) >= {"left", "right"}
 
@@ -375,7 +375,7 @@ def test_a_lost_lock_stops_a_commit(
     monkeypatch.setattr(leases.Lease, "check", lambda self: (_ for _ in ()).throw(OSError("lost")))
     with pytest.raises(LakeError, match="lost"):
         ingest(logs, lake)
-    assert open_lake(lake).lake.ingest_id == 1
+    assert open_lake(lake).ingest_id == 1
 
 
 def _die_with_the_lock(url: str) -> None:

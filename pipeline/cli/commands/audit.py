@@ -42,10 +42,10 @@ def audit(
       magic audit --by game_type,format_version
       magic audit role_identifications --model gpt-4
     """
-    from pipeline.audit import audit as audited
-    from pipeline.audit import findings_parts
     from pipeline.cli.output import show, show_parts
     from pipeline.lake import open_lake
+    from pipeline.reports.audit import audit as audited
+    from pipeline.reports.audit import findings_parts
 
     opened = open_lake(lake)
     if kind is not None:

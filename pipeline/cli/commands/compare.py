@@ -72,7 +72,7 @@ def compare(
 
     rows = compared(
         open_lake(lake),
-        [(model[0], model[1])] if model else None,
+        *([(model[0], model[1])] if model else []),
         names=metric or None,
         edition=edition,
         confidence=confidence,

@@ -39,7 +39,7 @@ def show(
     """
     from pipeline.cli import transcript as page
     from pipeline.lake import open_lake
-    from pipeline.transcript import transcript
+    from pipeline.reports.transcript import transcript
 
     told = transcript(open_lake(lake), game)
     if form == "json":
