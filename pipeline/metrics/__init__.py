@@ -88,7 +88,7 @@ def metrics(
     also rows over all game types, called `all`; if `by` is None or empty, all is one group.
     `num_of_game` is for the edition release: games numbered below it count. `master` is for the
     engine spark: see `pipeline.spark.open_session`. `where` is a condition in SQL on the rows: see
-    `pipeline.metrics.condition`. Raises UsageError for an unknown name, also of a model.
+    `pipeline.metrics.condition.condition`. Raises UsageError for an unknown name, also of a model.
     """
     asked = several(edition_names(edition) if names is None else names)
     request = Request(

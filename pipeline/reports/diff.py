@@ -11,7 +11,7 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import COLUMNS, adjusted, differences, sides, sums_of
+from pipeline.reports.compare import COLUMNS, adjusted, of_metric, sums_of
 from pipeline.statistics.sums import exact_sum
 
 LEVEL = 0.05
@@ -44,7 +44,7 @@ def diff(
     found = [
         row
         for name in names(edition)
-        for row in _of_metric(name, (before, after), answers, request)
+        for row in _of_metric(name, (before, after), answers, request, confidence)
     ]
     compared = pl.DataFrame(found, schema={**COLUMNS, **_GAMES})
     is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0)
@@ -78,36 +78,59 @@ def _of_metric(
     lakes: tuple[Lake, Lake],
     answers: list[Answer],
     request: Request,
+    confidence: float,
 ) -> list[dict[str, Any]]:
     """The rows of one metric, a model each."""
     games = _games(name, lakes, request)
     valued = [answer.rows.filter(metric=name) for answer in answers]
-    sums = [sums_of(answer, name) for answer in answers]
     models = pl.concat(one.select("model") for one in valued).unique().sort("model")["model"]
+    compared = _compared(
+        name, answers, valued, models, edition=request.edition, confidence=confidence
+    )
     found = []
-    for model in models:
-        rows = [one.filter(pl.col("model").eq_missing(pl.lit(model))) for one in valued]
+    for number, model in enumerate(models):
+        is_model = pl.col("model").eq_missing(pl.lit(model))
+        rows = [one.filter(is_model) for one in valued]
         row: dict[str, Any] = dict.fromkeys(COLUMNS) | {"metric": name}
-        if all(one.height for one in rows):
-            # The sides are named by their place, since the model is the same.
-            named = [one.with_columns(model=pl.lit(str(n))) for n, one in enumerate(rows)]
-            own = pl.concat(
-                each.filter(pl.col("model").eq_missing(pl.lit(model))).with_columns(
-                    model=pl.lit(str(n))
-                )
-                for n, each in enumerate(sums)
-            )
-            columns, of_lake = sides(own, pl.concat(named), request.edition)
-            (row,) = differences(columns, [(of_lake["1"], of_lake["0"])])
+        if number in compared:
+            row = compared[number]
             row |= {"value": row["other_value"], "other_value": row["value"]}
         else:
-            place = 0 if rows[0].height else 1
-            row["value" if place == 0 else "other_value"] = rows[place]["value"].item()
-            row["reason"] = f"only {('before', 'after')[place]}"
-        counted = games.filter(pl.col("model").eq_missing(pl.lit(model))).select(_GAMES.names())
-        told = counted.row(0, named=True) if counted.height else dict.fromkeys(_GAMES, 0)
-        found.append(row | told | {"model": model})
+            state = 0 if rows[0].height else 1
+            row["value" if state == 0 else "other_value"] = rows[state]["value"].item()
+            row["reason"] = f"only {('before', 'after')[state]}"
+        counted = games.filter(is_model).select(_GAMES.names())
+        counts = counted.row(0, named=True) if counted.height else dict.fromkeys(_GAMES, 0)
+        found.append(row | counts | {"model": model})
     return found
+
+
+def _compared(
+    name: str,
+    answers: list[Answer],
+    valued: list[pl.DataFrame],
+    models: pl.Series,
+    *,
+    edition: str,
+    confidence: float,
+) -> dict[int, dict[str, Any]]:
+    """The comparison of each model that both lakes have, by its number, later with earlier.
+
+    A model in one of the states is named by its number in `models` and that of the state.
+    """
+    numbers = pl.DataFrame({"model": models, "number": range(len(models))})
+
+    def of_state(frame: pl.DataFrame, state: int) -> pl.DataFrame:
+        named = frame.join(numbers, on="model", how="left", nulls_equal=True)
+        return named.with_columns(model=pl.format("{} {}", "number", pl.lit(state))).drop("number")
+
+    rows = pl.concat(of_state(one, state) for state, one in enumerate(valued))
+    sums = pl.concat(of_state(sums_of(one, name), state) for state, one in enumerate(answers))
+    known = set(rows["model"])
+    both = [n for n in range(len(models)) if {f"{n} 0", f"{n} 1"} <= known]
+    pairs = [(f"{n} 1", f"{n} 0") for n in both]
+    found = of_metric(name, rows, sums, pairs, edition=edition, confidence=confidence)
+    return dict(zip(both, found.iter_rows(named=True), strict=True))
 
 
 def _games(name: str, lakes: tuple[Lake, Lake], request: Request) -> pl.DataFrame:

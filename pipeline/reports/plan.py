@@ -2,16 +2,17 @@
 
 import math
 from itertools import combinations
+from typing import Any
 
-import numpy as np
 import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import PAPER, answered, metric
+from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import Columns, Side, sides, sums_of
-from pipeline.statistics.contrast import shrunk_correlation
+from pipeline.reports.compare import sums_of
+from pipeline.statistics.pairs import correlations
 from pipeline.statistics.planning import cautious_variance, settings_needed
 
 
@@ -45,10 +46,13 @@ def plan(
     known = told["model"].sort().to_list()
     if len(known) < 2:
         raise UsageError(f"a plan needs two models with a {name}: the lake has {len(known)}")
-    columns, of_model = sides(sums_of(answer, name), told, edition)
+    terms = terms_of(told.lazy(), declared, ["model"])
+    of_model = {row["model"]: row for row in told.iter_rows(named=True)}
+    pairs = list(combinations(known, 2))
+    common = correlations(sums_of(answer, name).lazy(), terms, pairs)
     found = []
-    for one, other in combinations(known, 2):
-        n, sd = _of_a_setting(columns, of_model[one], of_model[other])
+    for (one, other), (n, correlation) in zip(pairs, common, strict=True):
+        sd = _of_a_setting(of_model[one], of_model[other], n, correlation)
         needed = None if sd is None else settings_needed(difference, sd, power=power, level=level)
         found.append(
             {
@@ -76,18 +80,20 @@ def _check(difference: float, power: float, level: float) -> None:
         raise UsageError("power is more than the level")
 
 
-def _of_a_setting(columns: Columns, one: Side, other: Side) -> tuple[int, float | None]:
-    """The settings that two models have in common, and the cautious sd of one's difference."""
-    n = len(np.unique(columns.settings[(one.c > 0) & (other.c > 0)]))
+def _of_a_setting(
+    one: dict[str, Any], other: dict[str, Any], n: int, correlation: float
+) -> float | None:
+    """The cautious sd of a setting's difference, null with fewer than two settings in common."""
     if n < 2:
-        return n, None
+        return None
     v, other_v = _variance(one), _variance(other)
-    both = v + other_v - 2 * shrunk_correlation(one.u, other.u) * math.sqrt(v * other_v)
-    return n, math.sqrt(cautious_variance(n * both, n))
+    both = v + other_v - 2 * correlation * math.sqrt(v * other_v)
+    return math.sqrt(cautious_variance(n * both, n))
 
 
-def _variance(side: Side) -> float:
+def _variance(row: dict[str, Any]) -> float:
     """A value's variance, at its rate with a hit and a miss more: at a ceiling it shows none."""
-    n_eff = side.row["n_eff"]
-    rate = (side.row["value"] / side.range * n_eff + 1) / (n_eff + 2)
-    return float(side.range**2 * rate * (1 - rate) / n_eff)
+    n_eff = row["n_eff"]
+    range_ = sum(term["weight"] for term in row["terms"] if term["counted"])
+    rate = (row["value"] / range_ * n_eff + 1) / (n_eff + 2)
+    return float(range_**2 * rate * (1 - rate) / n_eff)

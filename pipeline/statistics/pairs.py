@@ -92,6 +92,24 @@ def differences(
     return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
 
 
+def correlations(
+    sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: Sequence[tuple[str, str]]
+) -> list[tuple[int, float]]:
+    """Of each pair the settings in common, and how their deviations in these go together.
+
+    The arguments are those of `differences`; the correlation is shrunk, and 0 without settings.
+    """
+    cells = sums.group_by("model", *_CELL).agg(pl.col("h", "c").sum()).filter(_C > 0).collect()
+    of_pairs = pl.DataFrame(list(pairs), schema=list(_PAIR), orient="row")
+    by_setting = _by_setting(_common(cells, _weighted(cells, terms), of_pairs))
+    return [
+        (len(found.x), shrunk_correlation(found.u_one, found.u_other))
+        if (found := by_setting.get(pair))
+        else (0, 0.0)
+        for pair in pairs
+    ]
+
+
 def _rows(
     cells: pl.DataFrame,
     weighted: pl.DataFrame,
