@@ -69,9 +69,9 @@ def evidence(
 
     Columns: `metric` and `COLUMNS`, among them `what` the player did, `hit` (0..1), and the
     message that it was read from, `content`, with its index; both null where the log has none.
-    `where` is a condition in SQL: see `pipeline.metrics.condition.condition`. `is_hit` asks for rows with
-    some hit, or with none. The engines are polars and duckdb. Raises UsageError for a name that
-    does not exist, also of a model.
+    `where` is a condition in SQL: see `pipeline.metrics.condition.condition`. `is_hit` asks for
+    rows with some hit, or with none. The engines are polars and duckdb. Raises UsageError for a
+    name that does not exist, also of a model.
     """
     request = _request(
         lake,
