@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.errors import DAMAGE_HINT, LakeError, PipelineError, first_line
+from pipeline.events.contracts import TABLES
 from pipeline.lake.names import hash_of, hashed
 from pipeline.stores import Place
 
@@ -48,7 +49,7 @@ def _changed(file: Place, committed: str | None) -> Fault | None:
     if committed is None or (found := hashed(file)) == committed:
         return None
     text = "has changed: its SHA-256 is not the one in its name"
-    return Fault("file_hash", text, {"sha256": found, "committed": committed})
+    return Fault("file_hash", text, {"sha256": found})
 
 
 def _cut(file: Place, n_bytes: int) -> Fault | None:
@@ -67,8 +68,8 @@ def damaged(folder: Place, logged: Mapping[str, int], *, read: bool) -> Iterator
             yield f"the file {name} of the table `{table}` {one.text}"
 
 
-def damage(lake: "Lake", tables: Iterable[str]) -> LakeError | None:
-    """The error that names the damaged files of these tables, None if none is found.
+def damage(lake: "Lake", tables: Iterable[str]) -> str | None:
+    """A line that names the damaged files of these tables, None if none is found.
 
     At first only sizes and last bytes are compared. If those are right, files are read whole, up to
     a bound, until one is found that has changed.
@@ -82,7 +83,7 @@ def damage(lake: "Lake", tables: Iterable[str]) -> LakeError | None:
     if not texts:
         return None
     more = f", and {len(texts) - 1:,} more are damaged" if texts[1:] else ""
-    return LakeError(f"{lake.path}: the lake is damaged: {texts[0]}{more}; {DAMAGE_HINT}")
+    return f"the lake is damaged: {texts[0]}{more}; {DAMAGE_HINT}"
 
 
 def _first_changed(lake: "Lake", logged: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -100,7 +101,8 @@ def _first_changed(lake: "Lake", logged: Mapping[str, Mapping[str, int]]) -> lis
 def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException:
     """The error with the damaged file named, for one that may be of a file of these states.
 
-    It is the error itself where all files seem to be as they should.
+    It is the error itself where all files seem to be as they should. Of a single lake the path is
+    left out: whoever asks knows it, and whoever may only query it need not.
     """
     is_clear = isinstance(error, PipelineError | OSError)
     try:
@@ -108,8 +110,8 @@ def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException
     except LakeError as unopened:
         return error if is_clear else unopened
     for state in states:
-        if found := state.damage():
-            return found
+        if text := damage(state, TABLES):
+            return LakeError(f"{state.path}: {text}" if states[1:] else text)
     # Only paths that polars opened itself have no field of their own.
     if states and isinstance(error, FileNotFoundError) and error.filename is None:
         return LakeError(
@@ -118,4 +120,4 @@ def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException
         )
     if is_clear or not states:
         return error
-    return LakeError(f"{states[0].path}: a file cannot be read: {first_line(error)}; {DAMAGE_HINT}")
+    return LakeError(f"a file of the lake cannot be read: {first_line(error)}; {DAMAGE_HINT}")

@@ -123,7 +123,8 @@ class Lake:
 
     def damage(self, tables: Iterable[str] = tuple(TABLES)) -> LakeError | None:
         """The error that names this state's damaged files, None if none is found at once."""
-        return damage(self, tables)
+        text = damage(self, tables)
+        return LakeError(f"{self.path}: {text}") if text else None
 
     def table(self, table: str) -> pl.LazyFrame:
         """The table, with the columns and types of its contract."""

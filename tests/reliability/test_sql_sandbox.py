@@ -205,7 +205,7 @@ def unchanged(place: Place) -> Iterator[None]:
 def assert_is_one_clear_line(text: str, place: Place) -> None:
     assert text
     assert "\n" not in text
-    assert len(text) < 300
+    assert len(text) < 400
     # What was asked may be told back; where things are on this machine may not.
     for trace in ("Traceback", str(place.lake), "site-packages", str(TOP), str(Path.home()) + "/"):
         assert trace not in text
@@ -425,7 +425,7 @@ def test_a_damaged_file_is_one_line(place: Place, tmp_path: Path, damage: str) -
         file.unlink()
     else:
         file.write_bytes(file.read_bytes()[:1000])
-    with pytest.raises(PipelineError, match="lake://votes/part") as refusal:
+    with pytest.raises(PipelineError, match=r"part-[^ ]* of the table `votes`") as refusal:
         opened.sql("SELECT * FROM votes")
     assert_is_one_clear_line(str(refusal.value), damaged)
 
