@@ -26,6 +26,7 @@ from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
 from pipeline.stores import leases, place
+from pipeline.verify import verify
 
 TREE = {
     ".git/a.json": b"{}",
@@ -165,6 +166,7 @@ def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> Non
     assert rows(there) == before  # type: ignore[arg-type]
     reader = open_lake(there)
     assert maintain(there)["files_after"].sum() < len(list(here.rglob("*.parquet")))
+    assert verify(there).faults.is_empty()  # each object has the bytes that its name is the hash of
     assert rows(there) == before  # type: ignore[arg-type]
     told = maintain(there, keep_days=0, older_than_hours=-1)
     assert told["files_deleted"].sum() > 0
