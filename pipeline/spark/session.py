@@ -1,5 +1,6 @@
 """One Spark session a process: the one that runs already, or a new one on a master."""
 
+import atexit
 import os
 import shutil
 import sys
@@ -77,9 +78,12 @@ def _started(master: str) -> "SparkSession":
         builder = builder.config(key, value)
     try:
         with _environment(master):
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise UsageError(f"Spark does not start on {master}: {first_line(error)}") from None
+    # Else Java is ended under it, and each executor that is lost on the way looks like a failure.
+    atexit.register(session.stop)
+    return session
 
 
 def is_local(master: str) -> bool:

@@ -1,9 +1,12 @@
 """The session: one a process, on a cluster whose executors can run our code; else a clear word."""
 
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from rawlogs import chameleon, encode
 
 import pipeline
 from pipeline.errors import UsageError
@@ -85,3 +88,21 @@ def test_executors_can_run_our_code(spark):
     found = spark.sparkContext.parallelize(range(8), 8).map(where).collect()
     assert {(python, file) for _, python, file in found} == {(sys.executable, pipeline.__file__)}
     assert os.getpid() not in {parent for parent, _, _ in found}
+
+
+@pytest.mark.usefixtures("spark")  # for the skips alone: the command starts a cluster of its own
+def test_a_command_that_succeeds_ends_without_a_sign_of_failure(tmp_path):
+    """Executors are stopped before Java ends; else each one that is lost would be an error."""
+    (tmp_path / "0.json").write_bytes(encode(chameleon()))
+    command = ["ingest", "0.json", "--engine", "spark", "--master", "local-cluster[2,1,1024]"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline.cli", *command],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(pipeline.__file__).parent.parent)},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for sign in ("ERROR", "Exception", "Lost", "Failed", "\tat "):
+        assert sign not in done.stderr, done.stderr
