@@ -27,8 +27,9 @@ _FINISH = None
 _PROGRAM = "from pipeline.ingest.pool import main; main()"
 
 
-# Less than this on disk is read sooner than other processes are started; archives hold more.
-_LITTLE_BYTES = 16 * 2**20
+# A process takes a second to start, in which another decodes as much as this; archives hold more
+# than their size. So for less than twice as much, one process is quicker than two.
+_BYTES_OF_PROCESS = 48 * 2**20
 _EXPANSION = 8
 
 
@@ -56,18 +57,18 @@ Team = Callable[[Job, Iterator[Unit]], AbstractContextManager[tuple[Workers, Ite
 
 @contextmanager
 def processes(
-    n_workers: int, job: Job, units: Iterator[Unit]
+    n_most: int, job: Job, units: Iterator[Unit]
 ) -> Iterator[tuple[Workers, Iterator[Unit]]]:
-    """A team of as many processes as asked for, or of this one alone for little."""
+    """A team of at most so many processes, as many as the work is worth; for little this one."""
     first: list[Unit] = []
     n_bytes = 0
-    for unit in units if n_workers > 1 else ():
+    for unit in units if n_most > 1 else ():
         first.append(unit)
         n_bytes += unit.n_bytes * (_EXPANSION if unit.holds_many else 1)
-        if n_bytes >= _LITTLE_BYTES:
+        if n_bytes >= n_most * _BYTES_OF_PROCESS:
             break
-    is_little = n_bytes < _LITTLE_BYTES
-    team: Workers = Here(job) if is_little else Pool(job, n_workers)
+    n_workers = min(n_most, n_bytes // _BYTES_OF_PROCESS)
+    team: Workers = Pool(job, n_workers) if n_workers > 1 else Here(job)
     try:
         yield team, chain(first, units)
     finally:

@@ -20,8 +20,9 @@ from lakes import Lab, nonzero, parquet_files, rows, statuses, table
 from rawlogs import GAMES, chameleon, chatarena, encode, prisoners_dilemma, public_good
 from test_ingest_identity import archive
 
+from pipeline.archives import Unit
 from pipeline.errors import PipelineError, UsageError
-from pipeline.ingest import LEAST_MEMORY, Report, ingest
+from pipeline.ingest import LEAST_MEMORY, Report, ingest, pool
 from pipeline.lake import open_lake
 
 BROKEN = b'{"history": ['
@@ -36,7 +37,7 @@ class Crash(Exception):
 @pytest.fixture
 def pooled(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Little is given to processes too, a document a task; gives those started."""
-    monkeypatch.setattr("pipeline.ingest.pool._LITTLE_BYTES", 1)
+    monkeypatch.setattr("pipeline.ingest.pool._BYTES_OF_PROCESS", 1)
     monkeypatch.setattr(TASKS, "TASK_UNITS", 1)
     started = []
 
@@ -223,6 +224,31 @@ def test_little_is_read_without_other_processes(lab: Lab, monkeypatch: pytest.Mo
     assert nonzero(by_two(lab)) == {"ingested": 1}
 
 
+@pytest.mark.parametrize(
+    ("n_bytes", "n_started"), [(95, None), (96, 2), (143, 2), (144, 3), (1000, 4)]
+)
+def test_as_many_processes_as_the_work_is_worth(
+    monkeypatch: pytest.MonkeyPatch, n_bytes: int, n_started: int | None
+) -> None:
+    """One for 48 MiB of logs, four at most here; none beside this one for less than two's."""
+    started = []
+
+    class Team:
+        def __init__(self, job: object, n_workers: int | None = None) -> None:
+            started.append(n_workers)
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr(pool, "Pool", Team)
+    monkeypatch.setattr(pool, "Here", Team)
+    logs = [Unit("/logs", f"{n}.json", f"/logs/{n}.json", 2**20) for n in range(n_bytes)]
+    job: Any = None
+    with pool.processes(4, job, iter(logs)) as (_, units):
+        assert list(units) == logs
+    assert started == [n_started]
+
+
 # What goes wrong
 
 
@@ -292,7 +318,7 @@ import importlib, os, signal, sys
 from pathlib import Path
 import pipeline.ingest, pipeline.ingest.pool
 root, lake, n_files = sys.argv[1], sys.argv[2], int(sys.argv[3])
-pipeline.ingest.pool._LITTLE_BYTES = 1
+pipeline.ingest.pool._BYTES_OF_PROCESS = 1
 pipeline.ingest._MOST_BATCH = 1
 importlib.import_module("pipeline.ingest.tasks").TASK_UNITS = 1
 def watch(n_documents, n_bytes):

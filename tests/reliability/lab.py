@@ -21,7 +21,7 @@ TOP = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import importlib, sys
 import pipeline.ingest.pool
-pipeline.ingest.pool._LITTLE_BYTES = 1
+pipeline.ingest.pool._BYTES_OF_PROCESS = 1
 importlib.import_module("pipeline.ingest.tasks").TASK_UNITS = 100
 from pipeline.cli import main
 print("ready", flush=True)

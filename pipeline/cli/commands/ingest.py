@@ -38,7 +38,7 @@ def ingest(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", min=1, metavar="N", help="Processes that decode; by default one a core."
+            "--jobs", min=1, metavar="N", help="At most so many processes; by default one a core."
         ),
     ] = None,
     engine: Annotated[
