@@ -52,14 +52,15 @@ _OF_SCRIPT = (
 
 
 class Answer(NamedTuple):
-    """The rows of `metrics`, and the sums by cluster that intervals and comparisons are made of.
+    """The rows of `metrics`, and what their intervals and comparisons are made of.
 
-    `sums` has metric, the finest groups, stratum, cluster, term, h (hits) and c (counted); it is
-    None where no interval was asked for.
+    `sums` has metric, the finest groups, stratum, cluster, term, h (hits) and c (counted);
+    `settings` are those that were `played`. Both are None if no interval was asked for.
     """
 
     rows: pl.DataFrame
-    sums: pl.DataFrame | None
+    sums: pl.DataFrame | None = None
+    settings: pl.DataFrame | None = None
 
 
 def metrics(
@@ -134,11 +135,11 @@ def answered(
     counts = count(lake, question, engine, master)
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
-        return Answer(_sorted(rows, asked, request), None)
+        return Answer(_sorted(rows, asked, request))
     sums = sums_by_cluster(counts.sums, declared, request)
     rows = with_intervals(rows, declared, sums, request, confidence)
     rows = with_completeness(rows, declared, settings, request)
-    return Answer(_sorted(rows, asked, request), sums)
+    return Answer(_sorted(rows, asked, request), sums, settings)
 
 
 def _sorted(rows: pl.DataFrame, names: Sequence[str], request: Request) -> pl.DataFrame:

@@ -9,8 +9,6 @@ edition `release` is what one published script computes, and has no other metric
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import iter_modules
-from types import ModuleType
 
 from pipeline import sqlfiles
 from pipeline.errors import MetricError, UsageError
@@ -39,17 +37,23 @@ TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES
 def metric(name: str, edition: str = PAPER) -> Metric:
     """The metric as its module declares it.
 
-    Raises UsageError for an unknown name, and MetricError if one engine lacks a metric.
+    Raises UsageError for an unknown name, and MetricError if its module lacks the declaration.
     """
-    check_written_twice()
     if name not in NAMES:
         raise UsageError(f"no metric `{name}`: there are {', '.join(NAMES)}")
     if name not in names(edition):
         raise UsageError(
             f"the edition {edition} has no metric `{name}`: it has {', '.join(names(edition))}"
         )
-    module = _module(name)
-    declared: Metric = getattr(module, edition.upper(), module.PAPER)
+    is_of_paper = file_of(name, edition) == file_of(name, PAPER)
+    wanted = (PAPER if is_of_paper else edition).upper()
+    module = import_module(f"{__package__}.{name}") if find_spec(f"{__package__}.{name}") else None
+    declared = getattr(module, wanted, None)
+    if not isinstance(declared, Metric):
+        raise MetricError(
+            f"sql/{file_of(name, edition)}.sql has no twin in Python: declare {wanted} in "
+            f"pipeline/metrics/{name}.py"
+        )
     return declared
 
 
@@ -67,44 +71,3 @@ def file_of(name: str, edition: str) -> str:
     """The SQL file of a metric in an edition, as `pipeline.sqlfiles` names it."""
     folder = "metrics" if edition == PAPER else f"metrics/{edition}"
     return f"{folder}/{name}" if name in sqlfiles.names(folder) else f"metrics/{name}"
-
-
-def _module(name: str) -> ModuleType:
-    return import_module(f"{__package__}.{name}")
-
-
-@cache
-def check_written_twice() -> None:
-    """Raises MetricError for a metric, or an edition of one, that only one engine has."""
-    faults = [fault for name in NAMES for fault in _faults(name)]
-    others = (found.name for found in iter_modules(import_module(__package__).__path__))
-    faults += [
-        f"metric `{name}` is declared in pipeline/metrics/{name}.py and has no SQL: write "
-        f"sql/metrics/{name}.sql"
-        for name in others
-        if name not in NAMES and isinstance(getattr(_module(name), "PAPER", None), Metric)
-    ]
-    if faults:
-        raise MetricError("; ".join(faults))
-
-
-def _faults(name: str) -> list[str]:
-    """What one engine lacks of a metric that has SQL."""
-    if find_spec(f"{__package__}.{name}") is None:
-        return [
-            f"metric `{name}` has SQL and no module: declare PAPER in pipeline/metrics/{name}.py"
-        ]
-    module, faults = _module(name), []
-    if not isinstance(getattr(module, "PAPER", None), Metric):
-        faults.append(f"metric `{name}`: pipeline/metrics/{name}.py declares no PAPER")
-    for edition in EDITIONS[1:]:
-        has_sql = name in sqlfiles.names(f"metrics/{edition}")
-        if has_sql is not hasattr(module, edition.upper()):
-            having, lacking = (
-                f"sql/metrics/{edition}/{name}.sql",
-                f"{edition.upper()} in pipeline/metrics/{name}.py",
-            )
-            if not has_sql:
-                having, lacking = lacking, having
-            faults.append(f"metric `{name}` has {having}, and lacks {lacking}")
-    return faults

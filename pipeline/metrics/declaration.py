@@ -53,12 +53,6 @@ class Rows(Struct, frozen=True):
     where: pl.Expr = pl.lit(value=True)
     counted: pl.Expr | None = None
 
-    @property
-    def expressions(self) -> list[pl.Expr]:
-        """All that is asked of a row."""
-        told = (self.where, self.term, self.what, self.hit, self.counted)
-        return [expression for expression in told if expression is not None]
-
 
 class Metric(Struct, frozen=True):
     """One metric in one edition. `low` and `high` are its range.
@@ -78,17 +72,6 @@ class Metric(Struct, frozen=True):
         """The game types that the metric is defined for."""
         found = {game_type for term in self.terms for game_type in term.game_types}
         return tuple(game_type for game_type in GameType if game_type in found)
-
-    @property
-    def has_one_term_a_type(self) -> bool:
-        """Whether a game's rows are all for the same term, since a game is of one type."""
-        types = [game_type for term in self.terms for game_type in term.game_types]
-        return len(set(types)) == len(types)
-
-    @property
-    def is_of_results(self) -> bool:
-        """Whether its rows are those of `results`, one for each side of a game."""
-        return all(one.table == "results" for one in self.rows)
 
 
 def one(name: str) -> pl.Expr:

@@ -43,6 +43,9 @@ _ORDER = (
 )
 
 
+_ENGINES = ("polars", "duckdb")
+
+
 class Asked(TypedDict, total=False):
     """The arguments of `evidence` that say which rows a metric counts."""
 
@@ -73,18 +76,18 @@ def evidence(
     rows with some hit, or with none. The engines are polars and duckdb. Raises UsageError for a
     name that does not exist, also of a model.
     """
-    request = _request(
-        lake,
-        name,
-        edition=edition,
-        num_of_game=num_of_game,
-        models=models,
-        game_types=game_types,
-        where=where,
-    )
+    asked: Asked = {
+        "edition": edition,
+        "num_of_game": num_of_game,
+        "models": models,
+        "game_types": game_types,
+        "where": where,
+    }
     if engine not in _ENGINES:
         raise UsageError(f"no engine `{engine}` for evidence: there are {', '.join(_ENGINES)}")
-    found = _ENGINES[engine](lake, name, request)
+    if engine == "duckdb":
+        return pl.concat(evidence_parts(lake, name, is_hit=is_hit, **asked))
+    found = of_tables(lake.table, name, _request(lake, name, asked)).collect()
     if is_hit is not None:
         has_hit = pl.col("hit").fill_null(0) > 0
         found = found.filter(has_hit if is_hit else ~has_hit)
@@ -103,7 +106,7 @@ def evidence_parts(
 
     Memory is bounded, whatever the lake's size.
     """
-    request = _request(lake, name, **asked)
+    request = _request(lake, name, asked)
     order = ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
     select = f"{_select(name, request, is_hit)}\nORDER BY {order}"
     if limit is not None:
@@ -122,7 +125,7 @@ def evidence_totals(
 
     The last row, whose term is null, is of all terms.
     """
-    request = _request(lake, name, **asked)
+    request = _request(lake, name, asked)
     # Without the messages, which are most of the work.
     select = f"""SELECT
     term,
@@ -136,24 +139,16 @@ ORDER BY term NULLS LAST"""
     return pl.concat(_parts(lake, request, select))
 
 
-def _request(
-    lake: Lake,
-    name: str,
-    *,
-    edition: str = PAPER,
-    num_of_game: int = DEFAULT_GAMES,
-    models: Sequence[str] | None = None,
-    game_types: Sequence[str] | None = None,
-    where: str | None = None,
-) -> Request:
+def _request(lake: Lake, name: str, asked: Asked) -> Request:
     """What is asked for; raises UsageError for a name that does not exist."""
     metric(name)
+    where = asked.get("where")
     request = Request(
-        edition=edition,
+        edition=asked.get("edition", PAPER),
         by=("model",),
-        num_of_game=num_of_game,
-        models=several(models),
-        game_types=several(game_types),
+        num_of_game=asked.get("num_of_game", DEFAULT_GAMES),
+        models=several(asked.get("models")),
+        game_types=several(asked.get("game_types")),
         where=None if where is None else condition_on(lake, [name], where),
     )
     check(lake, request, [name])
@@ -190,14 +185,3 @@ def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
     spoken = tables("messages").select("game_id", "message_index", "content")
     counted = rows(metric(name, request.edition), tables, request).filter("is_counted")
     return counted.join(spoken, on=["game_id", "message_index"], how="left")
-
-
-def _by_polars(lake: Lake, name: str, request: Request) -> pl.DataFrame:
-    return of_tables(lake.table, name, request).collect()
-
-
-def _by_duckdb(lake: Lake, name: str, request: Request) -> pl.DataFrame:
-    return pl.concat(_parts(lake, request, _select(name, request)))
-
-
-_ENGINES = {"polars": _by_polars, "duckdb": _by_duckdb}

@@ -3,21 +3,22 @@
 import polars as pl
 
 from pipeline.lake import Lake
-from pipeline.metrics.completeness import competitions, played
+from pipeline.metrics.completeness import competitions
 from pipeline.vocabulary import Side
 
 
-def lacking(lake: Lake) -> pl.DataFrame:
+def lacking(lake: Lake, settings: pl.DataFrame) -> pl.DataFrame:
     """A row for each tested model: model, n_missing, lacks, n_self_play.
 
     `n_missing` are settings that any model played and this one finished no game of. `lacks` are the
     competitions that others finished a game of, and this one none: its win rate is the mean of
     fewer, and so of something else. `n_self_play` are its games of `self_play`.
+    `settings` are those that were `played`.
     """
     n_finished = pl.col("n_finished")
     is_lacking = (n_finished == 0) & (n_finished.max().over("competition") > 0)
     of_model = (
-        competitions(played(lake))
+        competitions(settings)
         .with_columns(is_lacking=is_lacking)
         .sort("competition")
         .group_by("model", maintain_order=True)

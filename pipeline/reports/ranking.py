@@ -53,7 +53,9 @@ def leaderboard(
         num_of_game=num_of_game,
         confidence=confidence,
     )
-    board = ranked(answer.rows, lacking(lake), include_incomplete=include_incomplete)
+    assert answer.settings is not None, "values with intervals have settings"
+    lacks = lacking(lake, answer.settings)
+    board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
     is_ranked = pl.col("model").is_in(with_rank.implode())
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))

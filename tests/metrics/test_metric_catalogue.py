@@ -55,11 +55,10 @@ def magic(top: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 HALVES = {
-    "SQL alone": ({SQL_FILE: SQL}, "has SQL and no module: declare PAPER in " + MODULE_FILE),
-    "a module alone": ({MODULE_FILE: MODULE}, "has no SQL: write " + SQL_FILE),
+    "SQL alone": ({SQL_FILE: SQL}, "has no twin in Python: declare PAPER in " + MODULE_FILE),
     "an empty module": (
         {SQL_FILE: SQL, MODULE_FILE: ""},
-        MODULE_FILE + " declares no PAPER",
+        "has no twin in Python: declare PAPER in " + MODULE_FILE,
     ),
     "release in SQL alone": (
         {SQL_FILE: SQL, MODULE_FILE: MODULE, RELEASE_FILE: SQL},

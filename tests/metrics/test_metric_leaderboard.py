@@ -30,7 +30,8 @@ RANKED = [
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
-    rows = ranked(over_all(lake, engine=engine).rows, lacking(lake))
+    answer = over_all(lake, engine=engine)
+    rows = ranked(answer.rows, lacking(lake, answer.settings))
     beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
     counts = ["n_games", "n_missing", "n_self_play", "is_complete"]
     assert rows.columns == ["rank", "model", *counts, *beside, "lacks", "reasons"]
