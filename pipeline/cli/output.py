@@ -4,6 +4,7 @@ import html
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 import polars as pl
 
@@ -11,6 +12,8 @@ from pipeline.cli import cells, layout, terminal
 from pipeline.cli.options import SAFE_CSV
 
 SLICE = 2000
+LINES_SHOWN = 1000
+"""A table on a terminal has no more lines than this."""
 ID_SHOWN = 8
 TEXT_SHOWN = 100
 
@@ -64,17 +67,23 @@ def _table(
     frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None, as_records: bool
 ) -> None:
     names = [terminal.printable(headings.get(name, name)) for name in frame.columns]
-    rows = _rows(frame, decimals)
     width = terminal.width()
+    most = None if width is None else LINES_SHOWN
+    rows = _rows(frame if most is None else frame.head(most), decimals)
     if as_records:
         lines = layout.records([layout.in_one_line(name) for name in names], rows, width)
     else:
         lines = layout.table(names, rows, _is_right(frame), width)
     is_heading = not as_records
-    for line in lines:
+    for line in islice(lines, most):
         is_heading = is_heading and not line.startswith("─")
         terminal.out(line, "heading" if is_heading else None)
         terminal.out("\n")
+    if most is not None and next(iter(lines), None) is not None:
+        terminal.note(
+            f"… cut after {most:,} lines: the result has {frame.height:,} rows. For all of them, "
+            "write to a file, as by `--format csv > rows.csv`, or to a pager, as by `| less -S`"
+        )
 
 
 def _rows(frame: pl.DataFrame, decimals: int | None) -> list[tuple[str, ...]]:
