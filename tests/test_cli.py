@@ -25,7 +25,7 @@ from rich.cells import cell_len
 
 import pipeline
 from pipeline.archives import measure
-from pipeline.cli import commands, main, prompt, terminal
+from pipeline.cli import commands, main, output, prompt, terminal
 from pipeline.cli.layout import in_one_line
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
@@ -580,6 +580,49 @@ def test_leaderboard_fits(
     shown = ["–" if record[name] is None else f"{record[name]:.3f}" for name in NAMES]
     assert [word for word in row.split()[4:] if not word.startswith("(")] == shown
     assert any(line.startswith("– ") for line in told.err.splitlines())
+
+
+@pytest.mark.parametrize("width", [120, 160, None])
+def test_the_leaderboard_has_whole_words_where_there_is_room(
+    magic: Magic, lake: Path, width: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "width", lambda: width)
+    heading = magic("leaderboard", "--lake", lake).text.partition("─")[0]
+    assert set(re.findall(r"[\w-]+", heading)) == {
+        *("model", "like", "games", "win", "rate", "self", "awareness"),
+        *(set(NAMES) - {"win_rate", "self_awareness"}),
+    }
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 160])
+def test_a_schema_fits(magic: Magic, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "width", lambda: width)
+    told = magic("schema", *TABLES, "metrics", "rationality_evidence")
+    assert max(map(cell_len, told.text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("query", ["FROM range(52800)", "SELECT repeat('a ', 900) FROM range(99)"])
+def test_a_long_result_is_cut_on_a_terminal_alone(
+    magic: Magic, lake: Path, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = magic("sql", query, "--lake", lake)
+    assert whole.err == ""
+    monkeypatch.setattr(terminal, "width", lambda: 80)
+    cut = magic("sql", query, "--lake", lake)
+    assert len(cut.text.splitlines()) == output.LINES_SHOWN
+    n_rows = len(whole.text.splitlines()) - 2
+    assert "For all rows, write to a file" in cut.err
+    assert "| less -S" in cut.err
+
+
+@pytest.mark.parametrize("n_rows", [998, 999])
+def test_a_result_is_cut_only_if_it_is_longer(
+    magic: Magic, lake: Path, n_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "width", lambda: 80)
+    told = magic("sql", f"FROM range({n_rows})", "--lake", lake)
+    assert ("cut after" in told.err) == (n_rows == 999)
+    assert len(told.text.splitlines()) == 1000
 
 
 def test_notes_stay_with_a_table_in_markdown(magic: Magic, lake: Path) -> None:

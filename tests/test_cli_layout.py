@@ -60,6 +60,31 @@ def test_a_heading_in_a_block_has_no_hyphen_of_its_lines() -> None:
     assert lines[1:3] == ["win rate    " + "a" * 20, "difference  " + "a" * 20]
 
 
+@pytest.mark.parametrize(
+    ("width", "heading"),
+    [
+        (None, ["judgement  reasoning"]),
+        (20, ["judgement  reasoning"]),
+        (19, ["           rea-", "judgement  soning"]),
+        (14, ["judge-  rea-", "ment    soning"]),
+    ],
+)
+def test_a_heading_is_hyphenated_only_where_it_has_to_be(
+    width: int | None, heading: list[str]
+) -> None:
+    names = ["judge-\nment", "rea-\nsoning"]
+    lines = list(layout.table(names, [["0.5", "0.75"]] * 2, [False] * 2, width))
+    assert lines[: len(heading)] == heading
+
+
+@given(st.integers(14, 60), st.lists(st.tuples(TEXTS, TEXTS), max_size=3))
+def test_a_heading_with_hyphens_fits(width: int, rows: list[tuple[str, str]]) -> None:
+    names = ["judge-\nment", "self\naware-\nness"]
+    shown = list(layout.table(names, rows, [True, False], max(width, 40)))
+    assert all(cell_len(line) <= max(width, 40) for line in shown)
+    assert "judgement" in squeezed("".join(shown)).replace("-", "")
+
+
 def test_a_table_is_aligned_by_columns() -> None:
     lines = layout.table(["name", "n"], [["a", "1"], ["漢字", "22"]], [False, True], None)
     assert list(lines) == ["name   n", "────  ──", "a      1", "漢字  22"]
@@ -75,6 +100,14 @@ def test_a_row_alone_with_lines_of_its_own_keeps_them() -> None:
 def test_a_table_without_limit_is_as_wide_as_its_cells() -> None:
     lines = list(layout.table(["text"], [["word " * 100 + "end"]], [False], None))
     assert cell_len(lines[-1]) == 503
+
+
+def test_a_table_without_limit_is_not_padded_to_its_longest_text() -> None:
+    rows = [["a", "1"], ["b" * 5000, "22"]]
+    lines = list(layout.table(["text", "n"], rows, [False, True], None))
+    assert lines[2] == "a" + " " * layout.PADDED + "  1"
+    assert lines[3] == "b" * 5000 + "  22"
+    assert max(map(len, lines[:3])) == layout.PADDED + 4
 
 
 def test_a_table_too_wide_is_shown_row_by_row() -> None:

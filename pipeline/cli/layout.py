@@ -7,14 +7,17 @@ lines of their own.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, zip_longest
 
 from rich.cells import cell_len, chop_cells
 
 Row = Sequence[str]
+_Names = Sequence[Sequence[str]]
 
 GAP = 2
+PADDED = 100
+"""Where lines have no limit, a column is padded to no more than this; a longer cell runs over."""
 LONGEST_WORD = 24
 """A word longer than this may be broken."""
 TALLEST = 8
@@ -30,7 +33,10 @@ _PIECE = re.compile(rf"\s*(?:[^\s\-/_.,:;|=&?]|{_IN_NUMBER})*(?:[\-/_.,:;|=&?]+|
 def table(
     headings: Row, rows: Sequence[Row], is_right: Sequence[bool], width: int | None
 ) -> Iterator[str]:
-    """The lines of a table; the heading's end with a rule. A `width` of null is without limit."""
+    """The lines of a table; the heading's end with a rule. A `width` of null is without limit.
+
+    A heading may have line breaks, also hyphens before them: words are whole where there is room.
+    """
     return tables(headings, iter([rows]), is_right, width)
 
 
@@ -39,60 +45,93 @@ def tables(
 ) -> Iterator[str]:
     """The same of rows that come in parts: the first one decides how all are laid out."""
     rows = next(parts)
-    names = [heading.split("\n") for heading in headings]
+    cells = _cells(rows)
+    columns: Sequence[Row] = list(zip(*cells, strict=True)) if cells else [() for _ in headings]
     is_alone = len(rows) == 1 and any("\n" in cell for cell in rows[0])
-    fitted = None if is_alone else _widths(names, _cells(rows), width)
-    if fitted is None:
+    fitting = None if is_alone else _fitting(headings, columns, width)
+    if fitting is None:
         n_before = 0
         for part in chain([rows], parts):
-            yield from records(list(map(in_one_line, headings)), part, width, n_before)
+            yield from records([in_one_line(one) for one in headings], part, width, n_before)
             n_before += len(part)
         return
-    widths, gap = fitted
+    names, widths, gap = fitting
     yield from _drawn(names, widths, is_right, gap, is_low=True)
     yield (" " * gap).join("─" * width for width in widths)
     for part in chain([rows], parts):
-        cells = _cells(part)
-        if width is None:  # then no cell is wrapped, however wide
-            widths = list(map(max, widths, _natural(names, cells)))
-        for row in cells:
-            yield from _drawn([[cell] for cell in row], widths, is_right, gap)
+        for row in _cells(part):
+            yield from _drawn(
+                [[cell] for cell in row], widths, is_right, gap, is_wrapped=width is not None
+            )
 
 
 def _cells(rows: Sequence[Row]) -> list[list[str]]:
     return [[_one_line(cell) for cell in row] for row in rows]
 
 
-def _natural(names: Sequence[Row], cells: Sequence[Row]) -> list[int]:
-    """The width that each column needs so that no cell is wrapped."""
-    columns = zip(*cells, strict=True) if cells else [() for _ in names]
-    return [
-        max(map(cell_len, (*name, *column)), default=0)
-        for name, column in zip(names, columns, strict=True)
-    ]
+def _fitting(
+    headings: Row, columns: Sequence[Row], width: int | None
+) -> "tuple[_Names, list[int], int] | None":
+    """The headings as lines, the columns' widths and the gap between them; null if none fit."""
+    whole = [_unhyphenated(heading).split("\n") for heading in headings]
+    broken = [heading.split("\n") for heading in headings]
+    for widths_of, gap in ((_natural, GAP), (_narrow, 1)):
+        for names in (whole, broken):
+            room = None if width is None else width - gap * (len(headings) - 1)
+            widths = widths_of(names, columns, room)
+            if widths is not None:
+                left = 0 if room is None else room - sum(widths)
+                return *_with_whole_words(names, whole, widths, left), gap
+    return None
 
 
-def _widths(
-    names: Sequence[Row], cells: Sequence[Row], width: int | None
-) -> tuple[list[int], int] | None:
-    """The columns' widths and the gap between them, null if a table is no good way to show them."""
-    natural = _natural(names, cells)
-    if width is None or sum(natural) + GAP * (len(natural) - 1) <= width:
-        return natural, GAP
-    columns = zip(*cells, strict=True) if cells else [() for _ in names]
-    least = [
-        max((_longest_word(text) for text in (*name, *column)), default=0)
-        for name, column in zip(names, columns, strict=True)
-    ]
-    found = _fitted(natural, least, width - (len(natural) - 1))
+def _natural(names: "_Names", columns: Sequence[Row], room: int | None) -> list[int] | None:
+    """The widths of the widest cells; null if the room is less."""
+    widths = _widest(cell_len, names, columns)
+    if room is None:
+        return [min(width, PADDED) for width in widths]
+    return widths if sum(widths) <= room else None
+
+
+def _narrow(names: "_Names", columns: Sequence[Row], room: int | None) -> list[int] | None:
+    """Widths that fill the room by breaking cells between words; null if none do."""
+    natural = _widest(cell_len, names, columns)
+    found = _fitted(natural, _widest(_longest_word, names, columns), room or 0)
     if found is None or any(n > TALLEST * w for n, w in zip(natural, found, strict=True)):
         return None
-    return found, 1
+    return found
+
+
+def _widest(measure: Callable[[str], int], names: "_Names", columns: Sequence[Row]) -> list[int]:
+    """The largest measure of a column's cells and of its heading's lines, for each column."""
+    return [
+        max(map(measure, (*name, *column)), default=0)
+        for name, column in zip(names, columns, strict=True)
+    ]
+
+
+def _with_whole_words(
+    names: "_Names", whole: "_Names", widths: list[int], left: int
+) -> "tuple[_Names, list[int]]":
+    """The headings with the whole words that the columns, and the room left of them, are for."""
+    chosen = []
+    wider = []
+    for name, words, width in zip(names, whole, widths, strict=True):
+        more = max(0, max(map(cell_len, words)) - width)
+        chosen.append(words if more <= left else name)
+        wider.append(width + (more if more <= left else 0))
+        left -= more if more <= left else 0
+    return chosen, wider
+
+
+def _unhyphenated(heading: str) -> str:
+    """A heading without the hyphens that its line breaks put into words."""
+    return heading.replace("-\n", "")
 
 
 def in_one_line(heading: str) -> str:
     """A heading without its line breaks, and without the hyphens that they put into words."""
-    return heading.replace("-\n", "").replace("_\n", "_").replace("\n", " ")
+    return _unhyphenated(heading).replace("_\n", "_").replace("\n", " ")
 
 
 def records(names: Row, rows: Sequence[Row], width: int | None, n_before: int = 0) -> Iterator[str]:
@@ -150,10 +189,11 @@ def _drawn(
     gap: int,
     *,
     is_low: bool = False,
+    is_wrapped: bool = True,
 ) -> Iterator[str]:
     """The lines of one row of cells, each given as the lines that it has at least."""
     blocks = [
-        [line for part in cell for line in wrapped(part, width)]
+        [line for part in cell for line in wrapped(part, width if is_wrapped else None)]
         for cell, width in zip(cells, widths, strict=True)
     ]
     if is_low:

@@ -4,7 +4,7 @@ import html
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import polars as pl
@@ -13,6 +13,8 @@ from pipeline.cli import cells, layout, terminal
 from pipeline.cli.options import SAFE_CSV
 
 SLICE = 2000
+LINES_SHOWN = 1000
+"""A table on a terminal has no more lines than this."""
 ID_SHOWN = 8
 TEXT_SHOWN = 100
 
@@ -103,18 +105,24 @@ def _table(
 ) -> None:
     first, frames = _first(parts)
     names = [terminal.printable(headings.get(name, name)) for name in first.columns]
-    rows = (_rows(frame, decimals) for frame in frames)
     width = terminal.width()
+    most = None if width is None else LINES_SHOWN
+    rows = (_rows(frame if most is None else frame.head(most), decimals) for frame in frames)
     if as_records:
-        all_rows = list(chain.from_iterable(rows))
-        lines = layout.records([layout.in_one_line(name) for name in names], all_rows, width)
+        blocks = [row for part in rows for row in part]
+        lines = layout.records([layout.in_one_line(name) for name in names], blocks, width)
     else:
         lines = layout.tables(names, rows, _is_right(first), width)
     is_heading = not as_records
-    for line in lines:
+    for line in islice(lines, most):
         is_heading = is_heading and not line.startswith("─")
         terminal.out(line, "heading" if is_heading else None)
         terminal.out("\n")
+    if most is not None and next(lines, None) is not None:
+        terminal.note(
+            f"… cut after {most:,} lines. For all rows, write to a file, as by "
+            "`--format csv > rows.csv`, or to a pager, as by `| less -S`"
+        )
 
 
 def _first(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iterator[pl.DataFrame]]:

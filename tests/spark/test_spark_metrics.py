@@ -1,6 +1,9 @@
 """The metrics on Spark, from the SQL that DuckDB runs: equal to both other engines."""
 
+import io
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -130,3 +133,37 @@ def test_command(spark, sample_lake, capsys):
         assert main([*asked, "--engine", engine]) == 0
         told.append(capsys.readouterr().out)
     assert told[0] == told[1] != ""
+
+
+LOUD = """
+import sys
+from pipeline.cli import main
+from pipeline.spark import session
+
+def loud(master, started=session._started):
+    spark = started(master)
+    spark._jvm.java.lang.System.out.println("noise of Java")
+    print("noise of Python")
+    return spark
+
+session._started = loud
+sys.exit(main())
+"""
+
+
+def test_what_spark_prints_is_no_result(sample_lake):
+    pytest.importorskip("pyspark")
+    if not shutil.which("java"):
+        pytest.skip("no Java: Spark needs 17 or newer")
+    asked = ["metrics", "--metric", "judgement", "--format", "csv", "--lake", sample_lake.path]
+    run = subprocess.run(
+        [sys.executable, "-c", LOUD, *asked, "--engine", "spark", "--master", "local[1]"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "noise of Java" in run.stderr
+    assert "noise of Python" in run.stderr
+    found = pl.read_csv(io.StringIO(run.stdout))
+    assert set(found["metric"]) == {"judgement"}
+    assert "noise" not in run.stdout

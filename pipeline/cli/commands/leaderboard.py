@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # From so many columns on there is room for every metric's interval, below for that of one.
 WIDE = 120
 RANKED_BY = "win_rate"
-# Two lines a heading, so that the whole fits in 80 to 100 columns.
+# Where a heading may be broken, so that the whole fits in 80 to 100 columns.
 HEADINGS = {
     "letters": "let-\nters",
     "n_games": "n_\ngames",

@@ -49,14 +49,24 @@ def schema(
         return
     for name in wanted:
         rows = contracts.filter(pl.col("table") == name)
-        mark = "### " if form == "markdown" else ""
-        terminal.out(f"{mark}{name}: {_meaning(name, views)}", None if mark else "heading")
-        terminal.out("\n\n")
+        _title(f"{name}: {_meaning(name, views)}", form)
         show(rows, form, brief=_brief(rows))
         terminal.out("\n")
     if views.keys() >= set(wanted):
         return
     terminal.note(f"contract version {VERSION}; * is a key, ? may be null")
+
+
+def _title(text: str, form: str) -> None:
+    from pipeline.cli.layout import wrapped
+
+    if form == "markdown":
+        terminal.out(f"### {text}\n\n")
+        return
+    for line in wrapped(text, terminal.width()):
+        terminal.out(line, "heading")
+        terminal.out("\n")
+    terminal.out("\n")
 
 
 def _views(wanted: list[str]) -> "dict[str, View]":
