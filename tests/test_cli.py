@@ -597,7 +597,7 @@ def test_the_leaderboard_has_whole_words_where_there_is_room(
 @pytest.mark.parametrize("width", [60, 80, 120, 160])
 def test_a_schema_fits(magic: Magic, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "width", lambda: width)
-    told = magic("schema", *TABLES, "metrics", "rationality_evidence")
+    told = magic("schema", *TABLES, "metrics", "evidence.rationality")
     assert max(map(cell_len, told.text.splitlines())) <= width
 
 
@@ -610,7 +610,6 @@ def test_a_long_result_is_cut_on_a_terminal_alone(
     monkeypatch.setattr(terminal, "width", lambda: 80)
     cut = magic("sql", query, "--lake", lake)
     assert len(cut.text.splitlines()) == output.LINES_SHOWN
-    n_rows = len(whole.text.splitlines()) - 2
     assert "For all rows, write to a file" in cut.err
     assert "| less -S" in cut.err
 
@@ -726,10 +725,10 @@ def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
     told = magic("schema", *asked, "--format", "json").records
     assert {record["table"] for record in told} == set(asked)
     assert all(record["description"] for record in told)
-    for name in ("metrics", "judgement_release_evidence", "audit_scores", "stated_views"):
+    for name in ("metrics", "evidence.judgement", "audit.scores", "shared.stated_views"):
         found = [record["column"] for record in told if record["table"] == name]
         assert found == opened.sql(f"FROM {name} LIMIT 0").columns
-    text = magic("schema", "judgement_evidence", "votes").text
+    text = magic("schema", "evidence.judgement", "votes").text
     assert "A row is one vote cast by a tested player of the civilian side, if it was" in text
     assert "One accusation cast." in text
 

@@ -33,7 +33,7 @@ def schema(
     \b
     Examples:
       magic schema votes
-      magic schema judgement judgement_evidence
+      magic schema judgement evidence.judgement
       magic schema --format markdown > tables.md
     """
     import polars as pl
