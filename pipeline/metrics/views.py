@@ -52,17 +52,15 @@ def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     found = shared(num_of_game)
     for edition in EDITIONS:
         found |= _of_edition(edition)
-    for schema, select, row in (
-        ("attempts", _attempts, "one row that {} is about in one edition, counted or not"),
-        ("evidence", _evidence, "one row that {} counted in one edition, with its message"),
-        ("terms", _terms, "one term of a value of {}, for one edition, model and game type"),
-    ):
+    for schema, (select, row) in _OF_ROWS.items():
         for name in names(PAPER):
             editions = [edition for edition in EDITIONS if name in names(edition)]
             union = _union(select(name, edition) for edition in editions)
-            found[f"{schema}.{name}"] = _view(union, row.format(name))
+            of_file = sqlfiles.header(f"metrics/{name}")["row"][0]
+            found[f"{schema}.{name}"] = _view(union, row.format(name=name, row=of_file))
         union = _union(f"SELECT * FROM {schema}.{name}" for name in names(PAPER))
-        found[f"{schema}.{OF_ALL}"] = _view(union, row.format("a metric"))
+        of_any = row.format(name="a metric", row="one row that a metric is about")
+        found[f"{schema}.{OF_ALL}"] = _view(union, of_any)
     for kind in sqlfiles.names("audit"):
         found[f"audit.{kind}"] = _of_file(f"audit/{kind}")
     return found
@@ -126,6 +124,13 @@ def _terms(name: str, edition: str) -> str:
 FROM attempts.{name}
 WHERE is_counted AND edition = {literal(edition)}
 GROUP BY edition, metric, model, term, GROUPING SETS ((game_type), ())"""
+
+
+_OF_ROWS = {
+    "attempts": (_attempts, "{row}, counted or not, in one edition"),
+    "evidence": (_evidence, "{row}, if it was counted, in one edition"),
+    "terms": (_terms, "one term of a value of {name}, for one edition, model and game type"),
+}
 
 
 def _union(selects: Iterable[str]) -> str:
