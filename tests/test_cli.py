@@ -834,7 +834,7 @@ MISTAKES = {
     "a model without a name": (2, "ingest {logs} --lake {tmp}/new --model ' '", "no name"),
     "too many processes": (2, "ingest {logs} --lake {tmp}/new --jobs 9999", "at most"),
     "a lake that is no text": (1, "ingest {logs} --lake {tmp}/l\udce9", "UTF-8"),
-    "a lake at an odd URL": (1, "metrics --lake s3://bucket//lake", "between its slashes"),
+    "a lake at an odd URL": (1, "metrics --lake s3://bucket//lake", "between slashes"),
     "a source at an odd URL": (1, "ingest s3://bucket/a/../b --lake {tmp}/new", "its slashes"),
     "an export to a URL": (2, "quarantine --export s3://bucket/x --lake {lake}", "this machine"),
     "a simulation at a URL": (2, "simulate --out file:///x/y", "this machine"),
@@ -1098,7 +1098,7 @@ def test_a_file_that_upkeep_deletes_meanwhile_is_no_damage(
     told = magic("leaderboard", "--lake", lake)
     assert one_line(told.err)
     assert told.code == 1
-    assert "deleted while it was read" in told.err
+    assert "deleted while it was being read" in told.err
     assert "POLARS" not in told.err
 
 
