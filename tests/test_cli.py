@@ -429,7 +429,9 @@ def test_ingest_says_that_it_found_no_game(magic: Magic, logs: Path, tmp_path: P
         told = magic(*command, *options)
         assert told.code == 1
         assert "no game was found in 2 documents" in told.err
-        assert "no log: neither a `history` nor a list of message rows, such as" in told.err
+        assert (
+            "not a log: it has neither a `history` nor a list of message rows, such as" in told.err
+        )
         assert "not a log: the name ends in .txt" in told.err
         assert "docs/" not in told.err
     assert magic(*command, "--strict", "--allow-empty").code == 0
@@ -851,7 +853,7 @@ MISTAKES = {
     "unknown game type": (2, "metrics --game-type chess --lake {lake}", "chess"),
     "unknown edition": (2, "metrics --edition third --lake {lake}", "third"),
     "unknown engine": (2, "leaderboard --engine pandas --lake {lake}", "pandas"),
-    "master of no Spark": (2, "metrics --master local --lake {lake}", "for the engine spark"),
+    "master of no Spark": (2, "metrics --master local --lake {lake}", "only with the engine spark"),
     "unknown form": (2, "tables --format xml --lake {lake}", "xml"),
     "unknown table": (2, "schema vote", "no table or view `vote`: did you mean `votes`?"),
     "unknown view": (2, "schema votes judgment", "did you mean `judgement`?"),
@@ -901,7 +903,7 @@ MISTAKES = {
     "a plan for more than there is": (
         2,
         "plan --metric judgement --difference 5 --lake {lake}",
-        "difference of 5 in judgement cannot be: its values are within 0..1",
+        "difference of 5 in judgement is impossible: its values are within 0..1",
     ),
     "a plan for no metric": (2, "plan --metric wit --difference 0.1 --lake {lake}", "win_rate"),
     "diff of no lake": (2, "diff --lake {lake}", "--as-of"),

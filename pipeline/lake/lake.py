@@ -87,7 +87,7 @@ class Lake:
     def delta(self, table: str) -> DeltaTable:
         """The Delta table at this state's version; raises UsageError for a name unknown."""
         if table not in TABLES:
-            raise UsageError(f"no table `{table}`: there are {', '.join(TABLES)}")
+            raise UsageError(f"no table `{table}`: choose from {', '.join(TABLES)}")
         if table not in self._opened:
             version = self._version if table == COMMITS else self.versions[table]
             self._opened[table] = _opened(self.folder(table), version)

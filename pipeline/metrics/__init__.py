@@ -121,7 +121,9 @@ def answered(
     asked = tuple(edition_names(request.edition) if names is None else names)
     check_engine(lake, engine, master)
     if confidence is not None and not 0 < confidence < 1:
-        raise UsageError(f"a confidence is between 0 and 1, such as 0.95, not {confidence:g}")
+        raise UsageError(
+            f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
+        )
     check(lake, request, asked)
     declared = {name: metric(name, request.edition) for name in asked}
     settings = None if confidence is None else played(lake)

@@ -27,7 +27,7 @@ def _order(name: str) -> int:
     order = header.get("order", ["0"])[0]
     if missing or not order.isdecimal():
         lacks = ", ".join(f"`-- {key}: ...`" for key in missing) or "a number in `-- order: ...`"
-        raise MetricError(f"sql/metrics/{name}.sql lacks {lacks} at its top")
+        raise MetricError(f"sql/metrics/{name}.sql has no {lacks} in its header")
     return int(order)
 
 
@@ -43,10 +43,10 @@ def metric(name: str, edition: str = PAPER) -> Metric:
     """
     check_written_twice()
     if name not in NAMES:
-        raise UsageError(f"no metric `{name}`: there are {', '.join(NAMES)}")
+        raise UsageError(f"no metric `{name}`: choose from {', '.join(NAMES)}")
     if name not in names(edition):
         raise UsageError(
-            f"the edition {edition} has no metric `{name}`: it has {', '.join(names(edition))}"
+            f"the edition {edition} has no metric `{name}`: choose from {', '.join(names(edition))}"
         )
     module = _module(name)
     declared: Metric = getattr(module, edition.upper(), module.PAPER)
@@ -57,7 +57,7 @@ def metric(name: str, edition: str = PAPER) -> Metric:
 def names(edition: str) -> tuple[str, ...]:
     """The metrics of an edition, in order; raises UsageError for an unknown edition."""
     if edition not in EDITIONS:
-        raise UsageError(f"no edition `{edition}`: there are {', '.join(EDITIONS)}")
+        raise UsageError(f"no edition `{edition}`: choose from {', '.join(EDITIONS)}")
     if edition != RELEASE:
         return NAMES
     return tuple(name for name in NAMES if name in sqlfiles.names("metrics/release"))
@@ -79,7 +79,7 @@ def check_written_twice() -> None:
     faults = [fault for name in NAMES for fault in _faults(name)]
     others = (found.name for found in iter_modules(import_module(__package__).__path__))
     faults += [
-        f"metric `{name}` is declared in pipeline/metrics/{name}.py and has no SQL: write "
+        f"metric `{name}` is declared in pipeline/metrics/{name}.py but has no SQL: write "
         f"sql/metrics/{name}.sql"
         for name in others
         if name not in NAMES and isinstance(getattr(_module(name), "PAPER", None), Metric)
@@ -92,7 +92,7 @@ def _faults(name: str) -> list[str]:
     """What one engine lacks of a metric that has SQL."""
     if find_spec(f"{__package__}.{name}") is None:
         return [
-            f"metric `{name}` has SQL and no module: declare PAPER in pipeline/metrics/{name}.py"
+            f"metric `{name}` has SQL but no module: declare PAPER in pipeline/metrics/{name}.py"
         ]
     module, faults = _module(name), []
     if not isinstance(getattr(module, "PAPER", None), Metric):
@@ -106,5 +106,5 @@ def _faults(name: str) -> list[str]:
             )
             if not has_sql:
                 having, lacking = lacking, having
-            faults.append(f"metric `{name}` has {having}, and lacks {lacking}")
+            faults.append(f"metric `{name}` has {having} but no {lacking}")
     return faults

@@ -83,7 +83,7 @@ def evidence(
         where=where,
     )
     if engine not in _ENGINES:
-        raise UsageError(f"no engine `{engine}` for evidence: there are {', '.join(_ENGINES)}")
+        raise UsageError(f"no engine `{engine}` for evidence: choose from {', '.join(_ENGINES)}")
     found = _ENGINES[engine](lake, name, request)
     if is_hit is not None:
         has_hit = pl.col("hit").fill_null(0) > 0

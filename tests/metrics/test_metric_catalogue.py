@@ -55,7 +55,7 @@ def magic(top: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 HALVES = {
-    "SQL alone": ({SQL_FILE: SQL}, "has SQL and no module: declare PAPER in " + MODULE_FILE),
+    "SQL alone": ({SQL_FILE: SQL}, "has SQL but no module: declare PAPER in " + MODULE_FILE),
     "a module alone": ({MODULE_FILE: MODULE}, "has no SQL: write " + SQL_FILE),
     "an empty module": (
         {SQL_FILE: SQL, MODULE_FILE: ""},
@@ -63,11 +63,11 @@ HALVES = {
     ),
     "release in SQL alone": (
         {SQL_FILE: SQL, MODULE_FILE: MODULE, RELEASE_FILE: SQL},
-        f"has {RELEASE_FILE}, and lacks RELEASE in {MODULE_FILE}",
+        f"has {RELEASE_FILE} but no RELEASE in {MODULE_FILE}",
     ),
     "no place": (
         {SQL_FILE: SQL.replace("-- order: 9\n", ""), MODULE_FILE: MODULE},
-        "sql/metrics/silence.sql lacks `-- order: ...` at its top",
+        "sql/metrics/silence.sql has no `-- order: ...` in its header",
     ),
 }
 

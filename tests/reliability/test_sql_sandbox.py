@@ -339,7 +339,7 @@ def test_reading_is_let_through(lake: Lake, asked: str) -> None:
         ("FROM other.votes", "no table or view `other.votes`: did you mean `votes`?"),
         ("FROM jugdement_rows", "did you mean `judgement_rows`?"),
         ("PIVOT gaems ON model USING count(*)", "did you mean `games`?"),
-        ("FROM weather", "no table or view `weather`: there are documents, archives, "),
+        ("FROM weather", "no table or view `weather`: the tables are documents, archives, "),
         ("FROM information_schema.weather", "run `SHOW TABLES` to list the views too"),
         ("SELECT sqart(2)", 'Did you mean "sqrt"?'),
         ("SELECT 1::inttt", 'Did you mean "int"?'),
