@@ -455,7 +455,7 @@ def test_ingest_tells_of_games_in_another_form(magic: Magic, logs: Path, tmp_pat
     (tmp_path / "1.json").write_text(json.dumps(json.loads(first.read_text()), indent=1))
     told = magic("ingest", tmp_path, "--lake", tmp_path / "lake", "--format", "json")
     assert json.loads(told.out)["n_in_other_form"] == 2
-    assert "2 new games have the content of another game" in told.err
+    assert "2 new games have the same content as another game" in told.err
 
 
 def test_a_long_ingest_logs_lines_where_nobody_looks(
@@ -480,7 +480,7 @@ def test_an_argument_that_is_no_text(magic: Magic, logs: Path, tmp_path: Path) -
     ):
         told = magic(*command)
         assert (told.code, one_line(told.err)) == (2, True)
-        assert "neither text in UTF-8 nor a file" in told.err
+        assert "neither valid UTF-8 nor a file" in told.err
 
 
 def test_ingest_dry_run_writes_nothing(magic: Magic, logs: Path, tmp_path: Path) -> None:
@@ -552,7 +552,7 @@ def test_metrics_of_no_row_are_empty_and_say_so(magic: Magic, lake: Path) -> Non
     chosen = ["--model", MODEL, "--where", "role = 'nobody'"]
     told = magic("metrics", "--lake", lake, *chosen, "--format", "json")
     assert (told.code, told.records) == (0, [])
-    assert "no game of the lake is about this" in told.err
+    assert "no game in the lake matches" in told.err
 
 
 def test_magic_json_is_one_line_with_the_scripts_names(magic: Magic, lake: Path) -> None:
@@ -602,7 +602,7 @@ def test_a_leaderboard_of_no_games_is_empty_and_says_so(
 ) -> None:
     command = ["leaderboard", "--lake", lake_without_games, "--engine", engine]
     told = magic(*command, "--format", form)
-    assert (told.code, told.err) == (0, "the lake has no game to rank models by\n")
+    assert (told.code, told.err) == (0, "the lake has no game of a tested model\n")
     assert told.out
 
 
@@ -611,7 +611,7 @@ def test_a_comparison_of_no_models_is_empty_and_says_so(
 ) -> None:
     told = magic("compare", "--all-pairs", "--lake", lake_without_games)
     assert told.code == 0
-    assert told.err == "nothing can be compared: the lake has fewer than two models\n"
+    assert told.err == "nothing to compare: the lake has fewer than two models\n"
 
 
 @pytest.mark.parametrize("form", ["table", "markdown"])
@@ -640,7 +640,7 @@ def test_evidence_of_several_terms_shows_them_and_counts_what_was_asked_for(
     )
     assert sum(map(int, re.findall(r"of (\d+) counted", note))) == len(n_rows)
     _, note = words("deception", "--hits")
-    assert sum(map(int, re.findall(r"(\d+) rows with some hit", note))) == len(n_hits)
+    assert sum(map(int, re.findall(r"(\d+) rows with a hit", note))) == len(n_hits)
     assert "counted" not in note
     assert "term" not in words("judgement")[0]
     _, note = words("cooperation", "--misses", "--where", "agreed")
@@ -771,7 +771,7 @@ def test_prompt_answers_until_the_user_leaves(
     assert told.text.split()[:3] == ["answer", "──────", "42"]
     assert "One guess of the secret word" in told.text
     complaints = [line for line in told.err.splitlines() if line.startswith("magic: ")]
-    faults = ("selec", "nothing", "no command .what", ".tables stands alone, without votes")
+    faults = ("selec", "nothing", "no command .what", ".tables takes no arguments: leave out votes")
     for part, complaint in zip(faults, complaints, strict=True):
         assert part in complaint
     history = tmp_path / "state" / "magic-pipeline" / "sql_history"
@@ -863,7 +863,7 @@ MISTAKES = {
     "two options in one": (2, "sql '--format json' --lake {lake}", "--format json"),
     "two queries": (2, "sql '-- a\nFROM games' 'FROM games' --lake {lake}", "unexpected"),
     "option without value": (2, "metrics --edition", "--edition"),
-    "no size": (2, "sql 'SELECT 1' --memory much --lake {lake}", "'much' is no size"),
+    "no size": (2, "sql 'SELECT 1' --memory much --lake {lake}", "'much' is not a size"),
     "memory of no machine": (2, "sql 'SELECT 1' --memory 99999999999t --lake {lake}", "--memory"),
     "ingest in no machine": (2, "ingest {logs} --memory 9999999999g --lake {tmp}/new", "--memory"),
     "a document of no machine": (
@@ -1032,7 +1032,7 @@ def test_an_interrupted_ingest_is_one_line(
 ) -> None:
     monkeypatch.setattr("pipeline.ingest.ingest", interrupted)
     told = magic("ingest", logs, "--lake", tmp_path / "lake")
-    line = "magic: interrupted: the lake is whole; run the same command again\n"
+    line = "magic: interrupted: the lake is intact; run the same command again\n"
     assert told == (130, b"", line)
 
 

@@ -341,8 +341,8 @@ def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixtu
     counts = {(row["counted"], row["kind"]): row["n"] for row in json.loads(out)}
     assert code == 0
     assert counts["documents", "ingested"] == 1
-    assert "documents refused as before: 1" in err
-    assert run("--retry")[2].startswith("nothing can be read that could not before")
+    assert "documents still in quarantine: 1" in err
+    assert run("--retry")[2].startswith("nothing new can be read")
     assert run("--retry", "--full")[0] == 2
     assert run("--model", "m")[0] == 2
     assert run("--export", tmp_path / "out")[0] == 2
