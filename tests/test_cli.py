@@ -673,7 +673,7 @@ def test_schema_prints_every_contract_without_a_lake(magic: Magic) -> None:
     }
     assert found["votes", "parse_status"]["words"] == ["ok", "ambiguous", "unreadable", "outage"]
     assert all(record["description"] for record in told.records)
-    assert "One accusation cast." in magic("schema", "votes").text
+    assert "One accusation vote." in magic("schema", "votes").text
 
 
 def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
@@ -690,7 +690,7 @@ def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
         assert found == opened.sql(f"FROM {name} LIMIT 0").columns
     text = magic("schema", "judgement_evidence", "votes").text
     assert "A row is one vote cast by a tested player of the civilian side, if it was" in text
-    assert "One accusation cast." in text
+    assert "One accusation vote." in text
 
 
 def test_quarantine_tells_part_and_rule(magic: Magic, broken_lake: Path) -> None:

@@ -1,4 +1,4 @@
-"""A batch of documents decoded: games, and what was found instead of a game."""
+"""A batch of documents decoded: games, and the faults of the others."""
 
 from collections.abc import Sequence
 from itertools import compress
