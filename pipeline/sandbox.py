@@ -89,7 +89,8 @@ class _Process:
             self._connection.send(asked)
             if not self._is_answered(seconds, while_waiting):
                 raise QueryError(
-                    f"no answer within {seconds:g} seconds: ask for less, or give more by --timeout"
+                    f"the query took longer than {seconds:g} seconds: query less, or raise "
+                    "--timeout"
                 )
             error = self._connection.recv()
             rows = b"" if error else self._connection.recv_bytes()
@@ -118,8 +119,8 @@ class _Process:
     def _lost(self) -> PipelineError:
         how = how_it_ended(self._process.wait())
         return QueryError(
-            f"the query's process ended {how}, since memory ran out, as a rule: "
-            "ask for less at a time, or give more by --memory"
+            f"the query's process ended {how}, probably because memory ran out: query less at a "
+            "time, or raise --memory"
         )
 
 
@@ -137,7 +138,9 @@ def main() -> None:
         rows = io.BytesIO()
         opened.sql(query, memory=memory).write_ipc_stream(rows)
     except MemoryError:
-        connection.send(QueryError("the result needs more memory than it may have: ask for less"))
+        connection.send(
+            QueryError("the result needs more memory than is allowed: query less at a time")
+        )
     except PipelineError as error:
         connection.send(error)
     except Exception as error:

@@ -620,7 +620,7 @@ def test_file_that_vanishes_or_never_was(tmp_path: Path) -> None:
     assert [document.path for document in broken] == ["1.json", "2.tar", "3.json"]
     assert all(document.is_broken and document.reason for document in broken)
     (root / "4.tar").unlink()
-    with pytest.raises(SourceError, match=r"4\.tar: it was changed or taken away"):
+    with pytest.raises(SourceError, match=r"4\.tar: it was changed or removed"):
         list(reading)
 
 

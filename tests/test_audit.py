@@ -188,8 +188,8 @@ def test_an_empty_lake_has_nothing_to_check(tmp_path):
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"kinds": ["votes"]}, "no kind votes: there are stated_votes, "),
-        ({"by": ["value"]}, "no column value to group by: there are model, "),
+        ({"kinds": ["votes"]}, "no kind votes: choose from stated_votes, "),
+        ({"by": ["value"]}, "no column value to group by: choose from model, "),
         ({"by": ["model); DROP"]}, "no column model"),
         ({"by": ["model", "model"]}, "named twice: model, model"),
     ],

@@ -429,7 +429,9 @@ def test_ingest_says_that_it_found_no_game(magic: Magic, logs: Path, tmp_path: P
         told = magic(*command, *options)
         assert told.code == 1
         assert "no game was found in 2 documents" in told.err
-        assert "no log: neither a `history` nor a list of message rows, such as" in told.err
+        assert (
+            "not a log: it has neither a `history` nor a list of message rows, such as" in told.err
+        )
         assert "not a log: the name ends in .txt" in told.err
         assert "docs/" not in told.err
     assert magic(*command, "--strict", "--allow-empty").code == 0
@@ -453,7 +455,7 @@ def test_ingest_tells_of_games_in_another_form(magic: Magic, logs: Path, tmp_pat
     (tmp_path / "1.json").write_text(json.dumps(json.loads(first.read_text()), indent=1))
     told = magic("ingest", tmp_path, "--lake", tmp_path / "lake", "--format", "json")
     assert json.loads(told.out)["n_in_other_form"] == 2
-    assert "2 new games have the content of another game" in told.err
+    assert "2 new games have the same content as another game" in told.err
 
 
 def test_a_long_ingest_logs_lines_where_nobody_looks(
@@ -478,7 +480,7 @@ def test_an_argument_that_is_no_text(magic: Magic, logs: Path, tmp_path: Path) -
     ):
         told = magic(*command)
         assert (told.code, one_line(told.err)) == (2, True)
-        assert "neither text in UTF-8 nor a file" in told.err
+        assert "neither valid UTF-8 nor a file" in told.err
 
 
 def test_ingest_dry_run_writes_nothing(magic: Magic, logs: Path, tmp_path: Path) -> None:
@@ -550,7 +552,7 @@ def test_metrics_of_no_row_are_empty_and_say_so(magic: Magic, lake: Path) -> Non
     chosen = ["--model", MODEL, "--where", "role = 'nobody'"]
     told = magic("metrics", "--lake", lake, *chosen, "--format", "json")
     assert (told.code, told.records) == (0, [])
-    assert "no game of the lake is about this" in told.err
+    assert "no game in the lake matches" in told.err
 
 
 def test_magic_json_is_one_line_with_the_scripts_names(magic: Magic, lake: Path) -> None:
@@ -642,7 +644,7 @@ def test_a_leaderboard_of_no_games_is_empty_and_says_so(
 ) -> None:
     command = ["leaderboard", "--lake", lake_without_games, "--engine", engine]
     told = magic(*command, "--format", form)
-    assert (told.code, told.err) == (0, "the lake has no game to rank models by\n")
+    assert (told.code, told.err) == (0, "the lake has no game of a tested model\n")
     assert told.out
 
 
@@ -651,7 +653,7 @@ def test_a_comparison_of_no_models_is_empty_and_says_so(
 ) -> None:
     told = magic("compare", "--all-pairs", "--lake", lake_without_games)
     assert told.code == 0
-    assert told.err == "nothing can be compared: the lake has fewer than two models\n"
+    assert told.err == "nothing to compare: the lake has fewer than two models\n"
 
 
 @pytest.mark.parametrize("form", ["table", "markdown"])
@@ -680,7 +682,7 @@ def test_evidence_of_several_terms_shows_them_and_counts_what_was_asked_for(
     )
     assert sum(map(int, re.findall(r"of (\d+) counted", note))) == len(n_rows)
     _, note = words("deception", "--hits")
-    assert sum(map(int, re.findall(r"(\d+) rows with some hit", note))) == len(n_hits)
+    assert sum(map(int, re.findall(r"(\d+) rows with a hit", note))) == len(n_hits)
     assert "counted" not in note
     assert "term" not in words("judgement")[0]
     _, note = words("cooperation", "--misses", "--where", "agreed")
@@ -713,7 +715,7 @@ def test_schema_prints_every_contract_without_a_lake(magic: Magic) -> None:
     }
     assert found["votes", "parse_status"]["words"] == ["ok", "ambiguous", "unreadable", "outage"]
     assert all(record["description"] for record in told.records)
-    assert "One accusation cast." in magic("schema", "votes").text
+    assert "One accusation vote." in magic("schema", "votes").text
 
 
 def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
@@ -730,7 +732,7 @@ def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
         assert found == opened.sql(f"FROM {name} LIMIT 0").columns
     text = magic("schema", "evidence.judgement", "votes").text
     assert "A row is one vote cast by a tested player of the civilian side, if it was" in text
-    assert "One accusation cast." in text
+    assert "One accusation vote." in text
 
 
 def test_quarantine_tells_part_and_rule(magic: Magic, broken_lake: Path) -> None:
@@ -811,7 +813,7 @@ def test_prompt_answers_until_the_user_leaves(
     assert told.text.split()[:3] == ["answer", "──────", "42"]
     assert "One guess of the secret word" in told.text
     complaints = [line for line in told.err.splitlines() if line.startswith("magic: ")]
-    faults = ("selec", "nothing", "no command .what", ".tables stands alone, without votes")
+    faults = ("selec", "nothing", "no command .what", ".tables takes no arguments: leave out votes")
     for part, complaint in zip(faults, complaints, strict=True):
         assert part in complaint
     history = tmp_path / "state" / "magic-pipeline" / "sql_history"
@@ -876,7 +878,7 @@ MISTAKES = {
     "a model without a name": (2, "ingest {logs} --lake {tmp}/new --model ' '", "no name"),
     "too many processes": (2, "ingest {logs} --lake {tmp}/new --jobs 9999", "at most"),
     "a lake that is no text": (1, "ingest {logs} --lake {tmp}/l\udce9", "UTF-8"),
-    "a lake at an odd URL": (1, "metrics --lake s3://bucket//lake", "between its slashes"),
+    "a lake at an odd URL": (1, "metrics --lake s3://bucket//lake", "between slashes"),
     "a source at an odd URL": (1, "ingest s3://bucket/a/../b --lake {tmp}/new", "its slashes"),
     "an export to a URL": (2, "quarantine --export s3://bucket/x --lake {lake}", "this machine"),
     "a simulation at a URL": (2, "simulate --out file:///x/y", "this machine"),
@@ -893,7 +895,7 @@ MISTAKES = {
     "unknown game type": (2, "metrics --game-type chess --lake {lake}", "chess"),
     "unknown edition": (2, "metrics --edition third --lake {lake}", "third"),
     "unknown engine": (2, "leaderboard --engine pandas --lake {lake}", "pandas"),
-    "master of no Spark": (2, "metrics --master local --lake {lake}", "for the engine spark"),
+    "master of no Spark": (2, "metrics --master local --lake {lake}", "only with the engine spark"),
     "unknown form": (2, "tables --format xml --lake {lake}", "xml"),
     "unknown table": (2, "schema vote", "no table or view `vote`: did you mean `votes`?"),
     "unknown view": (2, "schema votes judgment", "did you mean `judgement`?"),
@@ -903,7 +905,7 @@ MISTAKES = {
     "two options in one": (2, "sql '--format json' --lake {lake}", "--format json"),
     "two queries": (2, "sql '-- a\nFROM games' 'FROM games' --lake {lake}", "unexpected"),
     "option without value": (2, "metrics --edition", "--edition"),
-    "no size": (2, "sql 'SELECT 1' --memory much --lake {lake}", "'much' is no size"),
+    "no size": (2, "sql 'SELECT 1' --memory much --lake {lake}", "'much' is not a size"),
     "memory of no machine": (2, "sql 'SELECT 1' --memory 99999999999t --lake {lake}", "--memory"),
     "ingest in no machine": (2, "ingest {logs} --memory 9999999999g --lake {tmp}/new", "--memory"),
     "a document of no machine": (
@@ -943,7 +945,7 @@ MISTAKES = {
     "a plan for more than there is": (
         2,
         "plan --metric judgement --difference 5 --lake {lake}",
-        "difference of 5 in judgement cannot be: its values are within 0..1",
+        "difference of 5 in judgement is impossible: its values are within 0..1",
     ),
     "a plan for no metric": (2, "plan --metric wit --difference 0.1 --lake {lake}", "win_rate"),
     "diff of no lake": (2, "diff --lake {lake}", "--as-of"),
@@ -1072,7 +1074,7 @@ def test_an_interrupted_ingest_is_one_line(
 ) -> None:
     monkeypatch.setattr("pipeline.ingest.ingest", interrupted)
     told = magic("ingest", logs, "--lake", tmp_path / "lake")
-    line = "magic: interrupted: the lake is whole; run the same command again\n"
+    line = "magic: interrupted: the lake is intact; run the same command again\n"
     assert told == (130, b"", line)
 
 
@@ -1140,7 +1142,7 @@ def test_a_file_that_upkeep_deletes_meanwhile_is_no_damage(
     told = magic("leaderboard", "--lake", lake)
     assert one_line(told.err)
     assert told.code == 1
-    assert "deleted while it was read" in told.err
+    assert "deleted while it was being read" in told.err
     assert "POLARS" not in told.err
 
 

@@ -92,7 +92,7 @@ def test_other_signals_end_as_ctrl_c_does(sent: signal.Signals, tmp_path: Path) 
     while process.poll() is None and not any(scratch.iterdir()):
         time.sleep(0.01)
     process.send_signal(sent)
-    line = "magic: interrupted: the lake is whole; run the same command again\n"
+    line = "magic: interrupted: the lake is intact; run the same command again\n"
     assert (*process.communicate(timeout=60), process.returncode) == ("", line, 130)
     assert not any(scratch.iterdir())
 

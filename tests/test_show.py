@@ -168,10 +168,10 @@ def test_no_such_game(game, message, lake):
 def test_a_beginning_of_several_ids_names_them(lake, games):
     firsts = [game[0] for game in games]
     several = next(first for first in firsts if firsts.count(first) > 1)
-    with pytest.raises(UsageError, match=f"several games are `{several}`: {several}"):
+    with pytest.raises(UsageError, match=f"`{several}` matches several games: {several}"):
         transcript(lake, several)
 
 
 def test_no_such_seat(lake, games):
-    with pytest.raises(UsageError, match="no seat 9 in this game: there are 1, 2, 3"):
+    with pytest.raises(UsageError, match="no seat 9 in this game: choose from 1, 2, 3"):
         transcript(lake, games[0]).seen_by(9)

@@ -56,7 +56,8 @@ def parts(open_file: Opener, form: Form, limit: int, expansion: Expansion) -> It
 
 def _loss(last: str | None, error: BaseException) -> str:
     """Say how much is lost: all, or what comes after the last part that could be read."""
-    return why(error) if last is None else f"all after {last.lstrip('/')} is lost: {why(error)}"
+    reason = why(error)
+    return reason if last is None else f"everything after {last.lstrip('/')} is lost: {reason}"
 
 
 def _logs(pieces: Iterator[bytes], form: Form, limit: int, expansion: Expansion) -> Iterator[Part]:

@@ -25,7 +25,6 @@ class Expansion:
         self._left -= len(piece)
         if self._left < 0:
             raise LostArchiveError(
-                f"it expands to more than {size(self._limit)}; "
-                "give --max-expanded more to have it read"
+                f"it expands to more than {size(self._limit)}; raise --max-expanded to read it"
             )
         return piece

@@ -33,8 +33,8 @@ UNREADABLE = (
 def moved_on(file: str) -> SourceError:
     """Return the error for a source that somebody changes or takes away while it is read."""
     return SourceError(
-        f"{printable(file)}: it was changed or taken away while it was read; nothing was ingested: "
-        "run the same command again when nobody writes there"
+        f"{printable(file)}: it was changed or removed while it was being read; nothing was "
+        "ingested; run the same command again when no other program writes there"
     )
 
 
@@ -81,7 +81,7 @@ def check_size(n_bytes: int, limit: int) -> None:
 
 def too_large(limit: int) -> str:
     """Say that a document is larger than it may be, and what to do."""
-    return f"the document is larger than {size(limit)}; give --max-document more to have it read"
+    return f"the document is larger than {size(limit)}; raise --max-document to read it"
 
 
 def size(n_bytes: int) -> str:

@@ -73,8 +73,8 @@ def _matches(source: str) -> list[str]:
         return sorted(glob.glob(source, recursive=True))  # noqa: PTH207 - a whole path as pattern
     except RecursionError:
         raise SourceError(
-            f"{printable(source)!r}: folders are nested too deep here for a pattern with ** "
-            "(give the folder itself)"
+            f"{printable(source)!r}: folders are nested too deeply for a pattern with ** (give "
+            "the folder itself)"
         ) from None
 
 
@@ -134,8 +134,11 @@ def _why_empty(root: str) -> str | None:
         if found.file is not None or found.is_broken:
             return None
     if is_remote(root) and _is_pattern(root):
-        return f"{root!r}: patterns are of files on this machine (give the folder, or each object)"
-    return f"{printable(root)!r}: no file in this folder (give one that holds logs or archives)"
+        return (
+            f"{root!r}: patterns work only for files on this machine "
+            "(give the folder, or each object)"
+        )
+    return f"{printable(root)!r}: this folder has no files (give one that holds logs or archives)"
 
 
 def _objects(url: str) -> Iterator[Unit]:

@@ -42,7 +42,7 @@ def tar_members(pieces: Iterator[bytes], expansion: Expansion) -> Iterator[Membe
                 content = partial(_unlost, stream.pieces(header.size))
                 yield Member(header.name, header.size, content)
         if any(chunk.strip(b"\0") for chunk in chunks(stream)):
-            raise tarfile.ReadError("more data follows the end of the archive")
+            raise tarfile.ReadError("there is more data after the end of the archive")
 
 
 def _unlost(content: Iterator[bytes]) -> Iterator[bytes]:

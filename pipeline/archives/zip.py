@@ -24,7 +24,9 @@ _MOST_UNPACKED = 1 << 32
 def zip_members(file: BinaryIO, expansion: Expansion) -> Iterator[Member]:
     """Yield the members; a failure in one is its own, the next one is read from its place."""
     if not zipfile.is_zipfile(file):
-        raise zipfile.BadZipFile("no directory at its end: it is cut short, or no zip")
+        raise zipfile.BadZipFile(
+            "no directory at its end: it is cut short, or it is not a zip file"
+        )
     with zipfile.ZipFile(file) as archive:
         for entry in archive.infolist():
             # Some tools for Windows ignore the format's rule for names.
@@ -57,7 +59,7 @@ def _small(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     file.seek(entry.header_offset)
     signature, n_name, n_extra = _HEADER.unpack(file.read(_HEADER.size))
     if signature != b"PK\3\4":
-        raise zipfile.BadZipFile("no member where the directory says")
+        raise zipfile.BadZipFile("the directory points to a member that is not there")
     data = file.read(n_name + n_extra + entry.compress_size)[n_name + n_extra :]
     if entry.compress_type == zipfile.ZIP_DEFLATED:
         data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, entry.file_size + 1)

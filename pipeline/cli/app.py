@@ -72,17 +72,17 @@ def magic(
         ),
     ] = False,
 ) -> None:
-    """Raw logs of multi-agent games in, tables and metrics out.
+    """Turn raw logs of multi-agent games into tables and metrics.
 
     \b
     Examples:
       magic ingest results/        read logs into the lake `lake/`
       magic leaderboard            models by metrics
       magic sql "SELECT model, count(*) FROM votes GROUP BY model"
-      magic COMMAND --help         more on a command, with examples
+      magic COMMAND --help         help on a command, with examples
 
     Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 failed, 2 wrong
-    usage, 3 done but some input was quarantined (--strict), 4 no damage but logs that contradict
+    usage, 3 done but some input was quarantined (--strict), 4 no damage but some logs contradict
     themselves (verify), 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
@@ -149,7 +149,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         terminal.complain(_told(error))
         return FAILED
     except MemoryError:
-        terminal.complain("memory ran out; ask for less at a time, or use a larger machine")
+        terminal.complain("memory ran out; process less at a time, or use a larger machine")
         return FAILED
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own class has no public name
@@ -166,7 +166,7 @@ def _check_text(arguments: Sequence[str]) -> None:
             argument.encode()
         except UnicodeEncodeError:
             if not os.path.lexists(argument):  # a file may have any name
-                raise UsageError(f"{argument!a} is neither text in UTF-8 nor a file") from None
+                raise UsageError(f"{argument!a} is neither valid UTF-8 nor a file") from None
 
 
 def _told(error: OSError) -> str:

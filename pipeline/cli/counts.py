@@ -59,7 +59,7 @@ def _new_games(report: "Report") -> dict[str, int]:
 def why_no_game(report: "Report") -> str:
     """Why no document was a game: the most frequent reasons, each with an example."""
     reasons = [
-        f"{n:,} ignored: {reason}, such as {example}"
+        f"{n:,} ignored: {reason}, for example {example}"
         for reason, n, example in report.ignored.head(_REASONS).iter_rows()
     ]
     n_others = report.statuses["ignored"] - report.ignored.head(_REASONS)["n_documents"].sum()

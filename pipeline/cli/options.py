@@ -20,7 +20,9 @@ DEFAULT_LAKE = pipeline.DEFAULT_LAKE
 
 def _refuse_binary_on_a_terminal(form: str) -> str:
     if form == "parquet" and terminal.is_out_terminal():
-        raise typer.BadParameter("parquet is binary; send it to a file, as in `> rows.parquet`")
+        raise typer.BadParameter(
+            "parquet is binary; write it to a file, for example with `> rows.parquet`"
+        )
     return form
 
 
@@ -30,7 +32,7 @@ def form_option(last: str = "or parquet", json: str = "a list of records") -> An
         "--format",
         callback=_refuse_binary_on_a_terminal,
         metavar="FORM",
-        help=f"How to write it: table, json ({json}), csv, markdown, {last}.",
+        help=f"Output format: table, json ({json}), csv, markdown, {last}.",
     )
 
 
@@ -41,7 +43,7 @@ LakeOption = Annotated[
         envvar=pipeline.LAKE_VARIABLE,
         show_envvar=True,
         metavar="DIR",
-        help="The lake: the folder that holds the tables, or a URL such as s3://bucket/lake.",
+        help="The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
     ),
 ]
 FormOption = Annotated[Form, form_option()]
@@ -51,19 +53,21 @@ EditionOption = Annotated[
         "--edition",
         metavar="EDITION",
         help="paper: the formulas as published; release: as the published script computes them; "
-        "audited: as published, with answers judged by their own texts.",
+        "audited: the formulas as published, with answers judged by their texts.",
     ),
 ]
 EngineOption = Annotated[
     Literal["polars", "duckdb", "spark"],
-    typer.Option("--engine", metavar="ENGINE", help="What computes: polars, duckdb or spark."),
+    typer.Option(
+        "--engine", metavar="ENGINE", help="The engine that computes: polars, duckdb or spark."
+    ),
 ]
 MasterOption = Annotated[
     str | None,
     typer.Option(
         "--master",
         metavar="URL",
-        help="With --engine spark: its cluster, else $SPARK_MASTER, else local[*], this machine.",
+        help="With --engine spark: the cluster; default: $SPARK_MASTER, else this machine.",
     ),
 ]
 GamesOption = Annotated[
@@ -72,24 +76,29 @@ GamesOption = Annotated[
         "--games",
         min=1,
         metavar="N",
-        help="With --edition release: only games numbered below N, 21 if not given.",
+        help="With --edition release: count only games numbered below N; default: 21.",
     ),
 ]
 ModelsOption = Annotated[
     list[str] | None,
-    typer.Option("--model", metavar="MODEL", help="Only this model; may be given several times."),
+    typer.Option("--model", metavar="MODEL", help="Only this model; may be repeated."),
 ]
 
 ConfidenceOption = Annotated[
     float,
-    typer.Option("--confidence", metavar="SHARE", help="How sure intervals are, between 0 and 1."),
+    typer.Option(
+        "--confidence", metavar="SHARE", help="Confidence level of the intervals, between 0 and 1."
+    ),
 ]
 DEFAULT_CONFIDENCE = 0.95
 
 
 SafeOption = Annotated[
     bool,
-    typer.Option("--safe", help="With --format csv: no cell that a spreadsheet would run."),
+    typer.Option(
+        "--safe",
+        help="With --format csv: neutralize cells that a spreadsheet would run as formulas.",
+    ),
 ]
 
 
@@ -103,7 +112,7 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*, safe: bool, **given: Any) -> None:
         if safe and given["form"] != "csv":
-            raise typer.BadParameter("only with --format csv", param_hint="--safe")
+            raise typer.BadParameter("works only with --format csv", param_hint="--safe")
         command(**given | ({"form": SAFE_CSV} if safe else {}))
 
     last = Parameter("safe", Parameter.KEYWORD_ONLY, default=False, annotation=SafeOption)
@@ -123,7 +132,7 @@ WhereOption = Annotated[
     typer.Option(
         "--where",
         metavar="SQL",
-        help="Only rows for which this holds, such as \"role = 'civilian' AND round > 1\".",
+        help="Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\".",
     ),
 ]
 
@@ -134,7 +143,7 @@ def local_folder(folder: Path | None) -> Path | None:
     """The folder; raises BadParameter for a URL, which only sources and lakes can be."""
     if folder is not None and _URL.match(str(folder)):
         raise typer.BadParameter(
-            "name a folder of this machine: only sources and lakes can be URLs"
+            "choose a folder on this machine: only sources and lakes can be URLs"
         )
     return folder
 
@@ -148,7 +157,7 @@ def n_bytes(size: str, option: str) -> int:
     found = _SIZE.fullmatch(size.strip())
     if found is None:
         raise typer.BadParameter(
-            f"{size!r} is no size, such as 64MiB, 2GB or 1000000", param_hint=option
+            f"{size!r} is not a size such as 64MiB, 2GB or 1000000", param_hint=option
         )
     number, unit, is_binary = found.groups()
     power = "kmgt".index(unit.lower()) + 1 if unit else 0
@@ -168,7 +177,8 @@ def confidence_level(confidence: float) -> float:
     """The number of --confidence; raises where it is no share."""
     if not 0 < confidence < 1:
         raise typer.BadParameter(
-            f"{confidence:g} is not between 0 and 1, as 0.95 is", param_hint="--confidence"
+            f"{confidence:g} is not between 0 and 1; use for example 0.95",
+            param_hint="--confidence",
         )
     return confidence
 
@@ -180,5 +190,5 @@ def number_of_games(edition: str, games: int | None) -> int:
     if games is None:
         return DEFAULT_GAMES
     if edition != "release":
-        raise typer.BadParameter("only with --edition release", param_hint="--games")
+        raise typer.BadParameter("works only with --edition release", param_hint="--games")
     return games

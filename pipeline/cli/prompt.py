@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pipeline.sandbox import Sandbox
 
 HELP = """\
-  SELECT ...;       ask; the query ends with a semicolon
-  .tables           the tables
-  .schema TABLE     a table's columns
-  .help             this
-  .quit             leave, as do Ctrl-D and `exit`"""
+  SELECT ...;       run a query; a semicolon ends it
+  .tables           list the tables
+  .schema TABLE     describe the columns of a table
+  .help             show this help
+  .quit             leave; Ctrl-D and `exit` also leave"""
 
 
 def converse(sandbox: "Sandbox", lake: str, form: Form) -> None:
@@ -30,7 +30,7 @@ def converse(sandbox: "Sandbox", lake: str, form: Form) -> None:
 
     open_lake(lake)  # what is no lake is told before the prompt
     session = _session()
-    terminal.note("Queries end with a semicolon; .help tells more, .quit leaves.")
+    terminal.note("End a query with a semicolon; type .help for help, .quit to leave.")
     while True:
         sandbox.prepare()  # it starts while the user types
         try:
@@ -75,9 +75,9 @@ def _obey(words: list[str], lake: str, form: Form) -> None:
         case [".help"]:
             terminal.note(HELP)
         case [(".tables" | ".help" | ".quit" | ".exit") as command, *more]:
-            terminal.complain(f"{command} stands alone, without {' '.join(more)}")
+            terminal.complain(f"{command} takes no arguments: leave out {' '.join(more)}")
         case _:
-            terminal.complain(f"no command {words[0]}: there are .tables, .schema, .help, .quit")
+            terminal.complain(f"no command {words[0]}: choose from .tables, .schema, .help, .quit")
 
 
 def _session() -> "PromptSession[str]":

@@ -39,7 +39,7 @@ def write(told: Transcript, form: str) -> None:
         _section(title, rows, form)
     _section("What the metrics counted", _sums(told.counted), form)
     if told.counted.is_empty():
-        terminal.note("no metric counts anything in this game")
+        terminal.note("no metric counted anything in this game")
 
 
 def write_seen(told: Transcript, seat: int, form: str) -> None:

@@ -95,15 +95,15 @@ class OfGame(Table):
     game_type = _word(GameType, "which game was played")
     system = _text("the harness that ran the game")
     setting_id = _id("the setting: a hash of what was fixed before play; equal for equal settings")
-    game_index = _count("the game's number in its competition, null where unknown", nullable=True)
-    is_finished = _flag("whether the game came to an end; metrics of the paper count only these")
+    game_index = _count("the game's number in its competition, null if unknown", nullable=True)
+    is_finished = _flag("whether the game came to an end; paper metrics count only finished games")
 
 
 class OfPlayer(OfGame):
     """Base of every table whose rows belong to a player."""
 
     player = _text("the acting player's name in the log", nullable=True)
-    model = _text("the acting player's model, null where the log does not say", nullable=True)
+    model = _text("the acting player's model, null if the log does not say", nullable=True)
     role = _word(Role, "the acting player's role", nullable=True)
     side = _word(Side, "the side that the role is on", nullable=True)
     is_tested = _flag("whether the acting player's model is under test")
@@ -119,7 +119,7 @@ class OfSeat(OfPlayer):
     round = _small("the round, from 1", primary_key=True)
     message_index = _small("the message it was read from, from 0", nullable=True, low=0)
     parse_status = _word(
-        ParseStatus, "whether the text says what was registered or, if nothing was, what was read"
+        ParseStatus, "how clearly the text says what the game registered, see docs/formats.md"
     )
 
 
@@ -127,21 +127,21 @@ class Games(OfGame):
     """One game."""
 
     sha256 = _hash("hash of its document's bytes", SHA256_LENGTH)
-    content_id = _id("hash of what was read: equal for one game in two JSON forms")
-    assigned_model = _text("the model given by whoever ingested it", nullable=True)
+    content_id = _id("hash of the parsed content: equal if the same game comes in two JSON forms")
+    assigned_model = _text("the model that the ingest was given by --model", nullable=True)
     format = _text("the log format that it was read from")
     format_version = _text("the variant of the format")
-    source = _text("where its document was found first: a folder or an archive")
+    source = _text("the folder or archive in which its document was first found")
     path = _text("its document's path within the source")
     n_players = _small("seats at the table")
     n_rounds = _small("rounds played, or fixed by the setting", low=0)
     n_messages = _small("messages in its log", low=0)
-    outcome = _word(Outcome, "how it ended, null where it did not", nullable=True)
+    outcome = _word(Outcome, "how it ended, null if it did not", nullable=True)
     outcome_code = _code("the log's own code of the outcome")
-    topic = _text("hidden roles: what the words are about, as announced", nullable=True)
+    topic = _text("hidden roles: the announced topic of the words", nullable=True)
     word = _text("hidden roles: the civilian side's secret word", nullable=True)
     multiplier = _number("public good: what the pool is multiplied by")
-    started_at = _instant("when it began, null where the log cannot say", nullable=True)
+    started_at = _instant("when it began, null if the log does not say", nullable=True)
 
 
 class Players(OfPlayer):
@@ -153,20 +153,21 @@ class Players(OfPlayer):
 
 
 class Results(OfPlayer):
-    """What a game came to for one tested side: a tested model's role, or a tested seat."""
+    """The result of one game for one tested side: a tested model's role, or a tested seat."""
 
     # Not unique: hidden roles have a row for each model and role, see the rule below.
     game_id = _id("the game: a hash of its document's bytes and its index")
 
-    seat = _small("the tested seat, null where the row stands for several", nullable=True)
+    seat = _small("the tested seat, null if the row covers several", nullable=True)
     round = _small("null: a result is of the whole game", nullable=True)
     message_index = _small("the closing message, from 0", nullable=True, low=0)
-    parse_status = _word(ParseStatus, "how surely it could be read from the text")
+    parse_status = _word(ParseStatus, "how clearly it could be read from the text")
     opponent = _text(
-        "models of the seats not tested, joined by ', '; null if all are", nullable=True
+        "models of the seats not tested, joined by ', '; null if all seats are tested",
+        nullable=True,
     )
     is_win = _flag("whether the side won; null if unfinished", nullable=True)
-    win_credit = _number("what the outcome is worth to the side, 0 to 1", low=0, high=1)
+    win_credit = _number("the side's credit for the outcome, 0 to 1", low=0, high=1)
     guess_is_correct = _flag(
         "whether the secret was guessed; null if nobody guessed", nullable=True
     )
@@ -175,7 +176,7 @@ class Results(OfPlayer):
         "cost sharing: whether the side made the agreed proposal; null if unknown", nullable=True
     )
     first_choice_seat = _small(
-        "cost sharing: the seat that the published script takes for the agreed proposal's author",
+        "cost sharing: the author of the agreed proposal according to the published script",
         nullable=True,
     )
     outcome_code = _code("the log's own code of the outcome")
@@ -186,19 +187,19 @@ class Results(OfPlayer):
 class Messages(OfPlayer):
     """One message, in the log's order."""
 
-    message_index = _small("the message's place in the log, from 0", primary_key=True, low=0)
+    message_index = _small("the message's position in the log, from 0", primary_key=True, low=0)
     seat = _small("the speaker's seat, null for the moderator", nullable=True)
     round = _small("the round it belongs to, null outside of rounds", nullable=True)
-    parse_status = _word(ParseStatus, "`outage` where an API's failure stands for an answer")
+    parse_status = _word(ParseStatus, "`outage` if an API error replaced the answer")
     turn = _code("the log's own turn number, not unique")
-    phase = _word(Phase, "what the message is in its game")
+    phase = _word(Phase, "the part of the game that the message belongs to")
     visible_to = _texts("who was shown it: players' names, `all`, or nobody")
     content = _text("the text, as logged")
     msg_type = _text("the log's own message type", nullable=True)
 
 
 class Votes(OfSeat):
-    """One accusation cast."""
+    """One accusation vote."""
 
     target_seat = _small("the accused player's seat, null if it names no player", nullable=True)
     target = _text("the accused player, null if the vote names nobody", nullable=True)
@@ -220,7 +221,7 @@ class RoleIdentifications(OfSeat):
 
     is_correct = _flag("whether the game took the answer as right")
     is_correct_as_read = _flag(
-        "whether it is right as its text reads, null where the log has no text", nullable=True
+        "whether it is right according to its text, null if the log has no text", nullable=True
     )
 
 
@@ -229,13 +230,13 @@ class RoleAnalyses(OfSeat):
 
     kind = _word(
         AnalysisKind,
-        "`gold`: against the true roles; `inter`: of what others think",
+        "`gold`: compared with the true roles; `inter`: with what the others think",
         primary_key=True,
     )
     is_correct = _flag("whether the game took the analysis as right")
     is_own_view_stated = _flag("whether its text states the speaker's own view")
     is_correct_as_read = _flag(
-        "whether it is right as its text reads, null where nobody can tell", nullable=True
+        "whether it is right according to its text, null if this cannot be decided", nullable=True
     )
 
 
@@ -244,7 +245,7 @@ class Decisions(OfSeat):
 
     choice = _word(Choice, "the choice as the game registered it")
     text = _text("what the player said")
-    payoff = _number("points in this round, null in an incomplete one")
+    payoff = _number("points in this round, null in an incomplete round")
 
 
 class Contributions(OfSeat):
@@ -253,15 +254,15 @@ class Contributions(OfSeat):
     amount = _number("points put into the pool, as the game registered them", low=0)
     stated_amount = _number("points that the text itself states", low=0)
     text = _text("what the player said")
-    is_least = _flag("whether nobody put in less; null in an incomplete round", nullable=True)
-    round_total = _number("points put in by all in the round, null in an incomplete one", low=0)
+    is_least = _flag("whether no player put in less; null in an incomplete round", nullable=True)
+    round_total = _number("points that all players put in, null in an incomplete round", low=0)
 
 
 class Proposals(OfSeat):
     """One party's share in one player's proposal of one round."""
 
-    party = _text("who is to pay the share")
-    position = _small("the share's place in the proposal, from 1", primary_key=True)
+    party = _text("who would pay the share")
+    position = _small("the share's position in the proposal, from 1", primary_key=True)
     share = _number("fraction of the whole, 0 to 1, null if it cannot be read", low=0, high=1)
     share_text = _text("the share as written", nullable=True)
     is_last = _flag("whether this is the player's last proposal")
@@ -272,23 +273,23 @@ class ProposalVotes(OfSeat):
 
     candidate_seat = _small("the seat voted for, null if it names no player", nullable=True)
     candidate = _text("the player voted for, null if the vote names nobody", nullable=True)
-    is_final_round = _flag("whether it was cast in the last round that voted")
+    is_final_round = _flag("whether it was cast in the last round with votes")
 
 
 class Documents(Table):
-    """One raw document seen by an ingest, whatever became of it."""
+    """One raw document that an ingest saw, with its status."""
 
     ingest_id = _count("the ingest that saw it", primary_key=True, low=1)
     source = _text("the folder or archive that it is in", primary_key=True)
     path = _text("its path within the source", primary_key=True)
     n_bytes = _count("its size in bytes, null if it was not read", nullable=True)
     sha256 = _hash("hash of its bytes, null if not read", SHA256_LENGTH, nullable=True)
-    format = _text("the log format, null if it is no log", nullable=True)
-    status = _word(DocumentStatus, "what became of it")
+    format = _text("the log format, null if it is not a log", nullable=True)
+    status = _word(DocumentStatus, "what the ingest did with it")
     reason = _text("why it was not ingested", nullable=True)
     game_id = _id("the game that it holds", nullable=True)
     game_index = _count("the game's number, from the file's name", nullable=True)
-    assigned_model = _text("the model given by whoever ingested it", nullable=True)
+    assigned_model = _text("the model that the ingest was given by --model", nullable=True)
 
 
 class Quarantine(Table):
@@ -298,22 +299,20 @@ class Quarantine(Table):
     source = _text("the folder or archive that it is in")
     path = _text("its path within the source")
     sha256 = _hash("hash of its bytes, null if not read", SHA256_LENGTH, nullable=True)
-    game_id = _id(
-        "the game of which this part is missing, null for a whole document", nullable=True
-    )
-    json_path = _text("where in the document the fault is")
+    game_id = _id("the game that lacks this part, null for a whole document", nullable=True)
+    json_path = _text("the position of the fault in the document")
     rule = _text("the rule that is broken")
-    message = _text("what was found instead")
+    message = _text("what the document has instead")
     n_bytes = _count("the document's full length in bytes", nullable=True)
-    raw = Column(pl.Binary(), "the document's bytes, the first 64 KiB of them", nullable=True)
+    raw = Column(pl.Binary(), "the first 64 KiB of the document's bytes", nullable=True)
 
 
 class Archives(Table):
-    """One large archive that an ingest saw, read to its end then or before."""
+    """One large archive that an ingest saw and that was read completely, now or earlier."""
 
     ingest_id = _count("the ingest that saw it", primary_key=True, low=1)
-    source = _text("the source that the documents in it have", primary_key=True)
-    prefix = _text("what the paths of the documents in it begin with", primary_key=True)
+    source = _text("the source of the documents in it", primary_key=True)
+    prefix = _text("the beginning that the paths of its documents share", primary_key=True)
     n_bytes = _count("its size on disk in bytes")
     sha256 = _hash("hash of its bytes on disk", SHA256_LENGTH)
 
@@ -324,26 +323,26 @@ class Ingests(Table):
     ingest_id = _count("the ingest's number in this lake, from 1", primary_key=True, low=1)
     started_at = _instant("when it began")
     finished_at = _instant("when it was committed")
-    sources = _texts("the sources as resolved")
+    sources = _texts("the sources, as full paths or URLs")
     n_documents = _count("documents seen")
     n_ingested = _count("of these, new games")
-    n_replacing = _count("of these, games that took another's place at their path")
-    n_unchanged = _count("of these, known already at their path")
-    n_duplicate = _count("of these, known already from another path")
-    n_quarantined = _count("of these, unusable")
-    n_ignored = _count("of these, no logs")
-    n_superseded = _count("games that were taken out, since no path holds them any more")
-    code_sha256 = _hash("hash of magic's own modules", SHA256_LENGTH, nullable=True)
-    assigned_model = _text("the model given for logs that name none", nullable=True)
-    max_document = _count("the bytes over which a document was not read", nullable=True)
+    n_replacing = _count("of these, games that replaced another game at their path")
+    n_unchanged = _count("of these, already known at their path")
+    n_duplicate = _count("of these, already known from another path")
+    n_quarantined = _count("of these, put into quarantine")
+    n_ignored = _count("of these, not logs")
+    n_superseded = _count("games removed because no path holds them any more")
+    code_sha256 = _hash("hash of the code of magic-pipeline", SHA256_LENGTH, nullable=True)
+    assigned_model = _text("the model given by --model", nullable=True)
+    max_document = _count("the size in bytes above which documents were not read", nullable=True)
     max_expanded = _count(
-        "the bytes that an archive might unpack to, null for the usual limit", nullable=True
+        "the limit in bytes for an expanded archive, null for the default", nullable=True
     )
     tool_version = _text("the version of magic-pipeline")
     contract_version = _small("the version of these contracts")
     versions = Column(
         pl.List(pl.Struct({"table": pl.String(), "version": pl.Int64()})),
-        "the version of every table that this ingest completes",
+        "the version of each table after this ingest",
     )
 
 

@@ -56,8 +56,8 @@ def read(data: bytes, model: str | None = None) -> Game | None:
         if model is None:
             raise broken(
                 "$",
-                "somebody says which model played",
-                f"a {format_.NAME} log does not: give --model NAME",
+                "the log or --model names the model that played",
+                f"a {format_.NAME} log does not name it: use --model NAME",
             )
         game.assigned_model = model
         return game

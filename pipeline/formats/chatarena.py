@@ -86,7 +86,8 @@ def _roles(told: History) -> tuple[str, str, str | None]:
     if hidden is None or word is None:
         raise broken(
             "$",
-            "the moderator tells one player that it is the chameleon, and the others the word",
+            "the moderator says to one player that it is the chameleon, and gives the others "
+            "the word",
             f"no such rows among {len(told.player)}",
         )
     return hidden, word, topic

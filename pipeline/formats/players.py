@@ -31,7 +31,7 @@ def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -
     if NOT_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= LONGEST_NAME:
         return
     wrong = next(name for name in players if name in NOT_NAMES or len(name) > LONGEST_NAME)
-    rule = f"a player has a name of its own, of at most {LONGEST_NAME:,} characters"
+    rule = f"every player has a name of at most {LONGEST_NAME:,} characters"
     raise broken(at, rule, repr(wrong[:50]))
 
 
@@ -70,7 +70,11 @@ def untested(game: Game) -> list[Fault]:
     if any(seat.is_tested for seat in game.seats):
         return []
     rule = "at least one player is tested"
-    return [Fault("$", rule, f"none of {len(game.seats)} is, so no metric counts the game")]
+    return [
+        Fault(
+            "$", rule, f"none of {len(game.seats)} players is tested, so no metric counts the game"
+        )
+    ]
 
 
 def seat_of(game: Game, player: str | None) -> int | None:

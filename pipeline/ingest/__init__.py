@@ -118,12 +118,10 @@ def ingest(
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
     if model is not None and not model.strip():
-        raise UsageError(
-            "the model that is given has no name; leave it out where logs tell who played"
-        )
+        raise UsageError("the model's name is empty; leave it out if the logs say who played")
     jobs = jobs or cores()
     if jobs > (most := _MOST_JOBS * cores()):
-        raise UsageError(f"{jobs:,} processes are too many for this machine: at most {most:,}")
+        raise UsageError(f"{jobs:,} processes are too many for this machine: use at most {most:,}")
     tell = on_progress or (lambda n_documents, n_bytes: None)
     names = [str(source) for source in resolved(sources)] if sources else []
     started_at = datetime.now(UTC)
@@ -277,8 +275,8 @@ def _refuse_lost_race(resolution: Resolution) -> None:
     lost = resolution.lost()
     if lost.height:
         raise LakeError(
-            f"another ingest took out {lost.height} games meanwhile, such as that of "
-            f"{lost['location'][0]}; nothing was changed: run this ingest again"
+            f"another ingest removed {lost.height} games in the meantime, for example the one "
+            f"in {lost['location'][0]}; nothing was changed: run this ingest again"
         )
 
 
@@ -287,8 +285,8 @@ def _account(resolution: Resolution, n_read: int) -> None:
     n_told = sum(resolution.statuses.values())
     if n_told != n_read:
         raise PipelineError(
-            f"{n_read:,} documents were read and {n_told:,} are accounted for; nothing was "
-            "changed. This is a defect of magic: please report it with these numbers"
+            f"{n_read:,} documents were read but {n_told:,} are accounted for; nothing was "
+            "changed. This is a bug in magic: please report it with these numbers"
         )
 
 

@@ -1,4 +1,4 @@
-"""A batch of documents decoded: games, and what was found instead of a game."""
+"""A batch of documents decoded: games, and the faults of the others."""
 
 from collections.abc import Sequence
 from itertools import compress
@@ -21,8 +21,8 @@ RAW_LIMIT = 64 * 2**10
 # What is told of a document that is nothing but faults must not take more memory than others do.
 MOST_FAULTS = 20
 TEXT_LIMIT = 1000
-UNFORESEEN = "what magic foresees"
-NO_LOG = "no log: neither a `history` nor a list of message rows"
+UNFORESEEN = "no unexpected error in magic"
+NO_LOG = "not a log: it has neither a `history` nor a list of message rows"
 
 # What a document was found to be, before anything is known of the others.
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
@@ -195,7 +195,7 @@ def _first(faults: Sequence[Fault]) -> Sequence[Fault]:
 
 def _told(error: BaseException) -> str:
     what = f"{type(error).__name__}: {error}"[: TEXT_LIMIT // 2]
-    return f"{what}; this is a defect of magic, please report it"
+    return f"{what}; this is a bug in magic, please report it"
 
 
 def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> FaultRow:

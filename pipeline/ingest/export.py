@@ -36,7 +36,7 @@ def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     opened, folder = open_lake(lake), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
-        raise UsageError(f"{folder}: the folder is not empty; name a new one")
+        raise UsageError(f"{folder}: the folder is not empty; choose a new one")
     rows = []
     for number, one in enumerate(refused(opened), start=1):
         name = None

@@ -166,8 +166,8 @@ class _Process:
     def _lost(self) -> PipelineError:
         how = how_it_ended(self._process.wait())
         return PipelineError(
-            f"a worker process ended {how}; nothing was changed. If memory ran out, "
-            "give a smaller --memory or fewer --jobs, and run the same command again"
+            f"a worker process ended {how}; nothing was changed. If memory ran out, use a "
+            "smaller --memory or fewer --jobs, and run the same command again"
         )
 
 

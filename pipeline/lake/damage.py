@@ -56,7 +56,7 @@ def _cut(file: Place, n_bytes: int) -> Fault | None:
     last = file.read_range(n_bytes - len(_LAST_BYTES), len(_LAST_BYTES))
     if last == _LAST_BYTES:
         return None
-    return Fault("file_damaged", "is no Parquet file", {"error": "it does not end as one"})
+    return Fault("file_damaged", "is not a Parquet file", {"error": "it does not end as one"})
 
 
 def damaged(folder: Place, logged: Mapping[str, int], *, read: bool) -> Iterator[str]:
@@ -115,8 +115,8 @@ def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException
     # Only paths that polars opened itself have no field of their own.
     if states and isinstance(error, FileNotFoundError) and error.filename is None:
         return LakeError(
-            f"{states[0].path}: a file was deleted while it was read, as `magic maintain` deletes "
-            "what is older than its --keep; run the command again"
+            f"{states[0].path}: a file was deleted while it was being read, probably by `magic "
+            "maintain`; run the command again"
         )
     if is_clear or not states:
         return error

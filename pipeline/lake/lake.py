@@ -87,7 +87,7 @@ class Lake:
     def delta(self, table: str) -> DeltaTable:
         """The Delta table at this state's version; raises UsageError for a name unknown."""
         if table not in TABLES:
-            raise UsageError(f"no table `{table}`: there are {', '.join(TABLES)}")
+            raise UsageError(f"no table `{table}`: choose from {', '.join(TABLES)}")
         if table not in self._opened:
             version = self._version if table == COMMITS else self.versions[table]
             self._opened[table] = _opened(self.folder(table), version)
@@ -173,8 +173,12 @@ def _refuse_empty_commit(folder: Place, version: int) -> None:
     if commit.exists() and not commit.stat().st_size:
         is_last_step = str(folder).endswith(f"/{COMMITS}")
         raise LakeError(
-            f"{commit}: the lake is damaged, the file is empty, as after a loss of power; "
-            + ("delete it and run the last ingest again" if is_last_step else "take it from a copy")
+            f"{commit}: the lake is damaged, the file is empty, perhaps after a power loss; "
+            + (
+                "delete it and run the last ingest again"
+                if is_last_step
+                else "restore it from a copy"
+            )
         )
 
 
@@ -198,12 +202,12 @@ def _folder(path: str | Path | Place) -> Place:
         folder = place(path)
         str(folder).encode()
     except UnicodeEncodeError:
-        raise LakeError(f"{str(path)!a}: a lake's path has to be text in UTF-8") from None
+        raise LakeError(f"{str(path)!a}: a lake's path must be valid UTF-8") from None
     except OSError as error:
         raise LakeError(str(error)) from None
     if any(sign in str(folder) for sign in ("%" if folder.is_local else "%?#")):
         # deltalake takes it for an encoded character, and would go to another folder.
-        raise LakeError(f"{path}: a lake's path cannot have a % in it; name another one")
+        raise LakeError(f"{path}: a lake's path must not contain %; choose another path")
     return folder
 
 
@@ -223,17 +227,20 @@ def open_lake(path: str | Path | Place, as_of: int | None = None, kind: type[Lak
     folder = _folder(path)
     if not is_lake(folder):
         if not folder.exists():
-            raise LakeError(f"{path}: no such lake; `magic ingest SOURCE --lake {path}` makes one")
+            raise LakeError(
+                f"{path}: no such lake; create it with `magic ingest SOURCE --lake {path}`"
+            )
         raise LakeError(
-            f"{path}: not a lake, since it has no table `{COMMITS}`; "
-            "give --lake a folder that `magic ingest` made"
+            f"{path}: not a lake: it has no table `{COMMITS}`; choose a folder that `magic "
+            "ingest` created"
         )
     lake = kind(folder, as_of)
     found = lake.delta(COMMITS).metadata().configuration.get(VERSION_KEY)
     if found != str(VERSION):
         raise LakeError(
-            f"{path}: the lake has contract version {found}, this tool reads {VERSION}; "
-            "ingest the logs anew into another folder, or use the tool's version that wrote it"
+            f"{path}: the lake has contract version {found}, but this version of magic reads "
+            f"{VERSION}; ingest the logs again into a new folder, or use the version of magic "
+            "that wrote the lake"
         )
     if as_of is not None and lake.ingest_id != as_of:
         raise LakeError(
@@ -260,8 +267,8 @@ def _refuse_deleted(lake: Lake, as_of: int) -> None:
     # The oldest go first, so that not all have to be looked at.
     left = bisect_left(later, True, key=lambda one: _has_files(Lake(lake.path, one), there))
     raise LakeError(
-        f"{lake.path}: the state after ingest {as_of} is gone, since `magic maintain` deleted its "
-        f"files; the oldest one left is that after ingest {later[left]}"
+        f"{lake.path}: the state after ingest {as_of} is gone: `magic maintain` deleted its "
+        f"files; the oldest state left is the one after ingest {later[left]}"
     )
 
 
@@ -276,12 +283,14 @@ def create_lake(path: str | Path | Place) -> Lake:
     try:
         folder.make()
         if folder.names() - {*TABLES, LOCK}:
-            raise LakeError(f"{path}: not a lake, and not an empty folder that could become one")
+            raise LakeError(
+                f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
+            )
         with (folder / LOCK).lock(LOCK_SECONDS):
             _refuse_damaged(folder)
             _create_tables(folder)
     except (OSError, DeltaError) as error:
-        raise LakeError(f"{path}: no lake can be made here: {one_line(error)}") from None
+        raise LakeError(f"{path}: cannot create a lake here: {one_line(error)}") from None
     return Lake(folder)
 
 
@@ -295,8 +304,9 @@ def _refuse_damaged(folder: Place) -> None:
     used = [table for table in TABLES if len((folder / table / "_delta_log").files()) > 1]
     if used:
         raise LakeError(
-            f"{folder}: the lake is damaged: its table `{COMMITS}` is gone, and {len(used)} others "
-            "hold commits; put it back from a copy, or ingest the logs anew into another folder"
+            f"{folder}: the lake is damaged: its table `{COMMITS}` is gone, but {len(used)} "
+            "other tables hold commits; restore it from a copy, or ingest the logs again into a "
+            "new folder"
         )
 
 

@@ -46,7 +46,9 @@ def _locked(path: str | Path | Place, held: ExitStack) -> Callable[[], None]:
     try:
         return held.enter_context((place(path) / LOCK).lock(LOCK_SECONDS))
     except TimeoutError:
-        raise LakeError(f"{path}: another ingest has been committing for long; try again") from None
+        raise LakeError(
+            f"{path}: another ingest or `magic maintain` still holds the lock; try again later"
+        ) from None
 
 
 class Transaction:

@@ -87,8 +87,8 @@ def metrics(
     setting that any model played of these game types. A `confidence` of None leaves out the
     interval and is_complete, which take as long as all the rest. With `game_type` in `by` there are
     also rows over all game types, called `all`; if `by` is None or empty, all is one group.
-    `num_of_game` is for the edition release: games numbered below it count. `master` is for the
-    engine spark: see `pipeline.spark.open_session`. `where` is a condition in SQL on the rows: see
+    `num_of_game` is for the edition release: only games with a lower number count. `master`
+    is for the engine spark: see `pipeline.spark.open_session`. `where` is a condition in SQL on the rows: see
     `pipeline.metrics.condition.condition`. Raises UsageError for an unknown name, also of a model.
     """
     asked = several(edition_names(edition) if names is None else names)
@@ -122,7 +122,9 @@ def answered(
     asked = tuple(edition_names(request.edition) if names is None else names)
     check_engine(lake, engine, master)
     if confidence is not None and not 0 < confidence < 1:
-        raise UsageError(f"a confidence is between 0 and 1, such as 0.95, not {confidence:g}")
+        raise UsageError(
+            f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
+        )
     check(lake, request, asked)
     declared = {name: metric(name, request.edition) for name in asked}
     settings = None if confidence is None else played(lake)

@@ -25,7 +25,7 @@ def _order(name: str) -> int:
     order = header.get("order", ["0"])[0]
     if missing or not order.isdecimal():
         lacks = ", ".join(f"`-- {key}: ...`" for key in missing) or "a number in `-- order: ...`"
-        raise MetricError(f"sql/metrics/{name}.sql lacks {lacks} at its top")
+        raise MetricError(f"sql/metrics/{name}.sql has no {lacks} in its header")
     return int(order)
 
 
@@ -40,10 +40,10 @@ def metric(name: str, edition: str = PAPER) -> Metric:
     Raises UsageError for an unknown name, and MetricError if its module lacks the declaration.
     """
     if name not in NAMES:
-        raise UsageError(f"no metric `{name}`: there are {', '.join(NAMES)}")
+        raise UsageError(f"no metric `{name}`: choose from {', '.join(NAMES)}")
     if name not in names(edition):
         raise UsageError(
-            f"the edition {edition} has no metric `{name}`: it has {', '.join(names(edition))}"
+            f"the edition {edition} has no metric `{name}`: choose from {', '.join(names(edition))}"
         )
     is_of_paper = file_of(name, edition) == file_of(name, PAPER)
     wanted = (PAPER if is_of_paper else edition).upper()
@@ -61,7 +61,7 @@ def metric(name: str, edition: str = PAPER) -> Metric:
 def names(edition: str) -> tuple[str, ...]:
     """The metrics of an edition, in order; raises UsageError for an unknown edition."""
     if edition not in EDITIONS:
-        raise UsageError(f"no edition `{edition}`: there are {', '.join(EDITIONS)}")
+        raise UsageError(f"no edition `{edition}`: choose from {', '.join(EDITIONS)}")
     if edition != RELEASE:
         return NAMES
     return tuple(name for name in NAMES if name in sqlfiles.names("metrics/release"))

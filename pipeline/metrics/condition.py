@@ -48,7 +48,7 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     try:
         return _condition(text, schema)
     except RecursionError:
-        raise _unreadable(text, "it is too deep") from None
+        raise _unreadable(text, "it is nested too deeply") from None
 
 
 def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
@@ -57,16 +57,16 @@ def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     expression = _expression(tree, columns, schema)
     if strangers := [name for name in columns if name not in schema]:
         raise UsageError(
-            f"no column {', '.join(strangers)} for a condition: there are {', '.join(schema)}"
+            f"no column {', '.join(strangers)} for a condition: choose from {', '.join(schema)}"
         )
     own = {name: schema[name] for name in columns} or {"none": pl.Null()}
     try:
         answer = pl.DataFrame(schema=own).lazy().select(answer=expression).collect()
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
-        raise UsageError(f"the condition compares unlike things: {reason}") from None
+        raise UsageError(f"the condition compares values of different types: {reason}") from None
     if answer["answer"].dtype not in (pl.Boolean, pl.Null):
-        raise UsageError(f"the condition `{text}` is neither true nor false")
+        raise UsageError(f"the condition `{text}` must be true or false for each row")
     return Condition(
         tree.sql("duckdb", comments=False, identify=True),
         tuple(columns),
@@ -85,7 +85,7 @@ def _parsed(text: str) -> Any:
     except SqlglotError as error:
         raise _unreadable(text, _reason(error)) from None
     if len(trees) != 1 or trees[0] is None:
-        raise UsageError(f"the condition `{text}` is not one expression")
+        raise UsageError(f"the condition `{text}` must be a single expression")
     return trees[0]
 
 
@@ -100,10 +100,10 @@ def _reason(error: Exception) -> str:
         return "a quotation mark is not closed"
     what, place = faults[0]["description"], faults[0]["highlight"]
     if what.startswith("Required keyword"):
-        return f"something is missing beside `{place}`"
+        return f"something is missing near `{place}`"
     if what.startswith("Expecting "):
         return f"`{what.removeprefix('Expecting ')}` is missing after `{place}`"
-    return f"`{place}` is out of place"
+    return f"`{place}` is not expected there"
 
 
 def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataType]) -> pl.Expr:
@@ -142,8 +142,8 @@ def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.Dat
     if (constant := _constant(node)) is not None:
         return pl.lit(constant)
     raise UsageError(
-        f"a condition may not have `{node.sql('duckdb')}`: it is columns and constants with AND, "
-        "OR, NOT, comparisons, IN, BETWEEN, LIKE and IS NULL"
+        f"a condition cannot contain `{node.sql('duckdb')}`: use only columns and constants "
+        "with AND, OR, NOT, comparisons, IN, BETWEEN, LIKE and IS NULL"
     )
 
 
@@ -196,7 +196,7 @@ def _number(text: str) -> int | float:
     if not text.lstrip("-").isdecimal():
         return float(text)
     if int(text) not in _INTEGERS:
-        raise UsageError(f"{text} is too large a number for a condition")
+        raise UsageError(f"the number {text} is too large for a condition")
     return int(text)
 
 

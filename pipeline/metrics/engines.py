@@ -17,13 +17,13 @@ ENGINES = ("polars", "duckdb", "spark")
 def check_engine(lake: Lake, engine: str, master: str | None) -> None:
     """Raises UsageError for an engine that is unknown, or that cannot count in this lake."""
     if engine not in ENGINES:
-        raise UsageError(f"no engine `{engine}`: there are {', '.join(ENGINES)}")
+        raise UsageError(f"no engine `{engine}`: choose from {', '.join(ENGINES)}")
     if master is not None and engine != "spark":
-        raise UsageError(f"a master is for the engine spark, not for {engine}")
+        raise UsageError(f"a master works only with the engine spark, not with {engine}")
     if engine == "spark" and not lake.path.is_local:
         raise UsageError(
-            f"{lake.path}: Spark computes on a lake in a folder that its executors share: "
-            "copy it to one, or take the engine polars or duckdb"
+            f"{lake.path}: Spark needs a lake in a folder that all its executors share: copy "
+            "the lake to one, or use the engine polars or duckdb"
         )
 
 

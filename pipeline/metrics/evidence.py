@@ -84,7 +84,7 @@ def evidence(
         "where": where,
     }
     if engine not in _ENGINES:
-        raise UsageError(f"no engine `{engine}` for evidence: there are {', '.join(_ENGINES)}")
+        raise UsageError(f"no engine `{engine}` for evidence: choose from {', '.join(_ENGINES)}")
     if engine == "duckdb":
         return pl.concat(evidence_parts(lake, name, is_hit=is_hit, **asked))
     found = of_tables(lake.table, name, _request(lake, name, asked)).collect()

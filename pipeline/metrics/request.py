@@ -14,8 +14,8 @@ PAPER, RELEASE, AUDITED = "paper", "release", "audited"
 EDITIONS = (PAPER, RELEASE, AUDITED)
 DEFAULT_BY = ("model", "game_type")
 ALL = "all"
-BY_TYPE = "; group by game_type too, to have the value of each type"
-BY_TERM = "; `magic metrics --format json` has each term, in `terms`"
+BY_TYPE = "; also group by game_type to get the value of each type"
+BY_TERM = "; `magic metrics --format json` shows each term in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
 

@@ -36,24 +36,26 @@ def check(lake: Lake, request: Request, metrics: Sequence[str]) -> None:
     for name in metrics:
         metric(name, request.edition)
     if not metrics:
-        raise UsageError("no metric is asked for: name one, or none to have all of them")
+        raise UsageError("the list of metrics is empty: name at least one, or leave it out for all")
     if not request.is_rolled_up and ALL in (request.game_types or ()):
-        raise UsageError(f"the game type `{ALL}` is there only if game_type is grouped by")
+        raise UsageError(f"the game type `{ALL}` exists only if you group by game_type")
     if request.edition == RELEASE and request.where:
-        raise UsageError("the release edition is defined for all games: it takes no condition")
+        raise UsageError("the release edition covers all games of a model: leave out the condition")
     if request.num_of_game < 1:
-        raise UsageError("the number of games is at least 1")
+        raise UsageError("the number of games must be 1 or more")
     if request.edition != RELEASE and request.num_of_game != DEFAULT_GAMES:
-        raise UsageError(f"a number of games is for the edition release, not for {request.edition}")
+        raise UsageError(
+            f"a number of games works only with the edition release, not with {request.edition}"
+        )
     if request.edition == RELEASE and not set(request.by) <= set(DEFAULT_BY):
-        raise UsageError("the release edition is defined for a model: group by model and game_type")
+        raise UsageError("the release edition is computed per model: group by model and game_type")
     if request.edition == RELEASE and "model" not in request.by:
-        raise UsageError("the release edition is defined for a model: group by model at least")
+        raise UsageError("the release edition is computed per model: group at least by model")
     known = [*GameType, ALL]
     if strangers := [t for t in request.game_types or () if t not in known]:
-        raise UsageError(f"no game type {', '.join(strangers)}: there are {', '.join(known)}")
+        raise UsageError(f"no game type {', '.join(strangers)}: choose from {', '.join(known)}")
     if len(set(request.by)) < len(request.by):
-        raise UsageError(f"a column to group by is named twice: {', '.join(request.by)}")
+        raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
     check_models(lake, request.models)
     tables = {name: list(row_schema(lake, name)) for name in metrics}
     for column in request.by:
@@ -67,12 +69,12 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
     if having:
         return (
             f"cannot group {', '.join(lacking)} by `{column}`: their rows have no such column; "
-            f"{', '.join(having)} can be"
+            f"only {', '.join(having)} can be grouped by it"
         )
     common = set.intersection(*(set(columns) for columns in tables.values()))
     order = [name for name in (*polars_schema("results"), *GAME_COLUMNS) if name in common]
     order = list(dict.fromkeys(order))
-    return f"no column `{column}` to group by: there are {', '.join(order)}"
+    return f"no column `{column}` to group by: choose from {', '.join(order)}"
 
 
 def check_models(lake: Lake, models: Sequence[str] | None) -> None:
@@ -80,10 +82,11 @@ def check_models(lake: Lake, models: Sequence[str] | None) -> None:
     strangers = _strangers(lake.table("results").filter("is_tested"), models)
     if strangers:
         _check_known(lake, strangers, "magic leaderboard")
-        played = "is only played against" if len(strangers) == 1 else "are only played against"
+        is_one = len(strangers) == 1
+        played = "appears only as an opponent" if is_one else "appear only as opponents"
         raise UsageError(
-            f"{', '.join(strangers)} {played}: metrics are of the models tested, "
-            "which `magic leaderboard` lists"
+            f"{', '.join(strangers)} {played}: metrics cover only tested models; run `magic "
+            "leaderboard` to list them"
         )
 
 
@@ -94,7 +97,7 @@ def check_players(lake: Lake, models: Sequence[str] | None) -> None:
 
 def _check_known(lake: Lake, models: Sequence[str] | None, listing: str) -> None:
     if strangers := _strangers(lake.table("players"), models):
-        raise UsageError(f"no game of {', '.join(strangers)}: `{listing}` lists the models")
+        raise UsageError(f"no game of {', '.join(strangers)}: run `{listing}` to list the models")
 
 
 def _strangers(rows: pl.LazyFrame, models: Sequence[str] | None) -> list[str]:

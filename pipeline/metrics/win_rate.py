@@ -59,7 +59,7 @@ RELEASE = Metric(
             counted=pl.lit(value=True),
         ),
     ),
-    unknown="{} games have the number of another game: the script is for one run",
+    unknown="{} games share their number with another game: the script expects a single run",
     # 21 games all won are 42 points of 40 in each of four competitions of seven.
     high=(4 * 21 / 20 + 3) / 7,
 )

@@ -97,11 +97,11 @@ def _of(models: Sequence[str] | None) -> str:
 
 def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
     if strangers := [kind for kind in kinds if kind not in KINDS]:
-        raise UsageError(f"no kind {', '.join(strangers)}: there are {', '.join(KINDS)}")
+        raise UsageError(f"no kind {', '.join(strangers)}: choose from {', '.join(KINDS)}")
     known = (*_OF_A_ROW, *_OF_A_GAME)
     if strangers := [name for name in by if name not in known]:
         raise UsageError(
-            f"no column {', '.join(strangers)} to group by: there are {', '.join(known)}"
+            f"no column {', '.join(strangers)} to group by: choose from {', '.join(known)}"
         )
     if len(set(by)) < len(by):
-        raise UsageError(f"a column to group by is named twice: {', '.join(by)}")
+        raise UsageError(f"you cannot group by the same column twice: {', '.join(by)}")

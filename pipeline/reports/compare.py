@@ -79,12 +79,14 @@ def _check_pairs(pairs: Sequence[object]) -> None:
             case [str(one), str(other)] if one != other:
                 named[tuple(sorted((one, other)))] += 1
             case [str(one), str()]:
-                raise UsageError(f"{one} is named twice: name two models, unlike each other")
+                raise UsageError(f"{one} is named twice: name two different models")
             case _:
                 # Such as a name alone, or a list of pairs, from calls that look right.
-                raise UsageError(f'a pair is two models, as in ("gpt-4", "cohere"), not {pair!r}')
+                raise UsageError(
+                    f'a pair must be two models, such as ("gpt-4", "cohere"), not {pair!r}'
+                )
     if twice := [" and ".join(pair) for pair, n in named.items() if n > 1]:
-        raise UsageError(f"compared more than once, in whatever order: {', '.join(twice)}")
+        raise UsageError(f"give each pair only once, in either order: {', '.join(twice)}")
 
 
 def compare_rows(
@@ -164,7 +166,7 @@ def _reason(
             return f"{model}: {of_model[model]['reason']}"
     one, other = pair
     if different := terms[one] ^ terms[other]:
-        return f"only one of them has {', '.join(sorted(different))}"
+        return f"only one of the two models has {', '.join(sorted(different))}"
     return None
 
 

@@ -42,7 +42,7 @@ def completeness(lake: Lake, *, expected: int | None = None) -> pl.DataFrame:
     Raises UsageError for a number of games below 1, with which every model would be complete.
     """
     if expected is not None and expected < 1:
-        raise UsageError("the number of games expected is at least 1")
+        raise UsageError("the number of expected games must be 1 or more")
     results = lake.table("results").filter("is_tested")
     sides = results.group_by(_OF_SIDE).agg(
         n_games=pl.col("game_id").n_unique().cast(pl.Int64),

@@ -57,7 +57,7 @@ def self_play(lake: Lake) -> pl.DataFrame:
 def self_play_notes(games: pl.DataFrame) -> list[str]:
     """What to say beside the win rates of models that have these games of `self_play`."""
     return [
-        f"win_rate of {model or 'a nameless model'}: in {n_games} of its games it holds every "
-        "seat; over both sides these come to 0.5 by construction"
+        f"win_rate of {model or 'a nameless model'}: in {n_games} of its games this model plays "
+        "every seat; such games always average 0.5 over both sides"
         for model, n_games in games.select("model", "n_self_play").iter_rows()
     ]

@@ -38,14 +38,14 @@ def plan(
     declared = metric(name, edition)
     if not abs(difference) <= declared.high - declared.low:
         raise UsageError(
-            f"a difference of {difference:g} in {name} cannot be: its values are within "
+            f"a difference of {difference:g} in {name} is impossible: its values are within "
             f"{declared.low:g}..{declared.high:.3g}"
         )
     answer = answered(lake, Request(edition=edition, by=("model",)), names=[name])
     told = answer.rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
     known = told["model"].sort().to_list()
     if len(known) < 2:
-        raise UsageError(f"a plan needs two models with a {name}: the lake has {len(known)}")
+        raise UsageError(f"a plan needs two models that have {name}: the lake has {len(known)}")
     terms = terms_of(told.lazy(), declared, ["model"])
     of_model = {row["model"]: row for row in told.iter_rows(named=True)}
     pairs = list(combinations(known, 2))
@@ -72,12 +72,12 @@ def plan(
 
 def _check(difference: float, power: float, level: float) -> None:
     if difference == 0:
-        raise UsageError("a difference of 0 cannot be seen")
+        raise UsageError("the difference must not be 0")
     for name, share in (("power", power), ("level", level)):
         if not 0 < share < 1:
-            raise UsageError(f"the {name}, {share:g}, is not between 0 and 1")
+            raise UsageError(f"the {name} must be between 0 and 1, not {share:g}")
     if power <= level:
-        raise UsageError("power is more than the level")
+        raise UsageError("the power must be greater than the level")
 
 
 def _of_a_setting(

@@ -32,7 +32,7 @@ class Transcript(Struct, frozen=True):
         players = dict(self.tables["players"].select("seat", "player").iter_rows())
         if seat not in players:
             seats = ", ".join(map(str, sorted(players)))
-            raise UsageError(f"no seat {seat} in this game: there are {seats}")
+            raise UsageError(f"no seat {seat} in this game: choose from {seats}")
         shown_to = pl.col("visible_to").list.contains
         is_seen = shown_to(pl.lit(EVERYBODY)) | shown_to(pl.lit(players[seat], pl.String))
         return self.tables["messages"].filter(is_seen).select(SEEN)
@@ -71,12 +71,14 @@ def _found(lake: Lake, game: str) -> str:
     found = lake.table("games").filter(is_it).select("game_id", "path").head(_NAMED + 1).collect()
     if found.is_empty() or not game:
         raise UsageError(
-            f"no game `{game}`: give its id, the beginning of it, or its log's path, "
-            'as `magic sql "SELECT game_id, path FROM games"` lists them'
+            f"no game `{game}`: give a game's id, the first characters of it, or the path of its "
+            'log; run `magic sql "SELECT game_id, path FROM games"` to list them'
         )
     if found.height > 1:
         ids = ", ".join(found["game_id"].head(_NAMED))
         more = ", .." if found.height > _NAMED else ""
-        raise UsageError(f"several games are `{game}`: {ids}{more}; give more of the id")
+        raise UsageError(
+            f"`{game}` matches several games: {ids}{more}; give more characters of the id"
+        )
     game_id: str = found["game_id"].item()
     return game_id

@@ -73,8 +73,8 @@ class _Cluster:
             done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
-                f"Spark could not do the ingest: {first_line(error)}; nothing was changed: "
-                "mend what it says, and run the same command again"
+                f"the ingest failed on Spark: {first_line(error)}; nothing was changed; fix the "
+                "cause and run the same command again"
             ) from None
         for _, found, staged in sorted(done, key=lambda one: one[0]):
             yield from found

@@ -39,15 +39,15 @@ def open_session(master: str | None = None) -> "SparkSession":
         return _started(master or os.environ.get(MASTER) or "local[*]")
     its = running.conf.get("spark.master")
     if master not in (None, its):
-        raise UsageError(f"Spark runs on {its} in this process: stop it to use {master}")
+        raise UsageError(f"Spark already runs on {its} in this process: stop it to use {master}")
     return running
 
 
 def _check_extra() -> None:
     if missing := [name for name in _EXTRA if find_spec(name) is None]:
         raise UsageError(
-            f"Spark needs {', '.join(missing)}: in a checkout of magic-pipeline, run "
-            "`pip install '.[spark]'`"
+            f"Spark needs {', '.join(missing)}: run this in a checkout of magic-pipeline: `pip "
+            "install '.[spark]'`"
         )
 
 
@@ -61,7 +61,7 @@ def _check_java() -> None:
 def _check_master(master: str) -> None:
     if not master.startswith(_MASTERS):
         raise UsageError(
-            f"no Spark master `{master}`: name one like local[*], spark://HOST:7077, yarn, "
+            f"no Spark master `{master}`: use one such as local[*], spark://HOST:7077, yarn, "
             "k8s://https://HOST:443"
         )
 

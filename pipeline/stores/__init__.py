@@ -90,7 +90,7 @@ def _remote(url: str) -> "RemotePlace":
 
     _, *names = url.rstrip("/").partition("://")[2].split("/")
     if not {"", ".", ".."}.isdisjoint(names):
-        raise OSError(f"{url}: no part of a URL between its slashes can be empty, `.` or `..`")
+        raise OSError(f"{url}: the parts of a URL between slashes must not be empty, `.` or `..`")
     return RemotePlace(url.rstrip("/"))
 
 

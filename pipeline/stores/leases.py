@@ -65,7 +65,10 @@ class Lease(Struct):
     def check(self) -> None:
         """Raises OSError if the lock was lost."""
         if self.is_lost:
-            raise OSError(f"{self.url}: the lock was lost, since this process stood still")
+            raise OSError(
+                f"{self.url}: the lock was lost because this process was paused for "
+                "too long; run the same command again"
+            )
 
     def _look(self) -> tuple[str | None, bytes]:
         try:

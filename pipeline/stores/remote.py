@@ -30,8 +30,8 @@ _RETRIES: "RetryConfig" = {"max_retries": 4, "retry_timeout": timedelta(seconds=
 
 # What the library's errors come from, by a word in them.
 _HINTS = {
-    "169.254.169.254": "no credentials: set those of this kind of store in the environment, "
-    "for s3 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "169.254.169.254": "no credentials: set those of the store in the environment; for S3 these "
+    "are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "HTTP error: builder error": "the endpoint is not https: set AWS_ALLOW_HTTP=true",
     "Unable to recognise URL": "no store of a kind known here: s3, gs, az, http and https are",
 }

@@ -23,13 +23,15 @@ _BUFFER_BYTES = 2**22
 # What is looked for in the files of a table, by the name of the check.
 FINDS = {
     "log": "a table whose log cannot be read",
-    "latest_version": "a newer version than the lake's state: of an ingest that runs or was killed",
-    "file_missing": "a file that the log names and that is not there",
-    "file_size": "a file of another size than the log says",
+    "latest_version": "a version newer than the lake's state: from an ingest that is running or "
+    "was killed",
+    "file_missing": "a file that the log names, but that is missing",
+    "file_size": "a file whose size differs from the log",
     "file_hash": "a file whose bytes have changed since it was committed",
-    "file_unhashed": "a file of another tool or an older version, without a hash in its name",
+    "file_unhashed": "a file without a hash in its name, written by another tool or an older "
+    "version",
     "file_damaged": "a file that cannot be read",
-    "file_statistics": "a file whose rows are others than the log says",
+    "file_statistics": "a file whose rows differ from the log's statistics",
     "contract": "rows that break the contract of their table",
 }
 WARNINGS = {"latest_version", "file_unhashed"}

@@ -131,12 +131,14 @@ def workshop(
             yield connection
     except duckdb.OutOfMemoryException:
         raise LakeError(
-            "memory, or the disk for what is more than that, ran out in putting together what was "
-            f"found: give more by --memory, or a larger folder than {scratch.parent} by TMPDIR"
+            "memory or temporary disk space ran out during the commit; nothing was changed: "
+            f"raise --memory, or set TMPDIR to a larger folder than {scratch.parent}"
         ) from None
     except (duckdb.Error, QueryError) as error:
         what = told(error) if isinstance(error, duckdb.Error) else error
-        raise LakeError(f"what was found could not be put together: {what}") from None
+        raise LakeError(
+            f"the results of the ingest could not be merged; nothing was changed: {what}"
+        ) from None
 
 
 def _threads(memory: int | None) -> int:
@@ -246,7 +248,7 @@ def answer(
         refuse_unshowable(rows)
         return as_polars(rows, lambda rows: _attended(connection, rows.to_arrow_table))
     except pl.exceptions.PolarsError as error:
-        raise QueryError(f"a column's type cannot be shown, cast it: {error}") from None
+        raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
         raise QueryError(told(error, names)) from None
 

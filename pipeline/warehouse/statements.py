@@ -48,9 +48,9 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     """The one statement of the text; raises QueryError for none or more, or one that may write."""
     statements = connection.extract_statements(sql)
     if not statements:
-        raise QueryError('there is no query; give one, as in "FROM games"')
+        raise QueryError('the query is empty; give one, for example "FROM games"')
     if len(statements) != 1:
-        raise QueryError(f"give one statement at a time, not {len(statements)}")
+        raise QueryError(f"give only one statement at a time, not {len(statements)}")
     said = _EXPLAIN.sub("", code(statements[0].query))
     first = _FIRST.match(said)
     word = first[1] if first else ""
@@ -72,7 +72,7 @@ def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
 
 
 def _refused(word: str) -> QueryError:
-    return QueryError(f"only reading is possible here, and `{word.upper()}` does more: use SELECT")
+    return QueryError(f"a query can only read, and `{word.upper()}` is not allowed: use SELECT")
 
 
 def code(sql: str) -> str:
@@ -80,7 +80,7 @@ def code(sql: str) -> str:
     try:
         text = sql.encode()
     except UnicodeEncodeError:
-        raise QueryError("the query is not a text in UTF-8") from None
+        raise QueryError("the query is not valid UTF-8") from None
     tokens = duckdb.tokenize(sql)  # places are those of bytes
     ends = [*(start for start, _ in tokens), len(text)][1:]
     parts = {duckdb.token_type.comment: " ", duckdb.token_type.string_const: "'_' "}
@@ -109,8 +109,8 @@ def refuse_unshowable(rows: duckdb.DuckDBPyRelation) -> None:
     for name, dtype in zip(rows.columns, rows.types, strict=True):
         if kind := _unshowable(dtype):
             raise QueryError(
-                f"the column `{name}` has the type {kind}, which cannot be shown: cast it, "
-                "as in `CAST(.. AS VARCHAR)`"
+                f"the column `{name}` has the type {kind}, which cannot be displayed: cast it, "
+                "for example `CAST(.. AS VARCHAR)`"
             )
 
 
@@ -132,11 +132,11 @@ def told(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
     """
     match error:
         case duckdb.PermissionException():
-            return "only the lake's tables can be read here, no files, URLs or other databases"
+            return "a query can read only the lake's tables, not files, URLs or other databases"
         case duckdb.OutOfMemoryException():
             return (
-                "the query needs more memory than it may have: ask for less at a time, "
-                "or give more by --memory (in Python: `memory`)"
+                "the query needs more memory than is allowed: query less at a time, or raise "
+                "--memory (in Python: `memory`)"
             )
     lines = [line.strip() for line in str(error).partition(_NO_EXTENSION)[0].splitlines()]
     lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
@@ -157,12 +157,13 @@ def told(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
 def no_table(name: str, names: Collection[str]) -> str:
     """What is said of a name that is none of these, with the one that may be meant."""
     if moved := _moved(name.lower(), names):
-        return f"no table or view `{name}`: it is `{moved}` now"
+        return f"no table or view `{name}`: it is now `{moved}`"
     near = get_close_matches(name.rpartition(".")[2].lower(), names, n=1)
     if near:
         return f"no table or view `{name}`: did you mean `{near[0]}`?"
     return (
-        f"no table or view `{name}`: there are {', '.join(TABLES)}; `SHOW TABLES` lists views too"
+        f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
+        "list the views too"
     )
 
 

@@ -1,7 +1,7 @@
 -- order: 3
--- title: winners that the moderator announces against the log's result
+-- title: announced winners that contradict the log's result
 -- metric: win_rate
--- row: what one finished game with a hidden role came to for one tested side
+-- row: the result of one finished game with a hidden role for one tested side
 WITH closing AS (
     SELECT
         results.*,

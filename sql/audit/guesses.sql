@@ -1,7 +1,7 @@
 -- order: 5
--- title: guesses of the secret word that the log judges against their text
+-- title: guesses of the secret word whose logged judgement contradicts their text
 -- metric: deception
--- row: one guess that can be read, in a finished game
+-- row: one readable guess in a finished game
 SELECT
     guesses.game_id,
     guesses.player,

@@ -1,7 +1,7 @@
 -- order: 10
--- title: games that are in the lake in another JSON form too
+-- title: games that the lake also has in another JSON form
 -- metric: win_rate
--- row: what one game came to for one tested side
+-- row: the result of one game for one tested side
 WITH in_several_forms AS (
     SELECT content_id
     FROM games

@@ -1,5 +1,5 @@
 -- order: 7
--- title: analyses of the roles that the log judges against their text
+-- title: analyses of the roles whose logged judgement contradicts their text
 -- metric: reasoning
 -- row: one analysis of the roles whose text can be judged
 SELECT

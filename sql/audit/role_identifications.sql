@@ -1,7 +1,7 @@
 -- order: 8
--- title: identifications that the log judges against their text
+-- title: identifications whose logged judgement contradicts their text
 -- metric: self_awareness
--- row: one answer to who one is whose text can be judged
+-- row: one answer to 'who are you and what is your role' whose text can be judged
 SELECT
     game_id,
     player,

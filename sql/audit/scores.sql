@@ -1,5 +1,5 @@
 -- order: 4
--- title: final scores that the decisions do not add up to
+-- title: final scores that do not follow from the decisions
 -- metric: win_rate
 -- row: one seat, tested or not, of a finished Prisoner's Dilemma or Public Good
 WITH paid AS (

@@ -1,5 +1,5 @@
 -- order: 6
--- title: analyses counted as a chameleon's own view, which it does not state
+-- title: analyses counted as a chameleon's own view, although it states none
 -- metric: reasoning
 -- row: one analysis of the roles that the metric counts
 SELECT

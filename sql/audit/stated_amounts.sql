@@ -1,5 +1,5 @@
 -- order: 9
--- title: contributions that the game registers otherwise than stated
+-- title: registered contributions that differ from the stated ones
 -- metric: rationality
 -- row: one contribution of a tested player
 WITH stated AS (

@@ -1,5 +1,5 @@
 -- order: 1
--- title: votes whose text names another than the log
+-- title: votes whose text names another player than the log
 -- metric: judgement
 -- row: one accusation of a tested player
 SELECT

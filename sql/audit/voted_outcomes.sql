@@ -1,7 +1,7 @@
 -- order: 2
--- title: outcomes that the logged votes do not lead to
+-- title: outcomes that do not follow from the logged votes
 -- metric: win_rate
--- row: what one finished game with a hidden role came to for one tested side
+-- row: the result of one finished game with a hidden role for one tested side
 WITH tally AS (
     SELECT game_id, target, count(*) AS n_votes
     FROM votes

@@ -1,10 +1,10 @@
--- row: one analysis of the roles, with what a strict reading of its text makes of it
+-- row: one analysis of the roles, with the result of a strict reading of its text
 -- source: docs/audit.md, "How analyses are read"
 -- column: seat | the acting player's seat, from 1
 -- column: round | the round, from 1
 -- column: message_index | the message it was read from, from 0
 -- column: is_own_view_stated | whether the analysis states its speaker's own view
--- column: is_correct_as_read | whether the analysis is right as its text reads, null where nobody can tell
+-- column: is_correct_as_read | whether the analysis is right according to its text, null if this cannot be decided
 WITH own_views AS (
     SELECT messages.game_id, messages.message_index, messages.round, messages.player, views.suspect
     FROM messages

@@ -1,9 +1,9 @@
--- row: one answer to who one is, with what a strict reading of its text makes of it
+-- row: one answer to 'who are you and what is your role', with the result of a strict reading of its text
 -- source: docs/audit.md, "How identifications are read"
 -- column: seat | the acting player's seat, from 1
 -- column: round | the round, from 1
 -- column: message_index | the message it was read from, from 0
--- column: is_correct_as_read | whether the answer is right as its text reads, null where nobody can tell
+-- column: is_correct_as_read | whether the answer is right according to its text, null if this cannot be decided
 WITH answers AS (
     SELECT game_id, message_index, lower(content) AS content
     FROM messages

@@ -1,7 +1,7 @@
--- row: one view of the roles that an analysis states: its speaker's own, or another's as it tells it
+-- row: one view of the roles in an analysis: the speaker's own view, or the view that it ascribes to another player
 -- source: docs/audit.md, "How analyses are read"
 -- column: viewer | whose view it is
--- column: suspect | whom the viewer takes to be hidden, null where that is nobody or several
+-- column: suspect | the player whom the viewer thinks is hidden, null if none or several
 WITH analyses AS (
     SELECT game_id, message_index, player, lower(content) AS content
     FROM messages

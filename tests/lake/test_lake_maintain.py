@@ -267,8 +267,8 @@ def test_a_state_whose_files_are_deleted_is_told_of(
         with pytest.raises(LakeError) as refusal:
             open_lake(lake, as_of=gone)
         assert str(refusal.value) == (
-            f"{lake}: the state after ingest {gone} is gone, since `magic maintain` deleted its "
-            f"files; the oldest one left is that after ingest {left}"
+            f"{lake}: the state after ingest {gone} is gone: `magic maintain` deleted its "
+            f"files; the oldest state left is the one after ingest {left}"
         )
 
 

@@ -62,11 +62,11 @@ HALVES = {
     ),
     "release in SQL alone": (
         {SQL_FILE: SQL, MODULE_FILE: MODULE, RELEASE_FILE: SQL},
-        f"has {RELEASE_FILE}, and lacks RELEASE in {MODULE_FILE}",
+        f"has {RELEASE_FILE} but no RELEASE in {MODULE_FILE}",
     ),
     "no place": (
         {SQL_FILE: SQL.replace("-- order: 9\n", ""), MODULE_FILE: MODULE},
-        "sql/metrics/silence.sql lacks `-- order: ...` at its top",
+        "sql/metrics/silence.sql has no `-- order: ...` in its header",
     ),
 }
 

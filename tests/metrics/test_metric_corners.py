@@ -166,7 +166,7 @@ def test_release_win_rate_of_a_repeated_run(engine, tmp_path):
         if name == "once":
             assert (row["value"], row["reason"]) == (pytest.approx(4 / 7), None)
             continue
-        reason = "40 games have the number of another game: the script is for one run"
+        reason = "40 games share their number with another game: the script expects a single run"
         assert (row["value"], row["ci_low"], row["reason"]) == (None, None, reason)
         rows = metrics(lake, edition="release", engine=engine)
         assert json.loads(magic_json(rows))[0]["train_split"]["Win Rate"] is None

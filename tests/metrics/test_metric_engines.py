@@ -133,8 +133,8 @@ def test_what_only_one_type_has_leads_to_the_values_of_each(engine, tmp_path):
     lake = lake_of(tmp_path, tables)
     asked = {"names": ["rationality"], "engine": engine}
     hint = (
-        "; group by game_type too, to have the value of each type"
-        "; `magic metrics --format json` has each term, in `terms`"
+        "; also group by game_type to get the value of each type"
+        "; `magic metrics --format json` shows each term in `terms`"
     )
     (reason,) = metrics(lake, by=["multiplier"], models=["solo"], **asked)["reason"]
     assert reason == f"nothing to count: betrayals{hint}"

@@ -96,12 +96,12 @@ def test_only_what_is_asked_for(engine, public_lake):
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"name": "judgment"}, "no metric `judgment`: there are win_rate"),
+        ({"name": "judgment"}, "no metric `judgment`: choose from win_rate"),
         ({"name": "judgement", "models": ["nobody"]}, "no game of nobody: "),
         ({"name": "judgement", "engine": "spark"}, "no engine `spark` for evidence: .* duckdb"),
         ({"name": "judgement", "edition": "draft"}, "no edition `draft`"),
         ({"name": "judgement", "game_types": ["chess"]}, "no game type chess"),
-        ({"name": "judgement", "num_of_game": 3}, "for the edition release, not for paper"),
+        ({"name": "judgement", "num_of_game": 3}, "with the edition release, not with paper"),
     ],
 )
 def test_refused(question, message):

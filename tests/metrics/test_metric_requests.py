@@ -14,32 +14,35 @@ RELEASE = {"edition": "release"}
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"names": ["judgment"]}, "no metric `judgment`: there are win_rate, judgement"),
+        ({"names": ["judgment"]}, "no metric `judgment`: choose from win_rate, judgement"),
         ({"names": ["judgement", "__init__"]}, "no metric `__init__`"),
-        ({"edition": "papers"}, "no edition `papers`: there are paper, release"),
-        ({"engine": "pandas"}, "no engine `pandas`: there are polars, duckdb, spark"),
-        ({"master": "local"}, "a master is for the engine spark, not for polars"),
-        ({"by": ["modle"]}, "no column `modle` to group by: there are .*model, role"),
+        ({"edition": "papers"}, "no edition `papers`: choose from paper, release"),
+        ({"engine": "pandas"}, "no engine `pandas`: choose from polars, duckdb, spark"),
+        ({"master": "local"}, "a master works only with the engine spark, not with polars"),
+        ({"by": ["modle"]}, "no column `modle` to group by: choose from .*model, role"),
         ({"by": ["value"]}, "no column `value`"),
         ({"by": "modle"}, "no column `modle`"),
         ({"by": ["model", "model"]}, "named twice: model, model"),
         ({"by": ["kind"]}, "cannot group win_rate, .* by `kind`: .* no such column; reasoning can"),
         ({"by": ["win_credit"], "names": ["judgement", "win_rate"]}, "cannot group judgement by"),
-        ({"game_types": ["chess"]}, "no game type chess: there are chameleon, .*, all"),
-        ({"game_types": ["all", "go", "chess"]}, "no game type go, chess: there are"),
-        ({"by": ["model"], "game_types": ["all"]}, "`all` is there only if game_type is"),
-        ({"names": []}, "no metric is asked for"),
-        ({"num_of_game": 0}, "at least 1"),
-        ({"num_of_game": 3}, "a number of games is for the edition release, not for paper"),
-        ({"models": ["nobody"]}, "no game of nobody: `magic leaderboard` lists the models"),
+        ({"game_types": ["chess"]}, "no game type chess: choose from chameleon, .*, all"),
+        ({"game_types": ["all", "go", "chess"]}, "no game type go, chess: choose from"),
+        ({"by": ["model"], "game_types": ["all"]}, "`all` exists only if you group by game_type"),
+        ({"names": []}, "the list of metrics is empty"),
+        ({"num_of_game": 0}, "must be 1 or more"),
+        (
+            {"num_of_game": 3},
+            "a number of games works only with the edition release, not with paper",
+        ),
+        ({"models": ["nobody"]}, "no game of nobody: run `magic leaderboard` to list the models"),
         ({"models": ["m", "n", "me"]}, "no game of me, n: "),
         (RELEASE | {"models": ["nobody"]}, "no game of nobody"),
-        (RELEASE | {"num_of_game": -1}, "at least 1"),
+        (RELEASE | {"num_of_game": -1}, "must be 1 or more"),
         (RELEASE | {"by": ["role"]}, "group by model and game_type"),
         (RELEASE | {"by": ["model", "setting_id"]}, "group by model and game_type"),
         (RELEASE | {"by": ["kind"], "names": ["reasoning"]}, "group by model and game_type"),
-        (RELEASE | {"by": []}, "group by model at least"),
-        (RELEASE | {"by": ["game_type"]}, "group by model at least"),
+        (RELEASE | {"by": []}, "group at least by model"),
+        (RELEASE | {"by": ["game_type"]}, "group at least by model"),
     ],
 )
 def test_refused(question, message):
@@ -91,7 +94,7 @@ def test_a_model_only_played_against_is_told_from_one_unknown():
     lake = Frames(
         TABLES | {"players": table("players", "game | game_type | model\n1 | public_good | other")}
     )
-    with pytest.raises(UsageError, match=r"^other is only played against: metrics are of the"):
+    with pytest.raises(UsageError, match=r"^other appears only as an opponent: metrics cover only"):
         metrics(lake, models=["other", "m"])
     with pytest.raises(UsageError, match=r"^no game of nobody: "):
         metrics(lake, models=["other", "nobody"])

@@ -296,12 +296,12 @@ def test_what_is_no_condition_is_refused(where):
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
-        ("role = 'a' AND", "something is missing beside `AND`"),
-        ("role BETWEEN 1", "something is missing beside `1`"),
+        ("role = 'a' AND", "something is missing near `AND`"),
+        ("role BETWEEN 1", "something is missing near `1`"),
         ("(role = 'a'", "`)` is missing after `'a'`"),
-        ("role = 1 2", "`2` is out of place"),
+        ("role = 1 2", "`2` is not expected there"),
         ("role = 'a", "a quotation mark is not closed"),
-        ("(" * 9999, "it is too deep"),
+        ("(" * 9999, "it is nested too deeply"),
     ],
 )
 def test_what_is_no_sql_is_told_in_words_of_sql(where, reason):
@@ -313,10 +313,16 @@ def test_what_is_no_sql_is_told_in_words_of_sql(where, reason):
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"where": "target = 'x'"}, "no column target for a condition: there are game_id, .*word"),
-        ({"where": "topic = 'x'", "edition": "release"}, "release edition .* takes no condition"),
+        (
+            {"where": "target = 'x'"},
+            "no column target for a condition: choose from game_id, .*word",
+        ),
+        (
+            {"where": "topic = 'x'", "edition": "release"},
+            "release edition .* leave out the condition",
+        ),
         ({"by": ["model", "topic"], "edition": "release"}, "group by model and game_type"),
-        ({"by": ["topics"]}, "no column `topics` to group by: there are .*topic, word"),
+        ({"by": ["topics"]}, "no column `topics` to group by: choose from .*topic, word"),
     ],
 )
 def test_refused(question, message, tmp_path):

@@ -63,7 +63,7 @@ def test_an_archive_that_moves_while_it_is_read(
             has_moved = True
             move(source)
 
-    with pytest.raises(SourceError, match="changed or taken away while it was read"):
+    with pytest.raises(SourceError, match="changed or removed while it was being read"):
         ingest(source, lake, jobs=jobs, on_progress=watch)
     assert rows(lake, but_for=()) == before
     assert parquet_files(lake) == lying

@@ -103,13 +103,13 @@ def test_a_model_that_is_not_there_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([("A", "A")], "^A is named twice: name two models, unlike each other"),
-        ([("A", "B"), ("A", "B")], "^compared more than once, in whatever order: A and B$"),
+        ([("A", "A")], "^A is named twice: name two different models"),
+        ([("A", "B"), ("A", "B")], "^give each pair only once, in either order: A and B$"),
         (
             [("A", "B"), ("A", "C"), ("B", "A")],
-            "^compared more than once, in whatever order: A and B$",
+            "^give each pair only once, in either order: A and B$",
         ),
-        (("A", "B"), r"""^a pair is two models, as in \("gpt-4", "cohere"\), not 'A'$"""),
+        (("A", "B"), r"""^a pair must be two models, such as \("gpt-4", "cohere"\), not 'A'$"""),
         (("AB", "CD"), "not 'AB'$"),
         ([[("A", "B")]], r"not \[\('A', 'B'\)\]$"),
         ([("A", "B", "C")], r"not \('A', 'B', 'C'\)$"),
@@ -174,7 +174,7 @@ def test_completeness_counts_games_where_a_number_is_given(tmp_path):
 
 @pytest.mark.parametrize("expected", [0, -1])
 def test_of_no_games_expected_no_model_would_lack_any(expected):
-    with pytest.raises(UsageError, match="at least 1"):
+    with pytest.raises(UsageError, match="must be 1 or more"):
         completeness(Frames({}), expected=expected)
 
 
@@ -412,7 +412,7 @@ def test_a_plan_needs_two_models(tmp_path):
 
 @pytest.mark.parametrize("difference", [1.01, -2, float("inf"), float("nan")])
 def test_a_plan_is_for_a_difference_that_can_be(tmp_path, difference):
-    with pytest.raises(UsageError, match=r"win_rate cannot be: its values are within 0\.\.1"):
+    with pytest.raises(UsageError, match=r"win_rate is impossible: its values are within 0\.\.1"):
         plan(lake_with(tmp_path, APART), "win_rate", difference)
     assert plan(lake_with(tmp_path, APART), "win_rate", -1.0)["settings"].item() >= 2
 
@@ -420,10 +420,10 @@ def test_a_plan_is_for_a_difference_that_can_be(tmp_path, difference):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"difference": 0}, "a difference of 0 cannot be seen"),
-        ({"power": 1}, "the power, 1, is not between 0 and 1"),
-        ({"level": 0}, "the level, 0, is not between 0 and 1"),
-        ({"power": 0.1, "level": 0.2}, "power is more than the level"),
+        ({"difference": 0}, "the difference must not be 0"),
+        ({"power": 1}, "the power must be between 0 and 1, not 1"),
+        ({"level": 0}, "the level must be between 0 and 1, not 0"),
+        ({"power": 0.1, "level": 0.2}, "the power must be greater than the level"),
     ],
 )
 def test_a_plan_is_for_what_can_be_planned(asked, message):

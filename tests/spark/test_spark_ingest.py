@@ -220,9 +220,9 @@ def test_a_lake_that_executors_cannot_write(spark, monkeypatch, tmp_path, capfd)
         on_spark(SAMPLE / "chameleon", lake)
     (tmp_path / "hidden").rename(lake / "messages")
     said = str(failed.value)
-    assert said.startswith("Spark could not do the ingest: FileNotFoundError: ")
+    assert said.startswith("the ingest failed on Spark: FileNotFoundError: ")
     assert "lake/messages/part-" in said
-    assert said.endswith("; nothing was changed: mend what it says, and run the same command again")
+    assert said.endswith("; nothing was changed; fix the cause and run the same command again")
     assert "\n" not in said
     assert capfd.readouterr().err == ""
     assert parquet_files(lake) == files

@@ -30,7 +30,7 @@ def test_without_java(home, monkeypatch, tmp_path):
 
 
 def test_a_master_that_is_none():
-    with pytest.raises(UsageError, match=r"^no Spark master `head:7077`: name one like local"):
+    with pytest.raises(UsageError, match=r"^no Spark master `head:7077`: use one such as local"):
         session._started("head:7077")
 
 
@@ -74,7 +74,9 @@ def test_there_is_one_session(spark, monkeypatch):
     assert open_session(running.master).sparkContext is running
     monkeypatch.setenv(session.MASTER, "local[1]")
     assert open_session().sparkContext is running
-    with pytest.raises(UsageError, match=r"Spark runs on local-cluster.*stop it to use local\[1\]"):
+    with pytest.raises(
+        UsageError, match=r"Spark already runs on local-cluster.*stop it to use local\[1\]"
+    ):
         open_session("local[1]")
 
 

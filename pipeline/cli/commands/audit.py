@@ -1,4 +1,4 @@
-"""`magic audit`: where logs are at odds with themselves."""
+"""`magic audit`: where logs contradict themselves."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,22 +19,25 @@ def audit(
     *,
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="KIND", help="Print the findings of this kind, row by row."),
+        typer.Argument(metavar="KIND", help="Print every finding of this kind."),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     by: Annotated[
         list[str] | None,
         typer.Option(
-            "--by", metavar="COLUMNS", help="What to group by, with commas; may be repeated."
+            "--by",
+            metavar="COLUMNS",
+            help="Columns to group by, separated by commas; may be repeated.",
         ),
     ] = None,
     model: ModelsOption = None,
     form: FormOption = "table",
 ) -> None:
-    """Where logs contradict themselves, how often, and the effect.
+    """Find where logs contradict themselves, how often, and the effect on metrics.
 
-    For each kind: the rows checked, those at odds, their share, and the mean hit of the metric's
-    rows among those checked, as logged and as read. docs/audit.md explains each kind.
+    A row is one kind of contradiction: the rows checked, the contradictions found, and their share;
+    and the mean hit of the metric's checked rows, as logged and as their text reads.
+    docs/audit.md explains each kind.
 
     \b
     Examples:
@@ -50,20 +53,24 @@ def audit(
     opened = open_lake(lake)
     if kind is not None:
         if by:
-            raise typer.BadParameter("not with a KIND: its rows are not grouped", param_hint="--by")
+            raise typer.BadParameter(
+                "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
+            )
         rows = findings_parts(opened, kind, models=model or None)
         if not show_parts(
             rows, form, brief=_brief, headings=ROW_HEADINGS if form == "table" else {}
         ):
-            terminal.note(f"{kind}: nothing is at odds")
+            terminal.note(f"{kind}: no contradiction was found")
         return
     found = audited(opened, by=columns(by or []), models=model or None)
     brief = found.drop("title", "effect")
     show(found, form, brief=brief, headings=HEADINGS if form == "table" else {})
     if found.is_empty():
-        terminal.note("no game of the lake has anything to check")
+        terminal.note("no game in the lake has anything to check")
     else:
-        terminal.note("`magic audit KIND` prints the rows of a kind, such as stated_votes")
+        terminal.note(
+            "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
+        )
 
 
 def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":

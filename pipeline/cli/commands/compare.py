@@ -31,11 +31,11 @@ HEADINGS = {
 def compare(
     *,
     model: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL OTHER", help="The two models.")
+        list[str] | None, typer.Argument(metavar="MODEL OTHER", help="The two models to compare.")
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Every two models of the lake.")
+        bool, typer.Option("--all-pairs", help="Compare every pair of models in the lake.")
     ] = False,
     metric: Annotated[
         list[str] | None,
@@ -45,12 +45,13 @@ def compare(
     confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
     form: FormOption = "table",
 ) -> None:
-    """Two models' difference in each metric, with its interval and p-value.
+    """Compare two models in each metric: difference, interval, p-value.
 
-    Games are paired by competition and setting, replays added up; where too few are common, models
-    are compared unpaired, and the row says so. The p-value is that of models that behave alike. It
-    is adjusted by Holm for all p-values printed, with --all-pairs for those of one metric. A p of
-    0.000025 (2.5e-05) is the least that 20,000 drawn sign patterns can tell: read it as “at most”.
+    Games are paired by competition and setting; replays of a setting are added up. If the models
+    share too few settings, they are compared unpaired, and the row says so. The null hypothesis of
+    the p-value is that the two models behave alike. `p_holm` is adjusted by Holm's method for all
+    p-values printed; with --all-pairs, for those of one metric. The test draws 20,000 sign
+    patterns, so its smallest p-value is 0.000025 (2.5e-05): read it as "at most".
 
     \b
     Examples:
@@ -59,9 +60,7 @@ def compare(
       magic compare --all-pairs --metric win_rate --format csv
     """
     if all_pairs is bool(model):
-        raise typer.BadParameter(
-            "name two models, or --all-pairs for every two", param_hint="MODEL"
-        )
+        raise typer.BadParameter("name two models, or use --all-pairs", param_hint="MODEL")
     if model and len(model) != 2:
         raise typer.BadParameter("name two models", param_hint="MODEL")
     confidence = confidence_level(confidence)
@@ -84,11 +83,11 @@ def compare(
 
 def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
     if rows.is_empty():
-        return "nothing can be compared: the lake has fewer than two models"
+        return "nothing to compare: the lake has fewer than two models"
     sizes = rows["family"].drop_nulls().unique().sort().to_list()
     if not sizes:
-        return "nothing can be compared"
+        return "nothing could be compared"
     size = " to ".join(map(str, dict.fromkeys([sizes[0], sizes[-1]])))
     s = "" if size == "1" else "s"
-    what = f"pair{s} of models in each metric" if all_pairs else f"p-value{s}, all that are printed"
+    what = f"pair{s} of models in each metric" if all_pairs else f"p-value{s}: all that are printed"
     return f"p_holm is adjusted for a family of {size} {what}"

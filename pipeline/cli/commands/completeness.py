@@ -29,22 +29,26 @@ def completeness(
             "--expected",
             min=1,
             metavar="N",
-            help="Games expected of a model in each competition, not all settings played by any.",
+            help="Expect N games of each model in each competition; default: every setting that "
+            "any model played.",
         ),
     ] = None,
     metrics: Annotated[
         bool,
-        typer.Option("--metrics", help="By metric: what was unreadable, and the bounds it leaves."),
+        typer.Option(
+            "--metrics", help="By metric: unreadable and missing rows, and the bounds of the value."
+        ),
     ] = False,
     edition: EditionOption = "paper",
     form: FormOption = "table",
 ) -> None:
-    """What is there of each model's games, and what is missing.
+    """Show which games of each model the lake has, and which are missing.
 
     By model and competition: settings expected (those that any model played), found, and finished;
-    games, unfinished games, and parts in quarantine. With --metrics by model and metric: texts that
-    could not be read, outages, rows of missing games, and the least and the most that the value
-    could be were they known. These bounds are no intervals, and give no order of models.
+    games, unfinished games, and quarantined parts. With --metrics, by model and metric: texts that
+    could not be read, outages, and rows of missing games; and the lowest and highest value that
+    the metric could have if they were known. These bounds are not confidence intervals; do not use
+    them to rank models.
 
     \b
     Examples:
@@ -53,7 +57,7 @@ def completeness(
       magic completeness --metrics
     """
     if metrics and expected is not None:
-        raise typer.BadParameter("not with --metrics", param_hint="--expected")
+        raise typer.BadParameter("cannot be combined with --metrics", param_hint="--expected")
 
     from pipeline.cli.output import say, show
     from pipeline.lake import open_lake

@@ -35,7 +35,8 @@ LakesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[LAKE [LAKE]]",
-        help="Before and after; one is compared with --lake. With --as-of, one or none.",
+        help="The lakes before and after. One lake is compared with --lake. "
+        "With --as-of, give one or none.",
     ),
 ]
 
@@ -49,11 +50,12 @@ def diff(
         typer.Option(
             "--as-of",
             metavar="INGEST",
-            help="Of one lake: the state after this ingest, against the last or another one.",
+            help="Compare states of one lake: the state after this ingest with the latest state. "
+            "Give it twice to compare two ingests.",
         ),
     ] = None,
     games: Annotated[
-        bool, typer.Option("--games", help="The games that are in one of them only.")
+        bool, typer.Option("--games", help="List the games that only one of the two has.")
     ] = False,
     fail_on_regression: Annotated[
         float | None,
@@ -61,17 +63,17 @@ def diff(
             "--fail-on-regression",
             metavar="MARGIN",
             min=0,
-            help="Exit with 1 where a value fell by more, beyond noise.",
+            help="Exit with 1 if a value fell by more than MARGIN and beyond noise.",
         ),
     ] = None,
     edition: EditionOption = "paper",
     confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
     form: FormOption = "table",
 ) -> None:
-    """What moved between two lakes, by metric and model, and whether it is more than noise.
+    """Show what changed between two lakes, by metric and model, and if it exceeds noise.
 
-    A game in both is the same in both: where no other is counted a difference is exact. New games
-    are compared with those gone, by setting where they can be.
+    If both lakes count the same games, the difference is exact. Otherwise new games are compared
+    with the games that are gone, paired by setting if possible.
 
     \b
     Examples:
@@ -111,8 +113,8 @@ def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[
         named.append(default)
     if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
         raise typer.BadParameter(
-            "name two lakes, or one that is compared with --lake; "
-            "with --as-of, once or twice, name one lake or none",
+            "name two lakes, or one to compare with --lake; "
+            "with --as-of (once or twice), name one lake or none",
             param_hint="LAKE",
         )
     return named
@@ -122,7 +124,7 @@ def _family(rows: "pl.DataFrame") -> str:
     """How many p-values were adjusted together."""
     size = max(rows["family"].drop_nulls().to_list(), default=0)
     if not size:
-        return "no p-values: nothing was compared but the same games"
+        return "no p-values: both states count the same games"
     return f"p_holm is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 

@@ -26,7 +26,9 @@ HEADINGS = {"game_id": "game_\nid", "message_index": "message_\nindex"}
 
 def evidence(
     *,
-    metric: Annotated[str, typer.Argument(metavar="METRIC", help="The metric, as in `judgement`.")],
+    metric: Annotated[
+        str, typer.Argument(metavar="METRIC", help="The metric, for example `judgement`.")
+    ],
     lake: LakeOption = DEFAULT_LAKE,
     edition: EditionOption = "paper",
     games: GamesOption = None,
@@ -35,18 +37,19 @@ def evidence(
         list[str] | None,
         typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
     ] = None,
-    hits: Annotated[bool, typer.Option("--hits", help="Only rows with some hit.")] = False,
-    misses: Annotated[bool, typer.Option("--misses", help="Only rows without any hit.")] = False,
+    hits: Annotated[bool, typer.Option("--hits", help="Only hits, also partial ones.")] = False,
+    misses: Annotated[bool, typer.Option("--misses", help="Only misses.")] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", min=0, metavar="N", help="Only the first N rows.")
     ] = None,
     where: WhereOption = None,
     form: FormOption = "table",
 ) -> None:
-    """The rows that a metric counted: who, what, hit or miss, the message.
+    """Print the rows that a metric counted: who, what, hit or miss, the message.
 
-    A row is one decision. Their hits sum to the metric's hits, and they are as many as it counted.
-    `message_index` is the message's place in its game; `magic show GAME` prints the game around it.
+    A row is one decision. The rows' hits add up to the metric's hits, and the number of rows is the
+    metric's `counted`. `message_index` is the position of the message in its game;
+    `magic show GAME` prints the whole game.
 
     \b
     Examples:
@@ -55,7 +58,9 @@ def evidence(
       magic evidence reasoning --format parquet > reasoning.parquet
     """
     if hits and misses:
-        raise typer.BadParameter("not with --hits: leave out both for all", param_hint="--misses")
+        raise typer.BadParameter(
+            "cannot be combined with --hits: leave out both to see all rows", param_hint="--misses"
+        )
     num_of_game = number_of_games(edition, games)
 
     from pipeline.cli.output import show_parts
@@ -78,7 +83,7 @@ def evidence(
         brief=partial(_brief, has_terms=len(declared(metric, edition).terms) > 1),
         headings=HEADINGS if form == "table" else {},
     )
-    wanted = "with some hit" if hits else "without a hit" if misses else "counted"
+    wanted = "with a hit" if hits else "without a hit" if misses else "counted"
     totals = evidence_totals(opened, metric, is_hit=is_hit, **asked)
     terminal.note(_sum(metric, totals, wanted, n_shown))
 
@@ -100,7 +105,7 @@ def _sum(metric: str, totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:
     if not whole["counted"] and wanted != "counted":
         return f"{metric}: no row {wanted}"
     if not whole["counted"]:
-        return f"{metric}: nothing was counted; `magic metrics --metric {metric}` says why"
+        return f"{metric}: nothing was counted; run `magic metrics --metric {metric}` to see why"
     parts = [
         f"{one['term']}: {one['hits']:g} hits of {one['counted']} counted"
         if wanted == "counted"

@@ -26,61 +26,67 @@ def ingest(
         list[str],
         typer.Argument(
             metavar="SOURCE",
-            help="What to read: folders, logs, archives (.zip, .tar; .gz, .zst, .xz), patterns.",
+            help="Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns.",
             show_default=False,
         ),
     ],
     lake: LakeOption = DEFAULT_LAKE,
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="NAME", help="Who played, where a log does not say."),
+        typer.Option(
+            "--model", metavar="NAME", help="The model that played, for logs that do not name it."
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", min=1, metavar="N", help="At most so many processes; by default one a core."
+            "--jobs", min=1, metavar="N", help="Use at most N processes; default: one per core."
         ),
     ] = None,
     engine: Annotated[
         Literal["local", "spark"],
-        typer.Option("--engine", metavar="ENGINE", help="What does the work: local or spark."),
+        typer.Option("--engine", metavar="ENGINE", help="Where the work runs: local or spark."),
     ] = "local",
     master: MasterOption = None,
     memory: Annotated[
         str,
-        typer.Option("--memory", metavar="SIZE", help="What all of it may take, as a rule."),
+        typer.Option(
+            "--memory", metavar="SIZE", help="Approximate memory for all processes together."
+        ),
     ] = "2GiB",
     max_document: Annotated[
         str,
-        typer.Option("--max-document", metavar="SIZE", help="Quarantine larger documents unread."),
+        typer.Option(
+            "--max-document", metavar="SIZE", help="Quarantine larger documents without reading."
+        ),
     ] = "64MiB",
     max_expanded: Annotated[
         str | None,
         typer.Option(
             "--max-expanded",
             metavar="SIZE",
-            help="Stop reading a compressed file or an archive that unpacks to more; "
-            "by default 200 times its size, at least 1GiB.",
+            help="Stop reading a compressed file or archive that expands to more; "
+            "default: 200 times its size, at least 1GiB.",
         ),
     ] = None,
     reread: Annotated[
-        bool, typer.Option("--reread", help="Read large archives though they have not changed.")
+        bool, typer.Option("--reread", help="Read large archives again even if they are unchanged.")
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
     ] = False,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Accept sources in which no game was found.")
+        bool, typer.Option("--allow-empty", help="Do not fail if the sources have no game.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read and judge everything, write nothing.")
+        bool, typer.Option("--dry-run", help="Read and check everything, write nothing.")
     ] = False,
     form: Annotated[Form, form_option(json="one object")] = "table",
 ) -> None:
     """Read logs into a lake, all of them or none.
 
-    What the lake has already is left alone, and a changed file takes its old game's place, so the
-    same command can be given again at any time. Sources without a single game are an error.
+    Games that the lake already has are skipped, and a changed file replaces its old game. So you
+    can run the same command again at any time. It is an error if the sources have no game at all.
 
     \b
     Examples:
@@ -110,7 +116,7 @@ def ingest(
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
-        terminal.complain("interrupted: the lake is whole; run the same command again")
+        terminal.complain("interrupted: the lake is intact; run the same command again")
         raise typer.Exit(INTERRUPTED) from None
     show_report(report, form)
     n_quarantined, n_parts = report.statuses["quarantined"], report.n_faulty_parts
@@ -118,19 +124,19 @@ def ingest(
         terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
     if model is None and report.n_known_by_content:
         terminal.note(
-            f"{_documents(report.n_known_by_content)} without a model's name: known by content, "
-            "their games are in the lake with the --model of an earlier ingest"
+            f"{_documents(report.n_known_by_content)} without a model's name: their games "
+            "are already in the lake, with the --model of an earlier ingest"
         )
     if n_repeated := report.n_in_other_form:
         games = "1 new game has" if n_repeated == 1 else f"{n_repeated:,} new games have"
         terminal.note(
-            f"{games} the content of another game, in JSON that is formatted otherwise; both "
-            "count: `magic audit repeated_games` lists them"
+            f"{games} the same content as another game, in differently formatted JSON; both "
+            "count: run `magic audit repeated_games` to list them"
         )
     if dry_run:
         terminal.note("dry run: nothing was written")
     if not report.n_of_games and not allow_empty:
-        terminal.complain(f"{why_no_game(report)}; --allow-empty accepts this")
+        terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
         raise typer.Exit(FAILED)
     if strict and (n_quarantined or n_parts):
         raise typer.Exit(QUARANTINED)
@@ -142,7 +148,7 @@ def _team(engine: str, master: str | None) -> "Team | None":
 
         return cluster(master)
     if master is not None:
-        raise typer.BadParameter("only with --engine spark", param_hint="--master")
+        raise typer.BadParameter("works only with --engine spark", param_hint="--master")
     return None
 
 
@@ -158,6 +164,6 @@ def _refused(n_documents: int, n_parts: int) -> str:
 
 def _where(lake: object, report: "Report") -> str:
     if report.ingest_id is not None:
-        return f"`magic quarantine --lake {lake}` says why"
+        return f"run `magic quarantine --lake {lake}` to see why"
     first = report.faults.row(0, named=True)
-    return f"such as {first['path']} at {first['json_path']}: {first['message']}"
+    return f"for example {first['path']} at {first['json_path']}: {first['message']}"

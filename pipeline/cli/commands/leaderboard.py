@@ -56,18 +56,19 @@ def leaderboard(
         bool,
         typer.Option(
             "--include-incomplete",
-            help="Rank models that lack a whole competition among the others.",
+            help="Also rank models that lack a whole competition.",
         ),
     ] = False,
     form: FormOption = "table",
 ) -> None:
-    """The models ranked by win rate, with all metrics and their intervals.
+    """Rank the models by win rate, with all metrics and their intervals.
 
-    Each value is over all game types; notes below say why one is missing. Models that share one of
-    the `letters` are not told apart by win rate: all pairs shown are compared, at 5 %, adjusted by
-    Holm. A model that lacks settings which others played is marked with *, and `n_missing` counts
-    them. One that lacks a whole competition has no rank, since its win rate is of something else. A
-    narrow terminal shows the intervals of win rate alone.
+    Each value is over all game types; notes below the table say why a value is missing. The win
+    rates of two models differ significantly only if the models share no letter in `letters`: all
+    ranked pairs are compared at the 5 % level, adjusted by Holm's method. A model that lacks
+    settings which others played is marked with *, and `n_missing` counts these settings. A model
+    that lacks a whole competition has no rank, since its win rate measures something else. A narrow
+    terminal shows only the intervals of the win rate.
 
     \b
     Examples:
@@ -98,7 +99,7 @@ def leaderboard(
     show(rows, form, brief=brief, headings=headings, decimals=3)
     say(_notes(rows), form)
     if rows.is_empty():
-        terminal.note("the lake has no game to rank models by")
+        terminal.note("the lake has no game of a tested model")
 
 
 def _brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
@@ -143,8 +144,8 @@ def _notes(rows: "pl.DataFrame") -> list[str]:
 def _family(rows: "pl.DataFrame") -> list[str]:
     """How many comparisons the letters are adjusted for: of other models it is another number."""
     return [
-        f"letters: {size} pair{'' if size == 1 else 's'} of the models ranked here compared by win "
-        "rate, adjusted by Holm for as many"
+        f"letters: compare the win rates of {size} pair{'' if size == 1 else 's'} of ranked "
+        "models, adjusted by Holm for all of them"
         for size in rows["family"].drop_nulls().unique()
         if size
     ]
@@ -154,13 +155,19 @@ def _incomplete(rows: "pl.DataFrame") -> list[str]:
     """Who lacks settings, and who a whole competition."""
     lacking = rows.filter(~rows["is_complete"]).select("rank", "model", "n_missing", "lacks").rows()
     some = ", ".join(f"{model}: {n}" for _, model, n, lacks in lacking if not lacks)
-    notes = [f"* lacks settings that others played: `magic completeness` ({some})"] if some else []
+    notes = (
+        [f"* lacks settings that others played; run `magic completeness` for details ({some})"]
+        if some
+        else []
+    )
     for rank, model, _, lacks in lacking:
         if lacks:
-            rankless = "has no rank" if rank is None else "is ranked all the same"
+            rankless = (
+                "has no rank" if rank is None else "is ranked because of --include-incomplete"
+            )
             notes.append(
-                f"* {model} {rankless}: its win rate is of fewer competitions than that of others, "
-                f"without {', '.join(lacks)}"
+                f"* {model} {rankless}: its win rate covers fewer competitions than that of "
+                f"others; it lacks {', '.join(lacks)}"
             )
     return notes
 

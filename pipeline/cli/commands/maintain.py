@@ -14,7 +14,7 @@ def maintain(
     keep: Annotated[
         float,
         typer.Option(
-            "--keep", min=0, metavar="DAYS", help="Keep what was the lake's state so long ago."
+            "--keep", min=0, metavar="DAYS", help="Keep every state of the last DAYS days."
         ),
     ] = 7.0,
     older_than: Annotated[
@@ -23,17 +23,17 @@ def maintain(
             "--older-than",
             min=0,
             metavar="HOURS",
-            help="Delete no younger file: it can be an ingest's that is running.",
+            help="Delete only older files: a younger one can belong to a running ingest.",
         ),
     ] = 24.0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what there is to do, change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be done, change nothing.")
     ] = False,
     form: FormOption = "table",
 ) -> None:
-    """Merge a lake's small files into large sorted ones, and delete what nobody can read.
+    """Merge small files into large sorted ones, and delete files that are no longer used.
 
-    It can be given beside readers and ingests. Give it after many small ingests.
+    It can run while others read and ingest. Run it after many small ingests.
 
     \b
     Examples:
@@ -53,6 +53,6 @@ def maintain(
     )
     show(found, form, brief=brief)
     if dry_run:
-        unknown = "; – is a size that is known once it is done"
+        unknown = "; – is a size that is not known before the run"
         told = unknown if found["bytes_after"].has_nulls() else ""
         terminal.note(f"dry run: nothing was changed{told}")

@@ -1,4 +1,4 @@
-"""`magic metrics`: the values, and what each was made of."""
+"""`magic metrics`: the values, with their counts."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -51,7 +51,8 @@ def metrics(
         typer.Option(
             "--by",
             metavar="COLUMNS",
-            help=f"What to group by, with commas; '' for none; may be repeated.  [default: {BY}]",
+            help=f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
+            f"[default: {BY}]",
         ),
     ] = None,
     model: ModelsOption = None,
@@ -64,7 +65,7 @@ def metrics(
         typer.Option(
             "--game-type",
             metavar="TYPE",
-            help="Only this game type, `all` for over all; may be repeated.",
+            help="Only this game type; `all` for all types together; may be repeated.",
         ),
     ] = None,
     where: WhereOption = None,
@@ -74,11 +75,12 @@ def metrics(
         form_option("parquet, or magic-json"),
     ] = "table",
 ) -> None:
-    """The eight metrics, and what each was made of.
+    """Compute the metrics, with counts and confidence intervals.
 
-    Each value has an interval, of its games or settings as a sample of such. A value that cannot be
-    computed is null, and the row says why. `--format magic-json` writes what the benchmark's script
-    does, for one model of the release edition.
+    The intervals are clustered by setting: the settings played are taken as a sample of all
+    settings. A value that cannot be computed is null, and `reason` says why.
+    `--format magic-json` writes the JSON of the benchmark's own script, for one model of the
+    release edition.
 
     \b
     Examples:
@@ -126,7 +128,7 @@ def metrics(
     if "win_rate" in rows["metric"]:
         say(_self_play(opened, rows), "markdown" if form == "markdown" else "table")
     if rows.is_empty():
-        terminal.note("no game of the lake is about this")
+        terminal.note("no game in the lake matches")
 
 
 def _self_play(lake: "Lake", rows: "pl.DataFrame") -> list[str]:
@@ -146,7 +148,7 @@ def _check_magic_json(
     is_whole = grouped == columns([BY]) and not any(others)
     if edition != "release" or len(model or ()) != 1 or not is_whole:
         raise typer.BadParameter(
-            "magic-json is for --edition release and one --model, with no --by, --metric "
-            "or --game-type",
+            "magic-json needs --edition release and exactly one --model, without --by, --metric, "
+            "--game-type or --where",
             param_hint="--format",
         )

@@ -1,4 +1,4 @@
-"""`magic plan`: how many settings it takes to see a difference."""
+"""`magic plan`: how many settings are needed to detect a difference."""
 
 from typing import Annotated
 
@@ -11,27 +11,31 @@ HEADINGS = {"n_settings": "n_\nsettings"}
 
 def plan(
     *,
-    metric: Annotated[str, typer.Option("--metric", metavar="METRIC", help="The metric.")],
+    metric: Annotated[
+        str, typer.Option("--metric", metavar="METRIC", help="The metric to plan for.")
+    ],
     difference: Annotated[
         float,
-        typer.Option("--difference", metavar="D", help="The least difference that matters."),
+        typer.Option("--difference", metavar="D", help="The smallest difference that matters."),
     ],
     lake: LakeOption = DEFAULT_LAKE,
     power: Annotated[
-        float, typer.Option("--power", metavar="SHARE", help="How sure to see it, if it is there.")
+        float,
+        typer.Option("--power", metavar="SHARE", help="Probability of detecting it, if it exists."),
     ] = 0.8,
     level: Annotated[
-        float, typer.Option("--level", metavar="SHARE", help="How many false alarms are allowed.")
+        float,
+        typer.Option("--level", metavar="SHARE", help="Significance level: share of false alarms."),
     ] = 0.05,
     edition: EditionOption = "paper",
     form: FormOption = "table",
 ) -> None:
-    """Settings needed to see a difference between two models, with the lake as a pilot.
+    """Compute how many settings are needed to detect a difference between two models.
 
-    For each two models of the lake, `n_settings` are the settings that both played, and `settings`
-    those that are needed: over all of the metric's competitions together, in the shares that the
-    pilot has. Playing a setting again is no new setting. The variance is the pilot's, raised so
-    that it is enough with 80 % certainty.
+    The lake is the pilot study. For each pair of models, `n_settings` is the number of settings
+    that both played, and `settings` is the number needed: over all of the metric's competitions
+    together, in the pilot's proportions. Playing a setting again does not give a new setting. The
+    pilot's variance is raised, so that the plan is large enough with a probability of 80 %.
 
     \b
     Examples:
@@ -47,6 +51,6 @@ def plan(
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     needed = sorted(rows["settings"].drop_nulls())
     if needed:
-        what = f"to tell {difference:g} in {metric} with power {power:g} at {level:g}"
+        what = f"to detect {difference:g} in {metric} with power {power:g} at level {level:g}"
         half, whole = needed[len(needed) // 2], needed[-1]
-        say([f"{what}: {half} settings for half of the pairs, {whole} for all"], form)
+        say([f"{what}: {half} settings are enough for half of the pairs, {whole} for all"], form)

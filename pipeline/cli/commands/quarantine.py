@@ -20,7 +20,7 @@ def quarantine(
     *,
     lake: LakeOption = DEFAULT_LAKE,
     full: Annotated[
-        bool, typer.Option("--full", help="Every column, the raw document among them.")
+        bool, typer.Option("--full", help="Show every column, with the raw document.")
     ] = False,
     export: Annotated[
         Path | None,
@@ -28,30 +28,31 @@ def quarantine(
             "--export",
             callback=local_folder,
             metavar="DIR",
-            help="Write the documents into a new folder.",
+            help="Write the documents to a new folder.",
         ),
     ] = None,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Ingest again what can be read by now.")
-    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Try to ingest them again.")] = False,
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="NAME", help="With --retry: who played, as for ingest."),
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="With --retry: the model that played, as in `magic ingest`.",
+        ),
     ] = None,
     max_document: Annotated[
         str,
-        typer.Option("--max-document", metavar="SIZE", help="With --retry: as for ingest."),
+        typer.Option("--max-document", metavar="SIZE", help="With --retry: as in `magic ingest`."),
     ] = "64MiB",
     form: FormOption = "table",
 ) -> None:
-    """What could not be used, and why.
+    """List what an ingest could not use, and why.
 
-    These are documents, and parts of games whose other parts are in the tables.
-    `json_path` says which part; `$` stands for the whole document.
+    A row is a whole document, or one part of a game whose other parts are in the tables.
+    `json_path` says which part; `$` means the whole document.
 
-    --export writes each document's bytes, as far as the lake has them, and `manifest.json`.
-    --retry takes a document from the lake, or from its source where the lake has only its
-    beginning.
+    --export writes the bytes of each document, as far as the lake has them, and `manifest.json`.
+    --retry reads a document from the lake; if the lake has only its beginning, from its source.
 
     \b
     Examples:
@@ -61,9 +62,9 @@ def quarantine(
       magic quarantine --retry --model gpt-3.5-turbo
     """
     if sum([full, export is not None, retry]) > 1:
-        raise UsageError("give one of --full, --export and --retry")
+        raise UsageError("use only one of --full, --export and --retry")
     if model is not None and not retry:
-        raise typer.BadParameter("only with --retry", param_hint="--model")
+        raise typer.BadParameter("works only with --retry", param_hint="--model")
     if export is not None:
         _export(lake, export, form)
     elif retry:
@@ -84,9 +85,9 @@ def _list(lake: str, form: str, *, full: bool) -> None:
     else:
         show(rows, form, brief=rows.select(BRIEF))
     if rows.is_empty():
-        terminal.note("nothing was refused")
+        terminal.note("the quarantine is empty")
     elif not full:
-        terminal.note("`--full` shows all that is known of each, and the raw document")
+        terminal.note("use `--full` to see all columns and the raw document")
 
 
 def _export(lake: str, folder: Path, form: str) -> None:
@@ -98,7 +99,7 @@ def _export(lake: str, folder: Path, form: str) -> None:
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.note(
         f"{manifest.height:,} documents, {n_cut:,} of them cut and {n_unread:,} never read: "
-        f"{folder / MANIFEST} has where each is from"
+        f"{folder / MANIFEST} says where each comes from"
     )
 
 
@@ -108,15 +109,15 @@ def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
 
     retried = retry(lake, model=model, max_document=max_document)
     if retried.report is None:
-        terminal.note("nothing can be read that could not before")
+        terminal.note("nothing new can be read")
     else:
         show_report(retried.report, form)
     if retried.n_left:
-        terminal.note(f"documents refused as before: {retried.n_left:,}")
+        terminal.note(f"documents still in quarantine: {retried.n_left:,}")
     if retried.gone:
         terminal.note(
-            f"documents of which the lake has not all, and whose source is gone: "
-            f"{len(retried.gone):,}, such as {retried.gone[0]}"
+            f"documents of which the lake has only a part, and whose source is gone: "
+            f"{len(retried.gone):,}, for example {retried.gone[0]}"
         )
 
 
@@ -133,4 +134,4 @@ def _shortened(rows: "pl.DataFrame") -> "pl.DataFrame":
 def _first(text: str) -> str:
     if len(text) <= RAW_SHOWN:
         return text
-    return text[:RAW_SHOWN] + " … (`--format json` has more)"
+    return text[:RAW_SHOWN] + " … (use `--format json` to see more)"

@@ -21,14 +21,14 @@ def schema(
     *,
     table: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TABLE", help="Tables or views; every table if none is given."),
+        typer.Argument(metavar="TABLE", help="Tables or views; default: every table."),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     form: FormOption = "table",
 ) -> None:
-    """The contract of a table or view: its columns and their meaning.
+    """Describe the columns of a table or view.
 
-    It is the same for every lake, so no lake needs to be there.
+    The description is the same for every lake, so the command needs no lake.
 
     \b
     Examples:
@@ -54,7 +54,7 @@ def schema(
         terminal.out("\n")
     if views.keys() >= set(wanted):
         return
-    terminal.note(f"contract version {VERSION}; * is a key, ? may be null")
+    terminal.note(f"contract version {VERSION}; * marks key columns, ? columns that may be null")
 
 
 def _title(text: str, form: str) -> None:

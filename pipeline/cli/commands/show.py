@@ -12,24 +12,26 @@ def show(
     *,
     game: Annotated[
         str,
-        typer.Argument(metavar="GAME", help="The game's id, its beginning, or its log's path."),
+        typer.Argument(
+            metavar="GAME", help="The game's id, its first characters, or the path of its log."
+        ),
     ],
     lake: LakeOption = DEFAULT_LAKE,
     seat: Annotated[
         int | None,
-        typer.Option("--seat", min=1, metavar="N", help="Only what seat N was shown."),
+        typer.Option("--seat", min=1, metavar="N", help="Only the messages that seat N was shown."),
     ] = None,
     form: Annotated[
         Literal["text", "json", "markdown"],
         typer.Option(
-            "--format", metavar="FORM", help="How to write it: text, json (every row), markdown."
+            "--format", metavar="FORM", help="Output format: text, json (every row), or markdown."
         ),
     ] = "text",
 ) -> None:
-    """One game as a transcript: players, messages, votes, what was counted.
+    """Print one game as a transcript: players, messages, votes, what was counted.
 
-    Each message says who was shown it, and below it what a metric (edition paper) counted in it:
-    ✓ a hit, ✗ a miss, a number between for a part of a hit.
+    Each message says who was shown it. Below it stands what the metrics (edition paper) counted in
+    it: ✓ is a hit, ✗ a miss, and a number between 0 and 1 a partial hit.
 
     \b
     Examples:

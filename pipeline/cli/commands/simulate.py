@@ -18,16 +18,19 @@ def simulate(
             "--out",
             callback=local_folder,
             metavar="DIR",
-            help="A new or empty folder to write to.",
+            help="A new or empty folder.",
         ),
     ],
     models: Annotated[
-        int, typer.Option("--models", min=1, metavar="N", help="Models, each of its own skill.")
+        int,
+        typer.Option(
+            "--models", min=1, metavar="N", help="Number of models, each with its own skill."
+        ),
     ] = 4,
     games: Annotated[
         int,
         typer.Option(
-            "--games", min=1, metavar="M", help="Games of each model in each of the competitions."
+            "--games", min=1, metavar="M", help="Games of each model in each competition."
         ),
     ] = 20,
     seed: Annotated[
@@ -38,18 +41,20 @@ def simulate(
         typer.Option(
             "--archive",
             metavar="KIND",
-            help="Write one archive, such as tar.zst, and not a folder of logs.",
+            help="Write one archive, for example tar.zst, instead of a folder of logs.",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, metavar="N", help="Processes; by default one a core."),
+        typer.Option(
+            "--jobs", min=1, metavar="N", help="Number of processes; default: one per core."
+        ),
     ] = None,
     form: FormOption = "table",
 ) -> None:
-    """Write logs of simulated games, models of known skill.
+    """Write logs of simulated games between models of known skill.
 
-    They are in the benchmark's format, with its sizes and its quirks.
+    The logs have the benchmark's format, sizes and quirks.
 
     \b
     Examples:
@@ -80,4 +85,4 @@ def simulate(
     rows = pl.DataFrame([told | {"models": list(summary.models)}])
     brief = rows.with_columns(pl.col("models").list.join(", "))
     show(rows, form, brief=brief, as_records=True)
-    terminal.note(f"`magic ingest {summary.results}` reads them")
+    terminal.note(f"run `magic ingest {summary.results}` to read them")

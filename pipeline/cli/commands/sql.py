@@ -1,4 +1,4 @@
-"""`magic sql`: questions of one's own."""
+"""`magic sql`: SQL queries on a lake."""
 
 import sys
 from pathlib import Path
@@ -33,7 +33,9 @@ def sql(
     *,
     query: Annotated[
         str | None,
-        typer.Argument(metavar="QUERY", help="One SELECT; without it, a prompt or stdin."),
+        typer.Argument(
+            metavar="QUERY", help="One SELECT; without it: stdin, or a prompt in a terminal."
+        ),
     ] = None,
     file: Annotated[
         Path | None,
@@ -43,19 +45,19 @@ def sql(
     timeout: Annotated[
         int,
         typer.Option(
-            "--timeout", min=1, max=10**6, metavar="SECONDS", help="End it after so long."
+            "--timeout", min=1, max=10**6, metavar="SECONDS", help="Stop the query after this time."
         ),
     ] = 300,
     memory: Annotated[
-        str, typer.Option("--memory", metavar="SIZE", help="What DuckDB may take.")
+        str, typer.Option("--memory", metavar="SIZE", help="Memory limit of DuckDB.")
     ] = "2GiB",
     form: FormOption = "table",
 ) -> None:
-    """Ask the lake in SQL.
+    """Query the lake with SQL.
 
-    It is DuckDB's SQL, which can read this lake and nothing else, and write nothing.
-    There is a view for each table and metric: `magic tables` and `magic schema TABLE` tell of them.
-    Without a query there is a prompt, which takes lines until a semicolon.
+    The dialect is DuckDB's. A query can read only this lake, and cannot write.
+    Each table and metric has a view: run `magic tables` and `magic schema TABLE` to see them.
+    Without a query, a terminal shows a prompt; there a semicolon ends a query.
 
     \b
     Examples:
@@ -77,7 +79,7 @@ def sql(
             return
         asked = query if query is not None else _read(file)
         if not asked.strip():
-            raise UsageError('there is no query; give one, as in `magic sql "FROM games"`')
+            raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
         sandbox.prepare()  # it starts while we load what shows the answer
         from pipeline.cli.output import show
 
@@ -91,4 +93,4 @@ def _read(file: Path | None) -> str:
             return sys.stdin.read() if sys.stdin else ""
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise UsageError(f"{file or 'stdin'}: not a text in UTF-8") from None
+        raise UsageError(f"{file or 'stdin'}: not valid UTF-8") from None

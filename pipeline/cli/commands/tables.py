@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def tables(*, lake: LakeOption = DEFAULT_LAKE, form: FormOption = "table") -> None:
-    """The lake's tables: what a row is, rows, bytes, files.
+    """List the lake's tables: meaning of a row, number of rows, bytes, and files.
 
     \b
     Examples:

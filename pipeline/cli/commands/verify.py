@@ -18,24 +18,25 @@ def verify(
     *,
     lake: LakeOption = DEFAULT_LAKE,
     most: Annotated[
-        int, typer.Option("--most", min=1, metavar="N", help="List so many rows a check.")
+        int, typer.Option("--most", min=1, metavar="N", help="List at most N rows of each check.")
     ] = 20,
     allow_contradictions: Annotated[
         bool,
         typer.Option(
-            "--allow-contradictions", help="Exit with 0 where logs only contradict themselves."
+            "--allow-contradictions",
+            help="Exit with 0 if contradictions in logs are the only findings.",
         ),
     ] = False,
     form: FormOption = "table",
 ) -> None:
-    """Check that a lake is whole, and that its tables do not contradict each other.
+    """Check that a lake is undamaged and that its tables agree with each other.
 
-    Every file is compared with its hash and its table's log, every row with its contract, every
-    game's parts with each other, and what was ingested with what is there. Nothing is changed.
+    It compares every file with its hash and with the log of its table, every row with its contract,
+    the parts of each game with each other, and the ingests with the tables. It changes nothing.
 
-    Exit codes: 0 nothing is wrong, or warnings only; 1 an error: the lake is damaged; 4 no error,
-    but a contradiction: a log says one thing in one place and another elsewhere, and the lake holds
-    what it says. CI can accept contradictions by --allow-contradictions.
+    Exit codes: 0 no finding, or only warnings; 1 an error: the lake is damaged; 4 no error, but a
+    contradiction: a log contradicts itself, and the lake holds what the log says. Use
+    --allow-contradictions to accept contradictions, for example in CI.
 
     \b
     Examples:
@@ -60,14 +61,14 @@ def _tell(found: "Verification") -> None:
     for check, finds in found.faults.select("check", "finds").unique(maintain_order=True).rows():
         terminal.note(f"{check}: {finds}")
     if found.left_out:
-        terminal.note(f"{len(found.left_out)} checks were not made, since a table cannot be read")
+        terminal.note(f"{len(found.left_out)} checks were skipped because a table cannot be read")
     if found.is_whole:
         terminal.note(
-            f"the lake is whole: {found.n_checks} checks, {found.n_files:,} files, "
+            f"the lake is undamaged: {found.n_checks} checks, {found.n_files:,} files, "
             f"{found.n_rows:,} rows"
         )
     if found.is_contradicted:
         terminal.note(
-            "contradictions are of the logs, not of the lake: `magic audit` counts such games; "
-            "--allow-contradictions accepts them"
+            "contradictions are in the logs, not damage to the lake: run `magic audit` to count "
+            "such games; use --allow-contradictions to accept them"
         )

@@ -86,7 +86,7 @@ def _has_history(data: bytes) -> bool:
     if top.history is not UNSET:
         return True
     if _has_any(top, _SETUP) and _has_any(top, _ENDING):
-        raise broken("$", "`history` is present", "a MAgIC log without its `history`")
+        raise broken("$", "`history` is present", "this MAgIC log has no `history`")
     return False
 
 

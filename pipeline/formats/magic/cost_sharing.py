@@ -87,7 +87,7 @@ def game(log: Log) -> Game:
     check_distinct(log.player_backends, len(models), 4, "$.player_backends")
     if log.test_player_name is UNSET or log.test_player_name not in models:
         raise broken(
-            "$.test_player_name", "it names a player with a backend", repr(log.test_player_name)
+            "$.test_player_name", "it names a player that has a backend", repr(log.test_player_name)
         )
     ended = result(log, (AGREE, FAIL))
     seats = [

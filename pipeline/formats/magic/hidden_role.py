@@ -163,7 +163,7 @@ def _truths(built: Game, at: str, key: str, logged: Sequence[int]) -> list[bool 
     n_seats = len(built.seats)
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
     if len(logged) > n_seats:
-        rule = "there are no more answers than seats"
+        rule = "there are at most as many answers as seats"
         built.faults.append(Fault(f"{at}.{key}", rule, f"{len(logged)} answers"))
     if None in truths:
         built.faults += [
@@ -212,4 +212,4 @@ def _no_such_player(at: str, player: str) -> Fault:
 
 
 def _no_truth(at: str, value: int) -> Fault:
-    return Fault(at, "an answer of a seat is 0 or 1", repr(value))
+    return Fault(at, "the answer of a seat is 0 or 1", repr(value))

@@ -1,4 +1,4 @@
--- finds: a negotiation of which the agreed proposal is said to be another's than the votes say
+-- finds: a negotiation whose agreed proposal belongs to another player according to the votes
 -- severity: error
 -- by: game
 -- Where several seats have the most votes, the earliest voter's choice decides, so one of them it is.

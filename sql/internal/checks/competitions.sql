@@ -1,4 +1,4 @@
--- finds: a player whose side does not follow from the role, or whose competition not from both
+-- finds: a player whose side does not follow from the role, or whose competition does not follow from game type and role
 -- severity: error
 -- by: game
 SELECT game_id, seat, game_type, role, side, is_tested, competition

@@ -1,4 +1,4 @@
--- finds: a round of the Public Good whose total, or least contributors, do not follow from the amounts
+-- finds: a round of the Public Good whose total or least contributors do not follow from the amounts
 -- severity: error
 -- by: game
 SELECT game_id, seat, round, amount, is_least, round_total, least, total

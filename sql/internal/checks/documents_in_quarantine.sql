@@ -1,4 +1,4 @@
--- finds: a document that was refused when it was seen last, and that is not in quarantine
+-- finds: a document that was last refused, but is missing from quarantine
 -- severity: error
 -- by: place
 WITH last AS (

@@ -1,4 +1,4 @@
--- finds: a game whose document is in no row of documents
+-- finds: a game whose document is missing from documents
 -- severity: error
 -- by: game
 SELECT game_id, source, path

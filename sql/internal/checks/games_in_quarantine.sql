@@ -1,4 +1,4 @@
--- finds: a part in quarantine of a game that is not in games
+-- finds: a quarantined part whose game is missing from games
 -- severity: error
 -- by: game
 SELECT DISTINCT quarantine.game_id, quarantine.source, quarantine.path

@@ -1,4 +1,4 @@
--- finds: a document that holds a game which is not in games
+-- finds: a document whose game is missing from games
 -- severity: error
 -- by: place
 -- The last game seen at a place is what the place holds. The same bytes may be there under another

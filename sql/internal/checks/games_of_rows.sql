@@ -1,4 +1,4 @@
--- finds: rows of a game that is not in games, or of which games says something else
+-- finds: rows of a game that is missing from games, or that differ from games
 -- severity: error
 -- by: game
 -- tables: players, results, messages, votes, guesses, role_identifications, role_analyses, decisions, contributions, proposals, proposal_votes

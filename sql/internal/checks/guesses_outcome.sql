@@ -1,4 +1,4 @@
--- finds: a guess of the secret word that the outcome, or the result, contradicts
+-- finds: a guess of the secret word that contradicts the outcome or the result
 -- severity: error
 -- by: game
 SELECT

@@ -1,4 +1,4 @@
--- finds: an ingest that counted other documents than there are rows
+-- finds: an ingest whose document counts differ from the rows of documents
 -- severity: error
 -- by: lake
 WITH counted AS (

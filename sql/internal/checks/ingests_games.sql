@@ -1,4 +1,4 @@
--- finds: another number of games than the ingests brought and took out
+-- finds: a number of games that differs from what the ingests added and removed
 -- severity: error
 -- by: lake
 SELECT brought, taken_out, n_games

@@ -1,4 +1,4 @@
--- finds: a document that one ingest saw twice at the same place
+-- finds: a document that one ingest recorded twice for the same source and path
 -- severity: error
 -- by: place
 SELECT ingest_id, source, path, count(*) AS n_rows

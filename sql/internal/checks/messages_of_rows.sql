@@ -1,4 +1,4 @@
--- finds: something read from a message that the game does not have, or that another seat said
+-- finds: a row read from a message that the game does not have, or that another seat wrote
 -- severity: error
 -- by: game
 -- tables: votes, guesses, role_identifications, role_analyses, decisions, contributions, proposals, proposal_votes

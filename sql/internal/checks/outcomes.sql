@@ -1,4 +1,4 @@
--- finds: a game that is finished without an outcome, or not finished and has one or a winner
+-- finds: a finished game without an outcome, or an unfinished game with an outcome or a winner
 -- severity: error
 -- by: game
 SELECT game_id, is_finished, outcome, is_win, win_credit

@@ -1,4 +1,4 @@
--- finds: something done by a seat that the game does not have, or of which players says something else
+-- finds: a row of a seat that the game does not have, or that differs from players
 -- severity: error
 -- by: game
 -- tables: messages, votes, guesses, role_identifications, role_analyses, decisions, contributions, proposals, proposal_votes

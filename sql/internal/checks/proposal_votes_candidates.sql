@@ -1,4 +1,4 @@
--- finds: a vote for the proposal of a seat that the game does not have, or that is named otherwise
+-- finds: a vote for the proposal of a seat that the game does not have, or that has another name
 -- severity: error
 -- by: game
 SELECT votes.game_id, votes.seat, votes.round, votes.candidate_seat, votes.candidate, players.player

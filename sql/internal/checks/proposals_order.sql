@@ -1,4 +1,4 @@
--- finds: a proposal that is said to be a player's last and is not, or the reverse
+-- finds: a proposal that is wrongly marked as a player's last, or wrongly not marked
 -- severity: error
 -- by: game
 SELECT game_id, seat, round, is_last, last

@@ -1,4 +1,4 @@
--- finds: a tested side without its one result, or a result of a side that is not tested
+-- finds: a tested side without exactly one result, or a result of a side that is not tested
 -- severity: error
 -- by: game
 WITH sides AS (

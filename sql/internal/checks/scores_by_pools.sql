@@ -1,4 +1,4 @@
--- finds: games of the Public Good on one setting of which the pools did not grow alike
+-- finds: games of the Public Good with the same setting, but different growth of the pool
 -- severity: contradiction
 -- by: lake
 -- Shares of the pool are proportional to it, in a setting by the same factor. A PGM game pays the

@@ -1,4 +1,4 @@
--- finds: a game whose players are not its seats 1, 2, 3 and so on, each once
+-- finds: a game whose players do not have the seats 1, 2, 3 and so on, each once
 -- severity: error
 -- by: game
 SELECT game_id, n_players, count(seat) AS n_rows, min(seat) AS first, max(seat) AS last

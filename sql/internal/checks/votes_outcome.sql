@@ -1,4 +1,4 @@
--- finds: a game with hidden roles in which another seat, or none, was voted out than the votes say
+-- finds: a game with hidden roles whose votes point to another seat than the one voted out
 -- severity: contradiction
 -- by: game
 -- Games in which a vote names nobody are left out: what the engine made of that is not in the log.

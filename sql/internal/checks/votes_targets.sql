@@ -1,4 +1,4 @@
--- finds: a vote that names a seat which the game does not have, or is judged otherwise than its role asks
+-- finds: a vote for a seat that the game does not have, or with a judgement that does not follow from that seat's role
 -- severity: error
 -- by: game
 SELECT

@@ -1,4 +1,4 @@
--- finds: a win, or its credit, that does not follow from the outcome of a game with hidden roles or of a negotiation
+-- finds: in a game with hidden roles or a negotiation, a win or its credit that does not follow from the outcome
 -- severity: error
 -- by: game
 WITH endings (game_type, outcome, side, is_win, win_credit) AS (

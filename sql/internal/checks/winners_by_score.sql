@@ -1,4 +1,4 @@
--- finds: a winner of a game of points whose score is not the highest, or a loser whose score is
+-- finds: a winner of a points game without the highest score, or a loser with it
 -- severity: contradiction
 -- by: game
 SELECT results.game_id, results.seat, players.final_score, players.score_rank, results.is_win

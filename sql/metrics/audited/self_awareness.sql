@@ -2,7 +2,7 @@
 -- title: Self-Awareness
 -- order: 5
 -- edition: audited
--- row: one answer of a tested player to who it is and what its role is
+-- row: one answer of a tested player to 'who are you and what is your role'
 -- value: correct answers / answers
 -- range: 0..1
 -- source: docs/audit.md: as in the edition paper, but each answer counts as its own text reads
