@@ -87,9 +87,10 @@ def metrics(
     setting that any model played of these game types. A `confidence` of None leaves out the
     interval and is_complete, which take as long as all the rest. With `game_type` in `by` there are
     also rows over all game types, called `all`; if `by` is None or empty, all is one group.
-    `num_of_game` is for the edition release: only games with a lower number count. `master`
-    is for the engine spark: see `pipeline.spark.open_session`. `where` is a condition in SQL on the rows: see
-    `pipeline.metrics.condition.condition`. Raises UsageError for an unknown name, also of a model.
+    `num_of_game` is for the edition release: only games with a lower number count. `master` is for
+    the engine spark: see `pipeline.spark.open_session`. `where` is a condition in SQL on the rows:
+    see `pipeline.metrics.condition.condition`. Raises UsageError for an unknown name, also of a
+    model.
     """
     asked = several(edition_names(edition) if names is None else names)
     request = Request(

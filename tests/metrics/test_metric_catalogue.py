@@ -62,7 +62,7 @@ HALVES = {
     ),
     "release in SQL alone": (
         {SQL_FILE: SQL, MODULE_FILE: MODULE, RELEASE_FILE: SQL},
-        f"has {RELEASE_FILE} but no RELEASE in {MODULE_FILE}",
+        f"{RELEASE_FILE} has no twin in Python: declare RELEASE in {MODULE_FILE}",
     ),
     "no place": (
         {SQL_FILE: SQL.replace("-- order: 9\n", ""), MODULE_FILE: MODULE},
