@@ -191,7 +191,7 @@ def test_an_empty_lake_has_nothing_to_check(tmp_path):
         ({"kinds": ["votes"]}, "no kind votes: choose from stated_votes, "),
         ({"by": ["value"]}, "no column value to group by: choose from model, "),
         ({"by": ["model); DROP"]}, "no column model"),
-        ({"by": ["model", "model"]}, "named twice: model, model"),
+        ({"by": ["model", "model"]}, "same column twice: model, model"),
     ],
 )
 def test_refused(question, message, tmp_path):

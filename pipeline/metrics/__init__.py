@@ -77,20 +77,19 @@ def metrics(
     where: str | None = None,
     confidence: float | None = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
-    """The metrics' values, a row for each metric and group, with what each was made of.
+    """The metrics' values, a row for each metric and group.
 
-    Columns: edition, metric, those of `by`, value, its interval at that `confidence` (ci_low,
-    ci_high, ci_method, n_eff), hits and counted (null where a value is of several ratios), terms,
-    n_games (with a counted row), n_unfinished (null if groups are made by what neither a game nor
-    its result says, such as `round`), n_unreadable (rows whose text could not be read for sure),
-    reason where the value is null, and is_complete: whether the model finished a game of every
-    setting that any model played of these game types. A `confidence` of None leaves out the
-    interval and is_complete, which take as long as all the rest. With `game_type` in `by` there are
-    also rows over all game types, called `all`; if `by` is None or empty, all is one group.
+    Columns: edition, metric, the columns of `by`, value, its interval at the level `confidence`
+    (ci_low, ci_high, ci_method, n_eff), hits and counted (null if the value combines several
+    ratios), terms, n_games (with a counted row), n_unfinished (null if `by` has a column that
+    neither the game nor its result has, such as `round`), n_unreadable (rows whose text is not
+    clear), reason (if the value is null), and is_complete: whether the model finished a game of
+    every setting of these game types that any model played. If `confidence` is None, the interval
+    and is_complete are left out; they take as long as the rest. With `game_type` in `by`, rows with
+    the game type `all` cover all types. If `by` is None or empty, there is one group.
     `num_of_game` is for the edition release: only games with a lower number count. `master` is for
-    the engine spark: see `pipeline.spark.open_session`. `where` is a condition in SQL on the rows:
-    see `pipeline.metrics.condition.condition`. Raises UsageError for an unknown name, also of a
-    model.
+    the engine spark: see `pipeline.spark.open_session`. `where` is a SQL condition on the rows: see
+    `pipeline.metrics.condition.condition`. Raises UsageError for an unknown name or model.
     """
     asked = several(edition_names(edition) if names is None else names)
     request = Request(
