@@ -23,7 +23,7 @@ from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 from pipeline.reports.transcript import transcript
-from pipeline.warehouse.views import View
+from pipeline.sqlfiles import View
 
 P = ParamSpec("P")
 R = TypeVar("R")

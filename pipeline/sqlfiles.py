@@ -1,12 +1,22 @@
 """The SQL files: shipped inside the package, or at the top of a plain checkout."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from string import Template
+from typing import NamedTuple
 
 _PACKAGE = Path(__file__).parent
 _HEADER = re.compile(r"^-- (?P<key>\w+): (?P<value>.*)$")
+
+
+class View(NamedTuple):
+    """A view: its SELECT, what one row is, and what columns mean that no table describes."""
+
+    select: str
+    row: str
+    columns: Mapping[str, str]
 
 
 @cache

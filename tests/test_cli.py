@@ -877,7 +877,7 @@ MISTAKES = {
     "no source": (2, "ingest", "SOURCE"),
     "a model without a name": (2, "ingest {logs} --lake {tmp}/new --model ' '", "no name"),
     "too many processes": (2, "ingest {logs} --lake {tmp}/new --jobs 9999", "at most"),
-    "a lake that is no text": (1, "ingest {logs} --lake {tmp}/l\udce9", "UTF-8"),
+    "a lake that is no text": (2, "ingest {logs} --lake {tmp}/l\udce9", "UTF-8"),
     "a lake at an odd URL": (1, "metrics --lake s3://bucket//lake", "between slashes"),
     "a source at an odd URL": (1, "ingest s3://bucket/a/../b --lake {tmp}/new", "its slashes"),
     "an export to a URL": (2, "quarantine --export s3://bucket/x --lake {lake}", "this machine"),

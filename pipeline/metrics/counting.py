@@ -116,11 +116,14 @@ def _games(name: str, tables: Tables, question: Question) -> pl.LazyFrame:
 def cluster(clusters: Clusters) -> pl.Expr:
     """The cluster that a row is in: its setting, or its game."""
     setting = pl.col("setting_id")
-    if not clusters.competitions:
+    if not clusters.by_game:
         return setting
-    game = _GAME.str.head(clusters.digits) + pl.col("model").fill_null("")
-    is_by_game = pl.col("competition").is_in(clusters.competitions)
-    return pl.when(is_by_game).then(game if clusters.is_cut else _GAME).otherwise(setting)
+    model = pl.col("model").fill_null("")
+    game = _GAME.str.head(clusters.digits) + model if clusters.is_cut else _GAME
+    # A model's name may hold any character, but a competition's has no line break.
+    sides = [f"{competition}\n{model}" for model, competition in clusters.by_game]
+    is_by_game = (pl.col("competition") + "\n" + model).is_in(sides)
+    return pl.when(is_by_game).then(game).otherwise(setting)
 
 
 def _n_games(wanted: pl.Expr | None = None) -> pl.Expr:

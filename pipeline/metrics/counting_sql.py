@@ -116,12 +116,13 @@ LEFT JOIN ({_GAMES}) AS games
 
 
 def _cluster(clusters: Clusters) -> str:
-    if not clusters.competitions:
+    if not clusters.by_game:
         return "setting_id"
-    named = _literals(clusters.competitions)
+    sides = ", ".join(f"({literal(m)}, {literal(c)})" for m, c in clusters.by_game)
     cut = f"substr(game_id, 1, {clusters.digits}) || coalesce(model, '')"
     game = cut if clusters.is_cut else "game_id"
-    return f"CASE WHEN competition IN ({named}) THEN {game} ELSE setting_id END"
+    is_by_game = f"(coalesce(model, ''), competition) IN ({sides})"
+    return f"CASE WHEN {is_by_game} THEN {game} ELSE setting_id END"
 
 
 def _wanted(request: Request) -> str:

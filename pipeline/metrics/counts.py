@@ -22,13 +22,13 @@ MANY_GAMES = 50_000
 
 
 class Clusters(NamedTuple):
-    """The clusters of an interval: settings, or games in the competitions that are named.
+    """The clusters of an interval: settings, or games for the models and competitions in `by_game`.
 
     Very many games are put together in groups, to bound the memory: those of one model whose ids,
     which are random, begin with the same `digits`.
     """
 
-    competitions: tuple[str, ...] = ()
+    by_game: tuple[tuple[str, str], ...] = ()
     is_cut: bool = False
     digits: int = 4
 
@@ -70,14 +70,15 @@ class Counts(NamedTuple):
 def clusters(played: pl.DataFrame, request: Request) -> Clusters:
     """The clusters for a request, from the settings that were played (`completeness.played`).
 
-    Settings are the clusters. Where a competition has one setting only, or where the groups are of
-    one setting each, there is nothing to compare settings with, and the games are the clusters.
+    Settings are the clusters. If a model played one setting only in a competition, or if the groups
+    are of one setting each, there are no settings to compare, and the games are the clusters.
     """
-    of_competition = played.group_by("competition").agg(
+    sides = played.group_by("model", "competition").agg(
         n_settings=pl.col("setting_id").n_unique(), n_games=pl.col("n_games").sum()
     )
     if not {"setting_id", "game_id"} & set(request.by):
-        of_competition = of_competition.filter(pl.col("n_settings") == 1)
-    named = of_competition.drop_nulls("competition").sort("competition")
+        sides = sides.filter(pl.col("n_settings") == 1)
+    named = sides.drop_nulls("competition").with_columns(pl.col("model").fill_null(""))
+    named = named.sort("model", "competition")
     is_many = bool((named["n_games"] > MANY_GAMES).any())
-    return Clusters(tuple(named["competition"]), is_cut=is_many)
+    return Clusters(tuple(named.select("model", "competition").iter_rows()), is_cut=is_many)

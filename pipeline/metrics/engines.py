@@ -9,7 +9,7 @@ from pipeline.lake import Lake
 from pipeline.metrics import counting, counting_sql
 from pipeline.metrics.counts import Counts, Question
 from pipeline.metrics.views import shared
-from pipeline.warehouse.views import View
+from pipeline.sqlfiles import View
 
 ENGINES = ("polars", "duckdb", "spark")
 

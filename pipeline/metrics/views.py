@@ -11,8 +11,7 @@ from pipeline import sqlfiles
 from pipeline.metrics.catalogue import file_of, names
 from pipeline.metrics.counting_sql import attempts
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER
-from pipeline.sqlfiles import literal
-from pipeline.warehouse.views import View
+from pipeline.sqlfiles import View, literal
 
 OF_ALL = "metrics"
 """The view over all metrics in the main schema and in those of editions, terms and evidence."""

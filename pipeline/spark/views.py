@@ -11,7 +11,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
 from pipeline.lake.schema import arrow_schema
 from pipeline.spark.session import first_line
-from pipeline.warehouse.views import View
+from pipeline.sqlfiles import View
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,11 +20,11 @@ from pipeline.errors import DAMAGE_HINT, LakeError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
 from pipeline.machine import cores
-from pipeline.sqlfiles import identifier, literal
+from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.files import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
 from pipeline.warehouse.statements import reading, refuse_unshowable, told
-from pipeline.warehouse.views import View, create_table_view, create_view, lists_names, named
+from pipeline.warehouse.views import create_table_view, create_view, lists_names, named
 
 T = TypeVar("T")
 

@@ -2,24 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.lake.schema import arrow_schema
-from pipeline.sqlfiles import identifier, literal
+from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.statements import code
-
-
-class View(NamedTuple):
-    """A view: its SELECT, what one row is, and what columns mean that no table describes."""
-
-    select: str
-    row: str
-    columns: Mapping[str, str]
-
 
 _WORD = re.compile(r"\w+")
 # Words by which a query asks what there is.

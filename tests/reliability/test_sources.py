@@ -156,7 +156,7 @@ COMMANDS = {
     "completeness": "results",
     "plan --metric judgement --difference 0.1": "votes",
     "show game": "games",
-    "diff": "games",
+    "diff": "results",
     "tables": "results",
     "maintain": "results",
     "verify": "results",

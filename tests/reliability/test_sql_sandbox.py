@@ -419,9 +419,9 @@ def test_threads_read_side_by_side(lake: Lake) -> None:
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 def test_a_damaged_file_is_one_line(place: Place, tmp_path: Path, damage: str) -> None:
     damaged = Place(tmp_path / "lake", place.outside)
-    shutil.copytree(place.lake, damaged)
-    opened = pipeline.open_lake(damaged)
-    file = next((damaged / "votes").glob("*.parquet"))
+    shutil.copytree(place.lake, damaged.lake)
+    opened = pipeline.open_lake(damaged.lake)
+    file = next((damaged.lake / "votes").glob("*.parquet"))
     if damage == "gone":
         file.unlink()
     else:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from polars.datatypes import DataTypeClass
 
-    from pipeline.warehouse.views import View
+    from pipeline.sqlfiles import View
 
 
 def schema(
