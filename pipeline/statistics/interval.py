@@ -27,7 +27,7 @@ from statistics import NormalDist
 import polars as pl
 
 from pipeline.statistics.moments import KEYS, SUMS
-from pipeline.statistics.sums import exact_sum, exact_sums, sorted_sum
+from pipeline.statistics.sums import exact_sum, exact_sums, scaled_sum
 
 INTERVAL = pl.Schema(
     {
@@ -77,7 +77,7 @@ def _shares(pairs: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> pl.L
     # A denominator that is fixed beforehand makes of the ratio a part of itself.
     weight = pl.col("weight") * pl.col("total") / pl.col("counted")
     found = totals.join(terms, on=[*by, "term"], nulls_equal=True).with_columns(weight=weight)
-    range_ = sorted_sum(pl.col("weight"))
+    range_ = scaled_sum(pl.col("weight"))
     whole = range_.over(by) if by else range_
     return found.with_columns(range=whole, a=pl.col("weight") / whole).drop("weight", "counted")
 
@@ -98,8 +98,8 @@ def _variance(pairs: pl.LazyFrame, shares: pl.LazyFrame, by: Sequence[str]) -> p
         pl.col("r", "a", "other_a", "range").first(),
         pl.col("n_with_hit", "n_with_miss").sum() * is_own.first(),
         units=pl.col("unit").unique(),
-        v=sorted_sum(_products_of_u() * scale),
-        kappa=sorted_sum(pl.col("cc") * scale),
+        v=scaled_sum(_products_of_u() * scale),
+        kappa=scaled_sum(pl.col("cc") * scale),
     )
     bounded = _bounded(by_pair, by)
     shared = pl.col("a") * pl.col("other_a")
@@ -107,9 +107,9 @@ def _variance(pairs: pl.LazyFrame, shares: pl.LazyFrame, by: Sequence[str]) -> p
         pl.col("range").first(),
         pl.col("n_with_hit", "n_with_miss").sum(),
         units=pl.col("units").list.explode().unique().sort().str.join(" and "),
-        y=sorted_sum(pl.col("a") * pl.col("r") * is_own),
-        v=sorted_sum(shared * pl.col("v")).clip(0),
-        kappa=sorted_sum(shared * pl.col("kappa")),
+        y=scaled_sum(pl.col("a") * pl.col("r") * is_own),
+        v=scaled_sum(shared * pl.col("v")).clip(0),
+        kappa=scaled_sum(shared * pl.col("kappa")),
     )
 
 
