@@ -11,6 +11,7 @@ from pipeline.metrics.grouping import group_columns, join, rolled, with_group
 from pipeline.metrics.request import POOL, Request
 from pipeline.metrics.values import VALUE_COLUMNS
 from pipeline.statistics import INTERVAL
+from pipeline.statistics.sums import exact_sum
 
 # The columns of a row after its group: the interval stands beside the value.
 ROW_COLUMNS = ("value", *INTERVAL, *list(VALUE_COLUMNS)[1:])
@@ -51,7 +52,8 @@ def with_intervals(
     terms = pl.concat(
         terms_of(rows.filter(metric=name), declared, keys) for name, declared in metrics.items()
     )
-    of_group = rolled(sums.lazy(), request, pl.col("h", "c").sum(), also=[*CLUSTER, "term"])
+    added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
+    of_group = rolled(sums.lazy(), request, *added_up, also=[*CLUSTER, "term"])
     found = statistics.intervals(of_group, terms, keys, confidence)
     has_value = pl.col("value").is_not_null()
     return (

@@ -8,18 +8,20 @@ from pipeline.metrics.counts import Counts
 from pipeline.metrics.declaration import POOLED, Combine, Metric
 from pipeline.metrics.grouping import group_columns, groups, join, rolled
 from pipeline.metrics.request import ALL, Request
+from pipeline.statistics.sums import exact_sum, scaled_sum
 
 # Of a group's terms: weight, hits, counted, and ratio, null where nothing is counted.
+_HITS = exact_sum(pl.col("hits"))
 VALUE = {
     Combine.SUM: pl.when(pl.col("ratio").is_not_null().all()).then(
-        (pl.col("weight") * pl.col("ratio")).sum()
+        scaled_sum(pl.col("weight") * pl.col("ratio"))
     ),
-    Combine.MEAN: pl.col("ratio").mean(),
-    Combine.POOLED: pl.when(pl.col("counted").sum() > 0).then(
-        pl.col("hits").sum() / pl.col("counted").sum()
+    Combine.MEAN: pl.when(pl.col("ratio").count() > 0).then(
+        scaled_sum(pl.col("ratio")) / pl.col("ratio").count()
     ),
+    Combine.POOLED: pl.when(pl.col("counted").sum() > 0).then(_HITS / pl.col("counted").sum()),
     Combine.POOLED_OVER_ALL: pl.when(pl.col("ratio").is_not_null().all()).then(
-        pl.col("hits").sum() / pl.col("counted").sum()
+        _HITS / pl.col("counted").sum()
     ),
 }
 VALUE_COLUMNS = pl.Schema(
@@ -73,7 +75,7 @@ def _values(name: str, declared: Metric, counts: Counts, request: Request) -> pl
     is_one_ratio = pl.lit(value=True) if declared.combine in POOLED else _IS_OF_ONE_TERM
     combined = terms.group_by(keys, maintain_order=True).agg(
         value=VALUE[declared.combine],
-        hits=pl.when(is_one_ratio).then(pl.col("hits").sum()),
+        hits=pl.when(is_one_ratio).then(_HITS),
         counted=pl.when(is_one_ratio).then(pl.col("counted").sum()),
         has_some=pl.col("counted").sum() > 0,
         missing=pl.col("term").filter(pl.col("counted") == 0).str.join(", "),

@@ -18,7 +18,7 @@ from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
 from pipeline.metrics.values import VALUE
-from pipeline.statistics.sums import exact_sum, exact_sums, sorted_sum
+from pipeline.statistics.sums import exact_sum, exact_sums
 from pipeline.vocabulary import ParseStatus
 
 READABILITY = (
@@ -243,5 +243,5 @@ def _lacking(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
         .join(elsewhere, on=of_setting, how="left")
         .join(own, on=["model", *of_setting], how="left", nulls_equal=True)
         .group_by("model", "term")
-        .agg(missing=sorted_sum(lacking.clip(0)).ceil().cast(pl.Int64))
+        .agg(missing=exact_sum(lacking.clip(0)).ceil().cast(pl.Int64))
     )

@@ -37,6 +37,8 @@ from statistics import NormalDist
 
 import polars as pl
 
+from pipeline.statistics.sums import exact_sum, scaled_sum
+
 INTERVAL = pl.Schema(
     {
         "ci_low": pl.Float64(),
@@ -73,18 +75,18 @@ def _cells(sums: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.
     return (
         sums.join(numbered.select("k", *by, "term"), on=[*by, "term"], nulls_equal=True)
         .group_by("k", "stratum", "cluster")
-        .agg(pl.col("h", "c").sum().cast(pl.Float64))
+        .agg(h=exact_sum(_H), c=_C.sum().cast(pl.Float64))
         .filter(_C > 0)
     )
 
 
 def _shares(cells: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     """Of each k its group, C, r, its share `a` of the value's range, and that range."""
-    totals = cells.group_by("k").agg(r=_H.sum() / _C.sum(), total=_C.sum())
+    totals = cells.group_by("k").agg(r=exact_sum(_H) / _C.sum(), total=_C.sum())
     # A denominator that is fixed beforehand makes of the ratio a part of itself.
     weight = pl.col("weight") * pl.col("total") / pl.col("counted")
     found = numbered.join(totals, on="k").with_columns(weight=weight)
-    whole, group = pl.col("weight").sum(), pl.col("k").min()
+    whole, group = scaled_sum(pl.col("weight")), pl.col("k").min()
     if by:
         whole, group = whole.over(by), group.over(by)
     return found.select(
@@ -95,7 +97,10 @@ def _shares(cells: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> p
 def _clusters(cells: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
     """h, c and z of each cluster and k."""
     strata = cells.group_by("k", "stratum").agg(
-        n=pl.len(), h_mean=_H.mean(), c_mean=_C.mean(), kappa=(_C**2).sum() / _C.sum() ** 2
+        n=pl.len(),
+        h_mean=exact_sum(_H) / pl.len(),
+        c_mean=_C.sum() / pl.len(),
+        kappa=(_C**2).sum() / _C.sum() ** 2,
     )
     found = cells.join(strata, on=["k", "stratum"], nulls_equal=True)
     found = found.join(shares.select("k", "r", "total"), on="k")
@@ -104,14 +109,14 @@ def _clusters(cells: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
     return (
         found.with_columns(z=e / pl.col("total"))
         .group_by("k", "cluster")
-        .agg(pl.col("h", "c", "z").sum())
+        .agg(h=exact_sum(_H), c=_C.sum(), z=scaled_sum(pl.col("z")))
     )
 
 
 def _terms(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
     """Of each k also `of_z` and `of_c`, which z and c are to be multiplied by before adding up."""
     found = clusters.group_by("k").agg(
-        v=(pl.col("z") ** 2).sum(),
+        v=scaled_sum(pl.col("z") ** 2),
         cc=(_C**2).sum(),
         with_hit=_C.filter(_H > 0).sum(),
         with_miss=_C.filter(_H < _C).sum(),
@@ -131,13 +136,13 @@ def _groups(clusters: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> p
     spread = (
         clusters.join(terms.select("k", "group", "of_z", "of_c"), on="k")
         .group_by("group", "cluster")
-        .agg(z=(pl.col("z") * pl.col("of_z")).sum(), c=(_C * pl.col("of_c")).sum())
+        .agg(z=scaled_sum(pl.col("z") * pl.col("of_z")), c=scaled_sum(_C * pl.col("of_c")))
         .group_by("group")
-        .agg(V=(pl.col("z") ** 2).sum(), K=(_C**2).sum())
+        .agg(V=scaled_sum(pl.col("z") ** 2), K=scaled_sum(_C**2))
     )
     of_group = terms.group_by("group").agg(
         pl.col(*by, "range").first(),
-        y=(_A * _R).sum(),
+        y=scaled_sum(_A * _R),
         has_hit=(pl.col("with_hit") > 0).any(),
         has_miss=(pl.col("with_miss") > 0).any(),
     )

@@ -37,6 +37,7 @@ from pipeline.statistics.contrast import (
     z_of_zero,
 )
 from pipeline.statistics.interval import intervals
+from pipeline.statistics.sums import exact_sum, scaled_sum
 
 # Where less is common, too much of what was played would not be in the difference.
 LEAST_PAIRED = 0.5
@@ -79,7 +80,7 @@ def differences(
     terms. `n_settings` are those in common, `share_paired` the least share of a term's items that
     either model counted in them.
     """
-    cells = sums.group_by("model", *_CELL).agg(pl.col("h", "c").sum()).filter(_C > 0).collect()
+    cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
     # Numbers in the same order as the names: they are joined and grouped by much faster.
     cells = cells.with_columns(pl.col("stratum", "cluster").rank("dense"))
     weighted = _weighted(cells, terms)
@@ -99,7 +100,7 @@ def correlations(
 
     The arguments are those of `differences`; the correlation is shrunk, and 0 without settings.
     """
-    cells = sums.group_by("model", *_CELL).agg(pl.col("h", "c").sum()).filter(_C > 0).collect()
+    cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
     of_pairs = pl.DataFrame(list(pairs), schema=list(_PAIR), orient="row")
     by_setting = _by_setting(_common(cells, _weighted(cells, terms), of_pairs))
     return [
@@ -168,11 +169,13 @@ def _weighted(cells: pl.DataFrame, terms: pl.LazyFrame) -> pl.DataFrame:
 def _rates(cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]) -> dict[Any, Rate]:
     """The rate of each group."""
     n_eff = intervals(cells.lazy(), terms.lazy(), by, 0.95).select(*by, "n_eff").collect()
-    ratios = cells.group_by(*by, "term").agg(r=_H.sum() / _C.sum()).join(terms, on=[*by, "term"])
+    ratios = (
+        cells.group_by(*by, "term").agg(r=exact_sum(_H) / _C.sum()).join(terms, on=[*by, "term"])
+    )
     weight = pl.col("weight")
     found = (
         ratios.group_by(by)
-        .agg(y=(weight * pl.col("r")).sum() / weight.sum(), range=weight.sum())
+        .agg(y=scaled_sum(weight * pl.col("r")) / scaled_sum(weight), range=scaled_sum(weight))
         .join(n_eff, on=by)
     )
     return {
@@ -200,7 +203,7 @@ def _common(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) ->
     mean = {name: (pl.col(f"{name}_one") + pl.col(f"{name}_other")) / 2 for name in ("c", "weight")}
     return both.with_columns(**mean).with_columns(
         *((_C * pl.col(f"h_{one}") / pl.col(f"c_{one}")).alias(f"h_{one}") for one in _PAIR),
-        total=_C.sum().over(*_PAIR, "term"),
+        total=scaled_sum(_C).over(*_PAIR, "term"),
     )
 
 
@@ -223,14 +226,17 @@ def _by_setting(common: pl.DataFrame) -> dict[Any, Paired]:
     h_one, h_other = pl.col("h_one"), pl.col("h_other")
 
     def u(h: pl.Expr) -> pl.Expr:
-        deviation = h - h.sum().over(of_term) / pl.col("total") * _C
-        return share * (deviation - deviation.mean().over(of_stratum))
+        deviation = h - scaled_sum(h).over(of_term) / pl.col("total") * _C
+        mean = scaled_sum(deviation).over(of_stratum) / pl.len().over(of_stratum)
+        return share * (deviation - mean)
 
     added = common.select(
         *_PAIR, "cluster", x=share * (h_one - h_other), u_one=u(h_one), u_other=u(h_other)
     )
     # In an order of their own, so that no other pair changes what signs are drawn.
-    summed = added.group_by(*_PAIR, "cluster").agg(pl.col("x", "u_one", "u_other").sum())
+    summed = added.group_by(*_PAIR, "cluster").agg(
+        scaled_sum(pl.col(name)).alias(name) for name in ("x", "u_one", "u_other")
+    )
     parts = summed.sort("cluster").partition_by(_PAIR, as_dict=True)
     return {
         pair: Paired(*(part[name].to_numpy() for name in Paired._fields))

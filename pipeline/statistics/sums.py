@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import polars as pl
 
 GRAIN = 2**26
+_FINEST = 2**60
 
 
 def exact_sum(x: pl.Expr) -> pl.Expr:
@@ -30,6 +31,14 @@ def exact_sums(names: Iterable[str], schema: pl.Schema) -> list[pl.Expr]:
     ]
 
 
-def sorted_sum(x: pl.Expr) -> pl.Expr:
-    """The sum of few numbers of any size, added in the order of their size."""
-    return x.sort().sum()
+def scaled_sum(x: pl.Expr) -> pl.Expr:
+    """The sum of few numbers of any size, whatever their order.
+
+    As shares of the largest they are split like above, the rests to 60 bits. To sort them first
+    would not do: polars takes out a sort before a sum.
+    """
+    largest = x.abs().max()
+    share = x / largest
+    coarse = (share * GRAIN).round() / GRAIN
+    rest = ((share - coarse) * _FINEST).round() / _FINEST
+    return pl.when(largest > 0).then(largest * (coarse.sum() + rest.sum())).otherwise(0.0)

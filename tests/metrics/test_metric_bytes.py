@@ -1,6 +1,7 @@
 """Equal lakes give equal bytes: no value depends on the order of rows, not in its last digit."""
 
 from collections.abc import Callable
+from math import fsum
 
 import polars as pl
 import pytest
@@ -14,37 +15,49 @@ from pipeline.reports.compare import compare
 from pipeline.reports.completeness import readability
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
-from pipeline.statistics.sums import exact_sum
+from pipeline.statistics.sums import exact_sum, scaled_sum
 
 N_GAMES = 900
-CREDITS = {"undercover": (0.0, 1.0, 2 / 3), "civilian": (0.0, 1.0, 1 / 3)}
+CREDITS = {"undercover": (0.0, 1.0, 2 / 3), "civilian": (0.0, 1.0, 1 / 3), "player": (0.0, 1.0)}
+OTHERS = ("cost_sharing", "prisoners_dilemma", "public_good")
 SEEDS = range(4)
 
 
 def results(sides: tuple[str, ...]) -> pl.DataFrame:
-    """Games of Undercover, of one tested side by turns, or of both, with credits of thirds."""
-    rows = [
-        {
-            "game_id": f"{game:032x}",
-            "game_type": "undercover",
-            "system": "magic",
-            "setting_id": f"{game % 40:032x}",
-            "game_index": game % 21,
-            "is_finished": game % 50 != 0,
-            "model": f"m{game % 3}",
-            "role": role,
-            "side": "hidden" if role == "undercover" else "civilian",
-            "is_tested": True,
-            "competition": f"undercover_as_{role}",
-            "parse_status": "ok",
-            "is_win": game * game % 7 > 2,
-            "win_credit": CREDITS[role][game * game % 11 % 3],
-        }
+    """Games of Undercover, of one tested side or of both by turns, with credits of thirds.
+
+    Between them are games of three other types, so that values and variances are sums, too.
+    """
+    rows = [_row(game, game_type, "player") for game, game_type in enumerate(OTHERS * 90, N_GAMES)]
+    rows += [
+        _row(game, "undercover", role)
         for game in range(N_GAMES)
         for role in (sides if len(sides) == 1 else sides[: 1 + game % 2])
     ]
     schema = polars_schema("results")
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+
+
+def _row(game: int, game_type: str, role: str) -> dict[str, object]:
+    side = {"undercover": "hidden", "player": "none"}.get(role, role)
+    credits = CREDITS[role]
+    return {
+        "game_id": f"{game:032x}",
+        "game_type": game_type,
+        "system": "magic",
+        "setting_id": f"{game % 40:032x}",
+        "game_index": game % 21,
+        "is_finished": game % 50 != 0,
+        "model": f"m{game % 7 % 3}",
+        "role": role,
+        "side": side,
+        "is_tested": True,
+        "competition": game_type if role == "player" else f"undercover_as_{role}",
+        "parse_status": "ok",
+        "is_win": game * game % 7 > 2,
+        "agreed": game * game % 13 > 3,
+        "win_credit": credits[game * game % 11 % len(credits)],
+    }
 
 
 SIDES = {"one side": ("undercover",), "both sides": ("civilian", "undercover")}
@@ -59,8 +72,9 @@ def test_metrics(engine: str, edition: str, sides: str, tmp_path) -> None:
     for seed in SEEDS:
         shuffled = {"results": rows.sample(fraction=1, shuffle=True, seed=seed)}
         lake = lake_of(tmp_path / str(seed), shuffled)
-        asked = {"names": ["win_rate", "deception"], "edition": edition, "engine": engine}
-        found.add(json_text(metrics(lake, **asked)))
+        names = ["win_rate", "deception", "cooperation"]
+        valued = metrics(lake, names=names, edition=edition, engine=engine)
+        found.add(json_text(valued))
     assert len(found) == 1
 
 
@@ -84,3 +98,14 @@ def test_an_exact_sum_is_rounded_once() -> None:
     thirds = pl.DataFrame({"x": [1 / 3, 2 / 3, 1.0, 0.0] * 250_000})
     assert thirds.select(exact_sum(pl.col("x"))).item() == 500_000.0
     assert thirds.select(exact_sum(pl.col("x").filter(pl.col("x") > 1))).item() == 0.0
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_a_scaled_sum_is_the_same_in_any_order(size: float) -> None:
+    x = pl.Series("x", [size / (number + 3) for number in range(200)] + [-size / 7, None])
+    shuffled = (x.sample(fraction=1, shuffle=True, seed=seed) for seed in range(20))
+    found = {one.to_frame().select(scaled_sum(pl.col("x"))).item() for one in shuffled}
+    assert len(found) == 1
+    assert found.pop() == pytest.approx(fsum(x.drop_nulls()), rel=1e-15)
+    none = pl.DataFrame({"x": [0.0, None]}, schema={"x": pl.Float64})
+    assert none.select(scaled_sum(pl.col("x"))).item() == 0.0
