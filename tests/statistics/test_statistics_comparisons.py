@@ -101,7 +101,7 @@ def test_the_least_p_of_drawn_signs_is_as_documented():
         f"Beyond {MANY_SETTINGS:,} settings it",
     ):
         assert told in " ".join(page.split())
-    assert f"{least:f} ({least:g}) @@" in " ".join(compare.__doc__.split())
+    assert f"its smallest p-value is {least:f} ({least:g})" in " ".join(compare.__doc__.split())
 
 
 def wilson(hits: int, n: int) -> Interval:
