@@ -23,7 +23,10 @@ RELEASE = {"edition": "release"}
         ({"by": ["value"]}, "no column `value`"),
         ({"by": "modle"}, "no column `modle`"),
         ({"by": ["model", "model"]}, "same column twice: model, model"),
-        ({"by": ["kind"]}, "cannot group win_rate, .* by `kind`: .* no such column; only reasoning can"),
+        (
+            {"by": ["kind"]},
+            "cannot group win_rate, .* by `kind`: .* no such column; only reasoning can",
+        ),
         ({"by": ["win_credit"], "names": ["judgement", "win_rate"]}, "cannot group judgement by"),
         ({"game_types": ["chess"]}, "no game type chess: choose from chameleon, .*, all"),
         ({"game_types": ["all", "go", "chess"]}, "no game type go, chess: choose from"),
