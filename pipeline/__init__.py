@@ -21,10 +21,10 @@ LAKE_VARIABLE, DEFAULT_LAKE = "MAGIC_LAKE", "lake"
 
 
 def open_lake(path: str | Path | None = None, as_of: int | None = None) -> "Lake":
-    """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
+    """The lake at the path, in its latest state, or in its state after the ingest `as_of`.
 
-    Without a path it is the command line's: `$MAGIC_LAKE`, else `lake`. Raises LakeError where
-    there is none.
+    Without a path it is the lake of the command line: `$MAGIC_LAKE`, else `lake`. Raises LakeError
+    if there is no lake.
     """
     # Imported here, so that what only needs the version or the help does not wait for it.
     from pipeline.api import open_lake as opened

@@ -1,4 +1,4 @@
-"""The Python face of a lake: its tables, its metrics and reports, and SQL over all of them."""
+"""The Python interface of a lake: its tables, metrics and reports, and SQL over all of them."""
 
 from collections.abc import Callable
 from functools import cached_property, wraps
@@ -46,10 +46,10 @@ def _explained(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class Lake(stored.Lake):
-    """A lake at one state. What is committed later is there when the lake is opened again.
+    """A lake in one state. Open it again to see what was committed later.
 
-    It can be pickled, for example for processes that work side by side: a copy has the same state.
-    Each method is a function of a lake, and its first argument is this one.
+    It can be pickled, for example for parallel processes: the copy has the same state. Each method
+    is a function whose first argument is the lake.
     """
 
     metrics = _explained(metrics)
@@ -66,21 +66,22 @@ class Lake(stored.Lake):
 
     @_explained
     def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
-        """The result of one reading statement over the tables and the metrics' views.
+        """The result of one SELECT on the tables and views.
 
         Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
-        `memory` is how many bytes DuckDB may take, by default most of the machine's. Raises
-        QueryError for a statement that is wrong, or that would do more than read the lake.
+        `memory` is DuckDB's memory limit in bytes, by default most of the machine's memory. Raises
+        QueryError for a wrong statement, and for one that would do more than read the lake.
         """
         with warehouse.connect(self, self._views, query, memory=memory) as connection:
             return warehouse.query(connection, query, [*TABLES, *self._views])
 
     @_explained
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with every table and view, for many queries on the one state.
+        """A DuckDB connection with every table and view, for many queries on this state.
 
         It can read only the lake's files, and write only to memory. Numbers have DuckDB's own
-        types: cast a sum of integers, as in `sum(seat)::BIGINT`, before polars or pandas take it.
+        types: cast a sum of integers, for example `sum(seat)::BIGINT`, before polars or pandas read
+        it.
         """
         return warehouse.connect(self, self._views, memory=memory)
 
@@ -90,8 +91,8 @@ class Lake(stored.Lake):
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:
-    """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
+    """The lake at the path, in its latest state, or in its state after the ingest `as_of`.
 
-    Raises LakeError where there is none that can be read.
+    Raises LakeError if there is no readable lake.
     """
     return stored.open_lake(path, as_of, Lake)

@@ -127,7 +127,7 @@ class Lake:
         return LakeError(f"{self.path}: {text}") if text else None
 
     def table(self, table: str) -> pl.LazyFrame:
-        """The table, with the columns and types of its contract."""
+        """The table as a lazy polars frame, with the columns and types of its contract."""
         files = self.files(table)
         return scan(table, files) if files else pl.LazyFrame(schema=polars_schema(table))
 

@@ -68,13 +68,12 @@ def evidence(
     where: str | None = None,
     is_hit: bool | None = None,
 ) -> pl.DataFrame:
-    """A row for each row that the metric counted, in order of models and games.
+    """The rows that the metric counted, sorted by model and game.
 
-    Columns: `metric` and `COLUMNS`, among them `what` the player did, `hit` (0..1), and the
-    message that it was read from, `content`, with its index; both null where the log has none.
-    `where` is a condition in SQL: see `pipeline.metrics.condition.condition`. `is_hit` asks for
-    rows with some hit, or with none. The engines are polars and duckdb. Raises UsageError for a
-    name that does not exist, also of a model.
+    Columns: `metric` and `COLUMNS`, with `what` the player did, its `hit` (0..1), and the `content`
+    and index of its message; both null if the log has none. `where` is a SQL condition: see
+    `pipeline.metrics.condition.condition`. With `is_hit`, only hits (true) or misses (false). The
+    engines are polars and duckdb. Raises UsageError for an unknown name or model.
     """
     asked: Asked = {
         "edition": edition,

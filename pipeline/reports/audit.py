@@ -35,12 +35,12 @@ def audit(
     kinds: Sequence[str] | None = None,
     models: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """A row for each kind, and each group of it: how often a log is at odds with itself.
+    """A row for each kind and group: how often logs contradict themselves.
 
     Columns: those of `by`, kind, title, checked and found (rows), share (0..1), n_games (with a
-    finding), metric, and the mean hit of the metric's rows among those checked, as_logged and
-    as_read, with the difference as effect; null where none of them counts. Raises UsageError for
-    a kind, a column or a model that does not exist.
+    finding), metric, and the mean hit of the metric's checked rows, as_logged and as_read, with
+    their difference as effect; null if the metric counts none of the rows. Raises UsageError for an
+    unknown kind, column or model.
     """
     by, kinds = several(by), several(KINDS if kinds is None else kinds)
     models = several(models)
@@ -54,7 +54,7 @@ def audit(
 
 
 def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
-    """The rows of one kind that are at odds, each with the message; raises UsageError."""
+    """The contradictions of one kind, each with its message; UsageError for an unknown kind."""
     return pl.concat(findings_parts(lake, kind, models=models))
 
 

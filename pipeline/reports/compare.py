@@ -46,16 +46,16 @@ def compare(
 ) -> pl.DataFrame:
     """A row for each metric and pair of models: the difference, its interval and p-value.
 
-    Pairs are such as ("gpt-4", "cohere"); all are compared if none is named. `names` are metrics,
-    all by default. Columns: metric, model, other, value and other_value, difference, ci_low,
-    ci_high, p_value, p_holm (adjusted by Holm), family (how many p-values it is adjusted for: those
-    of one metric if all pairs are compared, else all of the answer), method, n_settings (in
+    A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `names` are the
+    metrics, by default all. Columns: metric, model, other, value, other_value, difference, ci_low,
+    ci_high, p_value, p_holm (adjusted by Holm), family (the number of p-values that are adjusted
+    together: those of one metric if all pairs are compared, else all), method, n_settings (in
     common), share_paired, reason. If `method` is `paired by setting`, the difference, its interval
-    and p are about the common settings; if it is `unpaired`, the difference is value − other_value.
-    It is null, with a `reason`, if either value is null. A
-    `p_value` of 1 / (2 × `contrast.DRAWS`) is a bound, the least that drawn signs can show. Raises
-    UsageError for a model or metric that is not there, for a model against itself, and for two
-    models named twice, which would count twice in the family.
+    and p-value are about the common settings. If it is `unpaired`, the difference is value −
+    other_value. The difference is null, with a `reason`, if either value is null. A `p_value` of
+    1 / (2 × `contrast.DRAWS`) is the smallest that the drawn signs can show: read it as "at most".
+    Raises UsageError for an unknown model or metric, for a model compared with itself, and for a
+    pair that is given twice.
     """
     _check_pairs(pairs)
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair)) if pairs else None

@@ -34,12 +34,12 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 
 
 def completeness(lake: Lake, *, expected: int | None = None) -> pl.DataFrame:
-    """A row for each model and competition that any model played: what is there of its games.
+    """A row for each model and competition that any model played: its games in the lake.
 
-    Columns: model, competition, expected (settings, or games where a number is given), found and
-    finished (of these), n_games, n_unfinished, n_quarantined (parts of its games), is_complete.
-    Documents that are quarantined as a whole can be told of no model: they are in a last row.
-    Raises UsageError for a number of games below 1, with which every model would be complete.
+    Columns: model, competition, expected (settings; or games if `expected` is given), found and
+    finished (of these), n_games, n_unfinished, n_quarantined (parts of its games), is_complete. The
+    model of a document that is quarantined as a whole is unknown: the last row counts them. Raises
+    UsageError if `expected` is less than 1.
     """
     if expected is not None and expected < 1:
         raise UsageError("the number of expected games must be 1 or more")
@@ -104,13 +104,13 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
 
 
 def readability(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
-    """A row for each model and metric: what could not be read, and the bounds that leaves.
+    """A row for each model and metric: what could not be read, and the bounds of the value.
 
     Columns: model, metric, value, value_min, value_max, counted (rows), n_unreadable (rows whose
     `parse_status` is not `ok`, as in `metrics`), of these n_ambiguous and n_outages, n_missing
-    (rows of games that are missing, estimated, or that were counted though their game has no end),
-    is_complete. Bounds are null where the value is. They move what is `unreadable`: what is
-    `ambiguous` was read, and counts as the game registered it.
+    (estimated rows of missing games, and rows that were counted although their game is unfinished),
+    is_complete. The bounds are null if the value is null. They vary `unreadable` rows; `ambiguous`
+    rows were read, and count as the game registered them.
     """
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)

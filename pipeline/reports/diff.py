@@ -27,14 +27,14 @@ def diff(
     edition: str = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
-    """A row for each metric and model of either lake, with how its value moved.
+    """A row for each metric and model of either lake, with the change of its value.
 
     `after` is a lake or the path of one.
     Columns: metric, model, value (before), new_value, difference (new_value − value), ci_low,
     ci_high, p_value, p_holm, family, method, n_settings, n_common, n_gone and n_new (games),
-    is_beyond_noise, reason. A game in both is exact: where no other is counted, the difference is
-    no estimate, and has no p-value. Otherwise the two are compared like two models, on the settings
-    that games of both were played on. `p_holm` is of all p-values of the answer.
+    is_beyond_noise, reason. If both lakes count the same games, the difference is exact and has no
+    p-value. Otherwise they are compared like two models, on the settings that both have. `p_holm`
+    is adjusted for all p-values of the result.
     """
     if not isinstance(after, Lake):
         after = open_lake(after)

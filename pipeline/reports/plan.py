@@ -25,14 +25,14 @@ def plan(
     level: float = 0.05,
     edition: str = PAPER,
 ) -> pl.DataFrame:
-    """A row for each two models: settings needed to see so large a difference in the metric.
+    """A row for each pair of models: the settings needed to detect the difference in the metric.
 
     Columns: metric, model, other, difference, power, level, n_settings (in common: the pilot), sd
-    (of a setting's difference, raised for the pilot's size, in the metric's unit), settings
-    (needed over all competitions, in the pilot's shares; replays are no new ones; null where it
-    takes a million). Of a pilot of under two settings, sd and settings are null. Raises UsageError
-    where there are no two models, where no two values can be so far apart, and for a difference, a
-    power or a level that none can be planned for.
+    (of a setting's difference in the metric's unit, raised because the pilot is small), settings
+    (needed over all competitions, in the pilot's proportions; replays are not new settings; null
+    if more than a million are needed). If the pilot has fewer than two settings, sd and settings
+    are null. Raises UsageError if the lake has fewer than two models with the metric, if the
+    difference is impossible, and for a wrong difference, power or level.
     """
     _check(difference, power, level)
     declared = metric(name, edition)

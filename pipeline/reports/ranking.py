@@ -36,13 +36,13 @@ def leaderboard(
 ) -> pl.DataFrame:
     """A row for each model, ranked by win rate, with all metrics over all game types.
 
-    Columns: rank, model, letters (models that share one are not told apart by win rate), family
-    (how many p-values they were adjusted for), n_games finished, n_missing (settings that others
-    played and it did not finish), n_self_play (games in which it holds every seat, whose win rate
-    is 0.5 by construction), is_complete, each metric with its interval (`<metric>_low` and
-    `_high`), lacks (competitions that it has no finished game of), and reasons for metrics without
-    a value. A model that lacks a whole competition has no rank and comes after the others, unless
-    `include_incomplete`. Other arguments are those of `metrics`.
+    Columns: rank, model, letters (the win rates of two models differ significantly only if they
+    share no letter), family (how many p-values are adjusted together), n_games (finished),
+    n_missing (settings that others played and it did not finish), n_self_play (games in which it
+    plays every seat; their win rate is always 0.5), is_complete, each metric with its interval
+    (`<metric>_low` and `_high`), lacks (competitions without a finished game), and reasons for
+    metrics without a value. A model that lacks a whole competition has no rank and comes after the
+    others, unless `include_incomplete` is set. Other arguments are those of `metrics`.
     """
     answer = over_all(
         lake,

@@ -39,9 +39,9 @@ class Transcript(Struct, frozen=True):
 
 
 def transcript(lake: Lake, game: str) -> Transcript:
-    """The game whose id begins as told, or whose log is at that path.
+    """The game with this id, or the first characters of it, or with this path of its log.
 
-    Raises UsageError where there is none, or more than one.
+    Raises UsageError if no game or several games match.
     """
     game_id = _found(lake, game)
     tables = {
