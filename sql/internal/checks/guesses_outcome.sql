@@ -1,5 +1,6 @@
 -- finds: a guess of the secret word that the outcome, or the result, contradicts
 -- severity: error
+-- systems: magic, chatarena
 -- by: game
 SELECT
     game_id,

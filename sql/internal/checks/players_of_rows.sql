@@ -1,7 +1,7 @@
 -- finds: something done by a seat that the game does not have, or of which players says something else
 -- severity: error
 -- by: game
--- tables: messages, votes, guesses, role_identifications, role_analyses, decisions, contributions, proposals, proposal_votes
+-- tables: of players
 SELECT DISTINCT
     row.game_id,
     row.seat,

@@ -1,5 +1,6 @@
 -- finds: a game with hidden roles in which another seat, or none, was voted out than the votes say
 -- severity: contradiction
+-- systems: magic, chatarena
 -- by: game
 -- Games in which a vote names nobody are left out: what the engine made of that is not in the log.
 WITH counted AS (

@@ -1,5 +1,6 @@
 -- finds: a win, or its credit, that does not follow from the outcome of a game with hidden roles or of a negotiation
 -- severity: error
+-- systems: magic, chatarena
 -- by: game
 WITH endings (game_type, outcome, side, is_win, win_credit) AS (
     VALUES

@@ -1,5 +1,6 @@
 -- finds: a winner of a game of points whose score is not the highest, or a loser whose score is
 -- severity: contradiction
+-- systems: magic
 -- by: game
 SELECT results.game_id, results.seat, players.final_score, players.score_rank, results.is_win
 FROM results
