@@ -106,15 +106,13 @@ def competition(game_type: GameType, role: Role) -> str:
     return str(game_type) if role is Role.PLAYER else f"{game_type}_as_{role}"
 
 
+# The roles of a game whose players differ; in the others each is a player.
+ROLES_OF_GAME = {
+    GameType.CHAMELEON: (Role.CHAMELEON, Role.NON_CHAMELEON),
+    GameType.UNDERCOVER: (Role.UNDERCOVER, Role.CIVILIAN),
+}
 COMPETITIONS = tuple(
     competition(game_type, role)
-    for game_type, role in (
-        (GameType.CHAMELEON, Role.CHAMELEON),
-        (GameType.CHAMELEON, Role.NON_CHAMELEON),
-        (GameType.UNDERCOVER, Role.UNDERCOVER),
-        (GameType.UNDERCOVER, Role.CIVILIAN),
-        (GameType.COST_SHARING, Role.PLAYER),
-        (GameType.PRISONERS_DILEMMA, Role.PLAYER),
-        (GameType.PUBLIC_GOOD, Role.PLAYER),
-    )
+    for game_type in GameType
+    for role in ROLES_OF_GAME.get(game_type, (Role.PLAYER,))
 )

@@ -1,8 +1,10 @@
-"""The checks in `sql/checks`: each is a SELECT of the rows that ought not to be there.
+"""The checks in `sql/internal/checks`: each is a SELECT of the rows that should not be there.
 
-A check's header says what it finds and how grave that is; `tables` are those that it is made for
-one by one, as `${table}`. `by` says what its rows have in common: a check by game or by place (of a
-document) can be made for a part of the games or places at a time.
+A check's header says what it `finds` and its `severity`. `by` says what its rows have in common: a
+check by game or by place (of a document) can run on a part of the games or places at a time.
+`tables` names the kind of tables that the check runs on one by one, as `${table}`: the contracts
+say which these are. `systems` names the systems (see the column `system`) whose own rules it
+checks: the games of other systems are left out.
 """
 
 import re
@@ -12,9 +14,9 @@ from typing import NamedTuple
 import duckdb
 
 from pipeline import sqlfiles, warehouse
-from pipeline.events.contracts import GAME_TABLES, TABLES
+from pipeline.events.contracts import GAME_TABLES, TABLES, OfPlayer, OfSeat
 from pipeline.lake import Lake
-from pipeline.sqlfiles import filled, identifier
+from pipeline.sqlfiles import filled, identifier, literal
 from pipeline.verify.finding import Finding
 
 FOLDER = "internal/checks"
@@ -33,6 +35,7 @@ class Check(NamedTuple):
     finds: str
     by: str
     table: str | None
+    systems: tuple[str, ...] = ()
 
     @property
     def query(self) -> str:
@@ -47,9 +50,41 @@ def all_checks() -> list[Check]:
 
 def _declared(name: str) -> Iterator[Check]:
     header = sqlfiles.header(f"{FOLDER}/{name}")
-    tables = header["tables"][0].split(", ") if "tables" in header else [None]
+    tables = _TABLES[header["tables"][0]]() if "tables" in header else [None]
+    systems = tuple(header["systems"][0].split(", ")) if "systems" in header else ()
+    severity, finds, by = (header[key][0] for key in ("severity", "finds", "by"))
     for table in tables:
-        yield Check(name, header["severity"][0], header["finds"][0], header["by"][0], table)
+        yield Check(name, severity, finds, by, table, systems)
+
+
+def _of_games() -> list[str]:
+    return [name for name in GAME_TABLES if name != "games"]
+
+
+def _of_players() -> list[str]:
+    """The tables whose rows say of a seat what `players` says of it."""
+    seated = [name for name in _of_games() if "seat" in TABLES[name].columns()]
+    return [name for name in seated if issubclass(TABLES[name], OfPlayer) and name != "players"]
+
+
+def _of_seats() -> list[str]:
+    """The tables whose rows were read from something that their seat said."""
+    return [name for name in GAME_TABLES if issubclass(TABLES[name], OfSeat)]
+
+
+def _with_a_key() -> list[str]:
+    """The tables with a primary key; some have a check of it that is their own."""
+    own = sqlfiles.names(FOLDER)
+    keyed = [name for name, table in TABLES.items() if table.primary_key()]
+    return [name for name in keyed if f"keys_of_{name}" not in own]
+
+
+_TABLES: dict[str, Callable[[], list[str]]] = {
+    "of games": _of_games,
+    "of players": _of_players,
+    "of seats": _of_seats,
+    "with a key": _with_a_key,
+}
 
 
 def title(check: Check) -> str:
@@ -111,18 +146,29 @@ def _sliced_tables(check: Check) -> set[str]:
 
 
 def _sliced(check: Check, number: int, n_slices: int) -> str:
-    """The check's query over one part of the tables: these stand in for the whole ones by name."""
+    """The check's query on one part of the tables: the parts take the names of the whole tables."""
+    parts = []
+    for table in sorted(tables_of(check)):
+        chosen = list(_of_systems(check, table))
+        if n_slices > 1 and table in _sliced_tables(check):
+            chosen.append(_of_slice(check, number, n_slices))
+        if chosen:
+            rows = f"SELECT * FROM main.{table} WHERE {' AND '.join(chosen)}"
+            parts.append(f"{table} AS NOT MATERIALIZED ({rows})")
     query = f"SELECT * FROM (\n{check.query}\n) AS found"
-    if n_slices == 1:
-        return query
-    if check.by == "game":
-        first, end = (f"{_IDS * part // n_slices:04x}" for part in (number, number + 1))
-        is_last = number == n_slices - 1
-        chosen = f"game_id >= '{first}'" + ("" if is_last else f" AND game_id < '{end}'")
-    else:
-        chosen = f"{_PLACE} % {n_slices} = {number}"
-    parts = ",\n".join(
-        f"{table} AS NOT MATERIALIZED (SELECT * FROM main.{table} WHERE {chosen})"
-        for table in sorted(tables_of(check) & _sliced_tables(check))
-    )
-    return f"WITH {parts}\n{query}"
+    return f"WITH {', '.join(parts)}\n{query}" if parts else query
+
+
+def _of_systems(check: Check, table: str) -> Iterator[str]:
+    """The condition that a row is of a system whose rules the check knows."""
+    if check.systems and table in GAME_TABLES:
+        yield f"system IN ({', '.join(map(literal, check.systems))})"
+
+
+def _of_slice(check: Check, number: int, n_slices: int) -> str:
+    """The condition that a row is in one of the slices."""
+    if check.by == "place":
+        return f"{_PLACE} % {n_slices} = {number}"
+    first, end = (f"{_IDS * part // n_slices:04x}" for part in (number, number + 1))
+    is_last = number == n_slices - 1
+    return f"game_id >= '{first}'" + ("" if is_last else f" AND game_id < '{end}'")

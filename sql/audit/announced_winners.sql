@@ -13,6 +13,7 @@ WITH closing AS (
         AND messages.message_index = results.message_index
     WHERE results.is_tested
         AND results.is_finished
+        AND results.system IN ('magic', 'chatarena')
         AND messages.phase = 'moderation'
         AND results.game_type IN ('chameleon', 'undercover')
 ),

@@ -18,5 +18,6 @@ SELECT
 FROM main.role_identifications
 WHERE is_tested
     AND is_finished
+    AND system = 'magic'
     AND parse_status <> 'outage'
     AND is_correct_as_read IS NOT NULL

@@ -51,6 +51,7 @@ told AS (
         ON own.game_id = players.game_id
         AND own.seat = players.seat
     WHERE players.is_finished
+        AND players.system = 'magic'
         AND players.game_type IN ('prisoners_dilemma', 'public_good')
 ),
 ranked AS (

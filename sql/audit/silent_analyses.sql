@@ -24,4 +24,5 @@ FROM (
 ) AS analyses
 WHERE is_tested
     AND is_finished
+    AND system = 'magic'
     AND parse_status <> 'outage'

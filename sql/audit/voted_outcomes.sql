@@ -45,6 +45,7 @@ told AS (
         ON voted.game_id = results.game_id
     WHERE results.is_tested
         AND results.is_finished
+        AND results.system IN ('magic', 'chatarena')
 )
 SELECT
     game_id,

@@ -13,6 +13,9 @@ from pipeline.metrics import metrics
 from pipeline.metrics.request import PAPER, RELEASE
 from pipeline.vocabulary import GameType
 
+NAMES = tuple(oracle.METRICS)
+"""The metrics that the oracle has: those of the benchmark."""
+
 KEYS = ["metric", "model", "game_type"]
 SCHEMA = dict.fromkeys(KEYS, pl.String) | {
     "value": pl.Float64,
@@ -28,7 +31,8 @@ def both(
     """The metrics' rows and the oracle's: value, hits, counted and number of games."""
     records = oracle.metrics(games, edition, num_of_game)
     expected = pl.DataFrame([{name: row[name] for name in SCHEMA} for row in records], SCHEMA)
-    found = metrics(lake, edition=edition, num_of_game=num_of_game).select(SCHEMA.keys())
+    asked = {"names": NAMES, "edition": edition, "num_of_game": num_of_game}
+    found = metrics(lake, **asked).select(SCHEMA.keys())
     # The oracle tells hits and counts only where its own reading has one term.
     is_told = pl.col("metric").is_in(oracle.OF_SEVERAL_TERMS).not_()
     counts = [pl.when(is_told).then(name).alias(name) for name in ("hits", "counted")]
@@ -82,10 +86,10 @@ def test_simulated_games_of_one_type(simulated, game_type):
     by_type, expected = (rows.filter(game_type=game_type) for rows in both(lake, games, PAPER))
     columns = [name for name in by_type.columns if name not in ("hits", "counted")]
     for engine in ENGINES:
-        found = metrics(lake, engine=engine, by=["model"], game_types=[game_type])
+        found = metrics(lake, names=NAMES, engine=engine, by=["model"], game_types=[game_type])
         found = found.with_columns(game_type=pl.lit(game_type.value)).sort(KEYS)
         # Of metrics that do not have the type there is a row for each model, without a value.
         found = found.filter(pl.col("metric").is_in(expected["metric"].to_list()))
         assert_same(found.select(columns), expected.select(columns))
-        told = metrics(lake, engine=engine, game_types=[game_type]).sort(KEYS)
+        told = metrics(lake, names=NAMES, engine=engine, game_types=[game_type]).sort(KEYS)
         assert_same(found.select(told.columns), told)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from pipeline import sqlfiles
 from pipeline.cli import main
 from pipeline.cli.exits import CONTRADICTED
 from pipeline.errors import LakeError
-from pipeline.events.contracts import TABLES
+from pipeline.events.contracts import GAME_TABLES, TABLES, OfGame, OfSeat
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake, open_lake
 from pipeline.lake.maintain import maintain
@@ -127,6 +128,21 @@ def first(column: str, new: object) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return change
 
 
+def first_seated(player: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Gives the first row that has a seat another player."""
+
+    def change(rows: pl.DataFrame) -> pl.DataFrame:
+        seated = pl.int_range(pl.len()) == pl.col("seat").is_not_null().arg_max()
+        return rows.with_columns(player=pl.when(seated).then(pl.lit(player)).otherwise("player"))
+
+    return change
+
+
+def twice_the_same_archive(rows: pl.DataFrame) -> pl.DataFrame:
+    row = {"ingest_id": 1, "source": "s", "prefix": "a.tar", "n_bytes": 1, "sha256": "0" * 64}
+    return pl.concat([rows, pl.DataFrame([row, row], rows.schema)])
+
+
 def doubled(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([rows, rows.head(1)])
 
@@ -142,6 +158,7 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "an id that is none": ("votes", first("setting_id", "x"), "contract"),
     "a game twice": ("games", doubled, "keys"),
     "a vote twice": ("votes", doubled, "keys"),
+    "a large archive twice": ("archives", twice_the_same_archive, "keys"),
     "a result twice": ("results", doubled, "results_of_games"),
     "a document twice": ("documents", doubled, "keys_of_documents"),
     "a game gone": ("games", less, "games_of_rows"),
@@ -178,6 +195,7 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "a vote by no seat": ("votes", first("seat", 9), "players_of_rows"),
     "a vote judged wrongly": ("votes", first("is_correct", ~pl.col("is_correct")), "votes_targets"),
     "a vote by another model": ("votes", first("model", "somebody"), "players_of_rows"),
+    "a result of another player": ("results", first_seated("nobody"), "players_of_rows"),
     "a game of another type": ("messages", first("game_type", "undercover"), "games_of_rows"),
     "another outcome": ("games", of("outcome", "caught", "voted_wrong"), "votes_outcome"),
     "another outcome than the winner's": (
@@ -484,7 +502,56 @@ def test_every_check_is_planted_for() -> None:
 def test_every_key_is_checked() -> None:
     checked = {check.table for check in checks.all_checks() if check.name == "keys"}
     keyed = {name for name, table in TABLES.items() if table.primary_key()}
-    assert checked | {"documents", "archives", "ingests"} == keyed
+    assert checked | {"documents", "ingests"} == keyed
+
+
+def test_a_new_table_is_checked_as_its_contract_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The contract alone says which checks a table has: there is no list to add it to."""
+
+    class Bids(OfSeat):
+        """One bid."""
+
+    class Prices(OfGame):
+        """One price."""
+
+    new = {"bids": Bids, "prices": Prices}
+    monkeypatch.setattr(checks, "TABLES", TABLES | new)
+    monkeypatch.setattr(checks, "GAME_TABLES", (*GAME_TABLES, *new))
+    found = {
+        name: {check.name for check in checks.all_checks() if check.table == name} for name in new
+    }
+    assert found == {
+        "bids": {"games_of_rows", "players_of_rows", "messages_of_rows", "keys"},
+        "prices": {"games_of_rows", "keys"},
+    }
+
+
+def of_system(lake: Path, system: str) -> None:
+    for table in GAME_TABLES:
+        rewrite(lake, table, lambda rows: rows.with_columns(system=pl.lit(system)))
+
+
+def test_rules_of_some_systems_are_not_asked_of_others(lake: Path) -> None:
+    """A payoff that MAgIC's Prisoner's Dilemma would not pay is an error in its games only."""
+    of_systems = {check.name for check in checks.all_checks() if check.systems}
+    rewrite(lake, "decisions", of("choice", "cooperate", "defect"))
+    rewrite(lake, "players", lambda rows: rows.with_columns(pl.col("final_score") + pl.col("seat")))
+    assert {"payoffs", "scores_by_decisions", "scores_by_contributions"} <= {
+        check for check, _ in found(lake)
+    }
+    of_system(lake, "another-lab")
+    assert not of_systems & {check for check, _ in found(lake)}
+
+
+def test_systems_of_checks_are_those_of_the_formats() -> None:
+    named = {system for check in checks.all_checks() for system in check.systems}
+    assert named == {"magic", "chatarena"}
+    text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    for check in checks.all_checks():
+        if check.systems:
+            assert re.search(
+                rf"^\| [^|]*`{check.name}`[^|]* \| {', '.join(check.systems)} \|$", text, re.M
+            )
 
 
 def test_every_check_is_described() -> None:

@@ -1,7 +1,7 @@
 -- finds: rows of a game that is missing from games, or that differ from games
 -- severity: error
 -- by: game
--- tables: players, results, messages, votes, guesses, role_identifications, role_analyses, decisions, contributions, proposals, proposal_votes
+-- tables: of games
 SELECT DISTINCT
     row.game_id,
     games.game_id IS NOT NULL AS is_in_games,

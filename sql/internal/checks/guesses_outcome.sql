@@ -1,5 +1,6 @@
 -- finds: a guess of the secret word that contradicts the outcome or the result
 -- severity: error
+-- systems: magic, chatarena
 -- by: game
 SELECT
     game_id,

@@ -1,5 +1,6 @@
 -- finds: a round of the Prisoner's Dilemma whose points do not follow from its choices
 -- severity: error
+-- systems: magic
 -- by: game
 WITH paid AS (
     SELECT

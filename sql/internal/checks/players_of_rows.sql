@@ -1,7 +1,7 @@
 -- finds: a row of a seat that the game does not have, or that differs from players
 -- severity: error
 -- by: game
--- tables: messages, votes, guesses, role_identifications, role_analyses, decisions, contributions, proposals, proposal_votes
+-- tables: of players
 SELECT DISTINCT
     row.game_id,
     row.seat,

@@ -1,5 +1,6 @@
 -- finds: a game of the Public Good whose final scores do not follow from the amounts
 -- severity: contradiction
+-- systems: magic
 -- by: game
 -- Each score is what a seat had at first, less its own contributions, plus a share of the pool that
 -- is the same for all: the sum of score and contributions is one number for all seats of a game.

@@ -1,5 +1,6 @@
 -- finds: a final score of the Prisoner's Dilemma that is not the sum of the rounds' points
 -- severity: contradiction
+-- systems: magic
 -- by: game
 SELECT game_id, seat, final_score, sum(payoff) AS derived
 FROM players

@@ -1,5 +1,6 @@
 -- finds: games of the Public Good with the same setting, but different growth of the pool
 -- severity: contradiction
+-- systems: magic
 -- by: lake
 -- Shares of the pool are proportional to it, in a setting by the same factor. A PGM game pays the
 -- last round's contributions without putting them into the pool.

@@ -1,5 +1,6 @@
 -- finds: a game with hidden roles whose votes point to another seat than the one voted out
 -- severity: contradiction
+-- systems: magic, chatarena
 -- by: game
 -- Games in which a vote names nobody are left out: what the engine made of that is not in the log.
 WITH counted AS (

@@ -1,5 +1,6 @@
 -- finds: a winner of a points game without the highest score, or a loser with it
 -- severity: contradiction
+-- systems: magic
 -- by: game
 SELECT results.game_id, results.seat, players.final_score, players.score_rank, results.is_win
 FROM results

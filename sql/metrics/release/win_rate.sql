@@ -27,6 +27,15 @@ WITH attempts AS (
     CROSS JOIN shared.release_parameters
     WHERE is_tested
         AND game_index < num_of_game
+        AND competition IN (
+            'chameleon_as_chameleon',
+            'chameleon_as_non_chameleon',
+            'undercover_as_undercover',
+            'undercover_as_civilian',
+            'cost_sharing',
+            'prisoners_dilemma',
+            'public_good'
+        )
 ),
 counted AS (
     SELECT
