@@ -12,7 +12,6 @@ SELECT
     avg(hit_read) AS as_read,
     avg(hit_read) - avg(hit_logged) AS effect
 FROM audit_${kind} AS findings
-JOIN games
-    ON games.game_id = findings.game_id
+${games}
 WHERE ${wanted}
 ${grouping}

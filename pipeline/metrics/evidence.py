@@ -175,10 +175,10 @@ def _is_asked(request: Request, is_hit: bool | None) -> str:
 
 
 def _parts(lake: Lake, request: Request, select: str) -> Iterator[pl.DataFrame]:
-    # Imported here, so that the other engine's answers do not wait for it.
     from pipeline.warehouse import bounded, parts
 
-    with bounded(lake, sql.views(NAMES, request.num_of_game), select) as connection:
+    views = sql.views(NAMES, request.num_of_game)
+    with bounded(lake, views, select, sorts_texts=True) as connection:
         yield from parts(connection, select)
 
 
@@ -194,11 +194,13 @@ def _by_polars(lake: Lake, name: str, request: Request) -> pl.DataFrame:
 
 
 def _by_duckdb(lake: Lake, name: str, request: Request) -> pl.DataFrame:
+    # Imported here, so that the other engine's answers do not wait for it.
+    from pipeline.warehouse import connect, query
+
     columns = ", ".join(map(identifier, COLUMNS))
-    rows = _rows(name, request, COLUMNS)
-    return pl.concat(
-        _parts(lake, request, f"SELECT {columns} FROM {rows} WHERE {sql.wanted(request)}")
-    )
+    select = f"SELECT {columns} FROM {_rows(name, request, COLUMNS)} WHERE {sql.wanted(request)}"
+    with connect(lake, sql.views(NAMES, request.num_of_game), select) as connection:
+        return query(connection, select)
 
 
 _ENGINES = {"polars": _by_polars, "duckdb": _by_duckdb}

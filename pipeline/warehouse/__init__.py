@@ -62,6 +62,7 @@ def connect(
     *,
     memory: int | None = None,
     scratch: Path | None = None,
+    threads: int | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """A connection that sees the lake's tables at its one state, and the views given.
 
@@ -70,7 +71,7 @@ def connect(
     locked. `memory` is how many bytes DuckDB may take, by default most of the machine's; what is
     more goes to the folder `scratch`, if there is one.
     """
-    connection = _opened(_threads(memory) if scratch else cores(), memory, scratch)
+    connection = _opened(threads or cores(), memory, scratch)
     try:
         _make_views(connection, lake, views, wanted)
         for lock in _LOCKS:
@@ -83,15 +84,24 @@ def connect(
 
 @contextmanager
 def bounded(
-    lake: Lake, views: Mapping[str, str], wanted: str
+    lake: Lake, views: Mapping[str, str], wanted: str, *, sorts_texts: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection as by `connect` that takes `BOUNDED_MEMORY` bytes, whatever the lake's size.
 
     What is more goes to a temporary folder. Only for statements of our own.
     """
+    # A sort holds the texts of 122,880 rows in each thread: one thread has room for 8 KB a text.
+    threads = 1 if sorts_texts else _threads(BOUNDED_MEMORY)
     with (
         TemporaryDirectory(prefix="magic-") as scratch,
-        connect(lake, views, wanted, memory=BOUNDED_MEMORY, scratch=Path(scratch)) as connection,
+        connect(
+            lake,
+            views,
+            wanted,
+            memory=BOUNDED_MEMORY,
+            scratch=Path(scratch),
+            threads=threads,
+        ) as connection,
     ):
         yield connection
 
@@ -137,9 +147,9 @@ def workshop(
         raise LakeError(f"what was found could not be put together: {what}") from None
 
 
-def _threads(memory: int | None) -> int:
+def _threads(memory: int) -> int:
     """How many threads have the memory that they need to put aside what is more than that."""
-    return cores() if memory is None else max(1, min(cores(), memory // THREAD_MEMORY))
+    return max(1, min(cores(), memory // THREAD_MEMORY))
 
 
 def _opened(
@@ -252,9 +262,11 @@ def answer(
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
     """The result of a SELECT of our own as it comes, some rows at a time; at least one part."""
     try:
-        rows = connection.sql(select)
-        yield pl.DataFrame(rows.limit(0).to_arrow_table())
+        yield pl.DataFrame(connection.sql(select).limit(0).to_arrow_table())
         for batch in batches(connection, select, BATCH_ROWS):
             yield pl.DataFrame(batch)
-    except duckdb.Error as error:
-        raise QueryError(told(error)) from None
+    except duckdb.OutOfMemoryException:
+        raise LakeError(
+            "memory or the temporary folder is full: ask for less, as by --model, "
+            "or name a larger folder by TMPDIR"
+        ) from None

@@ -14,6 +14,8 @@ WITH closing AS (
     WHERE results.is_tested
         AND results.is_finished
         AND messages.phase = 'moderation'
+        -- Most messages of the moderator are of other games, and need not be unpacked.
+        AND messages.game_type IN ('chameleon', 'undercover')
         AND results.game_type IN ('chameleon', 'undercover')
 ),
 hidden_players AS (
