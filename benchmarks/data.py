@@ -60,17 +60,19 @@ def fresh_lake() -> Path:
     return path
 
 
-def multiplied_lake(games: int, models: int = MODELS) -> Lake:
-    """A lake of about so many games, without messages: simulated ones again and again, new ids.
+def multiplied_lake(games: int, models: int = MODELS, *, messages: bool = False) -> Lake:
+    """A lake of about so many games: simulated ones again and again, with new ids.
 
-    It lies as a lake does that is well kept: large files, the rows by game type and model.
+    It lies as a lake does that is well kept: large files, the rows by game type and model. It has
+    no messages unless they are asked for.
     """
     base = min(games, BASE_GAMES)
 
     def make(path: Path) -> None:
-        _multiply(_lake(base, models), games // base, path)
+        _multiply(_lake(base, models), games // base, path, messages=messages)
 
-    return open_lake(made(f"lake-{games}{_of(models)}", make))
+    kind = "lake-with-messages" if messages else "lake"
+    return open_lake(made(f"{kind}-{games}{_of(models)}", make))
 
 
 def _lake(games: int, models: int) -> Lake:
@@ -82,11 +84,11 @@ def _lake(games: int, models: int) -> Lake:
     return open_lake(made(f"lake-of-logs-{games}{_of(models)}", make))
 
 
-def _multiply(base: Lake, times: int, path: Path) -> None:
+def _multiply(base: Lake, times: int, path: Path, *, messages: bool) -> None:
     lake = create_lake(path)
     with transaction(lake.path) as change:
         for table in GAME_TABLES:
-            if table == "messages":
+            if table == "messages" and not messages:
                 continue
             writer = TableWriter(lake.folder(table), table)
             for rows in _copies(base.table(table), times):

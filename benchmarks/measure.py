@@ -7,6 +7,7 @@ which other machines can be held to as well.
 import argparse
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -77,6 +78,27 @@ def medians(
             if turn:
                 seconds[name].append(time.perf_counter() - started)
     return {name: statistics.median(found) for name, found in seconds.items()}
+
+
+def processor_medians(commands: Mapping[str, Sequence[str]], runs: int) -> dict[str, float]:
+    """Each command's median processor time in seconds, the commands taking turns as in `medians`.
+
+    Other work on the machine bears less on it than on wall time.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(runs + 1):
+        for name, command in commands.items():
+            before = _processor_seconds()
+            run(command)
+            if turn:
+                seconds[name].append(_processor_seconds() - before)
+    return {name: statistics.median(found) for name, found in seconds.items()}
+
+
+def _processor_seconds() -> float:
+    """What all children that have ended took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def magic(*arguments: object) -> None:

@@ -155,3 +155,19 @@ def test_printable_text_has_no_control_characters() -> None:
     assert terminal.printable("a\x1b[2J\tb\r\n\x9b\u202e\u200bé") == (
         "a\\x1b[2J\\tb\\r\n\\x9b\\u202e\\u200bé"
     )
+
+
+def test_a_table_in_parts_widens_only_where_nothing_is_wrapped() -> None:
+    parts = [[("a", "1"), ("b", "2")], [("longer", "10,000")]]
+    lines = list(layout.tables(["name", "n"], iter(parts), [False, True], None))
+    assert lines == ["name  n", "────  ─", "a     1", "b     2", "longer  10,000"]
+    assert list(layout.table(["name", "n"], parts[0] + parts[1], [False, True], None)) == [
+        *("name         n", "──────  ──────"),
+        *("a            1", "b            2", "longer  10,000"),
+    ]
+
+
+def test_a_table_in_parts_that_does_not_fit_counts_its_rows_on() -> None:
+    row = ("word " * 30, "word " * 30, "word " * 30)
+    lines = list(layout.tables(["a", "b", "c"], iter([[row, row], [row]]), [False] * 3, 12))
+    assert [line for line in lines if line.startswith("──")] == ["── 1 ──", "── 2 ──", "── 3 ──"]

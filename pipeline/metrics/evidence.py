@@ -175,7 +175,7 @@ def _parts(lake: Lake, request: Request, select: str) -> Iterator[pl.DataFrame]:
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import bounded, parts
 
-    with bounded(lake, shared(request.num_of_game), select) as connection:
+    with bounded(lake, shared(request.num_of_game), select, sorts_texts=True) as connection:
         yield from parts(connection, select)
 
 

@@ -17,7 +17,7 @@ from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
 from pipeline.metrics.views import views
 from pipeline.sqlfiles import filled, header, identifier, literal
-from pipeline.warehouse import answer, bounded, parts
+from pipeline.warehouse import bounded, parts
 
 KINDS: tuple[str, ...] = tuple(
     sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["order"][0]))
@@ -25,6 +25,7 @@ KINDS: tuple[str, ...] = tuple(
 TITLES = {kind: header(f"audit/{kind}")["title"][0] for kind in KINDS}
 _OF_A_ROW = ("model", "role", "player", "seat", "round")
 _OF_A_GAME = tuple(polars_schema("games"))
+_GAMES = "JOIN games ON games.game_id = findings.game_id"
 _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
@@ -48,7 +49,7 @@ def audit(
     check_players(lake, models)
     selects = [_summary(kind, by, models) for kind in kinds]
     with bounded(lake, views(), "\n".join(selects)) as connection:
-        rows = pl.concat([answer(connection, select) for select in selects])
+        rows = pl.concat([one for select in selects for one in parts(connection, select)])
     place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
     return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
 
@@ -67,7 +68,7 @@ def findings_parts(
     check_players(lake, models)
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
     select = filled("internal/audit_findings", kind=kind, columns=columns, wanted=_of(models))
-    with bounded(lake, views(), select) as connection:
+    with bounded(lake, views(), select, sorts_texts=True) as connection:
         yield from parts(connection, select)
 
 
@@ -79,6 +80,7 @@ def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
         title=TITLES[kind].replace("'", "''"),
         metric=header(f"audit/{kind}")["metric"][0],
         columns="".join(f"{column}, " for column in columns),
+        games="" if set(by) <= set(_OF_A_ROW) else _GAMES,
         wanted=_of(models),
         grouping=f"GROUP BY {', '.join(columns)}" if columns else "",
     )

@@ -7,7 +7,7 @@ shown to it through `LakeFiles`, which has no way of writing, and `connect` allo
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -63,6 +63,7 @@ def connect(
     *,
     memory: int | None = None,
     scratch: Path | None = None,
+    threads: int | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """A connection that sees the lake's tables at its one state, and the views given.
 
@@ -71,7 +72,7 @@ def connect(
     locked. `memory` is how many bytes DuckDB may take, by default most of the machine's; what is
     more goes to the folder `scratch`, if there is one.
     """
-    connection = _opened(_threads(memory) if scratch else cores(), memory, scratch)
+    connection = _opened(threads or cores(), memory, scratch)
     try:
         _make_views(connection, lake, views, wanted)
         for lock in _LOCKS:
@@ -84,15 +85,24 @@ def connect(
 
 @contextmanager
 def bounded(
-    lake: Lake, views: Mapping[str, View], wanted: str
+    lake: Lake, views: Mapping[str, View], wanted: str, *, sorts_texts: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection as by `connect` that takes `BOUNDED_MEMORY` bytes, whatever the lake's size.
 
     What is more goes to a temporary folder. Only for statements of our own.
     """
+    # A sort holds the texts of 122,880 rows in each thread: one thread has room for 8 KB a text.
+    threads = 1 if sorts_texts else _threads(BOUNDED_MEMORY)
     with (
         TemporaryDirectory(prefix="magic-") as scratch,
-        connect(lake, views, wanted, memory=BOUNDED_MEMORY, scratch=Path(scratch)) as connection,
+        connect(
+            lake,
+            views,
+            wanted,
+            memory=BOUNDED_MEMORY,
+            scratch=Path(scratch),
+            threads=threads,
+        ) as connection,
     ):
         yield connection
 
@@ -141,9 +151,9 @@ def workshop(
         ) from None
 
 
-def _threads(memory: int | None) -> int:
+def _threads(memory: int) -> int:
     """How many threads have the memory that they need to put aside what is more than that."""
-    return cores() if memory is None else max(1, min(cores(), memory // THREAD_MEMORY))
+    return max(1, min(cores(), memory // THREAD_MEMORY))
 
 
 def _opened(
@@ -155,8 +165,10 @@ def _opened(
     if scratch is not None:
         configuration["temp_directory"] = str(scratch)
     connection = duckdb.connect(config=configuration)
-    # It would be drawn on stdout, among the results, and can only be switched off here.
-    connection.execute("SET enable_progress_bar = false")
+    # It would be drawn on stdout, among the results. In a notebook it is drawn as a widget, and
+    # DuckDB refuses the setting if there are none.
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 
@@ -256,9 +268,11 @@ def answer(
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
     """The result of a SELECT of our own as it comes, some rows at a time; at least one part."""
     try:
-        rows = connection.sql(select)
-        yield pl.DataFrame(rows.limit(0).to_arrow_table())
+        yield pl.DataFrame(connection.sql(select).limit(0).to_arrow_table())
         for batch in batches(connection, select, BATCH_ROWS):
             yield pl.DataFrame(batch)
-    except duckdb.Error as error:
-        raise QueryError(told(error)) from None
+    except duckdb.OutOfMemoryException:
+        raise LakeError(
+            "memory or the temporary folder is full: ask for less, as by --model, "
+            "or name a larger folder by TMPDIR"
+        ) from None

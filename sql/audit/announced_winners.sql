@@ -15,6 +15,8 @@ WITH closing AS (
         AND results.is_finished
         AND results.system IN ('magic', 'chatarena')
         AND messages.phase = 'moderation'
+        -- Most messages of the moderator are of other games, and need not be unpacked.
+        AND messages.game_type IN ('chameleon', 'undercover')
         AND results.game_type IN ('chameleon', 'undercover')
 ),
 hidden_players AS (

@@ -54,12 +54,19 @@ told AS (
         AND players.system = 'magic'
         AND players.game_type IN ('prisoners_dilemma', 'public_good')
 ),
+whole AS (
+    SELECT game_id, max(points) AS most_points, count(points) = count(*) AS is_whole
+    FROM told
+    GROUP BY game_id
+),
 ranked AS (
     SELECT
-        *,
-        max(points) OVER (PARTITION BY game_id) AS most_points,
-        count(points) OVER (PARTITION BY game_id) = count(*) OVER (PARTITION BY game_id) AS is_whole
+        told.*,
+        whole.most_points,
+        whole.is_whole
     FROM told
+    JOIN whole
+        ON whole.game_id = told.game_id
 )
 SELECT
     ranked.game_id,

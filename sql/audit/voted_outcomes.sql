@@ -18,16 +18,17 @@ voted AS (
         tally.game_id,
         CASE
             WHEN count(*) > 1 THEN 'tie'
-            WHEN bool_or(players.side = 'hidden') THEN 'caught'
+            WHEN count(hidden.player) > 0 THEN 'caught'
             ELSE 'voted_wrong'
         END AS outcome
     FROM tally
     JOIN most
         ON most.game_id = tally.game_id
         AND most.n_votes = tally.n_votes
-    LEFT JOIN players
-        ON players.game_id = tally.game_id
-        AND players.player = tally.target
+    LEFT JOIN players AS hidden
+        ON hidden.side = 'hidden'
+        AND hidden.game_id = tally.game_id
+        AND hidden.player = tally.target
     GROUP BY tally.game_id
 ),
 told AS (

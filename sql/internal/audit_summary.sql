@@ -12,7 +12,6 @@ SELECT
     avg(CAST(hit_read AS DECIMAL(38, 18))) AS as_read,
     avg(CAST(hit_read AS DECIMAL(38, 18))) - avg(CAST(hit_logged AS DECIMAL(38, 18))) AS effect
 FROM audit.${kind} AS findings
-JOIN games
-    ON games.game_id = findings.game_id
+${games}
 WHERE ${wanted}
 ${grouping}

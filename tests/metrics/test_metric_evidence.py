@@ -1,14 +1,17 @@
 """Evidence is the rows that were counted: it sums to the metric, by model and by game."""
 
+from contextlib import nullcontext
+
 import polars as pl
 import pytest
 from cases.judgement import TABLES
-from event_tables import ENGINES, Frames, assert_same, table
+from event_tables import ENGINES, Frames, assert_same, lake_of, table
 
-from pipeline.errors import UsageError
+from pipeline import warehouse
+from pipeline.errors import LakeError, UsageError
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.catalogue import names
-from pipeline.metrics.evidence import COLUMNS, evidence
+from pipeline.metrics.evidence import COLUMNS, evidence, evidence_parts, evidence_totals
 from pipeline.metrics.request import EDITIONS, RELEASE
 
 SUMS = {"hits": pl.col("hit").sum(), "counted": pl.len().cast(pl.Int64)}
@@ -44,6 +47,54 @@ def test_evidence_on_the_public_games(name, edition, public_lake):
         assert_same(ordered(of_games), ordered(terms(values, "model", "game_id")))
     again = of_games.group_by("model", "term").agg(pl.col("hits", "counted").sum())
     assert_same(ordered(again.select(summed.columns)), ordered(summed))
+
+
+@pytest.mark.parametrize("is_hit", [None, True, False])
+@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
+def test_parts_are_the_same_rows(name, edition, is_hit, public_lake, monkeypatch):
+    """They come in the same order, and their totals are the sums of them."""
+    monkeypatch.setattr(warehouse, "BATCH_ROWS", 100)
+    rows = evidence(public_lake, name, edition=edition, is_hit=is_hit)
+    parts = list(evidence_parts(public_lake, name, edition=edition, is_hit=is_hit))
+    assert len(parts) > rows.height / 100
+    assert_same(pl.concat(parts), rows)
+    first = pl.concat(evidence_parts(public_lake, name, edition=edition, is_hit=is_hit, limit=7))
+    assert_same(first, rows.head(7))
+
+    n_games = pl.col("game_id").n_unique().cast(pl.Int64)
+    of_terms = rows.group_by("term").agg(**SUMS, n_games=n_games).sort("term")
+    whole = rows.select(pl.lit(None, pl.String).alias("term"), **SUMS, n_games=n_games).head(1)
+    totals = evidence_totals(public_lake, name, edition=edition, is_hit=is_hit)
+    assert_same(totals, pl.concat([of_terms, whole]))
+
+
+def test_more_than_fits_into_memory_goes_to_the_disk(tmp_path, monkeypatch):
+    """300,000 votes with messages of 1 KB are sorted in 256 MiB, and not without a disk."""
+    n_rows = 300_000
+    votes = table("votes", "game | role\n1 | civilian", game_type="undercover")
+    messages = table(
+        "messages",
+        "game | content\n1 | x",
+        game_type="undercover",
+        role="civilian",
+        phase="vote",
+        visible_to=[],
+    )
+    number = pl.int_range(n_rows, dtype=pl.Int32)
+    game = pl.format("{}", number + 10**9).str.zfill(32).alias("game_id")
+    text = pl.concat_str(
+        [(pl.int_range(n_rows) * 50 + place).hash().cast(pl.String) for place in range(50)]
+    )
+    many = {
+        "votes": pl.concat([votes] * n_rows).with_columns(game),
+        "messages": pl.concat([messages] * n_rows).with_columns(game, content=text),
+    }
+    lake = lake_of(tmp_path, many, n_files=30)
+    monkeypatch.setattr(warehouse, "BOUNDED_MEMORY", 2**28)
+    assert sum(part.height for part in evidence_parts(lake, "judgement")) == n_rows
+    monkeypatch.setattr(warehouse, "TemporaryDirectory", lambda **_: nullcontext(""))
+    with pytest.raises(LakeError, match="name a larger folder by TMPDIR"):
+        list(evidence_parts(lake, "judgement"))
 
 
 LAKE = Frames(
