@@ -7,7 +7,7 @@ shown to it through `LakeFiles`, which has no way of writing, and `connect` allo
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -126,8 +126,10 @@ def _opened(
     if scratch is not None:
         configuration["temp_directory"] = str(scratch)
     connection = duckdb.connect(config=configuration)
-    # It would be drawn on stdout, among the results, and can only be switched off here.
-    connection.execute("SET enable_progress_bar = false")
+    # It would be drawn on stdout, among the results. In a notebook it is a widget, and DuckDB
+    # refuses the setting where there are no widgets.
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 
