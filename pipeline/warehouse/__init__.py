@@ -91,7 +91,7 @@ def bounded(
 
     What is more goes to a temporary folder. Only for statements of our own.
     """
-    # A sort holds the texts of 122,880 rows in each thread: one thread has room for 8 KB a text.
+    # A sort holds the texts of 122,880 rows in each thread, so one thread has the most room.
     threads = 1 if sorts_texts else _threads(BOUNDED_MEMORY)
     with (
         TemporaryDirectory(prefix="magic-") as scratch,
