@@ -1,7 +1,5 @@
 """Evidence is the rows that were counted: it sums to the metric, by model and by game."""
 
-from contextlib import nullcontext
-
 import polars as pl
 import pytest
 from cases.judgement import TABLES
@@ -69,32 +67,17 @@ def test_parts_are_the_same_rows(name, edition, is_hit, public_lake, monkeypatch
 
 
 def test_more_than_fits_into_memory_goes_to_the_disk(tmp_path, monkeypatch):
-    """300,000 votes with messages of 1 KB are sorted in 256 MiB, and not without a disk."""
-    n_rows = 300_000
-    votes = table("votes", "game | role\n1 | civilian", game_type="undercover")
-    messages = table(
-        "messages",
-        "game | content\n1 | x",
-        game_type="undercover",
-        role="civilian",
-        phase="vote",
-        visible_to=[],
-    )
-    number = pl.int_range(n_rows, dtype=pl.Int32)
-    game = pl.format("{}", number + 10**9).str.zfill(32).alias("game_id")
-    text = pl.concat_str(
-        [(pl.int_range(n_rows) * 50 + place).hash().cast(pl.String) for place in range(50)]
-    )
-    many = {
-        "votes": pl.concat([votes] * n_rows).with_columns(game),
-        "messages": pl.concat([messages] * n_rows).with_columns(game, content=text),
-    }
-    lake = lake_of(tmp_path, many, n_files=30)
-    monkeypatch.setattr(warehouse, "BOUNDED_MEMORY", 2**28)
-    assert sum(part.height for part in evidence_parts(lake, "judgement")) == n_rows
-    monkeypatch.setattr(warehouse, "TemporaryDirectory", lambda **_: nullcontext(""))
-    with pytest.raises(LakeError, match="name a larger folder by TMPDIR"):
-        list(evidence_parts(lake, "judgement"))
+    """Three million texts are sorted in 64 MiB with a disk, and not without one."""
+    lake = lake_of(tmp_path, {})
+    select = "SELECT md5(CAST(range AS VARCHAR)) AS text FROM range(3_000_000) ORDER BY text"
+    monkeypatch.setattr(warehouse, "BOUNDED_MEMORY", 2**26)
+    with warehouse.bounded(lake, {}, select, sorts_texts=True) as connection:
+        assert sum(part.height for part in warehouse.parts(connection, select)) == 3_000_000
+    with (
+        warehouse.connect(lake, {}, select, memory=2**26, threads=1) as connection,
+        pytest.raises(LakeError, match="name a larger folder by TMPDIR"),
+    ):
+        list(warehouse.parts(connection, select))
 
 
 LAKE = Frames(
