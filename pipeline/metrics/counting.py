@@ -104,13 +104,18 @@ def _sums(one: Rows, tables: Tables, question: Question, name: str) -> pl.LazyFr
 
 
 def _games(name: str, tables: Tables, question: Question) -> pl.LazyFrame:
+    none = pl.lit(0, pl.Int64).first()
+    is_asked, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
     counted = rows(question.metrics[name], tables, question.request).filter("is_counted")
-    games = counted.group_by(question.request.fine).agg(
-        n_games=_n_games() if name in question.with_games else pl.lit(0, pl.Int64).first(),
-        n_unknown=_n_games(pl.col("hit").is_null()),
+    games = (
+        counted.group_by(question.request.fine)
+        .agg(
+            n_games=_n_games() if is_asked else none,
+            n_unknown=_n_games(pl.col("hit").is_null()) if can_be_unknown else none,
+        )
+        .select(pl.lit(name).alias("metric"), *question.request.fine, *GAMES)
     )
-    games = games.select(pl.lit(name).alias("metric"), *question.request.fine, *GAMES)
-    return games if question.counts_games(name) else games.clear()
+    return games if is_asked or can_be_unknown else games.clear()
 
 
 def cluster(clusters: Clusters) -> pl.Expr:

@@ -63,16 +63,19 @@ GROUP BY {_listed(keys)} term"""
 
 def _games(name: str, question: Question) -> str:
     fine = _listed(map(identifier, question.request.fine))
-    n_games = "count(DISTINCT game_id)" if name in question.with_games else "CAST(0 AS BIGINT)"
+    none = "CAST(0 AS BIGINT)"
+    is_asked, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
+    n_games = "count(DISTINCT game_id)" if is_asked else none
+    n_unknown = "count(DISTINCT CASE WHEN hit IS NULL THEN game_id END)"
     select = f"""SELECT
     {literal(name)} AS metric,
     {fine}
     {n_games} AS n_games,
-    count(DISTINCT CASE WHEN hit IS NULL THEN game_id END) AS n_unknown
+    {n_unknown if can_be_unknown else none} AS n_unknown
 FROM ({_rows(name, question)}) AS attempts
 WHERE is_counted
 GROUP BY {fine.removesuffix(",")}"""
-    return select if question.counts_games(name) else f"{select}\nLIMIT 0"
+    return select if is_asked or can_be_unknown else f"{select}\nLIMIT 0"
 
 
 def _rows(name: str, question: Question) -> str:

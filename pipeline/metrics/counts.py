@@ -45,10 +45,9 @@ class Question(NamedTuple):
     with_games: Collection[str]
     clusters: Clusters | None = None
 
-    def counts_games(self, name: str) -> bool:
-        """Whether the games of a metric are counted: also where a counted hit can be unknown."""
-        can_be_unknown = any(one.counted is not None for one in self.metrics[name].rows)
-        return name in self.with_games or can_be_unknown
+    def can_be_unknown(self, name: str) -> bool:
+        """Whether a row of the metric can be counted though its hit is unknown."""
+        return any(one.counted is not None for one in self.metrics[name].rows)
 
 
 class Counts(NamedTuple):

@@ -109,7 +109,7 @@ def _clusters(cells: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
     return (
         found.with_columns(z=e / pl.col("total"))
         .group_by("k", "cluster")
-        .agg(h=exact_sum(_H), c=_C.sum(), z=scaled_sum(pl.col("z")))
+        .agg(h=exact_sum(_H), c=_C.sum(), z=exact_sum(pl.col("z")))
     )
 
 
@@ -136,7 +136,7 @@ def _groups(clusters: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> p
     spread = (
         clusters.join(terms.select("k", "group", "of_z", "of_c"), on="k")
         .group_by("group", "cluster")
-        .agg(z=scaled_sum(pl.col("z") * pl.col("of_z")), c=scaled_sum(_C * pl.col("of_c")))
+        .agg(z=exact_sum(pl.col("z") * pl.col("of_z")), c=exact_sum(_C * pl.col("of_c")))
         .group_by("group")
         .agg(V=scaled_sum(pl.col("z") ** 2), K=scaled_sum(_C**2))
     )

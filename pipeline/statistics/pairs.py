@@ -235,7 +235,7 @@ def _by_setting(common: pl.DataFrame) -> dict[Any, Paired]:
     )
     # In an order of their own, so that no other pair changes what signs are drawn.
     summed = added.group_by(*_PAIR, "cluster").agg(
-        scaled_sum(pl.col(name)).alias(name) for name in ("x", "u_one", "u_other")
+        exact_sum(pl.col(name)).alias(name) for name in ("x", "u_one", "u_other")
     )
     parts = summed.sort("cluster").partition_by(_PAIR, as_dict=True)
     return {
