@@ -22,7 +22,7 @@ LAYERS: list[set[str]] = [
     {"spark", "verify"},
     {"statistics"},
     {"metrics"},
-    {"transcript", "audit", "reports"},
+    {"reports"},
     {"api"},
     {"sandbox"},
     {"cli"},
