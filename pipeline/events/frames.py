@@ -7,7 +7,7 @@ numbers; what texts say is read for all of a table's texts at once.
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import numpy as np
 import polars as pl
@@ -29,18 +29,9 @@ from pipeline.events.identity import setting_id
 from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.game import (
     QUESTION_MARK,
-    Contribution,
     Course,
-    Decision,
     Game,
-    Guess,
-    Proposal,
-    ProposalVote,
-    Result,
-    RoleAnalysis,
-    RoleIdentification,
     Seat,
-    Vote,
 )
 from pipeline.vocabulary import (
     SIDE_OF_ROLE,
@@ -124,7 +115,8 @@ class _Batch:
         messages = self._message_rows()
         self._content, self._status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
-        for table, (kind, derive) in _EVENTS.items():
+        for table, kind in _EVENTS.items():
+            derive = _DERIVED.get(table, _answers)
             self.tables[table] = derive(self._event_rows(table, kind), self)
 
     def whole(self, table: str) -> pa.Table:
@@ -380,19 +372,37 @@ def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     )
 
 
-# The event tables: what their rows are made of, and what is derived for all rows at once.
+def _plain(rows: pl.DataFrame, _: _Batch) -> pl.DataFrame:
+    return rows
+
+
 _Derive = Callable[[pl.DataFrame, _Batch], pl.DataFrame]
-_EVENTS: dict[str, tuple[type[Struct], _Derive]] = {
-    "votes": (Vote, _votes),
-    "guesses": (Guess, lambda rows, _: rows),
-    "role_identifications": (RoleIdentification, _identifications),
-    "role_analyses": (RoleAnalysis, _analyses),
-    "decisions": (Decision, _decisions),
-    "contributions": (Contribution, _contributions),
-    "proposals": (Proposal, _proposals),
-    "proposal_votes": (ProposalVote, _proposal_votes),
-    "results": (Result, _results),
+# What is derived for all rows of an event table at once, and not by `_answers`.
+_DERIVED: dict[str, _Derive] = {
+    "votes": _votes,
+    "guesses": _plain,
+    "role_identifications": _identifications,
+    "role_analyses": _analyses,
+    "decisions": _decisions,
+    "contributions": _contributions,
+    "proposals": _proposals,
+    "proposal_votes": _proposal_votes,
+    "results": _results,
 }
+
+
+def _event_tables() -> dict[str, type[Struct]]:
+    """What the rows of each event table are made of: a field of `Game` that has its name.
+
+    `results` come last: they are derived from other events.
+    """
+    of_game = Game.__annotations__
+    tables = [name for name in GAME_TABLES if get_origin(of_game.get(name)) is list]
+    kinds = {name: get_args(of_game[name])[0] for name in tables}
+    return kinds | {"results": kinds.pop("results")}
+
+
+_EVENTS = _event_tables()
 
 
 def _names(kind: type[Struct]) -> list[str]:

@@ -22,12 +22,15 @@ def check_number(n_players: int, at: str, most: int = MOST_PLAYERS) -> None:
 
 
 def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -> None:
-    """Raises BrokenDocument where there are more than a table seats, or one has no name to go by.
+    """Raises BrokenDocument where there are more than a table seats, or one has no name of its own.
 
     `at` is where the log lists them. What is made of a game grows with its players, in places with
     their square.
     """
     check_number(len(players), at, most)
+    if len(set(players)) < len(players):
+        _, alike = max((n, name) for name, n in Counter(players).items())
+        raise broken(at, "no two players have the same name", repr(alike[:50]))
     if NOT_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= LONGEST_NAME:
         return
     wrong = next(name for name in players if name in NOT_NAMES or len(name) > LONGEST_NAME)

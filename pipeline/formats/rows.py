@@ -98,7 +98,12 @@ def _prompted(told: History, prompts: Prompts) -> tuple[Phase | None, ...]:
 # Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.
 @lru_cache(MOST_COURSES)
 def _course(place: Place, outline: Outline, seats: tuple[str, ...]) -> Course:
-    phases, rounds = place(outline)
+    return course(outline, place(outline), seats)
+
+
+def course(outline: Outline, places: Places, seats: Iterable[str]) -> Course:
+    """The outline as a course: each row with its seat, phase and round."""
+    phases, rounds = places
     numbers = {player: number for number, player in enumerate(seats, start=1)}
     spoken: dict[Phase, list[int]] = {}
     answers: dict[Phase, dict[str, list[int]]] = {}

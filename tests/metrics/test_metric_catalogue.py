@@ -10,26 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-DOCS = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-SQL = re.search(r"```sql\n(.*?)```", DOCS, re.DOTALL)[1].replace("\n   ", "\n").strip()
-MODULE = """
-import polars as pl
-
-from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
-from pipeline.vocabulary import HIDDEN_ROLE_GAMES
-
-PAPER = Metric(
-    terms=(Term("votes", HIDDEN_ROLE_GAMES),),
-    rows=(
-        Rows(
-            "votes",
-            term=one("votes"),
-            what=pl.col("target").fill_null("nobody"),
-            hit=as_hit(pl.col("target").is_null()),
-        ),
-    ),
-)
-"""
+DOCS = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+SQL = re.search(r"```sql\n(.*?)```", DOCS, re.DOTALL)[1]
+MODULE = re.search(r"```python\n(.*?)```", DOCS, re.DOTALL)[1]
 SQL_FILE, MODULE_FILE = "sql/metrics/silence.sql", "pipeline/metrics/silence.py"
 RELEASE_FILE = "sql/metrics/release/silence.sql"
 
@@ -85,19 +68,3 @@ def test_a_metric_that_is_half_written_is_one_line(half: str, checkout: Path) ->
     assert told.stderr.startswith("magic: ")
     assert told.stderr.count("\n") == 1
     assert message in told.stderr
-
-
-def test_a_metric_that_is_written_twice_is_on_the_board(checkout: Path) -> None:
-    """As docs/metrics.md has it, in the edition paper alone."""
-    files = {SQL_FILE: SQL, MODULE_FILE: MODULE}
-    for name, text in files.items():
-        (checkout / name).write_text(text, encoding="utf-8")
-    told = [
-        magic(checkout, "metrics", "--metric", "silence", "--format", "json", "--engine", engine)
-        for engine in ("polars", "duckdb")
-    ]
-    for name in files:
-        (checkout / name).unlink()
-    assert told[0].returncode == told[1].returncode == 0, told[0].stderr + told[1].stderr
-    assert '"metric":"silence"' in told[0].stdout
-    assert told[0].stdout == told[1].stdout

@@ -1,34 +1,30 @@
 """MAgIC's game logs (arXiv 2311.08562), as its environments' `log_game` writes them.
 
-One module a game; each has `claims`, which knows its logs by their keys, and `game`.
+One module a game, with the name of its game type; each has `claims`, which knows its logs by their
+keys, and `game`. There is no list of them.
 """
 
+from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 import msgspec
 from msgspec import UNSET
 
 from pipeline.formats.broken import broken, decode
-from pipeline.formats.magic import (
-    chameleon,
-    cost_sharing,
-    prisoners_dilemma,
-    public_good,
-    undercover,
-)
 from pipeline.formats.magic.log import Log, Part
 from pipeline.formats.players import unseated
 from pipeline.game import BrokenDocument, Game
+from pipeline.vocabulary import GameType
 
 NAME = "magic"
 NAMES_MODELS = True
 
-GAMES: tuple[ModuleType, ...] = (
-    chameleon,
-    undercover,
-    cost_sharing,
-    prisoners_dilemma,
-    public_good,
+# In the order of the game types. A game type of another system has no module here.
+GAMES: tuple[ModuleType, ...] = tuple(
+    import_module(f"{__name__}.{game_type}")
+    for game_type in GameType
+    if find_spec(f"{__name__}.{game_type}")
 )
 _LOG = msgspec.json.Decoder(Log)
 

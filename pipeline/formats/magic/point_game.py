@@ -5,6 +5,7 @@ from functools import partial
 from msgspec import UNSET, Struct, UnsetType, field
 
 from pipeline.formats.broken import broken
+from pipeline.formats.building import results
 from pipeline.formats.magic.log import (
     FORMAT,
     PGM,
@@ -15,7 +16,7 @@ from pipeline.formats.magic.log import (
     history_of,
     result,
 )
-from pipeline.formats.players import check_number, check_players, opponents
+from pipeline.formats.players import check_number, check_players
 from pipeline.formats.prose import player_number
 from pipeline.formats.rows import (
     MODERATOR,
@@ -25,7 +26,7 @@ from pipeline.formats.rows import (
     Places,
     messages,
 )
-from pipeline.game import Game, JsonValue, Result, Seat
+from pipeline.game import Game, JsonValue, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 WIN, LOSE = "win", "lose"
@@ -121,18 +122,7 @@ def game(
         seats=seats,
         messages=spoken,
     )
-    is_win = None if ended is None else ended == WIN
-    built.results = [
-        Result(
-            model=players.test_player.model,
-            role=Role.PLAYER,
-            seat=numbers[tested],
-            message_index=len(spoken) - 1 if len(spoken) else None,
-            opponent=opponents(built),
-            is_win=is_win,
-            win_credit=None if is_win is None else float(is_win),
-        )
-    ]
+    built.results = results(built, {numbers[tested]: None if ended is None else ended == WIN})
     return built
 
 

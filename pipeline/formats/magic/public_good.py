@@ -6,9 +6,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from pipeline.formats.building import contributions
 from pipeline.formats.magic import point_game
 from pipeline.formats.magic.log import PGM, Log, required, setting_keys
-from pipeline.game import Contribution, Game
+from pipeline.game import Game
 from pipeline.vocabulary import GameType, Phase
 
 
@@ -42,31 +43,10 @@ def game(log: Log) -> Game:
         },
         n_rounds=setting.game_round,
     )
-    course, texts = built.messages.course, built.messages.content
-    indices = course.said(Phase.CONTRIBUTION)
-    is_pgm = built.format_version == PGM
+    texts, is_pgm = built.messages.content, built.format_version == PGM
+    indices = built.messages.course.said(Phase.CONTRIBUTION)
     amounts = [registered(texts[index], is_pgm) for index in indices]
-    rounds = [course.round[index] for index in indices]
-    of_round: dict[int | None, list[float]] = {}
-    for round_, amount in zip(rounds, amounts, strict=True):
-        of_round.setdefault(round_, []).extend(() if amount is None else (amount,))
-    # A round with a contribution missing has no least one and no total.
-    whole = {
-        round_: (min(known), sum(known))
-        for round_, known in of_round.items()
-        if known and len(known) == len(built.seats)
-    }
-    built.contributions = [
-        Contribution(
-            course.seat[index] or 0,
-            round_ or 1,
-            index,
-            amount,
-            amount == whole[round_][0] if round_ in whole else None,
-            whole[round_][1] if round_ in whole else None,
-        )
-        for index, round_, amount in zip(indices, rounds, amounts, strict=True)
-    ]
+    built.contributions = contributions(built, amounts)
     return built
 
 

@@ -1,0 +1,83 @@
+"""What a format builds a game of: messages with their phases, rounds of contributions, results.
+
+A format whose log says what each message is needs nothing else of how messages are stored.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pipeline.formats.players import opponents
+from pipeline.formats.rows import EVERYONE, Outline, Places, course
+from pipeline.game import Contribution, Game, Messages, Result, Seat
+from pipeline.vocabulary import Phase
+
+
+class Spoken(NamedTuple):
+    """One message: who says what, and what it is in its game. `turn` and `msg_type` are the log's.
+
+    The moderator's messages have the player `rows.MODERATOR` and no round.
+    """
+
+    player: str
+    content: str
+    phase: Phase
+    round: int | None = None
+    visible_to: str | tuple[str, ...] = EVERYONE
+    turn: int | None = None
+    msg_type: str | None = None
+
+
+def messages(spoken: Iterable[Spoken], seats: Iterable[Seat]) -> Messages:
+    """The messages of a game, in their order. An event refers to one by its index."""
+    columns = tuple(zip(*spoken, strict=True)) or ((),) * len(Spoken._fields)
+    player, content, phase, round_, visible_to, turn, msg_type = columns
+    outline = Outline(player, turn, visible_to, msg_type, prompted=())
+    places = Places(list(phase), list(round_))
+    return Messages(course(outline, places, (seat.player for seat in seats)), content)
+
+
+def contributions(game: Game, amounts: Sequence[float | None]) -> list[Contribution]:
+    """The contributions that the seats said in their order, with each round's least and total.
+
+    A round with a contribution missing has no least one and no total.
+    """
+    spoken = game.messages.course
+    indices = spoken.said(Phase.CONTRIBUTION)
+    rounds = [spoken.round[index] for index in indices]
+    of_round: dict[int | None, list[float]] = {}
+    for round_, amount in zip(rounds, amounts, strict=True):
+        of_round.setdefault(round_, []).extend(() if amount is None else (amount,))
+    whole = {
+        round_: (min(known), sum(known))
+        for round_, known in of_round.items()
+        if known and len(known) == len(game.seats)
+    }
+    return [
+        Contribution(
+            spoken.seat[index] or 0,
+            round_ or 1,
+            index,
+            amount,
+            amount == whole[round_][0] if round_ in whole else None,
+            whole[round_][1] if round_ in whole else None,
+        )
+        for index, round_, amount in zip(indices, rounds, amounts, strict=True)
+    ]
+
+
+def results(game: Game, is_win: Mapping[int, bool | None]) -> list[Result]:
+    """The results of tested seats that play for themselves: who won, null if unfinished."""
+    closing = len(game.messages) - 1 if len(game.messages) else None
+    played_against = opponents(game)
+    return [
+        Result(
+            model=game.seats[seat - 1].model,
+            role=game.seats[seat - 1].role,
+            seat=seat,
+            message_index=closing,
+            opponent=played_against,
+            is_win=won,
+            win_credit=None if won is None else float(won),
+        )
+        for seat, won in is_win.items()
+    ]

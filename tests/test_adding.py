@@ -1,0 +1,177 @@
+"""What docs/adding.md shows is all that it takes: the examples go the whole way in a copy."""
+
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from rawlogs import encode, prisoners_dilemma
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+_PATH = re.compile(r"^`(?P<path>[\w/.]+)`:$")
+_BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+
+pytestmark = pytest.mark.slow
+
+
+class Example(NamedTuple):
+    """A block of the page: a new file, or a change of one."""
+
+    path: str
+    kind: str
+    text: str
+
+
+def examples() -> Iterator[Example]:
+    """The page's blocks in order; one belongs to the path in the last line that is only a path."""
+    path, end = "", 0
+    for block in _BLOCK.finditer(PAGE):
+        for line in PAGE[end : block.start()].splitlines():
+            if named := _PATH.match(line):
+                path = named["path"]
+        yield Example(path, block["kind"], block["text"])
+        end = block.end()
+
+
+def add(example: Example, top: Path) -> None:
+    """Does what the page shows."""
+    file = top / example.path
+    if example.kind != "diff":
+        assert not file.exists(), f"{example.path} is there already"
+        file.write_text(example.text, encoding="utf-8")
+        return
+    lines = [(line[:1] or " ", line[1:]) for line in example.text.splitlines()]
+    before, after = (
+        "\n".join(text for mark, text in lines if mark in marks) + "\n" for marks in (" -", " +")
+    )
+    text = file.read_text(encoding="utf-8")
+    assert text.count(before) == 1, f"{example.path} has not the lines around the change:\n{before}"
+    file.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def run(top: Path, *command: str) -> str:
+    """What a Python module prints in the copy, which has to succeed."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=top,
+        env={**os.environ, "PYTHONPATH": str(top), "MAGIC_LAKE": str(top / "lake")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def magic(top: Path, *arguments: str) -> str:
+    return run(top, "pipeline.cli", *arguments)
+
+
+def rows(top: Path, *arguments: str) -> list[dict]:
+    return json.loads(magic(top, *arguments, "--format", "json"))
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with every example added, and a lake of the sample and the new logs."""
+    top = tmp_path_factory.mktemp("copy")
+    for folder in ("pipeline", "sql", "tests"):
+        shutil.copytree(ROOT / folder, top / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", top)
+    for example in examples():
+        add(example, top)
+    logs = top / "logs"
+    logs.mkdir()
+    (logs / "1.json").write_bytes(encode(stag_hunt()))
+    (data,) = runpy.run_path(str(top / "tests/logs/pgg.py"))["LOGS"]
+    (logs / "2.json").write_bytes(data.replace(b'"scores"', b'"fines": [[2, 1, 3]], "scores"'))
+    magic(top, "ingest", str(ROOT / "data" / "sample" / "results"), str(logs), "--strict")
+    return top
+
+
+def stag_hunt() -> dict:
+    """A log of the page's game: that of a Prisoner's Dilemma with another setting."""
+    log = prisoners_dilemma()
+    del log["game_setting"]["topic_values"]
+    log["game_setting"] |= {"stag": 4, "hare": 1}
+    return log
+
+
+def test_the_page_has_an_example_of_each() -> None:
+    found = {example.path for example in examples()}
+    assert {
+        "sql/metrics/silence.sql",
+        "pipeline/metrics/silence.py",
+        "tests/cases/silence.py",
+        "pipeline/formats/pgg.py",
+        "tests/logs/pgg.py",
+        "pipeline/vocabulary.py",
+        "pipeline/formats/magic/stag_hunt.py",
+        "pipeline/events/contracts.py",
+        "pipeline/game.py",
+        "pipeline/cli/commands/talk.py",
+    } == found
+
+
+def test_the_metric(copy: Path) -> None:
+    asked = ("--metric", "silence")
+    values = rows(copy, "metrics", *asked)
+    assert {row["metric"] for row in values} == {"silence"}
+    exact = ("model", "game_type", "value", "hits", "counted", "n_games", "n_unreadable", "reason")
+    of_duckdb = rows(copy, "metrics", *asked, "--engine", "duckdb")
+    assert [[row[name] for name in exact] for row in of_duckdb] == [
+        [row[name] for name in exact] for row in values
+    ]
+    over_all = [row for row in values if row["game_type"] == "all"]
+    counted = sum(row["counted"] for row in over_all)
+    assert counted > 0
+    assert len(rows(copy, "evidence", "silence")) == counted
+    (view,) = rows(copy, "sql", "SELECT sum(counted) AS n FROM silence WHERE game_type = 'all'")
+    assert view["n"] == counted
+    assert "silence" in rows(copy, "leaderboard")[0]
+
+
+def test_the_metric_is_not_in_what_is_frozen(copy: Path) -> None:
+    assert "silence" not in {row["metric"] for row in rows(copy, "metrics", "--edition", "release")}
+    model = rows(copy, "leaderboard")[0]["model"]
+    asked = ("--edition", "release", "--model", model, "--format", "magic-json")
+    (line,) = json.loads(magic(copy, "metrics", *asked))
+    assert len(line["train_split"]) == 9
+
+
+def test_the_format_the_game_and_the_table(copy: Path) -> None:
+    games = rows(copy, "sql", "SELECT game_id, format, game_type FROM games ORDER BY ALL")
+    ids = {(row["format"], row["game_type"]): row["game_id"] for row in games}
+    new = {("pgg", "public_good"), ("magic", "stag_hunt")}
+    assert new <= ids.keys()
+    for key in new:
+        assert ids[key] in magic(copy, "show", ids[key])
+    assert "Ann" in magic(copy, "show", ids["pgg", "public_good"])
+    fines = rows(copy, "sql", "SELECT player, round, paid, parse_status FROM fines")
+    assert fines == [{"player": "Bo", "round": 1, "paid": 3.0, "parse_status": "ok"}]
+    results = rows(copy, "metrics", "--metric", "win_rate", "--game-type", "stag_hunt")
+    assert [row["counted"] for row in results] == [1]
+
+
+def test_the_command(copy: Path) -> None:
+    assert {"model-a", "model-b"} <= {row["model"] for row in rows(copy, "talk")}
+    assert "magic talk --lake" in magic(copy, "talk", "--help")
+
+
+def test_the_lake_is_whole(copy: Path) -> None:
+    assert rows(copy, "verify") == []
+
+
+def test_the_projects_own_tests_pass_with_them(copy: Path) -> None:
+    """Those that run over all metrics, and those that run over all formats."""
+    files = ("metrics/test_metric_cases.py", "metrics/test_metric_engines.py")
+    files += ("formats/test_format_contract.py",)
+    run(copy, "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/{file}" for file in files))
