@@ -62,7 +62,7 @@ SELECT
     coalesce(game_type, 'all') AS game_type,
     -- The script fails as a whole where it cannot read the choice of one game.
     CASE WHEN count(hit) = count(*) THEN sum(hit) / count(*) END AS value,
-    sum(hit) AS hits,
+    coalesce(sum(hit), 0) AS hits,
     count(*) AS counted,
     count(DISTINCT game_id) AS n_games
 FROM attempts
