@@ -431,7 +431,8 @@ def test_ingest_says_that_it_found_no_game(magic: Magic, logs: Path, tmp_path: P
         assert told.code == 1
         assert "no game was found in 2 documents" in told.err
         assert (
-            "not a log: it has neither a `history` nor a list of message rows, such as" in told.err
+            "not a log: it has neither a `history` nor a list of message rows, for example"
+            in told.err
         )
         assert "not a log: the name ends in .txt" in told.err
         assert "docs/" not in told.err
@@ -876,11 +877,11 @@ MISTAKES = {
     "no match": (1, "ingest '{tmp}/*.zip' --lake {tmp}/new", "pattern"),
     "empty folder": (1, "ingest {tmp}/empty --lake {tmp}/new", "no file"),
     "no source": (2, "ingest", "SOURCE"),
-    "a model without a name": (2, "ingest {logs} --lake {tmp}/new --model ' '", "no name"),
+    "a model without a name": (2, "ingest {logs} --lake {tmp}/new --model ' '", "name is empty"),
     "too many processes": (2, "ingest {logs} --lake {tmp}/new --jobs 9999", "at most"),
     "a lake that is no text": (2, "ingest {logs} --lake {tmp}/l\udce9", "UTF-8"),
     "a lake at an odd URL": (1, "metrics --lake s3://bucket//lake", "between slashes"),
-    "a source at an odd URL": (1, "ingest s3://bucket/a/../b --lake {tmp}/new", "its slashes"),
+    "a source at an odd URL": (1, "ingest s3://bucket/a/../b --lake {tmp}/new", "between slashes"),
     "an export to a URL": (2, "quarantine --export s3://bucket/x --lake {lake}", "this machine"),
     "a simulation at a URL": (2, "simulate --out file:///x/y", "this machine"),
     "upkeep since no time": (2, "maintain --keep nan --lake {lake}", "keep"),
@@ -916,9 +917,17 @@ MISTAKES = {
     ),
     "no share": (2, "metrics --confidence 95 --lake {lake}", "between 0 and 1"),
     "one model to compare": (2, "compare gpt-4 --lake {lake}", "two models"),
-    "compare with itself": (2, "compare gpt-4 gpt-4 --lake {lake}", "unlike"),
-    "hits and misses": (2, "evidence judgement --hits --misses --lake {lake}", "not with --hits"),
-    "misses and hits": (2, "evidence judgement --misses --hits --lake {lake}", "not with --hits"),
+    "compare with itself": (2, "compare gpt-4 gpt-4 --lake {lake}", "two different models"),
+    "hits and misses": (
+        2,
+        "evidence judgement --hits --misses --lake {lake}",
+        "cannot be combined with --hits",
+    ),
+    "misses and hits": (
+        2,
+        "evidence judgement --misses --hits --lake {lake}",
+        "cannot be combined with --hits",
+    ),
     "a transcript for a spreadsheet": (2, "show game --safe --lake {lake}", "--safe"),
     "compare with a stranger": (2, "compare gpt-4 stranger --lake {lake}", "no game of stranger"),
     "metrics of a stranger": (
@@ -941,7 +950,7 @@ MISTAKES = {
     "a plan for no difference": (
         2,
         "plan --metric judgement --difference 0 --lake {lake}",
-        "difference of 0",
+        "difference must not be 0",
     ),
     "a plan for more than there is": (
         2,
@@ -969,10 +978,14 @@ MISTAKES = {
     "bad SQL": (1, "sql 'SELEC 1' --lake {lake}", "SELEC"),
     "no such column": (1, "sql 'SELECT weather FROM games' --lake {lake}", "weather"),
     "no such table": (1, "sql 'FROM weather' --lake {lake}", "weather"),
-    "writing SQL": (1, "sql 'DELETE FROM games' --lake {lake}", "reading"),
-    "copying SQL": (1, "sql \"COPY (SELECT 1) TO '{tmp}/x.csv'\" --lake {lake}", "reading"),
+    "writing SQL": (1, "sql 'DELETE FROM games' --lake {lake}", "a query can only read"),
+    "copying SQL": (
+        1,
+        "sql \"COPY (SELECT 1) TO '{tmp}/x.csv'\" --lake {lake}",
+        "a query can only read",
+    ),
     "two statements": (1, "sql 'SELECT 1; DROP VIEW games' --lake {lake}", "one statement"),
-    "no query": (2, "sql '  ' --lake {lake}", "no query"),
+    "no query": (2, "sql '  ' --lake {lake}", "the query is empty"),
     "query and file": (2, "sql 'SELECT 1' -f {tmp}/file --lake {lake}", "not both"),
     "no such file": (1, "sql -f {tmp}/nothing.sql --lake {lake}", "nothing.sql"),
     "no SQL in the file": (2, "sql -f {tmp}/binary --lake {lake}", "UTF-8"),
