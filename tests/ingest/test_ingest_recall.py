@@ -358,6 +358,7 @@ STEP = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

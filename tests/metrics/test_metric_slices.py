@@ -79,6 +79,7 @@ def with_games(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             n_rounds=_one_of([1, 2, 3]),
             outcome_code=_one_of([0, 1, None]),
             sha256=pl.lit("0" * 64),
+            content_id="game_id",
             format=pl.lit("magic"),
             format_version=_one_of(["plain", "pgm"]),
             source=pl.lit("logs"),

@@ -85,7 +85,7 @@ def test_logs_that_vanish_while_they_are_read(
         if (root / "z").exists():
             shutil.rmtree(root / "z") if what == "folder" else (root / "4.json").unlink(True)
 
-    with pytest.raises(SourceError, match="taken away"):
+    with pytest.raises(SourceError, match="changed or removed"):
         ingest(root, tmp_path / "lake", on_progress=watch)
     assert rows(tmp_path / "lake", but_for=()) == {
         name: [] for name in rows(tmp_path / "lake", but_for=())
