@@ -60,7 +60,8 @@ def test_a_metric_that_is_half_written_is_one_line(half: str, checkout: Path) ->
     for name, text in files.items():
         (checkout / name).write_text(text, encoding="utf-8")
     try:
-        told = magic(checkout, "leaderboard")
+        edition = "release" if RELEASE_FILE in files else "paper"
+        told = magic(checkout, "leaderboard", "--edition", edition)
     finally:
         for name in files:
             (checkout / name).unlink()
