@@ -63,8 +63,10 @@ class Views:
 
         tree = sqlglot.parse_one(sql, read="duckdb")
         for table in tree.find_all(sqlglot.exp.Table):
-            self._make(f"{table.db}.{table.name}".removeprefix("main.").removeprefix("."))
+            name = f"{table.db}.{table.name}".removeprefix("main.").removeprefix(".")
+            self._make(name)
             table.set("db", None)  # a temporary view has no schema
+            table.set("this", sqlglot.exp.to_identifier(temporary(name)))
         return tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
 
     def _make(self, name: str) -> None:
@@ -73,7 +75,7 @@ class Views:
         self._made.add(name)
         if name in self._views:
             view = self.session.sql(self._translated(self._views[name].select))
-            view.createOrReplaceTempView(name.rpartition(".")[2])
+            view.createOrReplaceTempView(temporary(name))
         elif name in TABLES:
             self._make_table(name)
 
@@ -84,6 +86,11 @@ class Views:
             reader = self.session.read.schema(table.schema).option("__globPaths__", "false")
             table = reader.parquet(*(f"file://{file}" for file in files))
         table.createOrReplaceTempView(name)
+
+
+def temporary(name: str) -> str:
+    """The name of a view, without a schema."""
+    return name.replace(".", "__")
 
 
 def _collected(frame: "DataFrame") -> pl.DataFrame:

@@ -17,6 +17,8 @@ from pipeline.metrics import metrics
 from pipeline.metrics.request import EDITIONS
 from pipeline.metrics.views import views
 from pipeline.spark import Views
+from pipeline.spark.views import temporary
+from pipeline.sqlfiles import View
 from pipeline.warehouse import connect, query
 
 pytestmark = pytest.mark.slow
@@ -79,8 +81,16 @@ def test_intervals(spark, case_lake):
 
 
 def test_every_view_and_table(spark, sample_lake):
-    """Each view and the tables that they are made of have the same rows in DuckDB and on Spark."""
-    made = views()
+    """A view and the tables that it is made of have the same rows in DuckDB and on Spark.
+
+    Of the views of rows and terms, which are alike for all metrics, those of one metric.
+    """
+    of_rows = ("attempts.", "evidence.", "terms.")
+    made = {
+        name: view
+        for name, view in views().items()
+        if not name.startswith(of_rows) or name.endswith((".judgement", ".deception"))
+    }
     on_spark = Views(spark, sample_lake, made)
     with connect(sample_lake, made) as connection:
         for name in made:
@@ -89,7 +99,7 @@ def test_every_view_and_table(spark, sample_lake):
             assert of_spark.height, name
             # Those made of it need not plan it again, which takes longer than all else.
             rows = on_spark.session.createDataFrame(of_spark.to_arrow())
-            rows.createOrReplaceTempView(name)
+            rows.createOrReplaceTempView(temporary(name))
             assert_same(*(rows.sort(pl.all(), nulls_last=True) for rows in (of_spark, of_duckdb)))
 
 
@@ -123,7 +133,9 @@ def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
 
 def test_what_spark_cannot_plan(spark, sample_lake):
     with pytest.raises(QueryError, match=r"^Spark cannot compute this: [^\n]*nothing[^\n]*$"):
-        Views(spark, sample_lake, {"made": "SELECT nothing FROM votes"}).query("FROM made")
+        Views(spark, sample_lake, {"made": View("SELECT nothing FROM votes", "", {})}).query(
+            "FROM made"
+        )
 
 
 def test_command(spark, sample_lake, capsys):
