@@ -8,22 +8,26 @@ WITH in_several_forms AS (
     GROUP BY content_id
     HAVING count(DISTINCT sha256) > 1
 ),
-repeated AS (
+numbered AS (
     SELECT
         games.game_id,
+        games.content_id,
         games.source || '/' || games.path AS location,
-        -- The one to keep is the first; of the first itself, the next is named.
-        first_value(games.source || '/' || games.path) OVER same AS first,
-        nth_value(games.source || '/' || games.path, 2) OVER same AS next,
-        row_number() OVER same AS number
+        row_number() OVER (
+            PARTITION BY games.content_id
+            ORDER BY games.source, games.path, games.game_id
+        ) AS number
     FROM games
     JOIN in_several_forms
         ON in_several_forms.content_id = games.content_id
-    WINDOW same AS (
-        PARTITION BY games.content_id
-        ORDER BY games.source, games.path, games.game_id
-        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-    )
+),
+repeated AS (
+    SELECT
+        *,
+        -- The one to keep is the first; of the first itself, the next is named.
+        max(CASE WHEN number = 1 THEN location END) OVER (PARTITION BY content_id) AS first,
+        max(CASE WHEN number = 2 THEN location END) OVER (PARTITION BY content_id) AS next
+    FROM numbered
 )
 SELECT
     results.game_id,
