@@ -116,5 +116,5 @@ def _copies(table: pl.LazyFrame, times: int) -> Iterator[pl.DataFrame]:
 def _ingest() -> dict[str, object]:
     """The row of `ingests`, but for what a transaction knows."""
     counts = {name: 0 for name in polars_schema("ingests") if name.startswith("n_")}
-    told = {"sources": [], "started_at": datetime.now(UTC), "tool_version": __version__}
-    return counts | told
+    result = {"sources": [], "started_at": datetime.now(UTC), "tool_version": __version__}
+    return counts | result

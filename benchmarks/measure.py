@@ -202,8 +202,8 @@ def _machine() -> str:
 
 
 def _cpu() -> str:
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
+    result = Path("/proc/cpuinfo")
+    lines = result.read_text().splitlines() if result.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
 

@@ -96,7 +96,7 @@ def by_hand_in_polars(lake: Lake) -> None:
     pl.collect_all(
         [
             _results_in_polars(lake),
-            *(_in_polars(lake, table, *told) for table, told in TABLES.items()),
+            *(_in_polars(lake, table, *result) for table, result in TABLES.items()),
         ],
         engine="streaming",
     )

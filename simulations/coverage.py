@@ -103,13 +103,13 @@ def table(found: dict[tuple[str, float, int], list[Cell]]) -> str:
     """Coverage by metric and streak, over the rates, and the mean width."""
     rows = {}
     for (metric, streak, _), cells in found.items():
-        told = " / ".join(f"{one.coverage:.3f}" for one in cells)
+        result = " / ".join(f"{one.coverage:.3f}" for one in cells)
         width = sum(one.width for one in cells) / len(cells)
-        rows.setdefault((metric, streak), []).append(f"{told} ({width:.2f})")
+        rows.setdefault((metric, streak), []).append(f"{result} ({width:.2f})")
     headings = ["metric, correlation", *(f"{n} games" for n in GAMES)]
     named = {ALL_OR_NOTHING: "all or nothing"}
     return markdown(
-        headings, [[f"{m}, {named.get(s, f'{s:g}')}", *told] for (m, s), told in rows.items()]
+        headings, [[f"{m}, {named.get(s, f'{s:g}')}", *result] for (m, s), result in rows.items()]
     )
 
 

@@ -96,15 +96,15 @@ def table(name: str, text: str, **common: object) -> pl.DataFrame:
     rows = []
     for place, cells in enumerate(grid(text)):
         game = int(cells.pop("game"))
-        told = {column: _value(cell, schema[column]) for column, cell in cells.items() if cell}
-        rows.append(_whole(name, game, place, common | told))
+        result = {column: _value(cell, schema[column]) for column, cell in cells.items() if cell}
+        rows.append(_whole(name, game, place, common | result))
     return checked(name, pl.DataFrame(rows, schema=schema))
 
 
-def _whole(name: str, game: int, place: int, told: Mapping[str, object]) -> dict[str, object]:
+def _whole(name: str, game: int, place: int, result: Mapping[str, object]) -> dict[str, object]:
     of_game = {"game_id": f"{game:032x}", "game_index": game, "setting_id": "0" * 32}
-    row = PLAIN | of_game | {"message_index": place} | told
-    game_type, role = GameType(str(row["game_type"])), Role(str(told.get("role", "player")))
+    row = PLAIN | of_game | {"message_index": place} | result
+    game_type, role = GameType(str(row["game_type"])), Role(str(result.get("role", "player")))
     row |= {"role": role, "side": SIDE_OF_ROLE[role]}
     if row["is_tested"]:
         row["competition"] = competition(game_type, role)
@@ -174,13 +174,13 @@ def answers(metric: str, text: str) -> pl.DataFrame:
     """
     rows = []
     for cells in grid(text):
-        told = {
+        result = {
             column: _value(cell, ANSWER[column])
             for column, cell in cells.items()
             if cell and column != "terms"
         }
         terms = [_term(match) for match in _TERM.finditer(cells["terms"])]
-        rows.append({"metric": metric, "terms": terms} | told)
+        rows.append({"metric": metric, "terms": terms} | result)
     return pl.DataFrame(rows, schema=ANSWER)
 
 

@@ -111,9 +111,9 @@ def _check_games(found: dict[str, pl.DataFrame]) -> None:
     """Every row belongs to a game of the lake, says of it what the game's row says, and no more."""
     games = found["games"]
     of_game = ["game_id", "game_type", "system", "setting_id", "game_index", "is_finished"]
-    told = set(games.select(of_game).iter_rows())
+    result = set(games.select(of_game).iter_rows())
     for name in GAME_TABLES:
-        assert set(found[name].select(of_game).unique().iter_rows()) <= told, name
+        assert set(found[name].select(of_game).unique().iter_rows()) <= result, name
     for name, count in (("players", "n_players"), ("messages", "n_messages")):
         counted = found[name].group_by("game_id").agg(n=pl.len())
         joined = games.join(counted, on="game_id", how="left")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pipeline.game
 from pipeline.events.contracts import GAME_TABLES
-from pipeline.events.frames import Placed, frames
+from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.formats import read
 from pipeline.game import BrokenDocument, Fault
 
@@ -53,12 +53,12 @@ def games_of(games: Iterable[pipeline.game.Game]) -> list[Game]:
     """Games as their rows tell them; ids are numbers, so that equal games are equal."""
     games = list(games)
     ids = [f"{number:032x}" for number in range(len(games))]
-    told = {
+    output = {
         game_id: Game(**{name: getattr(game, name) for name in _SAID_OF_A_GAME})
         for game_id, game in zip(ids, games, strict=True)
     }
     placed = [
-        Placed(
+        IdentifiedGame(
             game,
             game_id=game_id,
             game_index=None,
@@ -72,19 +72,19 @@ def games_of(games: Iterable[pipeline.game.Game]) -> list[Game]:
     rows = frames(placed)
     for table in GAME_TABLES:
         name = "seats" if table == "players" else table
-        for game in told.values():
+        for game in output.values():
             setattr(game, name, [])
         for row in rows.table(table).iter_rows(named=True):
-            getattr(told[row["game_id"]], name).append(Row(**row))
-    return list(told.values())
+            getattr(output[row["game_id"]], name).append(Row(**row))
+    return list(output.values())
 
 
 def game_of(log: object, model: str | None = None) -> Game:
     """The game that a log is read as."""
     game = read(log if isinstance(log, bytes) else encode(log), model)
     assert game is not None
-    (told,) = games_of([game])
-    return told
+    (output,) = games_of([game])
+    return output
 
 
 def fault_of(log: object, model: str | None = None) -> Fault:
@@ -125,14 +125,14 @@ def _backends(hidden: str, tested: str, model: str) -> dict[str, str]:
 
 def _truths(rounds: int) -> tuple[Log, Log]:
     """Answers and analyses that differ by seat and round, so that a mix-up shows."""
-    told = {
+    output = {
         str(n): {player: (n + seat) % 2 for seat, player in enumerate(PLAYERS)}
         for n in range(rounds)
     }
     analysed = {
         str(n): {"gold": [1, n % 2, 0], "inter": [0, 1, (n + 1) % 2]} for n in range(rounds)
     }
-    return told, analysed
+    return output, analysed
 
 
 def _questions(kind: str, text: str) -> list[Log]:
@@ -154,7 +154,7 @@ def chameleon(
     is_pgm = model.endswith("-pgm")
     registered = {"Player 1": "Player 3", "Player 2": "Player 3", "Player 3": "Player 1"}
     said = texts or [f"I vote for {registered[player]}." for player in PLAYERS]
-    told, analysed = _truths(3)
+    output, analysed = _truths(3)
     history = [
         moderate("Now the game starts! The topic is: Rivers"),
         moderate("You are not chameleon. The word is: Danube", [p for p in PLAYERS if p != hidden]),
@@ -190,7 +190,7 @@ def chameleon(
         "win_flag": flag,
         "player_votes": dict(registered if votes is None else votes),
         "result": CHAMELEON_RESULTS.get(flag if flag is not None else -1, "chameleon"),
-        "consistency_metric": told,
+        "consistency_metric": output,
         "pgm_metric": analysed,
     }
 
@@ -209,7 +209,7 @@ def undercover(
     is_pgm = model.endswith("-pgm")
     registered = {"Player 1": "Player 2", "Player 2": "Player 1", "Player 3": "Player 1"}
     said = texts or [f"I vote for {registered[player]}." for player in PLAYERS]
-    told, analysed = _truths(2)
+    output, analysed = _truths(2)
     history = [moderate("Now the game starts!")]
     history += [
         moderate(f"Your word is: {'lake' if player == hidden else 'pond'}", player)
@@ -242,7 +242,7 @@ def undercover(
         "win_flag": flag,
         "result": UNDERCOVER_RESULTS.get(flag if flag is not None else -1, "undercover"),
         "player_vote": dict(registered if votes is None else votes),
-        "consistency_metric": told,
+        "consistency_metric": output,
         "pgm_metric": analysed,
     }
 

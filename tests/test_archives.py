@@ -791,9 +791,9 @@ def sizes(file: Path) -> list[tuple[str, int | None]]:
 @pytest.mark.parametrize("packed", COMPRESS)
 def test_a_document_larger_than_the_limit_is_refused(tmp_path: Path, packed: str) -> None:
     file = tmp_path / f"0.json{packed}"
-    for n_bytes, told in ((LIMIT, LIMIT), (LIMIT + 1, None), (10**6, None)):
+    for n_bytes, result in ((LIMIT, LIMIT), (LIMIT + 1, None), (10**6, None)):
         file.write_bytes(COMPRESS[packed](b"1" * n_bytes))
-        assert sizes(file) == [(file.name, told)]
+        assert sizes(file) == [(file.name, result)]
 
 
 @pytest.mark.parametrize("packed", COMPRESS)
@@ -804,8 +804,8 @@ def test_a_line_larger_than_the_limit_is_passed_over(
     lengths = [10, 3, 200_000, LIMIT + 1, LIMIT - 2, 999_999]
     lines = (end or b"\n").join(b"1" * length for length in lengths) + end
     (tmp_path / f"x.jsonl{packed}").write_bytes(COMPRESS[packed](lines))
-    told = [length if length < LIMIT else None for length in lengths]
-    assert sizes(tmp_path) == [(f"x.jsonl{packed}#{n}", size) for n, size in enumerate(told, 1)]
+    result = [length if length < LIMIT else None for length in lengths]
+    assert sizes(tmp_path) == [(f"x.jsonl{packed}#{n}", size) for n, size in enumerate(result, 1)]
 
 
 @pytest.mark.parametrize("ending", ARCHIVES)

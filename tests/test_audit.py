@@ -80,8 +80,8 @@ def test_effects_are_those_of_the_editions(public):
     assert rows["silent_analyses"]["as_logged"] == pytest.approx(paper["reasoning"])
     assert rows["role_analyses"]["as_read"] == pytest.approx(audited["reasoning"])
     for edition, column in ((paper, "as_logged"), (audited, "as_read")):
-        told = rows["role_identifications"][column]
-        assert told == pytest.approx(edition["self_awareness"])
+        result = rows["role_identifications"][column]
+        assert result == pytest.approx(edition["self_awareness"])
 
 
 def test_findings_are_as_many_as_found(public):

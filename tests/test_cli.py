@@ -175,11 +175,11 @@ def lake_without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_help_lists_every_command(magic: Magic) -> None:
-    told = magic("--help")
-    assert told.code == 0
-    listed = told.text.partition("Commands:\n")[2]
+    result = magic("--help")
+    assert result.code == 0
+    listed = result.text.partition("Commands:\n")[2]
     assert re.findall(r"^  (\w+)  ", listed, re.MULTILINE) == list(COMMANDS)
-    assert magic().text == told.text
+    assert magic().text == result.text
 
 
 def examples(text: str) -> list[str]:
@@ -190,12 +190,12 @@ def examples(text: str) -> list[str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str) -> None:
-    told = magic(command, "--help")
-    assert told.code == 0
-    found = examples(told.text)
+    result = magic(command, "--help")
+    assert result.code == 0
+    found = examples(result.text)
     assert found
     assert all(line.startswith(f"magic {command}") for line in found)
-    assert ("MAGIC_LAKE" in told.text) == (command != "simulate")
+    assert ("MAGIC_LAKE" in result.text) == (command != "simulate")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -221,9 +221,9 @@ def test_examples_of_the_help_run(
         if "--engine spark" in example or "://" in example:
             continue  # needs a cluster or a store: tests/spark and tests/stores have those
         words = shlex.split(example.split(" > ")[0])
-        told = magic(*words[1:])
-        assert told.code in ((0, 3) if command == "ingest" else (0,)), told.err
-        assert told.out or "--retry" in example
+        result = magic(*words[1:])
+        assert result.code in ((0, 3) if command == "ingest" else (0,)), result.err
+        assert result.out or "--retry" in example
 
 
 def test_start_imports_nothing_heavy() -> None:
@@ -231,8 +231,10 @@ def test_start_imports_nothing_heavy() -> None:
         "import sys; from pipeline.cli import main; main(['--help']); main(['ingest', '--help']);"
         f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
     )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, cwd=TOP)
-    assert told.stderr.decode().strip() == "[]"
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, cwd=TOP
+    )
+    assert result.stderr.decode().strip() == "[]"
 
 
 def test_metrics_wait_for_nothing_that_only_others_need(lake: Path) -> None:
@@ -242,9 +244,11 @@ def test_metrics_wait_for_nothing_that_only_others_need(lake: Path) -> None:
         f"import sys; from pipeline.cli import main; main(['metrics', '--lake', {str(lake)!r}]);"
         f"print([name for name in {others} if name in sys.modules], file=sys.stderr)"
     )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, cwd=TOP)
-    assert b"win_rate" in told.stdout
-    assert told.stderr.decode().strip() == "[]"
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, cwd=TOP
+    )
+    assert b"win_rate" in result.stdout
+    assert result.stderr.decode().strip() == "[]"
 
 
 def test_version(magic: Magic) -> None:
@@ -253,7 +257,7 @@ def test_version(magic: Magic) -> None:
 
 def test_shell_completion_knows_commands_and_words() -> None:
     for words, expected in (("magic le", "leaderboard"), ("magic metrics --edition re", "release")):
-        told = subprocess.run(
+        result = subprocess.run(
             PROGRAM,
             cwd=TOP,
             env=os.environ
@@ -265,7 +269,7 @@ def test_shell_completion_knows_commands_and_words() -> None:
             capture_output=True,
             check=False,
         )
-        assert told.stdout.decode().split() == [expected]
+        assert result.stdout.decode().split() == [expected]
 
 
 # --- forms --------------------------------------------------------------------------------------
@@ -306,16 +310,16 @@ def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
     assert list(records[0]) == parquet.columns == csv.columns
     assert len(records) == parquet.height == csv.height
     for name, dtype in parquet.schema.items():
-        told = [record[name] for record in records]
+        result = [record[name] for record in records]
         if dtype == pl.Binary:
-            assert [text is None for text in told] == parquet[name].is_null().to_list()
+            assert [text is None for text in result] == parquet[name].is_null().to_list()
             continue
-        assert told == parquet[name].to_list()
+        assert result == parquet[name].to_list()
         if dtype.is_nested():
             texts = [None if text is None else json.loads(text) for text in csv[name]]
-            assert texts == told
+            assert texts == result
         elif dtype == pl.String:
-            assert csv[name].to_list() == told
+            assert csv[name].to_list() == result
 
 
 def test_forms_for_eyes(magic: Magic, showing: list[str]) -> None:
@@ -380,21 +384,21 @@ def test_parquet_is_not_written_to_a_terminal(
     magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    told = magic("tables", "--lake", lake, "--format", "parquet")
-    assert (told.code, told.out) == (2, b"")
-    assert one_line(told.err)
+    result = magic("tables", "--lake", lake, "--format", "parquet")
+    assert (result.code, result.out) == (2, b"")
+    assert one_line(result.err)
 
 
 # --- commands -----------------------------------------------------------------------------------
 
 
 def test_ingest_tells_what_came_of_it(magic: Magic, logs: Path, tmp_path: Path) -> None:
-    told = magic("ingest", logs, "--lake", tmp_path / "lake")
-    assert told.code == 0
-    assert told.err == ""
-    rows = {tuple(line.split()[:2]): line.split()[-1] for line in told.text.splitlines()}
+    result = magic("ingest", logs, "--lake", tmp_path / "lake")
+    assert result.code == 0
+    assert result.err == ""
+    rows = {tuple(line.split()[:2]): line.split()[-1] for line in result.text.splitlines()}
     assert rows["documents", "ingested"] == "29"
-    assert "documents  unchanged" not in told.text
+    assert "documents  unchanged" not in result.text
     again = magic("ingest", logs, "--lake", tmp_path / "lake", "--format", "json")
     counts = json.loads(again.out)
     assert (counts["ingest_id"], counts["n_documents"], counts["n_unchanged"]) == (2, 33, 29)
@@ -429,18 +433,18 @@ def test_ingest_says_that_it_found_no_game(magic: Magic, logs: Path, tmp_path: P
     (folder / "notes.txt").write_text("")
     command = ["ingest", folder, "--lake", tmp_path / "lake"]
     for options in ([], ["--strict"], ["--dry-run"]):
-        told = magic(*command, *options)
-        assert told.code == 1
-        assert "no game was found in 2 documents" in told.err
+        result = magic(*command, *options)
+        assert result.code == 1
+        assert "no game was found in 2 documents" in result.err
         assert (
             "not a log: it has neither a `history` nor a list of message rows, for example"
-            in told.err
+            in result.err
         )
-        assert "not a log: the name ends in .txt" in told.err
-        assert "docs/" not in told.err
+        assert "not a log: the name ends in .txt" in result.err
+        assert "docs/" not in result.err
     assert magic(*command, "--strict", "--allow-empty").code == 0
-    told = magic("ingest", str(logs), "--lake", str(tmp_path / "lake"))
-    assert "no game was found" not in told.err
+    result = magic("ingest", str(logs), "--lake", str(tmp_path / "lake"))
+    assert "no game was found" not in result.err
 
 
 def test_ingest_tells_of_superseded_games(magic: Magic, logs: Path, tmp_path: Path) -> None:
@@ -448,8 +452,8 @@ def test_ingest_tells_of_superseded_games(magic: Magic, logs: Path, tmp_path: Pa
     magic("ingest", tmp_path / "own", "--lake", tmp_path / "lake")
     file = tmp_path / "own" / "7.json"
     file.write_text(file.read_text() + "\n")
-    told = magic("ingest", tmp_path / "own", "--lake", tmp_path / "lake", "--format", "json")
-    counts = json.loads(told.out)
+    result = magic("ingest", tmp_path / "own", "--lake", tmp_path / "lake", "--format", "json")
+    counts = json.loads(result.out)
     assert counts["n_replacing"] == counts["n_superseded"] == 1
 
 
@@ -457,17 +461,17 @@ def test_ingest_tells_of_games_in_another_form(magic: Magic, logs: Path, tmp_pat
     first = next(logs.rglob("0.json"))
     shutil.copy(first, tmp_path / "0.json")
     (tmp_path / "1.json").write_text(json.dumps(json.loads(first.read_text()), indent=1))
-    told = magic("ingest", tmp_path, "--lake", tmp_path / "lake", "--format", "json")
-    assert json.loads(told.out)["n_in_other_form"] == 2
-    assert "2 new games have the same content as another game" in told.err
+    result = magic("ingest", tmp_path, "--lake", tmp_path / "lake", "--format", "json")
+    assert json.loads(result.out)["n_in_other_form"] == 2
+    assert "2 new games have the same content as another game" in result.err
 
 
 def test_a_long_ingest_logs_lines_where_nobody_looks(
     magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.cli.progress.SECONDS_BETWEEN_LINES", 0)
-    told = magic("ingest", logs, "--lake", tmp_path / "lake")
-    assert "reading: 33 documents and 0 MiB in 0 s" in told.err
+    result = magic("ingest", logs, "--lake", tmp_path / "lake")
+    assert "reading: 33 documents and 0 MiB in 0 s" in result.err
 
 
 def test_an_argument_that_is_no_text(magic: Magic, logs: Path, tmp_path: Path) -> None:
@@ -482,15 +486,15 @@ def test_an_argument_that_is_no_text(magic: Magic, logs: Path, tmp_path: Path) -
         ["audit", "--model", odd],
         ["metrics", "--where", f"model = '{odd}'"],
     ):
-        told = magic(*command)
-        assert (told.code, one_line(told.err)) == (2, True)
-        assert "neither valid UTF-8 nor a file" in told.err
+        result = magic(*command)
+        assert (result.code, one_line(result.err)) == (2, True)
+        assert "neither valid UTF-8 nor a file" in result.err
 
 
 def test_ingest_dry_run_writes_nothing(magic: Magic, logs: Path, tmp_path: Path) -> None:
-    told = magic("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
-    assert told.code == 0
-    assert "nothing was written" in told.err
+    result = magic("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
+    assert result.code == 0
+    assert "nothing was written" in result.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -524,11 +528,11 @@ def test_ingest_takes_the_lake_from_the_environment(
 
 
 def test_metrics_filters_and_groups(magic: Magic, lake: Path) -> None:
-    told = magic(
+    result = magic(
         *("metrics", "--lake", lake, "--format", "json", "--model", MODEL, "--engine", "duckdb"),
         *("--metric", "judgement", "--metric", "cooperation", "--game-type", "all"),
     )
-    assert [(r["metric"], r["model"], r["game_type"]) for r in told.records] == [
+    assert [(r["metric"], r["model"], r["game_type"]) for r in result.records] == [
         ("judgement", MODEL, "all"),
         ("cooperation", MODEL, "all"),
     ]
@@ -546,31 +550,31 @@ def test_metrics_filters_and_groups(magic: Magic, lake: Path) -> None:
 def test_groups_add_up(magic: Magic, lake: Path, command: tuple[str, ...]) -> None:
     asked = (*command, "--lake", lake, "--format", "json")
     expected = magic(*asked, "--by", "model,game_type,role")
-    told = magic(*asked, "--by", "model", "--by", "game_type, role")
-    assert {"model", "game_type", "role"} <= set(told.records[0])
-    assert told.out == expected.out
+    result = magic(*asked, "--by", "model", "--by", "game_type, role")
+    assert {"model", "game_type", "role"} <= set(result.records[0])
+    assert result.out == expected.out
 
 
 def test_metrics_of_no_row_are_empty_and_say_so(magic: Magic, lake: Path) -> None:
     """The model is there, and no row of it."""
     chosen = ["--model", MODEL, "--where", "role = 'nobody'"]
-    told = magic("metrics", "--lake", lake, *chosen, "--format", "json")
-    assert (told.code, told.records) == (0, [])
-    assert "no game in the lake matches" in told.err
+    result = magic("metrics", "--lake", lake, *chosen, "--format", "json")
+    assert (result.code, result.records) == (0, [])
+    assert "no game in the lake matches" in result.err
 
 
 def test_magic_json_is_one_line_with_the_scripts_names(magic: Magic, lake: Path) -> None:
-    told = magic(
+    result = magic(
         *("metrics", "--lake", lake, "--edition", "release", "--games", 20),
         *("--model", MODEL, "--format", "magic-json"),
     )
-    assert told.code == 0
-    assert told.text.count("\n") == 1
+    assert result.code == 0
+    assert result.text.count("\n") == 1
     names = (
         *("Win Rate", "Judgement", "Reasoning", "Deception", "Self-Awareness", "Cooperation"),
         *("Coordination", "Rationality", "Total"),
     )
-    assert tuple(told.records[0]["train_split"]) == names  # type: ignore[arg-type]
+    assert tuple(result.records[0]["train_split"]) == names  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -579,13 +583,13 @@ def test_leaderboard_fits(
 ) -> None:
     monkeypatch.setattr(terminal, "width", lambda: width)
     command = ["leaderboard", "--lake", lake, "--edition", "release", "--model", MODEL]
-    told = magic(*command)
-    assert max(map(cell_len, told.text.splitlines())) <= width
-    row = next(line for line in told.text.splitlines() if line.split()[1:2] == [MODEL])
+    result = magic(*command)
+    assert max(map(cell_len, result.text.splitlines())) <= width
+    row = next(line for line in result.text.splitlines() if line.split()[1:2] == [MODEL])
     (record,) = magic(*command, "--format", "json").records
     shown = ["–" if record[name] is None else f"{record[name]:.3f}" for name in names("release")]
     assert [word for word in row.split()[4:] if not word.startswith("(")] == shown
-    assert any(line.startswith("– ") for line in told.err.splitlines())
+    assert any(line.startswith("– ") for line in result.err.splitlines())
 
 
 @pytest.mark.parametrize("width", [120, 160, None])
@@ -602,8 +606,8 @@ def test_the_leaderboard_has_whole_words_where_there_is_room(
 @pytest.mark.parametrize("width", [60, 80, 120, 160])
 def test_a_schema_fits(magic: Magic, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "width", lambda: width)
-    told = magic("schema", *TABLES, "metrics", "evidence.rationality")
-    assert max(map(cell_len, told.text.splitlines())) <= width
+    result = magic("schema", *TABLES, "metrics", "evidence.rationality")
+    assert max(map(cell_len, result.text.splitlines())) <= width
 
 
 @pytest.mark.parametrize("query", ["FROM range(52800)", "SELECT repeat('a ', 900) FROM range(99)"])
@@ -624,17 +628,17 @@ def test_a_result_is_cut_only_if_it_is_longer(
     magic: Magic, lake: Path, n_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "width", lambda: 80)
-    told = magic("sql", f"FROM range({n_rows})", "--lake", lake)
-    assert ("cut after" in told.err) == (n_rows == 999)
-    assert len(told.text.splitlines()) == 1000
+    result = magic("sql", f"FROM range({n_rows})", "--lake", lake)
+    assert ("cut after" in result.err) == (n_rows == 999)
+    assert len(result.text.splitlines()) == 1000
 
 
 def test_notes_stay_with_a_table_in_markdown(magic: Magic, lake: Path) -> None:
     command = ["leaderboard", "--lake", lake, "--edition", "release", "--model", MODEL]
     notes = magic(*command).err.splitlines()
-    told = magic(*command, "--format", "markdown")
-    assert told.err == ""
-    table, _, items = told.text.partition("\n\n")
+    result = magic(*command, "--format", "markdown")
+    assert result.err == ""
+    table, _, items = result.text.partition("\n\n")
     assert table.startswith("| ")
     assert len(items.splitlines()) == len(notes) > 0
     assert items.startswith("- ")
@@ -646,17 +650,17 @@ def test_a_leaderboard_of_no_games_is_empty_and_says_so(
     magic: Magic, lake_without_games: Path, form: str, engine: str
 ) -> None:
     command = ["leaderboard", "--lake", lake_without_games, "--engine", engine]
-    told = magic(*command, "--format", form)
-    assert (told.code, told.err) == (0, "the lake has no game of a tested model\n")
-    assert told.out
+    result = magic(*command, "--format", form)
+    assert (result.code, result.err) == (0, "the lake has no game of a tested model\n")
+    assert result.out
 
 
 def test_a_comparison_of_no_models_is_empty_and_says_so(
     magic: Magic, lake_without_games: Path
 ) -> None:
-    told = magic("compare", "--all-pairs", "--lake", lake_without_games)
-    assert told.code == 0
-    assert told.err == "nothing to compare: the lake has fewer than two models\n"
+    result = magic("compare", "--all-pairs", "--lake", lake_without_games)
+    assert result.code == 0
+    assert result.err == "nothing to compare: the lake has fewer than two models\n"
 
 
 @pytest.mark.parametrize("form", ["table", "markdown"])
@@ -666,16 +670,16 @@ def test_the_size_of_a_family_is_said_where_p_values_are_adjusted(
     for command in ("leaderboard", "compare --all-pairs", f"diff {broken_lake}"):
         asked = [*command.split(), "--lake", lake]
         assert "family" in magic(*asked, "--format", "json").records[0]
-        told = magic(*asked, "--format", form)
-        assert re.search("adjusted|no p-values", told.err if form == "table" else told.text)
+        result = magic(*asked, "--format", form)
+        assert re.search("adjusted|no p-values", result.err if form == "table" else result.text)
 
 
 def test_evidence_of_several_terms_shows_them_and_counts_what_was_asked_for(
     magic: Magic, lake: Path
 ) -> None:
     def words(*asked: str) -> tuple[list[str], str]:
-        told = magic("evidence", *asked, "--lake", lake, "--format", "markdown")
-        return told.text.splitlines()[0].strip("| ").split(" | "), told.err
+        result = magic("evidence", *asked, "--lake", lake, "--format", "markdown")
+        return result.text.splitlines()[0].strip("| ").split(" | "), result.err
 
     columns, note = words("deception")
     assert "term" in columns
@@ -702,8 +706,8 @@ def test_tables_counts_rows(magic: Magic, lake: Path) -> None:
 
 
 def test_schema_prints_every_contract_without_a_lake(magic: Magic) -> None:
-    told = magic("schema", "--format", "json")
-    found = {(record["table"], record["column"]): record for record in told.records}
+    result = magic("schema", "--format", "json")
+    found = {(record["table"], record["column"]): record for record in result.records}
     assert found["votes", "seat"] | {"description": ""} == {
         "table": "votes",
         "column": "seat",
@@ -717,7 +721,7 @@ def test_schema_prints_every_contract_without_a_lake(magic: Magic) -> None:
         "description": "",
     }
     assert found["votes", "parse_status"]["words"] == ["ok", "ambiguous", "unreadable", "outage"]
-    assert all(record["description"] for record in told.records)
+    assert all(record["description"] for record in result.records)
     assert "One accusation vote." in magic("schema", "votes").text
 
 
@@ -727,11 +731,11 @@ def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
     name = "concat_ws('.', nullif(schema_name, 'main'), view_name)"
     seen = opened.sql(f"SELECT {name} AS view FROM duckdb_views() WHERE NOT internal")["view"]
     asked = sorted(set(seen) - set(TABLES))
-    told = magic("schema", *asked, "--format", "json").records
-    assert {record["table"] for record in told} == set(asked)
-    assert all(record["description"] for record in told)
+    result = magic("schema", *asked, "--format", "json").records
+    assert {record["table"] for record in result} == set(asked)
+    assert all(record["description"] for record in result)
     for name in ("metrics", "evidence.judgement", "audit.scores", "shared.stated_views"):
-        found = [record["column"] for record in told if record["table"] == name]
+        found = [record["column"] for record in result if record["table"] == name]
         assert found == opened.sql(f"FROM {name} LIMIT 0").columns
     text = magic("schema", "evidence.judgement", "votes").text
     assert "A row is one vote cast by a tested player of the civilian side, if it was" in text
@@ -739,8 +743,8 @@ def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
 
 
 def test_quarantine_tells_part_and_rule(magic: Magic, broken_lake: Path) -> None:
-    told = magic("quarantine", "--lake", broken_lake)
-    part = next(line for line in told.text.splitlines() if line.startswith("1.json"))
+    result = magic("quarantine", "--lake", broken_lake)
+    part = next(line for line in result.text.splitlines() if line.startswith("1.json"))
     assert "$.consistency_metric" in part
     full = magic("quarantine", "--lake", broken_lake, "--full", "--format", "json")
     assert {record["raw"] for record in full.records} >= {'{"history": [\x1b[31m'}
@@ -749,9 +753,9 @@ def test_quarantine_tells_part_and_rule(magic: Magic, broken_lake: Path) -> None
 def test_simulate_is_reproducible_and_can_be_ingested(magic: Magic, tmp_path: Path) -> None:
     for name in ("a", "b"):
         command = ("simulate", "--models", 1, "--games", 1, "--seed", 5, "--jobs", 1)
-        told = magic(*command, "--out", tmp_path / name, "--archive", "tar", "--format", "json")
-        assert told.code == 0
-        assert told.records[0]["n_games"] == 7
+        result = magic(*command, "--out", tmp_path / name, "--archive", "tar", "--format", "json")
+        assert result.code == 0
+        assert result.records[0]["n_games"] == 7
     archives = [Path(next((tmp_path / name).glob("*.tar"))).read_bytes() for name in ("a", "b")]
     assert archives[0] == archives[1]
     assert magic("ingest", tmp_path / "a", "--lake", tmp_path / "lake").code == 0
@@ -765,17 +769,17 @@ def test_simulate_is_reproducible_and_can_be_ingested(magic: Magic, tmp_path: Pa
 def test_a_query_may_begin_with_a_comment(
     magic: Magic, lake: Path, query: str, before: list[str]
 ) -> None:
-    told = magic("sql", "--format", "json", "--lake", lake, *before, query)
-    assert told.records == [{"n": 1}]
+    result = magic("sql", "--format", "json", "--lake", lake, *before, query)
+    assert result.records == [{"n": 1}]
     if not before:
         assert magic("sql", query, "--format", "json", "--lake", lake).records == [{"n": 1}]
 
 
 def test_sql_in_as_much_memory_as_can_be_counted(magic: Magic, lake: Path) -> None:
-    told = magic(
+    result = magic(
         "sql", "--lake", lake, "SELECT 1 AS n", "--memory", "8388607TiB", "--format", "json"
     )
-    assert told.records == [{"n": 1}]
+    assert result.records == [{"n": 1}]
 
 
 def test_sql_from_a_file_and_from_stdin(
@@ -785,8 +789,8 @@ def test_sql_from_a_file_and_from_stdin(
     (tmp_path / "query.sql").write_text(query)
     expected = [{"n": 29}]
     assert magic("sql", "--lake", lake, query, "--format", "json").records == expected
-    told = magic("sql", "--lake", lake, "-f", tmp_path / "query.sql", "--format", "json")
-    assert told.records == expected
+    result = magic("sql", "--lake", lake, "-f", tmp_path / "query.sql", "--format", "json")
+    assert result.records == expected
     for arguments in ([], ["-f", "-"]):
         monkeypatch.setattr(sys, "stdin", io.StringIO(query))
         assert magic("sql", "--lake", lake, *arguments, "--format", "json").records == expected
@@ -811,11 +815,11 @@ def test_prompt_answers_until_the_user_leaves(
     typed.send_text("select 6 *\r7 as answer;\r")
     typed.send_text("selec;\r.tables\r.schema guesses\r.schema nothing\r.what\r.tables votes\r")
     typed.send_text("\r;\r.help\r.quit\r")
-    told = magic("sql", "--lake", lake)
-    assert told.code == 0
-    assert told.text.split()[:3] == ["answer", "──────", "42"]
-    assert "One guess of the secret word" in told.text
-    complaints = [line for line in told.err.splitlines() if line.startswith("magic: ")]
+    result = magic("sql", "--lake", lake)
+    assert result.code == 0
+    assert result.text.split()[:3] == ["answer", "──────", "42"]
+    assert "One guess of the secret word" in result.text
+    complaints = [line for line in result.err.splitlines() if line.startswith("magic: ")]
     faults = ("selec", "nothing", "no command .what", ".tables takes no arguments: leave out votes")
     for part, complaint in zip(faults, complaints, strict=True):
         assert part in complaint
@@ -827,8 +831,8 @@ def test_prompt_answers_until_the_user_leaves(
 @pytest.mark.parametrize("keys", ["\x04", "quit\r", "EXIT;\r", "select 1\x03.quit\r"])
 def test_prompt_is_left(magic: Magic, lake: Path, typed: PipeInput, keys: str) -> None:
     typed.send_text(keys)
-    told = magic("sql", "--lake", lake)
-    assert (told.code, told.out) == (0, b"")
+    result = magic("sql", "--lake", lake)
+    assert (result.code, result.out) == (0, b"")
 
 
 def test_prompt_without_a_place_for_its_history(
@@ -1006,10 +1010,10 @@ def test_a_mistake_is_one_line(
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     if "{tmp}/other" in command:
         with_other_contract(lake, tmp_path / "other")
-    told = magic(*shlex.split(command.format(tmp=tmp_path, logs=logs, lake=lake)))
-    assert one_line(told.err), told.err
-    assert fragment in told.err
-    assert (told.code, told.out) == (code, b"")
+    result = magic(*shlex.split(command.format(tmp=tmp_path, logs=logs, lake=lake)))
+    assert one_line(result.err), result.err
+    assert fragment in result.err
+    assert (result.code, result.out) == (code, b"")
     assert not (tmp_path / "new").exists()
     assert not (tmp_path / "x.csv").exists()
 
@@ -1019,9 +1023,9 @@ def with_other_contract(lake: Path, place: Path) -> None:
     shutil.copytree(lake, place)
     log = place / "ingests" / "_delta_log" / f"{0:020}.json"
     ours = re.compile(r'(magic\.contractVersion\\?": ?\\?")\d+')
-    told, n_changed = ours.subn(r"\g<1>999", log.read_text())
+    result, n_changed = ours.subn(r"\g<1>999", log.read_text())
     assert n_changed
-    log.write_text(told)
+    log.write_text(result)
 
 
 # --- hostile text -------------------------------------------------------------------------------
@@ -1047,10 +1051,10 @@ def test_text_of_logs_cannot_drive_the_terminal(
 ) -> None:
     monkeypatch.setattr(terminal, "width", lambda: width)
     for form in ("table", "markdown", "json"):
-        told = magic(*command, "--lake", lake, "--format", form)
-        assert told.code == 0
-        assert not UNSAFE.search(told.text)
-        assert not UNSAFE.search(told.err)
+        result = magic(*command, "--lake", lake, "--format", form)
+        assert result.code == 0
+        assert not UNSAFE.search(result.text)
+        assert not UNSAFE.search(result.err)
     shown = re.sub(r"\s", "", magic(*command, "--lake", lake).text)
     assert r"\x1b[31mevil\x07[bold]x[/bold]\u202e|`*" in shown or r"x\x1b[2J" in shown
 
@@ -1067,14 +1071,14 @@ def test_csv_is_made_safe_for_a_terminal(
     magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "is_out_terminal", lambda: True)
-    told = magic("sql", "SELECT DISTINCT model FROM votes", "--lake", lake, "--format", "csv")
-    assert not UNSAFE.search(told.text)
+    result = magic("sql", "SELECT DISTINCT model FROM votes", "--lake", lake, "--format", "csv")
+    assert not UNSAFE.search(result.text)
 
 
 def test_a_mistake_with_control_sequences_is_one_safe_line(magic: Magic, lake: Path) -> None:
-    told = magic("ingest", "\x1b[31mno\nwhere", "--lake", lake)
-    assert one_line(told.err)
-    assert not UNSAFE.search(told.err)
+    result = magic("ingest", "\x1b[31mno\nwhere", "--lake", lake)
+    assert one_line(result.err)
+    assert not UNSAFE.search(result.err)
 
 
 # --- interruptions ------------------------------------------------------------------------------
@@ -1088,9 +1092,9 @@ def test_an_interrupted_ingest_is_one_line(
     magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.ingest.ingest", interrupted)
-    told = magic("ingest", logs, "--lake", tmp_path / "lake")
+    result = magic("ingest", logs, "--lake", tmp_path / "lake")
     line = "magic: interrupted: the lake is intact; run the same command again\n"
-    assert told == (130, b"", line)
+    assert result == (130, b"", line)
 
 
 @pytest.mark.parametrize(
@@ -1118,8 +1122,8 @@ def test_a_signal_while_duckdb_reads_a_file_is_an_interruption(
         return read(files, path, mode, **options)
 
     monkeypatch.setattr(LakeFiles, "open", signalled)
-    told = magic(*command.split(), "--lake", lake)
-    assert (told.code, told.err) == (130, "magic: interrupted\n")
+    result = magic(*command.split(), "--lake", lake)
+    assert (result.code, result.err) == (130, "magic: interrupted\n")
 
 
 @pytest.mark.parametrize("error", [OSError, LakeError, TimeoutError])
@@ -1130,10 +1134,10 @@ def test_an_error_without_a_text_is_no_empty_line(
         raise error
 
     monkeypatch.setattr("pipeline.reports.ranking.leaderboard", failing)
-    told = magic("leaderboard", "--lake", lake)
-    assert told.code == 1
-    assert one_line(told.err)
-    assert told.err.removeprefix("magic:").strip()
+    result = magic("leaderboard", "--lake", lake)
+    assert result.code == 1
+    assert one_line(result.err)
+    assert result.err.removeprefix("magic:").strip()
 
 
 def test_a_defect_of_ours_keeps_its_traceback(
@@ -1154,11 +1158,11 @@ def test_a_file_that_upkeep_deletes_meanwhile_is_no_damage(
         raise FileNotFoundError("No such file: ...x.parquet (set POLARS_VERBOSE=1 to see it all)")
 
     monkeypatch.setattr("pipeline.reports.ranking.leaderboard", too_late)
-    told = magic("leaderboard", "--lake", lake)
-    assert one_line(told.err)
-    assert told.code == 1
-    assert "deleted while it was being read" in told.err
-    assert "POLARS" not in told.err
+    result = magic("leaderboard", "--lake", lake)
+    assert one_line(result.err)
+    assert result.code == 1
+    assert "deleted while it was being read" in result.err
+    assert "POLARS" not in result.err
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])

@@ -93,9 +93,9 @@ def test_rows_that_keep_their_contract() -> None:
     ],
 )
 def test_a_row_that_breaks_its_contract(broken: dict[str, Any], rule: str) -> None:
-    told = Example.filter(rows({"key": "z"}, broken))
-    assert list(told.result["key"]) == ["z"]
-    assert rule in told.failure.counts()
+    output = Example.filter(rows({"key": "z"}, broken))
+    assert list(output.result["key"]) == ["z"]
+    assert rule in output.failure.counts()
 
 
 def test_two_rows_of_one_key() -> None:

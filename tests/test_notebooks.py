@@ -69,12 +69,12 @@ def test_the_readmes_way_of_opening_one_serves_it(tmp_path: Path) -> None:
         )
     try:
         url = f"http://127.0.0.1:{port}/api/contents/first_look.ipynb?token=open"
-        told = json.loads(answer(url, server))
+        result = json.loads(answer(url, server))
     finally:
         server.terminate()
         server.wait(30)
-    assert told["type"] == "notebook"
-    assert told["content"]["cells"]
+    assert result["type"] == "notebook"
+    assert result["content"]["cells"]
 
 
 def answer(url: str, server: subprocess.Popen[bytes]) -> bytes:

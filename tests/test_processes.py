@@ -67,9 +67,9 @@ def test_ctrl_c_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
     while process.poll() is None and not any(out.glob("results/*/*")):
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    told = process.communicate(timeout=60)
+    result = process.communicate(timeout=60)
     line = f"magic: interrupted: {out} is incomplete; delete it and run the command again\n"
-    assert (process.returncode, *told) == (130, "", line)
+    assert (process.returncode, *result) == (130, "", line)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])

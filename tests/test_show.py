@@ -55,24 +55,24 @@ def test_a_transcript_is_the_rows_of_its_game(lake, games):
         [evidence(lake, name).cast({"round": pl.Int32}) for name in NAMES], how="vertical_relaxed"
     )
     for game in games:
-        told = transcript(lake, game)
+        result = transcript(lake, game)
         for name in GAME_TABLES:
             rows = lake.table(name).filter(pl.col("game_id") == game).collect()
-            assert sorted(map(repr, told.tables[name].rows())) == sorted(map(repr, rows.rows()))
+            assert sorted(map(repr, result.tables[name].rows())) == sorted(map(repr, rows.rows()))
         mine = everything.filter(pl.col("game_id") == game)
-        assert sorted(map(repr, told.counted.rows())) == sorted(map(repr, mine.rows()))
+        assert sorted(map(repr, result.counted.rows())) == sorted(map(repr, mine.rows()))
         assert mine.height
-        indices = told.tables["messages"]["message_index"]
-        assert indices.to_list() == list(range(told.game["n_messages"]))
+        indices = result.tables["messages"]["message_index"]
+        assert indices.to_list() == list(range(result.game["n_messages"]))
 
 
 def test_a_seat_sees_what_was_shown_to_it_or_to_all(lake, games):
     n_hidden = 0
     for game in games:
-        told = transcript(lake, game)
-        messages = told.tables["messages"].rows(named=True)
-        for seat, player in told.tables["players"].select("seat", "player").iter_rows():
-            seen = told.seen_by(seat)
+        result = transcript(lake, game)
+        messages = result.tables["messages"].rows(named=True)
+        for seat, player in result.tables["players"].select("seat", "player").iter_rows():
+            seen = result.seen_by(seat)
             assert seen.columns == ["message_index", "player", "content"]
             assert seen.rows() == [
                 (m["message_index"], m["player"], m["content"])
@@ -87,50 +87,50 @@ def test_a_seat_sees_what_was_shown_to_it_or_to_all(lake, games):
 def test_a_seat_learns_nobodys_role(form, capsysbinary, place, lake):
     """Chameleon's word is told to two, and to none other; nor are models and roles."""
     chameleon = lake.table("games").filter(game_type="chameleon", game_index=0).collect()
-    told = transcript(lake, chameleon["game_id"][0])
-    seats = dict(told.tables["players"].select("seat", "side").iter_rows())
+    result = transcript(lake, chameleon["game_id"][0])
+    seats = dict(result.tables["players"].select("seat", "side").iter_rows())
     for seat, side in seats.items():
         text = shown(
-            capsysbinary, place, told.game["game_id"], "--seat", str(seat), "--format", form
+            capsysbinary, place, result.game["game_id"], "--seat", str(seat), "--format", form
         )
         private = [
             m["content"].strip()
-            for m in told.tables["messages"].rows(named=True)
+            for m in result.tables["messages"].rows(named=True)
             if m["phase"] in ("identification", "analysis")
         ]
         assert private
         assert not any(json.dumps(line)[1:-1] in text or line in text for line in private)
         assert ("You are not chameleon" in text) == (side == "civilian")
         assert ("You are the chameleon!" in text) == (side == "hidden")
-        assert not any(model in text for model in told.tables["players"]["model"])
+        assert not any(model in text for model in result.tables["players"]["model"])
 
 
 def test_text_and_markdown_have_every_message_and_what_was_counted(
     capsysbinary, place, lake, games
 ):
     for game in games:
-        told = transcript(lake, game)
+        result = transcript(lake, game)
         for form in ("text", "markdown"):
             text = shown(capsysbinary, place, game, "--format", form)
             lines = {line.strip() for line in text.splitlines()}
-            for content in told.tables["messages"]["content"]:
+            for content in result.tables["messages"]["content"]:
                 if EVIL not in content:
                     assert {line.strip() for line in content.strip().split("\n")} <= lines
             assert len(re.findall("[✓✗]|^ *(?:- )?0[.]\\d+ ", text, re.MULTILINE)) == (
-                told.counted["message_index"].count()
+                result.counted["message_index"].count()
             )
 
 
 def test_json_is_every_row(capsysbinary, place, lake, games):
     for game in games:
         found = json.loads(shown(capsysbinary, place, game, "--format", "json"))
-        told = transcript(lake, game)
+        result = transcript(lake, game)
         assert list(found) == [*GAME_TABLES, "counted"]
         assert {name: len(rows) for name, rows in found.items()} == {
-            **{name: told.tables[name].height for name in GAME_TABLES},
-            "counted": told.counted.height,
+            **{name: result.tables[name].height for name in GAME_TABLES},
+            "counted": result.counted.height,
         }
-        assert [m["content"] for m in found["messages"]] == told.tables["messages"][
+        assert [m["content"] for m in found["messages"]] == result.tables["messages"][
             "content"
         ].to_list()
 

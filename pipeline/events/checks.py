@@ -36,19 +36,19 @@ def _always(rule: Rule) -> Callable[[type[dy.Schema]], pl.Expr]:
 
 def _column(column: Column, name: str | None = None) -> dy.Column:
     dtype = column.dtype
-    told: dict[str, Any] = {"nullable": column.nullable, "alias": name}
+    options: dict[str, Any] = {"nullable": column.nullable, "alias": name}
     if isinstance(dtype, pl.List):
-        return dy.List(_inner(dtype.inner), **told)
+        return dy.List(_inner(dtype.inner), **options)
     if isinstance(dtype, pl.Struct):
-        return dy.Struct({field.name: _inner(field.dtype) for field in dtype.fields}, **told)
+        return dy.Struct({field.name: _inner(field.dtype) for field in dtype.fields}, **options)
     if isinstance(dtype, pl.Datetime):
-        return dy.Datetime(time_unit=dtype.time_unit, time_zone=dtype.time_zone, **told)
-    told["primary_key"] = column.primary_key
+        return dy.Datetime(time_unit=dtype.time_unit, time_zone=dtype.time_zone, **options)
+    options["primary_key"] = column.primary_key
     if dtype.is_numeric():
-        told |= {"min": column.min, "max": column.max}
+        options |= {"min": column.min, "max": column.max}
     if dtype == pl.String():
-        told |= {"regex": column.regex, "check": _is_among(column.words)}
-    return _KINDS[dtype](**told)
+        options |= {"regex": column.regex, "check": _is_among(column.words)}
+    return _KINDS[dtype](**options)
 
 
 def _inner(dtype: pl.DataType | DataTypeClass) -> dy.Column:

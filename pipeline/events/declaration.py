@@ -41,8 +41,10 @@ class Table:
 
     def __init_subclass__(cls) -> None:
         own = vars(cls).items()
-        cls._columns = cls._columns | {n: told for n, told in own if isinstance(told, Column)}
-        cls._rules = cls._rules | {n: told for n, told in own if isinstance(told, Rule)}
+        cls._columns = cls._columns | {
+            n: declared for n, declared in own if isinstance(declared, Column)
+        }
+        cls._rules = cls._rules | {n: declared for n, declared in own if isinstance(declared, Rule)}
 
     @classmethod
     def columns(cls) -> dict[str, Column]:

@@ -61,7 +61,7 @@ _NO = pl.Series([False]).to_arrow()[0]  # to make one itself, Arrow would import
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 
 
-class Placed(Struct, frozen=True, gc=False):
+class IdentifiedGame(Struct, frozen=True, gc=False):
     """A game with its identity and the place that it was found in."""
 
     game: Game
@@ -87,7 +87,7 @@ class Frames(Struct):
         return pl.DataFrame(self.tables[name]).cast(pl.Schema(polars_schema(name)))
 
 
-def frames(batch: Sequence[Placed]) -> Frames:
+def frames(batch: Sequence[IdentifiedGame]) -> Frames:
     """The rows of the games, in their order."""
     rows = _Batch(batch)
     return Frames({table: rows.whole(table) for table in GAME_TABLES}, rows.broken())
@@ -101,8 +101,8 @@ class _Batch:
     its number among the messages of all courses.
     """
 
-    def __init__(self, batch: Sequence[Placed]) -> None:
-        self._games = [placed.game for placed in batch]
+    def __init__(self, batch: Sequence[IdentifiedGame]) -> None:
+        self._games = [identified.game for identified in batch]
         games = _game_rows(batch)
         self._of_game = {name: _encoded(games[name]) for name in _OF_GAME}
         self._game_types = games["game_type"]
@@ -124,8 +124,8 @@ class _Batch:
         rows, schema = self.tables[table], polars_schema(table)
         of_course = self._of_course if _COURSE_ROW in rows else {}
         own = [name for name in schema if name in rows and name not in of_course]
-        told = rows.select(pl.col(name).cast(schema[name]) for name in own)
-        columns = told.to_arrow(compat_level=pl.CompatLevel.oldest())
+        own_rows = rows.select(pl.col(name).cast(schema[name]) for name in own)
+        columns = own_rows.to_arrow(compat_level=pl.CompatLevel.oldest())
         arrays = dict(zip(own, columns.columns, strict=True))
         # What a course tells comes first: its moderator has a name, and is no player.
         shared = {_COURSE_ROW: of_course, GAME_ROW: self._of_game, _PLAYER_ROW: self._of_player}
@@ -220,25 +220,25 @@ class _Batch:
         rows = rows.with_columns(message_index=index, parse_status=status)
         first_of_course, courses = _course_rows([messages.course for messages in of_games])
         self._of_course = {name: _encoded(courses[name]) for name in _OF_COURSE}
-        placed = first_of_course.gather(rows[GAME_ROW]) + rows["message_index"]
-        rows = pl.concat([rows, courses[placed]], how="horizontal")
-        return self._seated(rows.with_columns(placed.alias(_COURSE_ROW)))
+        identified = first_of_course.gather(rows[GAME_ROW]) + rows["message_index"]
+        rows = pl.concat([rows, courses[identified]], how="horizontal")
+        return self._seated(rows.with_columns(identified.alias(_COURSE_ROW)))
 
     def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
         seated = self._first_player.gather(rows[GAME_ROW]) + rows["seat"].cast(pl.Int64) - 1
         return rows.with_columns(seated.alias(_PLAYER_ROW))
 
 
-def _game_rows(batch: Sequence[Placed]) -> pl.DataFrame:
-    games = [placed.game for placed in batch]
+def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
+    games = [identified.game for identified in batch]
     columns: dict[str, Sequence[object]] = {
         "setting_id": [setting_id(game.game_type, game.setting) for game in games],
         "n_players": [len(game.seats) for game in games],
         "n_messages": [len(game.messages) for game in games],
     }
-    columns |= {n: list(map(attrgetter(n), batch)) for n in _names(Placed) if n != "game"}
-    as_told = [name for name in polars_schema("games") if name not in columns]
-    columns |= {name: list(map(attrgetter(name), games)) for name in as_told}
+    columns |= {n: list(map(attrgetter(n), batch)) for n in _names(IdentifiedGame) if n != "game"}
+    unchanged = [name for name in polars_schema("games") if name not in columns]
+    columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}
     return _typed("games", columns).with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
 
 
@@ -293,7 +293,7 @@ def _vote_status(name: str) -> pl.Expr:
         .then(_OK)  # no text contradicts the log
         .when(is_other)
         .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
-        .otherwise(prose.surely(pl.col("stated")))
+        .otherwise(prose.certainty(pl.col("stated")))
     )
     return prose.outage_or(pl.col("text"), status).alias("parse_status")
 

@@ -64,7 +64,7 @@ def only(found: pl.Expr) -> pl.Expr:
     return pl.when(found.list.len() == 1).then(found.list.first())
 
 
-def surely(found: pl.Expr) -> pl.Expr:
+def certainty(found: pl.Expr) -> pl.Expr:
     """How surely a text says what was found in it, outages apart."""
     return (
         pl.when(found.list.len() == 1)

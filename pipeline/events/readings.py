@@ -26,7 +26,9 @@ _OF_ONESELF = rf"{_LINE}(?:as player|i think[^a-z0-9]*$)"
 _IS_UNDERCOVER = r"(?:the |a |an |a possible )?[*]*undercover"
 _NAMED = r"[*]*player[ _]*[0-9]+[*]* (?:is|might be|may be|could be)"
 _OWN_CLAIM = rf"i think (?:(?:that )?{_NAMED}|i am) {_IS_UNDERCOVER}"
-_TOLD_CLAIM = rf"player[ _]*[0-9]+[*]* (?:may |might )?thinks? (?:that )?{_NAMED} {_IS_UNDERCOVER}"
+_STATED_CLAIM = (
+    rf"player[ _]*[0-9]+[*]* (?:may |might )?thinks? (?:that )?{_NAMED} {_IS_UNDERCOVER}"
+)
 
 _NAME = r"(?:i am|i['’]m|as) player[ _]*([0-9]+)"
 _ROLE = r"(?:role is|i am|i['’]m) (?:the |an? )?[^a-z0-9]*"
@@ -43,7 +45,7 @@ def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
     said = _lowered(spoken)
     suspect = pl.col("suspect").drop_nulls()
     return (
-        pl.concat([*_rated(said), _own(said), _told(said)])
+        pl.concat([*_rated(said), _own(said), _stated(said)])
         .filter(pl.col("viewer").is_not_null())
         .group_by(*_MESSAGE, viewer=pl.lit("Player ") + pl.col("viewer"))
         .agg(suspect=pl.when(suspect.n_unique() == 1).then(pl.lit("Player ") + suspect.min()))
@@ -75,10 +77,10 @@ def _own(said: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _told(said: pl.DataFrame) -> pl.DataFrame:
+def _stated(said: pl.DataFrame) -> pl.DataFrame:
     """The views of others in Undercover's form."""
     claim = pl.col("claim")
-    return _claims(said, _TOLD_CLAIM).select(
+    return _claims(said, _STATED_CLAIM).select(
         *_MESSAGE,
         viewer=claim.str.extract(_NUMBER),
         suspect=claim.str.extract(rf"think.*{_NUMBER}"),
@@ -125,14 +127,14 @@ def _accused(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
 def _compared(spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame) -> pl.DataFrame:
     """By message whether it tells rightly whom each of the others, by its own word, suspects."""
     theirs = own.select(GAME_ROW, "round", other="player", suspects="suspect")
-    told = views.with_columns(is_told=pl.lit(value=True))
-    is_right = pl.col("is_told").fill_null(value=False) & pl.col("suspect").eq_missing(
+    stated = views.with_columns(is_stated=pl.lit(value=True))
+    is_right = pl.col("is_stated").fill_null(value=False) & pl.col("suspect").eq_missing(
         pl.col("suspects")
     )
     return (
         spoken.join(theirs, on=[GAME_ROW, "round"])
         .filter(pl.col("player") != pl.col("other"))
-        .join(told, left_on=[*_MESSAGE, "other"], right_on=[*_MESSAGE, "viewer"], how="left")
+        .join(stated, left_on=[*_MESSAGE, "other"], right_on=[*_MESSAGE, "viewer"], how="left")
         .group_by(_MESSAGE)
         .agg(is_right=is_right.all())
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.formats.players import opponents
-from pipeline.formats.rows import EVERYONE, Outline, Places, course
+from pipeline.formats.rows import EVERYONE, Outline, Timeline, course
 from pipeline.game import Contribution, Game, Messages, Result, Seat
 from pipeline.vocabulary import Phase
 
@@ -32,8 +32,8 @@ def messages(spoken: Iterable[Spoken], seats: Iterable[Seat]) -> Messages:
     columns = tuple(zip(*spoken, strict=True)) or ((),) * len(Spoken._fields)
     player, content, phase, round_, visible_to, turn, msg_type = columns
     outline = Outline(player, turn, visible_to, msg_type, prompted=())
-    places = Places(list(phase), list(round_))
-    return Messages(course(outline, places, (seat.player for seat in seats)), content)
+    timeline = Timeline(list(phase), list(round_))
+    return Messages(course(outline, timeline, (seat.player for seat in seats)), content)
 
 
 def contributions(game: Game, amounts: Sequence[float | None]) -> list[Contribution]:

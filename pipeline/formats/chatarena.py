@@ -37,17 +37,17 @@ def read(data: bytes, model: str | None) -> Game | None:
     """The game, or None where the document is no list of message rows."""
     if data.lstrip()[:1] != b"[" or b'"agent_name"' not in data:
         return None
-    told = history(decode(_ROWS, data))
-    hidden, word, topic = _roles(told)
-    speakers = set(told.player) - {MODERATOR}
+    logged = history(decode(_ROWS, data))
+    hidden, word, topic = _roles(logged)
+    speakers = set(logged.player) - {MODERATOR}
     players = sorted(speakers | {hidden}, key=lambda name: (player_number(name) or 0, name))
     check_players(players, "$")
     seats = hidden_roles.seats(
         hidden_roles.CHAMELEON, hidden, dict.fromkeys(players, model), set(players)
     )
-    spoken = hidden_roles.messages(hidden_roles.CHAMELEON, told, players)
+    spoken = hidden_roles.messages(hidden_roles.CHAMELEON, logged, players)
     course = spoken.course
-    flag = _win_flag(told)
+    flag = _win_flag(logged)
     ending = hidden_roles.CHAMELEON.endings[flag] if flag is not None else None
     game = Game(
         game_type=GameType.CHAMELEON,
@@ -71,10 +71,12 @@ def read(data: bytes, model: str | None) -> Game | None:
     return game
 
 
-def _roles(told: History) -> tuple[str, str, str | None]:
+def _roles(logged: History) -> tuple[str, str, str | None]:
     """Who the chameleon is, the secret word, and the topic, as the moderator told them."""
     hidden = word = topic = None
-    for player, text, visible_to in zip(told.player, told.content, told.visible_to, strict=True):
+    for player, text, visible_to in zip(
+        logged.player, logged.content, logged.visible_to, strict=True
+    ):
         if player != MODERATOR:
             continue
         if text == _IS_CHAMELEON and isinstance(visible_to, str):
@@ -88,13 +90,13 @@ def _roles(told: History) -> tuple[str, str, str | None]:
             "$",
             "the moderator says to one player that it is the chameleon, and gives the others "
             "the word",
-            f"no such rows among {len(told.player)}",
+            f"no such rows among {len(logged.player)}",
         )
     return hidden, word, topic
 
 
-def _win_flag(told: History) -> int | None:
-    for player, text in zip(reversed(told.player), reversed(told.content), strict=True):
+def _win_flag(logged: History) -> int | None:
+    for player, text in zip(reversed(logged.player), reversed(logged.content), strict=True):
         if player == MODERATOR:
             for words, flag in _ENDINGS.items():
                 if words in text:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from pipeline.formats import rows
 from pipeline.formats.players import opponents
 from pipeline.formats.prose import stated_guess
-from pipeline.formats.rows import MODERATOR, History, Outline, Places
+from pipeline.formats.rows import MODERATOR, History, Outline, Timeline
 from pipeline.game import Course, Game, Guess, Messages, Result, Seat
 from pipeline.vocabulary import (
     SIDE_OF_ROLE,
@@ -81,13 +81,13 @@ CAUGHT_FLAG = 0
 GUESS_FLAGS = {0: False, 1: True}
 
 
-def messages(rules: Rules, told: History, seats: Iterable[str]) -> Messages:
+def messages(rules: Rules, logged: History, seats: Iterable[str]) -> Messages:
     """The rows as messages: the moderator's prompts move the game on, and rounds are of clues."""
-    place = _places_by_clue if rules.every_clue_is_a_round else _places_by_player
-    return rows.messages(told, seats, place, _PROMPTS)
+    timing = _timeline_by_clue if rules.every_clue_is_a_round else _timeline_by_player
+    return rows.messages(logged, seats, timing, _PROMPTS)
 
 
-def _places(outline: Outline, *, every_clue_is_a_round: bool) -> Places:
+def _timeline(outline: Outline, *, every_clue_is_a_round: bool) -> Timeline:
     """Each row's phase and round.
 
     Plain logs call every answer `text`, so that the moderator's prompts tell them apart. In
@@ -97,7 +97,7 @@ def _places(outline: Outline, *, every_clue_is_a_round: bool) -> Places:
     prompts = iter(outline.prompted)
     prompted, clue_round = Phase.CLUE, 0
     said: Counter[tuple[Phase, str]] = Counter()
-    found = Places([], [])
+    found = Timeline([], [])
     for player, msg_type in zip(outline.player, outline.msg_type, strict=True):
         round_: int | None = None
         if player == MODERATOR:
@@ -116,8 +116,8 @@ def _places(outline: Outline, *, every_clue_is_a_round: bool) -> Places:
 
 
 # Named, since a course is known by what placed it.
-_places_by_clue = partial(_places, every_clue_is_a_round=True)
-_places_by_player = partial(_places, every_clue_is_a_round=False)
+_timeline_by_clue = partial(_timeline, every_clue_is_a_round=True)
+_timeline_by_player = partial(_timeline, every_clue_is_a_round=False)
 
 
 def n_rounds(rules: Rules, course: Course) -> int:

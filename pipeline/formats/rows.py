@@ -49,14 +49,14 @@ class Outline(NamedTuple):
     prompted: tuple[Phase | None, ...]
 
 
-class Places(NamedTuple):
+class Timeline(NamedTuple):
     """Each row's phase and round, column by column."""
 
     phase: list[Phase]
     round: list[int | None]
 
 
-Place = Callable[[Outline], Places]
+Timing = Callable[[Outline], Timeline]
 # The words by which the moderator begins a phase; of several in one text the first here decides.
 Prompts = Mapping[str, Phase]
 _NO_PROMPTS: Prompts = {}
@@ -74,17 +74,17 @@ def history(rows: list[Row]) -> History:
 
 
 def messages(
-    told: History, seats: Iterable[str], place: Place, prompts: Prompts = _NO_PROMPTS
+    logged: History, seats: Iterable[str], timing: Timing, prompts: Prompts = _NO_PROMPTS
 ) -> Messages:
-    """The rows as messages of the players at the seats, each where `place` has it."""
-    prompted = _prompted(told, prompts)
-    outline = Outline(told.player, told.turn, told.visible_to, told.msg_type, prompted)
-    return Messages(_course(place, outline, tuple(seats)), told.content)
+    """The rows as messages of the players at the seats, each where `timing` has it."""
+    prompted = _prompted(logged, prompts)
+    outline = Outline(logged.player, logged.turn, logged.visible_to, logged.msg_type, prompted)
+    return Messages(_course(timing, outline, tuple(seats)), logged.content)
 
 
-def _prompted(told: History, prompts: Prompts) -> tuple[Phase | None, ...]:
+def _prompted(logged: History, prompts: Prompts) -> tuple[Phase | None, ...]:
     found: list[Phase | None] = []
-    for player, text in zip(told.player, told.content, strict=True):
+    for player, text in zip(logged.player, logged.content, strict=True):
         if player == MODERATOR:
             for words, phase in prompts.items():
                 if words in text:
@@ -97,13 +97,13 @@ def _prompted(told: History, prompts: Prompts) -> tuple[Phase | None, ...]:
 
 # Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.
 @lru_cache(MOST_COURSES)
-def _course(place: Place, outline: Outline, seats: tuple[str, ...]) -> Course:
-    return course(outline, place(outline), seats)
+def _course(timing: Timing, outline: Outline, seats: tuple[str, ...]) -> Course:
+    return course(outline, timing(outline), seats)
 
 
-def course(outline: Outline, places: Places, seats: Iterable[str]) -> Course:
+def course(outline: Outline, timeline: Timeline, seats: Iterable[str]) -> Course:
     """The outline as a course: each row with its seat, phase and round."""
-    phases, rounds = places
+    phases, rounds = timeline
     numbers = {player: number for number, player in enumerate(seats, start=1)}
     spoken: dict[Phase, list[int]] = {}
     answers: dict[Phase, dict[str, list[int]]] = {}
@@ -125,6 +125,6 @@ def course(outline: Outline, places: Places, seats: Iterable[str]) -> Course:
     )
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Lets go of the courses known, so that they hold no more than one batch of documents does."""
     _course.cache_clear()

@@ -23,7 +23,7 @@ from pipeline.archives.sources import resolved
 from pipeline.errors import LakeError, PipelineError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
-from pipeline.ingest.desk import Desk
+from pipeline.ingest.database import IngestDatabase
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.recall import Recall
@@ -32,10 +32,10 @@ from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Found, Job, Staged
 from pipeline.lake import create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
-from pipeline.lake.removal import Gone
+from pipeline.lake.removal import Removal
 from pipeline.lake.transaction import Transaction, transaction
 from pipeline.machine import cores
-from pipeline.stores import place
+from pipeline.stores import location
 
 MEMORY = 2 * 2**30
 LEAST_MEMORY = 2**29
@@ -128,8 +128,8 @@ def ingest(
     opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
     try:
         with tempfile.TemporaryDirectory(prefix="magic-") as scratch:
-            desk = Desk(Path(scratch), memory, again)
-            known, models = known_games(desk, opened)
+            database = IngestDatabase(Path(scratch), memory, again)
+            known, models = known_games(database, opened)
             job = Job(
                 lake=None if dry_run or opened is None else str(opened.path),
                 token=uuid.uuid4().hex,
@@ -140,30 +140,33 @@ def ingest(
                 max_expanded=max_expanded,
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
             )
-            collected = Collected(desk.scratch)
+            collected = Collected(database.scratch)
 
             def take(one: Found) -> None:
                 tell(one.n_documents, one.n_bytes)
                 collected.add(one)
 
             # Workers elsewhere read archives themselves, and may have others under the same names.
-            recall = Recall(job, None if reread or team else opened, take, desk)
+            recall = Recall(job, None if reread or team else opened, take, database)
             with _staging(job) as release:
                 chosen = team or partial(processes, jobs)
                 unread = recall.unread(units(names)) if names else iter(())
                 staged = _decode(
                     unread, job, chosen, take, tell, recall=recall, documents=documents
                 )
-                told = collected.seen(), collected.faults()
+                files = collected.seen(), collected.faults()
                 if job.lake is None:
-                    with resolution(desk, opened, *told) as found:
+                    with resolution(database, opened, *files) as found:
                         return _rehearse(found, collected)
                 began = {
                     "started_at": started_at,
                     "sources": list(map(printable, names)),
                     **job.settings(),
                 }
-                with transaction(job.lake) as change, resolution(desk, change.lake, *told) as found:
+                with (
+                    transaction(job.lake) as change,
+                    resolution(database, change.lake, *files) as found,
+                ):
                     return _commit(
                         change, found, staged, collected, began, release=release, recall=recall
                     )
@@ -188,7 +191,7 @@ def _staging(job: Job) -> Iterator[Callable[[], None]]:
     finally:
         if job.lake is not None and not is_released:
             for table in GAME_TABLES:
-                discard(place(job.lake) / table, job.token)
+                discard(location(job.lake) / table, job.token)
 
 
 def _decode(
@@ -262,8 +265,8 @@ def _commit(
     return report
 
 
-def _of_games(ids: GameIds) -> Gone:
-    return Gone(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
+def _of_games(ids: GameIds) -> Removal:
+    return Removal(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
 
 
 def _of_ingest(rows: pl.DataFrame, ingest_id: int) -> pl.DataFrame:
@@ -282,10 +285,10 @@ def _refuse_lost_race(resolution: Resolution) -> None:
 
 def _account(resolution: Resolution, n_read: int) -> None:
     """Raises where not all documents that were read have a status."""
-    n_told = sum(resolution.statuses.values())
-    if n_told != n_read:
+    n_accounted = sum(resolution.statuses.values())
+    if n_accounted != n_read:
         raise PipelineError(
-            f"{n_read:,} documents were read but {n_told:,} are accounted for; nothing was "
+            f"{n_read:,} documents were read but {n_accounted:,} are accounted for; nothing was "
             "changed. This is a bug in magic: please report it with these numbers"
         )
 

@@ -46,11 +46,11 @@ class _Heap:
         self._files: list[Path] = []
         self._waiting: list[pl.DataFrame] = []
 
-    def add(self, told: bytes | Path | None) -> None:
-        if isinstance(told, Path):
-            self._files.append(told)
-        elif told is not None:
-            self._waiting.append(pl.read_ipc_stream(told))
+    def add(self, rows: bytes | Path | None) -> None:
+        if isinstance(rows, Path):
+            self._files.append(rows)
+        elif rows is not None:
+            self._waiting.append(pl.read_ipc_stream(rows))
             n_rows = sum(frame.height for frame in self._waiting)
             n_bytes = sum(frame.estimated_size() for frame in self._waiting)
             if n_rows >= _ROWS_OF_FILE or n_bytes >= _BYTES_OF_FILE:

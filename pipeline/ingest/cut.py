@@ -61,10 +61,10 @@ class Cut:
 
     def _inside(self) -> tuple[str, ...]:
         """What the places of all that is in the archives begin with."""
-        return tuple(place + sign for place in self._archives() for sign in _SIGNS)
+        return tuple(location + sign for location in self._archives() for sign in _SIGNS)
 
     def _archives(self) -> set[str]:
-        return {place for place in self._at if form_of(place).holds_many}
+        return {location for location in self._at if form_of(location).holds_many}
 
 
 def _of_same_bytes(refused: list[Refused], document: Document) -> Refused:

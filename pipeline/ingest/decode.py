@@ -10,10 +10,10 @@ from msgspec import Struct, field
 
 from pipeline.archives import Document
 from pipeline.events.contracts import polars_schema
-from pipeline.events.frames import Frames, Placed, frames
+from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
 from pipeline.formats import read
-from pipeline.formats.rows import forget
+from pipeline.formats.rows import clear_cache
 from pipeline.game import BrokenDocument, Fault
 from pipeline.ingest.ids import GameIds
 
@@ -27,9 +27,9 @@ NO_LOG = "not a log: it has neither a `history` nor a list of message rows"
 # What a document was found to be, before anything is known of the others.
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 
-# `place` is the document's place in the order of the sources.
+# `source_order` is the document's place in the order of the sources.
 SEEN_SCHEMA: dict[str, pl.DataType] = {
-    "place": pl.Int64(),
+    "source_order": pl.Int64(),
     "source": pl.String(),
     "path": pl.String(),
     "n_bytes": pl.Int64(),
@@ -51,7 +51,7 @@ FAULT_SCHEMA = {
 class Seen(Struct, gc=False):
     """One document as an ingest saw it: a row of `documents` in the making."""
 
-    place: int
+    source_order: int
     source: str
     path: str
     n_bytes: int | None = None
@@ -88,9 +88,9 @@ class Batch(Struct):
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
 
-def look(document: Document, place: int) -> Seen:
+def look(document: Document, source_order: int) -> Seen:
     """The document with its hash and index, not decoded yet."""
-    seen = Seen(place, document.source, document.path, reason=document.reason)
+    seen = Seen(source_order, document.source, document.path, reason=document.reason)
     if document.data is None:
         seen.found = QUARANTINED if document.is_broken else IGNORED
         return seen
@@ -108,7 +108,7 @@ def decode(
     `decoded` holds the ids of games that were decoded before, of which no second copy is made.
     """
     batch = Batch(seen=list(seen))
-    games: dict[str, Placed] = {}
+    games: dict[str, IdentifiedGame] = {}
     for document, one in zip(documents, seen, strict=True):
         if one.found == KNOWN:
             continue
@@ -117,12 +117,12 @@ def decode(
                 fault = Fault("$", "the document can be read", document.reason or "it cannot")
                 batch.faults.append(_fault_row(one, None, fault))
             continue
-        placed = _place(document.data, one, model, batch)
-        if placed:
-            games.setdefault(placed.game_id, placed)
+        identified = _identified(document.data, one, model, batch)
+        if identified:
+            games.setdefault(identified.game_id, identified)
     is_new = ~decoded.has(list(games))
     rows = _frames(list(compress(games.values(), is_new)))
-    forget()
+    clear_cache()
     batch.tables = rows.tables
     if rows.broken:
         _refuse(rows.broken, batch, documents)
@@ -130,7 +130,7 @@ def decode(
     return batch
 
 
-def _frames(games: Sequence[Placed]) -> Frames:
+def _frames(games: Sequence[IdentifiedGame]) -> Frames:
     """The rows of the games; one whose rows cannot be made is broken, and the others go on."""
     try:
         return frames(games)
@@ -138,7 +138,9 @@ def _frames(games: Sequence[Placed]) -> Frames:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if len(games) == 1:
-            return Frames(frames([]).tables, {games[0].game_id: f"{UNFORESEEN}: {_told(error)}"})
+            return Frames(
+                frames([]).tables, {games[0].game_id: f"{UNFORESEEN}: {_described(error)}"}
+            )
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
     tables = {
@@ -147,7 +149,7 @@ def _frames(games: Sequence[Placed]) -> Frames:
     return Frames(tables, first.broken | second.broken)
 
 
-def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | None:
+def _identified(data: bytes, one: Seen, model: str | None, batch: Batch) -> IdentifiedGame | None:
     assert one.sha256 is not None
     try:
         game = read(data, model)
@@ -157,7 +159,7 @@ def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | 
     except MemoryError:
         raise  # which document it meets is chance
     except Exception as error:
-        _quarantine(one, data, Fault("$", UNFORESEEN, _told(error)), batch)
+        _quarantine(one, data, Fault("$", UNFORESEEN, _described(error)), batch)
         return None
     if game is None:
         one.found, one.reason = IGNORED, NO_LOG
@@ -168,7 +170,7 @@ def _place(data: bytes, one: Seen, model: str | None, batch: Batch) -> Placed | 
     one.content_id = content_id(game)
     for fault in _first(game.faults):
         batch.faults.append(_fault_row(one, data, fault))
-    return Placed(
+    return IdentifiedGame(
         game,
         game_id=one.game_id,
         game_index=one.game_index,
@@ -188,12 +190,12 @@ def _first(faults: Sequence[Fault]) -> Sequence[Fault]:
     """The first faults of a document, and one that tells of the others: each repeats the bytes."""
     if len(faults) <= MOST_FAULTS:
         return faults
-    told = faults[: MOST_FAULTS - 1]
-    rest = f"{len(faults) - len(told):,} more parts of this document cannot be used"
-    return [*told, Fault("$", f"a document has at most {MOST_FAULTS} faulty parts", rest)]
+    first = faults[: MOST_FAULTS - 1]
+    rest = f"{len(faults) - len(first):,} more parts of this document cannot be used"
+    return [*first, Fault("$", f"a document has at most {MOST_FAULTS} faulty parts", rest)]
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     what = f"{type(error).__name__}: {error}"[: TEXT_LIMIT // 2]
     return f"{what}; this is a bug in magic, please report it"
 

@@ -46,11 +46,11 @@ class GameIds:
         wanted = _run(ids)
         found = np.zeros(len(ids), np.bool_)
         for first, second in self._runs:
-            place = np.searchsorted(first, wanted[0])
+            index = np.searchsorted(first, wanted[0])
             # Hardly ever more than once: ids that differ in their second number alone.
-            while (is_near := _are(first, place, wanted[0])).any():
-                found |= is_near & _are(second, place, wanted[1])
-                place = np.where(is_near, place + 1, len(first))
+            while (is_near := _are(first, index, wanted[0])).any():
+                found |= is_near & _are(second, index, wanted[1])
+                index = np.where(is_near, index + 1, len(first))
         return found
 
     def has_each(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
@@ -83,9 +83,9 @@ def _sorted(run: _Run) -> _Run:
 
 
 def _are(
-    numbers: NDArray[np.uint64], places: NDArray[np.intp], wanted: NDArray[np.uint64]
+    numbers: NDArray[np.uint64], indices: NDArray[np.intp], wanted: NDArray[np.uint64]
 ) -> NDArray[np.bool_]:
     """Whether the numbers at the places are those wanted; there is none past the end."""
-    is_there = places < len(numbers)
-    found: NDArray[np.bool_] = numbers[np.where(is_there, places, 0)] == wanted
+    is_there = indices < len(numbers)
+    found: NDArray[np.bool_] = numbers[np.where(is_there, indices, 0)] == wanted
     return is_there & found

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.ingest.database import IngestDatabase, statement
 from pipeline.ingest.decode import fault_frame
-from pipeline.ingest.desk import Desk, statement
-from pipeline.lake.removal import Gone
+from pipeline.lake.removal import Removal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ class Refusals:
     def __init__(
         self,
         connection: "DuckDBPyConnection",
-        desk: Desk,
+        database: IngestDatabase,
         files: Sequence[Path],
         *,
         is_empty: bool,
@@ -39,13 +39,13 @@ class Refusals:
         from pipeline.warehouse import view
 
         self._connection = connection
-        self._desk = desk
-        desk.lay_out(connection, "whole_faults", files, fault_frame([]))
-        view(connection, "told_faults", "SELECT * EXCLUDE (raw) FROM whole_faults")
+        self._database = database
+        database.register(connection, "faults_with_raw", files, fault_frame([]))
+        view(connection, "faults_without_raw", "SELECT * EXCLUDE (raw) FROM faults_with_raw")
         before = "SELECT * EXCLUDE (raw), source || '/' || path AS location FROM quarantine"
         view(connection, "before", before)
         # Of nothing, each is worked out sooner than it is written.
-        make = view if is_empty and not files else desk.work_out
+        make = view if is_empty and not files else database.compute
         for name in ("own_faults", "outdated", "staying", "new_faults"):
             make(connection, name, statement(name))
 
@@ -59,11 +59,11 @@ class Refusals:
         found = answer(self._connection, f"SELECT * EXCLUDE (location) FROM ({rows}) {first}")
         return found, n_parts
 
-    def outdated(self) -> Gone | None:
+    def outdated(self) -> Removal | None:
         """The rows that leave the quarantine; None where all stay."""
         select = f"SELECT {_VERSION_ID} AS game_id FROM outdated"
-        ids = self._desk.ids(self._connection, select, "outdated")
-        return Gone(_VERSION, lambda rows: ids.has(self._version_ids(rows))) if ids else None
+        ids = self._database.ids(self._connection, select, "outdated")
+        return Removal(_VERSION, lambda rows: ids.has(self._version_ids(rows))) if ids else None
 
     def new(self, ingest_id: int) -> Iterator["pa.Table"]:
         """The rows that are new, bytes and all, some at a time."""
@@ -73,10 +73,10 @@ class Refusals:
         return batches(self._connection, select, _ROWS_AT_ONCE)
 
     def _version_ids(self, rows: "pa.Table") -> list[str]:
-        from pipeline.warehouse import answer, hold
+        from pipeline.warehouse import answer, register
 
-        told = pl.DataFrame(rows).cast(pl.String).with_row_index("number")
-        hold(self._connection, "rows_told", told)
-        located = "SELECT *, source || '/' || path AS location FROM rows_told"
+        texts = pl.DataFrame(rows).cast(pl.String).with_row_index("number")
+        register(self._connection, "rows_to_identify", texts)
+        located = "SELECT *, source || '/' || path AS location FROM rows_to_identify"
         select = f"SELECT {_VERSION_ID} AS id FROM ({located}) ORDER BY number"
         return answer(self._connection, select)["id"].to_list()

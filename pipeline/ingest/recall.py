@@ -16,7 +16,7 @@ from msgspec import Struct
 from pipeline.archives import Document, Unit, named
 from pipeline.archives.names import form_of
 from pipeline.events.contracts import polars_schema
-from pipeline.ingest.desk import ROWS_AT_ONCE, Desk, statement
+from pipeline.ingest.database import ROWS_AT_ONCE, IngestDatabase, statement
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.worker import Found, Job
 from pipeline.lake import Lake
@@ -48,12 +48,16 @@ class Recall:
     """
 
     def __init__(
-        self, job: Job, earlier: Lake | None, take: Callable[[Found], None], desk: Desk
+        self,
+        job: Job,
+        earlier: Lake | None,
+        take: Callable[[Found], None],
+        database: IngestDatabase,
     ) -> None:
         self._job = job
         self._earlier = earlier
         self._take = take
-        self._desk = desk
+        self._database = database
         self._noted: list[_Archive] = []
 
     def unread(self, units: Iterator[Unit]) -> Iterator[Unit]:
@@ -118,7 +122,7 @@ class Recall:
         None where it would have to decode one, where one could not be read then and may be now, and
         where the lake does not say any more what is wrong with one.
         """
-        from pipeline.warehouse import answer, batches, write, written
+        from pipeline.warehouse import answer, batches, parquet_select, write
 
         select = statement(
             "recalled",
@@ -127,21 +131,21 @@ class Recall:
             prefix=literal(archive.prefix),
             is_of_lines=str(archive.prefix.endswith(_LINE)),
         )
-        with self._desk.over(self._earlier) as connection:
-            self._desk.work_out(connection, "recalled", select)
-            n_documents, n_unread = answer(connection, statement("recalled_told")).row(0)
+        with self._database.connection(self._earlier) as connection:
+            self._database.compute(connection, "recalled", select)
+            n_documents, n_unread = answer(connection, statement("recalled_counts")).row(0)
             ids = "SELECT game_id FROM recalled WHERE game_id IS NOT NULL"
             if n_unread or not all(map(self._are_held, batches(connection, ids, ROWS_AT_ONCE))):
                 return None
-            file = self._desk.scratch / f"recalled-{len(self._noted)}.parquet"
+            file = self._database.scratch / f"recalled-{len(self._noted)}.parquet"
             faults = file.with_stem(f"{file.stem}-faults")
             write(connection, statement("faults_before"), faults)
-            told = statement("refused_told", faults=written([faults]))
-            n_refused, n_told = answer(connection, told).row(0)
-            if n_told != n_refused:
+            counts = statement("refused_counts", faults=parquet_select([faults]))
+            n_refused, n_explained = answer(connection, counts).row(0)
+            if n_explained != n_refused:
                 return None
             write(connection, statement("seen_again"), file)
-        return Found(n_documents, archive.n_bytes, file, faults if n_told else None)
+        return Found(n_documents, archive.n_bytes, file, faults if n_explained else None)
 
     def _are_held(self, games: "pa.Table") -> bool:
         ids = games.column(0).to_pylist()

@@ -40,12 +40,12 @@ class Refused(NamedTuple):
 def refused(lake: Lake) -> Iterator[Refused]:
     """Every document of which something is in quarantine, once."""
     faults = _faults(lake)
-    told = set()
+    seen = set()
     for rows in _batches(lake):
         for source, path, sha256, game_id, n_bytes, raw in rows.iter_rows():
             key = (source, path, sha256)
-            if key not in told:
-                told.add(key)
+            if key not in seen:
+                seen.add(key)
                 yield Refused(key, game_id, n_bytes, raw, faults[key])
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.ingest.database import ROWS_AT_ONCE, IngestDatabase, statement
 from pipeline.ingest.decode import seen_frame
-from pipeline.ingest.desk import ROWS_AT_ONCE, Desk, statement
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.quarantine import Refusals
 from pipeline.lake import Lake
@@ -24,38 +24,40 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-def known_games(desk: Desk, lake: Lake | None) -> tuple[Path | None, tuple[str, ...]]:
+def known_games(database: IngestDatabase, lake: Lake | None) -> tuple[Path | None, tuple[str, ...]]:
     """A file of the ids of the lake's games, None where it has none; the models given for them."""
     if lake is None or not lake.sizes("games"):
         return None, ()
     from pipeline.warehouse import answer
 
-    with desk.over(lake) as connection:
+    with database.connection(lake) as connection:
         models = answer(connection, statement("assigned_models"))["assigned_model"]
-        return desk.ids_file(connection, "SELECT game_id FROM lake_games", "known"), tuple(models)
+        return database.ids_file(connection, "SELECT game_id FROM lake_games", "known"), tuple(
+            models
+        )
 
 
 @contextmanager
 def resolution(
-    desk: Desk, lake: Lake | None, seen: Sequence[Path], faults: Sequence[Path]
+    database: IngestDatabase, lake: Lake | None, seen: Sequence[Path], faults: Sequence[Path]
 ) -> Iterator["Resolution"]:
     """What an ingest does, given what the lake holds and the files of what the workers told."""
-    with desk.over(lake) as connection:
-        desk.lay_out(connection, "seen", seen, seen_frame([]))
+    with database.connection(lake) as connection:
+        database.register(connection, "seen", seen, seen_frame([]))
         for name, select in _steps().items():
-            desk.work_out(connection, name, select)
+            database.compute(connection, name, select)
         is_empty = lake is None or not lake.sizes("quarantine")
-        refusals = Refusals(connection, desk, faults, is_empty=is_empty)
-        yield Resolution(connection, desk, refusals)
+        refusals = Refusals(connection, database, faults, is_empty=is_empty)
+        yield Resolution(connection, database, refusals)
 
 
 def _steps() -> dict[str, str]:
     """What is worked out, in this order: each is made of those before it."""
-    of_games = ("new_games", "unindexed", "bearers", "copies", "held")
+    of_games = ("new_games", "unindexed", "chosen_documents", "copies", "held")
     return {
-        "last_here": statement("last_at", places="seen"),
-        "further_places": statement("further_places"),
-        "last_elsewhere": statement("last_at", places="further_places"),
+        "last_here": statement("last_at", locations="seen"),
+        "further_locations": statement("further_locations"),
+        "last_elsewhere": statement("last_at", locations="further_locations"),
         "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
         **{name: statement(name) for name in (*of_games, "resolved", "superseded", "surplus")},
     }
@@ -70,9 +72,11 @@ class Resolution:
     `n_known_by_content` documents, which name no model, the lake has the games.
     """
 
-    def __init__(self, connection: "DuckDBPyConnection", desk: Desk, refusals: Refusals) -> None:
+    def __init__(
+        self, connection: "DuckDBPyConnection", database: IngestDatabase, refusals: Refusals
+    ) -> None:
         self._connection = connection
-        self._desk = desk
+        self._database = database
         self.refusals = refusals
         counted = dict(
             self._answer("SELECT status, count(*) FROM resolved GROUP BY status").iter_rows()
@@ -82,10 +86,10 @@ class Resolution:
             "SELECT CAST(coalesce(sum(n_bytes), 0) AS BIGINT) FROM resolved"
         ).item()
         self.games = self._answer(
-            "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_bearer "
+            "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_chosen "
             "GROUP BY game_type ORDER BY game_type"
         )
-        self.superseded = desk.ids(connection, "FROM superseded", "superseded")
+        self.superseded = database.ids(connection, "FROM superseded", "superseded")
         self.n_in_other_form: int = (
             self._answer(statement("in_other_form")).item() if self.games.height else 0
         )
@@ -98,7 +102,7 @@ class Resolution:
         if worker not in self._with_surplus:
             return GameIds()
         select = f"SELECT game_id FROM surplus WHERE worker = {worker}"
-        return self._desk.ids(self._connection, select, f"surplus-{worker}")
+        return self._database.ids(self._connection, select, f"surplus-{worker}")
 
     def lost(self) -> pl.DataFrame:
         """The documents whose game was known when the ingest began and is not there any more."""

@@ -114,7 +114,7 @@ def _document(one: Refused) -> Document:
 def _read_otherwise(pairs: Iterable[Pair], model: str | None) -> Iterator[Refused | None]:
     """What was refused of each document that is read otherwise than it was; null of a new one."""
     for batch in _batches(pairs):
-        seen = [look(document, place) for place, (document, _) in enumerate(batch)]
+        seen = [look(document, source_order) for source_order, (document, _) in enumerate(batch)]
         # As an ingest does it, so that it finds the same.
         decoded = decode([document for document, _ in batch], seen, model, GameIds())
         faults: dict[Key, set[Fault]] = {}

@@ -21,7 +21,7 @@ from pipeline.ingest.ids import GameIds
 from pipeline.ingest.tasks import Task
 from pipeline.lake.files import DataFile, TableWriter, staged_kind
 from pipeline.provenance import code_sha256
-from pipeline.stores import place
+from pipeline.stores import location
 
 BATCH_DOCUMENTS = 20_000
 
@@ -88,7 +88,7 @@ class Worker:
         self._decoded = GameIds()
         self._writers = _writers(job, number)
         self._documents: list[Document] = []
-        self._places: list[int] = []
+        self._source_orders: list[int] = []
         self._held = 0
         self._new = _Findings()
         self._is_finished = False
@@ -97,7 +97,7 @@ class Worker:
         """Reads a task's documents; gives what was found in those decoded since."""
         for order, document in enumerate(self._read(task), start=task.number << 32):
             self._documents.append(document)
-            self._places.append(order)
+            self._source_orders.append(order)
             self._held += len(document.data or b"")
             self._new.n_documents += 1
             if self._held >= self._job.batch_bytes or len(self._documents) >= BATCH_DOCUMENTS:
@@ -119,8 +119,8 @@ class Worker:
             writer.abandon()
 
     def _tell(self) -> Found:
-        told, self._new = self._new, _Findings()
-        return told.packed()
+        findings, self._new = self._new, _Findings()
+        return findings.packed()
 
     def _read(self, task: Task) -> Iterator[Document]:
         yield from task.documents
@@ -135,8 +135,8 @@ class Worker:
             return
         with _no_collector():
             seen = [
-                look(document, place)
-                for document, place in zip(self._documents, self._places, strict=True)
+                look(document, source_order)
+                for document, source_order in zip(self._documents, self._source_orders, strict=True)
             ]
             self._mark_known(seen)
             batch = decode(self._documents, seen, self._job.model, self._decoded)
@@ -145,7 +145,7 @@ class Worker:
                 self._new.faults.append(fault_frame(batch.faults))
             for table, writer in self._writers.items():
                 writer.write(batch.tables[table])
-        self._documents, self._places, self._held = [], [], 0
+        self._documents, self._source_orders, self._held = [], [], 0
 
     def _mark_known(self, seen: list[Seen]) -> None:
         """Marks the documents whose game the lake has; only decoding would tell who is named."""
@@ -190,7 +190,7 @@ class _Findings:
 def _writers(job: Job, number: int) -> dict[str, TableWriter]:
     if job.lake is None:
         return {}
-    lake, kind = place(job.lake), staged_kind(f"{job.token}-{number}")
+    lake, kind = location(job.lake), staged_kind(f"{job.token}-{number}")
     return {table: TableWriter(lake / table, table, kind) for table in GAME_TABLES}
 
 

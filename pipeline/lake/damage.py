@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pipeline.errors import DAMAGE_HINT, LakeError, PipelineError, first_line
 from pipeline.events.contracts import TABLES
 from pipeline.lake.names import hash_of, hashed
-from pipeline.stores import Place
+from pipeline.stores import Location
 
 if TYPE_CHECKING:
     from pipeline.lake.lake import Lake
@@ -28,7 +28,9 @@ class Fault(NamedTuple):
     columns: dict[str, object]
 
 
-def fault(folder: Place, name: str, found: int | None, logged: int, *, read: bool) -> Fault | None:
+def fault(
+    folder: Location, name: str, found: int | None, logged: int, *, read: bool
+) -> Fault | None:
     """How a file of `found` bytes (None: no such file) differs from its log; None if it does not.
 
     Only with `read` all its bytes are read, and their hash is compared with the one in its name.
@@ -45,21 +47,21 @@ def fault(folder: Place, name: str, found: int | None, logged: int, *, read: boo
         return Fault("file_damaged", f"cannot be read: {reason}", {"error": reason})
 
 
-def _changed(file: Place, committed: str | None) -> Fault | None:
+def _changed(file: Location, committed: str | None) -> Fault | None:
     if committed is None or (found := hashed(file)) == committed:
         return None
     text = "has changed: its SHA-256 is not the one in its name"
     return Fault("file_hash", text, {"sha256": found})
 
 
-def _cut(file: Place, n_bytes: int) -> Fault | None:
+def _cut(file: Location, n_bytes: int) -> Fault | None:
     last = file.read_range(n_bytes - len(_LAST_BYTES), len(_LAST_BYTES))
     if last == _LAST_BYTES:
         return None
     return Fault("file_damaged", "is not a Parquet file", {"error": "it does not end as one"})
 
 
-def damaged(folder: Place, logged: Mapping[str, int], *, read: bool) -> Iterator[str]:
+def damaged(folder: Location, logged: Mapping[str, int], *, read: bool) -> Iterator[str]:
     """A text for each of the table's files that is not as its log has them."""
     table = str(folder).rpartition("/")[2]
     found = {file.name: file.n_bytes for file in folder.files()}

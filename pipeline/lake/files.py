@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from pipeline.lake.names import SUFFIX, named
 from pipeline.lake.schema import arrow_schema
-from pipeline.stores import Place, place
+from pipeline.stores import Location, location
 
 MAX_FILE_BYTES = 256 * 2**20
 # To take out one game, the files are written anew that hold it; narrow rows take two bytes each.
@@ -55,8 +55,8 @@ class TableWriter:
     The files' names begin with `kind`, as those that a writer can no longer tell of are known by.
     """
 
-    def __init__(self, folder: str | Path | Place, table: str, kind: str = NEW) -> None:
-        self._folder = place(folder)
+    def __init__(self, folder: str | Path | Location, table: str, kind: str = NEW) -> None:
+        self._folder = location(folder)
         self._kind = kind
         self._schema = arrow_schema(table)
         self._file: _OpenFile | None = None
@@ -109,7 +109,7 @@ class TableWriter:
 
 
 class _OpenFile:
-    def __init__(self, folder: Place, kind: str, schema: pa.Schema) -> None:
+    def __init__(self, folder: Location, kind: str, schema: pa.Schema) -> None:
         self._begun = f"{kind}-{uuid.uuid4()}{SUFFIX}"
         self._draft = folder.draft(self._begun)
         self.n_rows = 0
@@ -155,7 +155,7 @@ def staged_kind(token: str) -> str:
     return f"{NEW}-{token}"
 
 
-def discard(folder: Place, token: str) -> None:
+def discard(folder: Location, token: str) -> None:
     """Deletes the files of a table that were written under a token."""
     for file in folder.files():
         if file.name.startswith(staged_kind(token)):

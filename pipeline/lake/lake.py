@@ -19,7 +19,7 @@ from deltalake.exceptions import DeltaError
 from pipeline.errors import DAMAGE_HINT, LakeError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
 from pipeline.lake.damage import damage
-from pipeline.stores import Place, place
+from pipeline.stores import Location, location
 
 VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
@@ -38,10 +38,10 @@ class Lake:
     """
 
     def __init__(
-        self, path: str | Path | Place, as_of: int | None = None, version: int | None = None
+        self, path: str | Path | Location, as_of: int | None = None, version: int | None = None
     ) -> None:
         """`version` is that of the table of commits, the newest if none is given."""
-        self.path = place(path)
+        self.path = location(path)
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, DeltaTable] = {}
@@ -97,7 +97,7 @@ class Lake:
         """The table's newest version, which an ingest that was killed may have left behind."""
         return _opened(self.folder(table)).version()
 
-    def folder(self, table: str) -> Place:
+    def folder(self, table: str) -> Location:
         """Where the table's files are."""
         return self.path / table
 
@@ -138,7 +138,7 @@ def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:
     return pl.scan_parquet(list(files), schema=dict(polars_schema(table)), glob=False)
 
 
-def _footer_rows(file: Place) -> int:
+def _footer_rows(file: Location) -> int:
     """How many rows a file has; raises LakeError where its footer cannot be read."""
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pyarrow import ArrowException
@@ -151,7 +151,7 @@ def _footer_rows(file: Place) -> int:
         raise LakeError(f"{file}: {one_line(error)}; {DAMAGE_HINT}") from None
 
 
-def _opened(folder: Place, version: int | None = None) -> DeltaTable:
+def _opened(folder: Location, version: int | None = None) -> DeltaTable:
     try:
         table = DeltaTable(str(folder), version=version)
         _refuse_empty_commit(folder, table.version())
@@ -162,7 +162,7 @@ def _opened(folder: Place, version: int | None = None) -> DeltaTable:
         ) from None
 
 
-def _refuse_empty_commit(folder: Place, version: int) -> None:
+def _refuse_empty_commit(folder: Location, version: int) -> None:
     """Raises LakeError for a commit without a byte, which Delta takes for one without changes.
 
     A machine that loses power can leave one, and an object store cannot.
@@ -189,17 +189,17 @@ def one_line(error: BaseException) -> str:
     return ": ".join(dict.fromkeys(line for line in lines if line)) or type(error).__name__
 
 
-def is_lake(path: str | Path | Place) -> bool:
+def is_lake(path: str | Path | Location) -> bool:
     """Whether a lake is at the path, of whatever version."""
     try:
-        return bool((place(path) / COMMITS / "_delta_log").files())
+        return bool((location(path) / COMMITS / "_delta_log").files())
     except OSError as error:
         raise LakeError(f"{path}: {error.strerror}" if error.strerror else str(error)) from None
 
 
-def _folder(path: str | Path | Place) -> Place:
+def _folder(path: str | Path | Location) -> Location:
     try:
-        folder = place(path)
+        folder = location(path)
         str(folder).encode()
     except UnicodeEncodeError:
         raise LakeError(f"{str(path)!a}: a lake's path must be valid UTF-8") from None
@@ -215,10 +215,12 @@ L = TypeVar("L", bound=Lake)
 
 
 @overload
-def open_lake(path: str | Path | Place, as_of: int | None = None) -> Lake: ...
+def open_lake(path: str | Path | Location, as_of: int | None = None) -> Lake: ...
 @overload
-def open_lake(path: str | Path | Place, as_of: int | None, kind: type[L]) -> L: ...
-def open_lake(path: str | Path | Place, as_of: int | None = None, kind: type[Lake] = Lake) -> Lake:
+def open_lake(path: str | Path | Location, as_of: int | None, kind: type[L]) -> L: ...
+def open_lake(
+    path: str | Path | Location, as_of: int | None = None, kind: type[Lake] = Lake
+) -> Lake:
     """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
 
     `kind` is the class of what is returned. Raises LakeError where there is none, or where
@@ -277,7 +279,7 @@ def _has_files(lake: Lake, there: Mapping[str, set[str]]) -> bool:
     return all(set(lake.sizes(table)) <= there[table] for table in TABLES if table != COMMITS)
 
 
-def create_lake(path: str | Path | Place) -> Lake:
+def create_lake(path: str | Path | Location) -> Lake:
     """A new lake with every table empty; raises LakeError where the folder holds something else."""
     folder = _folder(path)
     try:
@@ -294,7 +296,7 @@ def create_lake(path: str | Path | Place) -> Lake:
     return Lake(folder)
 
 
-def _refuse_damaged(folder: Place) -> None:
+def _refuse_damaged(folder: Location) -> None:
     """Raises LakeError where tables hold rows and the table of commits is gone, which is made last.
 
     With a new one, all that they hold would count as left behind by an ingest that was killed.
@@ -310,7 +312,7 @@ def _refuse_damaged(folder: Place) -> None:
         )
 
 
-def _create_tables(folder: Place) -> None:
+def _create_tables(folder: Location) -> None:
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pipeline.lake.schema import arrow_schema
 

@@ -20,7 +20,7 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake.files import MAX_FILE_BYTES, MAX_FILE_ROWS, SORTED, TEXTS, DataFile, TableWriter
 from pipeline.lake.lake import COMMITS, Lake, open_lake, scan
 from pipeline.lake.transaction import transaction
-from pipeline.stores import File, Place
+from pipeline.stores import File, Location
 
 KEEP_DAYS = 7.0
 OLDER_THAN_HOURS = 24.0
@@ -58,7 +58,7 @@ class _Merge(Struct):
 
 
 def maintain(
-    path: str | Path | Place,
+    path: str | Path | Location,
     *,
     keep_days: float = KEEP_DAYS,
     older_than_hours: float = OLDER_THAN_HOURS,
@@ -119,8 +119,8 @@ def _files(lake: Lake, table: str) -> pl.DataFrame:
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
     """All of the bytes, None where some are not known."""
-    told = list(sizes)
-    return None if None in told else sum(n_bytes or 0 for n_bytes in told)
+    known = list(sizes)
+    return None if None in known else sum(n_bytes or 0 for n_bytes in known)
 
 
 def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
@@ -210,7 +210,7 @@ def _write_sorted(lake: Lake, merge: _Merge) -> None:
         writer.close()
 
 
-def _footer(file: Place) -> pq.FileMetaData:
+def _footer(file: Location) -> pq.FileMetaData:
     with file.open() as opened:
         return pq.read_metadata(opened)
 
@@ -335,6 +335,6 @@ def _kept_versions(lake: Lake, since: datetime) -> dict[str, set[int | None]]:
     return kept
 
 
-def _names(folder: Place, version: int | None) -> set[str]:
+def _names(folder: Location, version: int | None) -> set[str]:
     actions = DeltaTable(str(folder), version=version).get_add_actions(flatten=True)
     return set(pl.DataFrame(actions)["path"])

@@ -8,7 +8,7 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-from pipeline.stores import Place
+from pipeline.stores import Location
 
 SUFFIX = ".parquet"
 _BLOCK_BYTES = 2**20
@@ -26,7 +26,7 @@ def hash_of(name: str) -> str | None:
     return found[1] if found else None
 
 
-def hashed(file: Place | Path) -> str:
+def hashed(file: Location | Path) -> str:
     """The hash of the bytes that the file has now."""
     digest = sha256()
     with file.open("rb") if isinstance(file, Path) else file.open() as opened:

@@ -14,20 +14,20 @@ from pipeline.errors import DAMAGE_HINT, LakeError
 from pipeline.lake.files import TEXTS, DataFile, TableWriter
 from pipeline.lake.lake import one_line
 from pipeline.lake.schema import arrow_schema
-from pipeline.stores import Place, open_file
+from pipeline.stores import Location, open_file
 
 Mask = NDArray[np.bool_]
 
 
-class Gone(NamedTuple):
-    """Which rows are to go: `are` tells it of each, from these columns, texts as dictionaries."""
+class Removal(NamedTuple):
+    """Which rows are to go: `mask` tells it of each, from these columns, texts as dictionaries."""
 
     columns: tuple[str, ...]
-    are: Callable[[pa.Table], Mask]
+    mask: Callable[[pa.Table], Mask]
 
 
 def rewritten(
-    folder: Place, table: str, files: Iterable[str], gone: Gone
+    folder: Location, table: str, files: Iterable[str], removal: Removal
 ) -> tuple[list[str], list[DataFile]]:
     """The files that have a row which is to go, and new files with their other rows.
 
@@ -41,7 +41,9 @@ def rewritten(
         for file in files:
             with _opened(file, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
-                masks = [gone.are(parquet.read_row_group(n, list(gone.columns))) for n in groups]
+                masks = [
+                    removal.mask(parquet.read_row_group(n, list(removal.columns))) for n in groups
+                ]
                 if not any(mask.any() for mask in masks):
                     continue
                 changed.append(file)

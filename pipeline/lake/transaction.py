@@ -20,13 +20,13 @@ from pipeline.errors import LakeError
 from pipeline.events.contracts import VERSION, polars_schema
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import COMMITS, LOCK, LOCK_SECONDS, Lake, one_line, open_lake
-from pipeline.lake.removal import Gone, rewritten
+from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.schema import arrow_schema
-from pipeline.stores import Place, place
+from pipeline.stores import Location, location
 
 
 @contextmanager
-def transaction(path: str | Path | Place) -> Iterator["Transaction"]:
+def transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     """A transaction on the lake's newest state, alone; raises LakeError where it cannot be had."""
     try:
         with ExitStack() as held:
@@ -38,13 +38,13 @@ def transaction(path: str | Path | Place) -> Iterator["Transaction"]:
         raise LakeError(f"{path}: the lake could not be written: {one_line(error)}") from error
 
 
-def _locked(path: str | Path | Place, held: ExitStack) -> Callable[[], None]:
+def _locked(path: str | Path | Location, held: ExitStack) -> Callable[[], None]:
     """Takes the lake's lock, for `held` to give back; gives what raises `OSError` if it was lost.
 
     Only here does a `TimeoutError` tell of the lock: that of a disk or a network is another.
     """
     try:
-        return held.enter_context((place(path) / LOCK).lock(LOCK_SECONDS))
+        return held.enter_context((location(path) / LOCK).lock(LOCK_SECONDS))
     except TimeoutError:
         raise LakeError(
             f"{path}: another ingest or `magic maintain` still holds the lock; try again later"
@@ -60,7 +60,7 @@ class Transaction:
         self.ingest_id = lake.ingest_id + 1
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
-        self._written: list[Place] = []
+        self._written: list[Location] = []
         for table, version in lake.versions.items():
             _restore(lake, table, version)
 
@@ -81,9 +81,9 @@ class Transaction:
         self._own(table, writer.files)
         self.add(table, writer.files)
 
-    def remove(self, table: str, gone: Gone) -> None:
+    def remove(self, table: str, removal: Removal) -> None:
         """Takes rows out of what was committed before."""
-        old, new = rewritten(self.lake.folder(table), table, self.lake.files(table), gone)
+        old, new = rewritten(self.lake.folder(table), table, self.lake.files(table), removal)
         self._own(table, new)
         self.add(table, new)
         self._removed.setdefault(table, []).extend(map(_name, old))
@@ -97,11 +97,11 @@ class Transaction:
         self.add(table, new)
         self._removed.setdefault(table, []).extend(old)
 
-    def without(self, table: str, staged: Sequence[DataFile], gone: Gone) -> list[DataFile]:
+    def without(self, table: str, staged: Sequence[DataFile], removal: Removal) -> list[DataFile]:
         """The staged files with rows left out, rewritten where need be."""
         folder = self.lake.folder(table)
         by_path = {str(folder / file.name): file for file in staged}
-        old, new = rewritten(folder, table, by_path, gone)
+        old, new = rewritten(folder, table, by_path, removal)
         self._own(table, new)
         for path in old:
             (folder / _name(path)).unlink()

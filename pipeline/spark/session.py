@@ -133,5 +133,7 @@ def first_line(error: Exception) -> str:
     _, is_python, raised = str(error).rpartition("Traceback (most recent call last):\n")
     found = (line for line in raised.splitlines() if not (is_python and line[:1].isspace()))
     lines = [line.strip(" :") for line in found]
-    told = [line for line in lines if line and not line.startswith("An error occurred while")]
-    return told[0] if told else type(error).__name__
+    plain_lines = [
+        line for line in lines if line and not line.startswith("An error occurred while")
+    ]
+    return plain_lines[0] if plain_lines else type(error).__name__

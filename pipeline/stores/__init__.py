@@ -10,41 +10,41 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
 from pipeline.stores import local
-from pipeline.stores.base import ChangedError, Draft, File, Place
+from pipeline.stores.base import ChangedError, Draft, File, Location
 
 if TYPE_CHECKING:
-    from pipeline.stores.remote import RemotePlace
+    from pipeline.stores.remote import RemoteLocation
 
 __all__ = [
     "ChangedError",
     "Draft",
     "File",
-    "Place",
+    "Location",
     "is_gone",
     "is_regular",
     "is_remote",
     "local_path",
+    "location",
     "objects",
     "open_file",
-    "place",
     "read_file",
     "size_of",
     "version",
 ]
 
-Location = str | Path | Place
+AnyLocation = str | Path | Location
 
 
-def place(location: Location) -> Place:
+def location(path: AnyLocation) -> Location:
     """The place of a path or URL, or of what `str` made of a place."""
-    if is_remote(location):
-        return _remote(str(location))
-    return local.LocalPlace(Path(local_path(str(location))).expanduser().resolve())
+    if is_remote(path):
+        return _remote(str(path))
+    return local.LocalLocation(Path(local_path(str(path))).expanduser().resolve())
 
 
-def is_remote(location: Location) -> bool:
+def is_remote(path: AnyLocation) -> bool:
     """Whether it is a URL of an object store."""
-    text = str(location)
+    text = str(path)
     return "://" in text and not text.startswith("file://")
 
 
@@ -85,15 +85,15 @@ def size_of(url: str) -> int | None:
     return _remote(url).size()
 
 
-def _remote(url: str) -> "RemotePlace":
-    from pipeline.stores.remote import RemotePlace
+def _remote(url: str) -> "RemoteLocation":
+    from pipeline.stores.remote import RemoteLocation
 
     _, *names = url.rstrip("/").partition("://")[2].split("/")
     if not {"", ".", ".."}.isdisjoint(names):
         raise OSError(f"{url}: the parts of a URL between slashes must not be empty, `.` or `..`")
-    return RemotePlace(url.rstrip("/"))
+    return RemoteLocation(url.rstrip("/"))
 
 
-def local_path(location: str) -> str:
+def local_path(path: str) -> str:
     """The path that a URL with `file://` stands for; any other text as it is."""
-    return unquote(location.removeprefix("file://")) if location.startswith("file://") else location
+    return unquote(path.removeprefix("file://")) if path.startswith("file://") else path

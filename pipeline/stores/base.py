@@ -26,8 +26,8 @@ class Draft(NamedTuple):
     finish: Callable[[str], None]
 
 
-class Place(Protocol):
-    """Where a file or folder is. `str` of it gives it back to `place`, also in another process.
+class Location(Protocol):
+    """Where a file or folder is. `str` of it gives it back to `location`, also in another process.
 
     Its methods raise `OSError` with one line of text.
     """
@@ -36,7 +36,7 @@ class Place(Protocol):
     def is_local(self) -> bool:
         """Whether it is on this machine, so that any tool can open it by its path."""
 
-    def __truediv__(self, name: str) -> "Place":
+    def __truediv__(self, name: str) -> "Location":
         """What is of this name within."""
 
     def files(self) -> list[File]:

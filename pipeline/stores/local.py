@@ -18,7 +18,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
-class LocalPlace:
+class LocalLocation:
     """A path on this machine."""
 
     path: Path
@@ -31,8 +31,8 @@ class LocalPlace:
     def __fspath__(self) -> str:
         return str(self.path)
 
-    def __truediv__(self, name: str) -> "LocalPlace":
-        return LocalPlace(self.path / name)
+    def __truediv__(self, name: str) -> "LocalLocation":
+        return LocalLocation(self.path / name)
 
     def files(self) -> list[File]:
         try:

@@ -45,7 +45,7 @@ class Object(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RemotePlace:
+class RemoteLocation:
     """A prefix or an object of a store, by its URL without a slash at its end."""
 
     url: str
@@ -55,11 +55,11 @@ class RemotePlace:
     def __str__(self) -> str:
         return self.url
 
-    def __truediv__(self, name: str) -> "RemotePlace":
-        return RemotePlace(f"{self.url}/{name}")
+    def __truediv__(self, name: str) -> "RemoteLocation":
+        return RemoteLocation(f"{self.url}/{name}")
 
     def files(self) -> list[File]:
-        with _told(self.url):
+        with _plain_errors(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         return sorted(
             File(_last(entry["path"]), entry["size"], entry["last_modified"])
@@ -67,7 +67,7 @@ class RemotePlace:
         )
 
     def names(self) -> set[str]:
-        with _told(self.url):
+        with _plain_errors(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         paths = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
         return {_last(path) for path in paths}
@@ -75,7 +75,7 @@ class RemotePlace:
     def objects(self) -> Iterator[Object]:
         """Yields all objects below, in the order of their keys."""
         start = len(self._key) + 1 if self._key else 0
-        with _told(self.url):
+        with _plain_errors(self.url):
             for batch in obstore.list(self._store, self._key or None):
                 for entry in batch:
                     yield Object(entry["path"][start:], entry["size"])
@@ -85,7 +85,7 @@ class RemotePlace:
         if not self._key:
             return None
         try:
-            with _told(self.url):
+            with _plain_errors(self.url):
                 return obstore.head(self._store, self._key)["size"]
         except FileNotFoundError:
             return None
@@ -102,7 +102,7 @@ class RemotePlace:
         def finish(name: str) -> None:
             final = self / name
             try:
-                with _told(final.url):
+                with _plain_errors(final.url):
                     obstore.put(final._store, final._key, path)
             finally:
                 path.unlink()
@@ -111,7 +111,7 @@ class RemotePlace:
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         try:
-            with _told(self.url):
+            with _plain_errors(self.url):
                 obstore.delete(self._store, self._key)
         except FileNotFoundError:
             if not missing_ok:
@@ -119,7 +119,7 @@ class RemotePlace:
 
     def read(self, check_size: Callable[[int], None]) -> bytes:
         """The object's bytes; `check_size` can refuse by raising."""
-        with _told(self.url):
+        with _plain_errors(self.url):
             found = obstore.get(self._store, self._key)
             check_size(found.meta["size"])
             return bytes(found.bytes())
@@ -132,7 +132,7 @@ class RemotePlace:
 
     def read_range(self, start: int, n_bytes: int) -> bytes:
         """Some of the object's bytes."""
-        with _told(self.url):
+        with _plain_errors(self.url):
             return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
 
     def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
@@ -149,7 +149,7 @@ class RemotePlace:
 
 @lru_cache
 def _store(root: str) -> ObjectStore:
-    with _told(root):
+    with _plain_errors(root):
         return from_url(root, retry_config=_RETRIES)
 
 
@@ -160,8 +160,8 @@ def _last(path: str) -> str:
 class _Ranges(io.RawIOBase):
     """An object read by ranges, so that an archive of any size is read as it is needed."""
 
-    def __init__(self, place: RemotePlace, size: int) -> None:
-        self._place = place
+    def __init__(self, location: RemoteLocation, size: int) -> None:
+        self._location = location
         self._size = size
         self._position = 0
 
@@ -186,14 +186,14 @@ class _Ranges(io.RawIOBase):
         n_bytes = min(len(target), self._size - self._position)
         if n_bytes <= 0:
             return 0
-        data = self._place.read_range(self._position, n_bytes)
+        data = self._location.read_range(self._position, n_bytes)
         target[: len(data)] = data
         self._position += len(data)
         return len(data)
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def _plain_errors(url: str) -> Iterator[None]:
     """Turns what the library raises into an `OSError` of one line."""
     try:
         yield

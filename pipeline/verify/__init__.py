@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from pipeline.events.contracts import TABLES
 from pipeline.lake import open_lake
-from pipeline.stores import Place
+from pipeline.stores import Location
 from pipeline.verify import checks, files
 from pipeline.verify.finding import CONTRADICTION, ERROR, MOST, Finding
 
@@ -56,7 +56,7 @@ class Verification(Struct):
 
 
 def verify(
-    path: str | Path | Place,
+    path: str | Path | Location,
     *,
     most: int = MOST,
     on_progress: Callable[[str], None] = lambda _: None,

@@ -142,7 +142,7 @@ def _n_slices(n_rows: dict[str, int], check: Check) -> int:
 def _sliced_tables(check: Check) -> set[str]:
     if check.by == "game":
         return {*GAME_TABLES, *_OF_DOCUMENTS}
-    return set(_OF_DOCUMENTS) if check.by == "place" else set()
+    return set(_OF_DOCUMENTS) if check.by == "location" else set()
 
 
 def _sliced(check: Check, number: int, n_slices: int) -> str:
@@ -167,7 +167,7 @@ def _of_systems(check: Check, table: str) -> Iterator[str]:
 
 def _of_slice(check: Check, number: int, n_slices: int) -> str:
     """The condition that a row is in one of the slices."""
-    if check.by == "place":
+    if check.by == "location":
         return f"{_PLACE} % {n_slices} = {number}"
     first, end = (f"{_IDS * part // n_slices:04x}" for part in (number, number + 1))
     is_last = number == n_slices - 1

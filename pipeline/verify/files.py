@@ -14,7 +14,7 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import Lake
 from pipeline.lake.damage import fault
 from pipeline.lake.names import hash_of
-from pipeline.stores import Place
+from pipeline.stores import Location
 from pipeline.verify.finding import ERROR, WARNING, Finding
 
 BATCH_ROWS = 2**14
@@ -97,10 +97,10 @@ def look(lake: Lake, table: str, most: int) -> Looked:
     return looked
 
 
-def _look_into(file: Place, logged: dict[str, Any], looked: Looked, most: int) -> None:
+def _look_into(file: Location, logged: dict[str, Any], looked: Looked, most: int) -> None:
     """Looks at the rows of one file."""
     name = logged["path"]
-    told = _Statistics()
+    found_statistics = _Statistics()
     try:
         for rows in _batches(file):
             if rows.schema != pl.Schema(polars_schema(looked.table)):
@@ -108,18 +108,18 @@ def _look_into(file: Place, logged: dict[str, Any], looked: Looked, most: int) -
                 looked.add("contract", {"file": name, "columns": _types(rows)}, most)
                 return
             looked.n_rows += rows.height
-            told.add(rows)
+            found_statistics.add(rows)
             _look_at(rows, looked, most)
     except _DAMAGED as error:
         looked.is_readable = False
         looked.add("file_damaged", {"file": name, "error": first_line(error)}, most)
         return
-    for what, found, expected in told.unlike(logged):
+    for what, found, expected in found_statistics.unlike(logged):
         row = {"file": name, "statistic": what, "found": found, "logged": expected}
         looked.add("file_statistics", row, most)
 
 
-def _batches(file: Place) -> Iterator[pl.DataFrame]:
+def _batches(file: Location) -> Iterator[pl.DataFrame]:
     with file.open() as opened:
         parquet = pq.ParquetFile(
             opened,
@@ -152,11 +152,11 @@ class _Statistics:
     """What a log can say of a file, of the rows added so far."""
 
     def __init__(self) -> None:
-        self._told = pl.DataFrame()
+        self._found = pl.DataFrame()
 
     def add(self, rows: pl.DataFrame) -> None:
-        self._told = pl.concat([self._told, _statistics(rows)]) if self._n else _statistics(rows)
-        self._told = self._told.select(
+        self._found = pl.concat([self._found, _statistics(rows)]) if self._n else _statistics(rows)
+        self._found = self._found.select(
             pl.sum("num_records"),
             pl.col("^null_count\\..*$").sum(),
             pl.col("^min\\..*$").min(),
@@ -165,15 +165,15 @@ class _Statistics:
 
     @property
     def _n(self) -> int:
-        return self._told.height
+        return self._found.height
 
     def unlike(self, logged: dict[str, Any]) -> Iterator[tuple[str, object, object]]:
         """What the log says otherwise: the statistic, its value, and the log's."""
-        told = self._told.to_dicts()[0] if self._n else {"num_records": 0}
+        found_statistics = self._found.to_dicts()[0] if self._n else {"num_records": 0}
         for what, expected in logged.items():
             is_statistic = what == "num_records" or what.startswith(("null_count.", "min.", "max."))
             if is_statistic and expected is not None:
-                found = told.get(what, 0)
+                found = found_statistics.get(what, 0)
                 if not _agree(what, found, expected):
                     yield what, found, expected
 

@@ -23,8 +23,8 @@ from pipeline.machine import cores
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.files import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
-from pipeline.warehouse.statements import reading, refuse_unshowable, told
-from pipeline.warehouse.views import create_table_view, create_view, lists_names, named
+from pipeline.warehouse.statements import plain_message, reading, refuse_unshowable
+from pipeline.warehouse.views import create_table_view, create_view, lists_names, referenced
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ def connect(
             connection.execute(lock)
     except duckdb.Error as error:
         connection.close()
-        raise LakeError(f"the lake is damaged: {told(error)}; {DAMAGE_HINT}") from None
+        raise LakeError(f"the lake is damaged: {plain_message(error)}; {DAMAGE_HINT}") from None
     return connection
 
 
@@ -109,7 +109,7 @@ def bounded(
 
 def columns(name: str, views: Mapping[str, View]) -> pl.Schema:
     """The columns of one of the views; no lake is needed."""
-    tables, found = named(".".join(map(identifier, name.split("."))), views)
+    tables, found = referenced(".".join(map(identifier, name.split("."))), views)
     with _opened(1, None) as connection:
         connection.execute(_LOCKS[0])
         for table in tables:
@@ -121,7 +121,7 @@ def columns(name: str, views: Mapping[str, View]) -> pl.Schema:
 
 
 @contextmanager
-def workshop(
+def ingest_connection(
     lake: Lake | None, tables: Sequence[str], scratch: Path, memory: int
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for statements of our own, over some tables of the lake: empty ones for None.
@@ -145,7 +145,7 @@ def workshop(
             f"raise --memory, or set TMPDIR to a larger folder than {scratch.parent}"
         ) from None
     except (duckdb.Error, QueryError) as error:
-        what = told(error) if isinstance(error, duckdb.Error) else error
+        what = plain_message(error) if isinstance(error, duckdb.Error) else error
         raise LakeError(
             f"the results of the ingest could not be merged; nothing was changed: {what}"
         ) from None
@@ -177,7 +177,7 @@ def _make_views(
 ) -> None:
     files = LakeFiles(lake)
     connection.register_filesystem(files)
-    tables, found = named(wanted, views)
+    tables, found = referenced(wanted, views)
     with_comments = lists_names(wanted)
     for table in tables:
         create_table_view(connection, files.of(table), table, with_comments=with_comments)
@@ -212,7 +212,7 @@ def keep(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
     _attended(connection, lambda: connection.execute(create))
 
 
-def hold(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
+def register(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
     """Lets queries on the connection read the rows by this name."""
     connection.register(name, rows.to_arrow())
 
@@ -223,7 +223,7 @@ def write(connection: duckdb.DuckDBPyConnection, select: str, file: Path) -> Non
     _attended(connection, lambda: connection.execute(copy))
 
 
-def written(files: Sequence[Path]) -> str:
+def parquet_select(files: Sequence[Path]) -> str:
     """A SELECT of all that is in Parquet files of our own, of which there has to be one."""
     return f"FROM read_parquet([{', '.join(literal(str(file)) for file in files)}])"
 
@@ -245,7 +245,7 @@ def query(
     try:
         statement = reading(connection, sql)
     except duckdb.Error as error:
-        raise QueryError(told(error)) from None
+        raise QueryError(plain_message(error)) from None
     return answer(connection, statement, names)
 
 
@@ -262,7 +262,7 @@ def answer(
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
-        raise QueryError(told(error, names)) from None
+        raise QueryError(plain_message(error, names)) from None
 
 
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:

@@ -7,7 +7,7 @@ from typing import Any
 from fsspec import AbstractFileSystem
 
 from pipeline.lake import Lake
-from pipeline.stores import Place
+from pipeline.stores import Location
 
 SCHEME = "lake"
 # DuckDB keeps what it read of a file for as long as this stays the same: they never change.
@@ -26,7 +26,7 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
     def __init__(self, lake: Lake) -> None:
         super().__init__()
         self._lake = lake
-        self._files: dict[str, tuple[Place, int]] = {}
+        self._files: dict[str, tuple[Location, int]] = {}
 
     def of(self, table: str) -> list[str]:
         """The names of the table's files, which can be read from now on."""
@@ -54,7 +54,7 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
             raise PermissionError("the lake can only be read")
         return _Reader(path, *self._file(path))
 
-    def _file(self, path: str) -> tuple[Place, int]:
+    def _file(self, path: str) -> tuple[Location, int]:
         if path not in self._files:
             raise FileNotFoundError("the lake's tables have no file of this name")
         return self._files[path]
@@ -63,7 +63,7 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
 class _Reader:
     """An open file. DuckDB's threads share it, and each first seeks, then reads."""
 
-    def __init__(self, name: str, file: Place, n_bytes: int) -> None:
+    def __init__(self, name: str, file: Location, n_bytes: int) -> None:
         self._name = name
         self._file = file
         self._n_bytes = n_bytes

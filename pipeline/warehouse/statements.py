@@ -124,7 +124,7 @@ def _unshowable(dtype: DuckDBPyType) -> str | None:
     return next(filter(None, inner), None)
 
 
-def told(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
+def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
     """What was wrong in one line: without DuckDB's drawings, its advice, and our own places.
 
     `names` are the tables and views that there are: DuckDB would also name its own. Raises

@@ -18,7 +18,7 @@ _CATALOGUE = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckd
 _RUNNING = {"query", "query_table"}
 
 
-def named(query: str | None, views: Mapping[str, View]) -> tuple[list[str], dict[str, View]]:
+def referenced(query: str | None, views: Mapping[str, View]) -> tuple[list[str], dict[str, View]]:
     """The tables and views that a query can name, and those that these are made of; None: all."""
     reached = {*TABLES, *views} if lists_names(query) else _reached(_words_in(query or ""), views)
     return (
@@ -45,7 +45,7 @@ def descriptions(name: str, views: Mapping[str, View]) -> dict[str, str]:
 
     A column that tables describe differently is left out.
     """
-    tables, made_of = named(".".join(map(identifier, name.split("."))), views)
+    tables, made_of = referenced(".".join(map(identifier, name.split("."))), views)
     alike: dict[str, set[str]] = {}
     for table in tables:
         for column, declared in TABLES[table].columns().items():

@@ -12,7 +12,7 @@ import pytest
 from event_tables import ENGINES
 
 from pipeline.events.contracts import GAME_TABLES, TABLES
-from pipeline.events.frames import Placed, frames
+from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import Format, formats, read
 from pipeline.game import BrokenDocument
@@ -52,7 +52,9 @@ def test_rows_keep_their_contracts(format_: Format) -> None:
         game = read(data, model_of(format_))
         assert game is not None
         identity = game_id(sha256(data), 0, game.assigned_model)
-        placed = Placed(game, identity, 0, sha256(data), content_id(game), "/logs", "0.json")
+        placed = IdentifiedGame(
+            game, identity, 0, sha256(data), content_id(game), "/logs", "0.json"
+        )
         rows = frames([placed])
         assert rows.broken == {}
         for table in GAME_TABLES:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rawlogs import GAMES, MODEL, chameleon, chatarena, encode, fault_of, game_of
 
 from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
-from pipeline.events.frames import Frames, Placed, frames
+from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import formats, read
 from pipeline.game import BrokenDocument, Game
@@ -22,7 +22,7 @@ NAMES = list(GAMES)
 
 def rows_of(game: Game, data: bytes) -> Frames:
     """The game's rows of every event table."""
-    placed = Placed(
+    placed = IdentifiedGame(
         game,
         game_id=game_id(sha256(data), 3, game.assigned_model),
         game_index=3,

@@ -35,8 +35,8 @@ def games_in(archive: Path, model: str | None = None) -> list[Read]:
         for document in documents(archive)
         if document.data is not None and (game := read(document.data, model))
     ]
-    told = games_of(game for _, _, game in found)
-    return [Read(path, log, game) for (path, log, _), game in zip(found, told, strict=True)]
+    output = games_of(game for _, _, game in found)
+    return [Read(path, log, game) for (path, log, _), game in zip(found, output, strict=True)]
 
 
 def read_without(public: Iterable[Read], key: str) -> list[Game]:

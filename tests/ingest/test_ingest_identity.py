@@ -551,8 +551,8 @@ def test_a_given_model_does_not_touch_logs_that_name_theirs(lab: Lab) -> None:
     held = ids(lab.lake)
     assert lab.counts(model="y") == {"unchanged": 1, "replacing": 1}
     assert ids(lab.lake)["a.json"] == held["a.json"]
-    told = table(lab.lake, "documents").filter(pl.col("path") == "a.json")
-    assert told["assigned_model"].is_null().all()
+    result = table(lab.lake, "documents").filter(pl.col("path") == "a.json")
+    assert result["assigned_model"].is_null().all()
 
 
 # Ids

@@ -78,18 +78,18 @@ class Model:
     def ingest(self, seen: list[tuple[str, int | None, str]]) -> tuple[dict[str, str], int]:
         """What becomes of each document, and how many games are taken out."""
         copies = {place: Copy(content, index) for place, index, content in seen if content in GAMES}
-        bearers = self._bearers({p: c for p, c in copies.items() if not self._has(c)})
+        chosen = self._bearers({p: c for p, c in copies.items() if not self._has(c)})
         statuses = {}
         for place, _, content in seen:
             if content not in GAMES:
                 statuses[place] = "quarantined" if content in REFUSED else "ignored"
             elif place in self.held and is_same(self.held[place], copies[place]):
                 statuses[place] = "unchanged"
-            elif place not in bearers:
+            elif place not in chosen:
                 statuses[place] = "duplicate"
             else:
                 statuses[place] = "replacing" if place in self.held else "ingested"
-        new = [copies[place] for place in bearers]
+        new = [copies[place] for place in chosen]
         self.held |= copies
         lost = [
             game
@@ -102,11 +102,11 @@ class Model:
 
     def _bearers(self, new: dict[str, Copy]) -> list[str]:
         """The first place of each new game; a copy with an index is the better one."""
-        bearers: list[str] = []
+        chosen: list[str] = []
         for place, copy in sorted(new.items(), key=lambda item: item[1].index is None):
-            if not any(is_same(new[other], copy) for other in bearers):
-                bearers.append(place)
-        return bearers
+            if not any(is_same(new[other], copy) for other in chosen):
+                chosen.append(place)
+        return chosen
 
     def _refuse(self, seen: list[tuple[str, int | None, str]]) -> None:
         for place, _, content in seen:
@@ -229,14 +229,14 @@ class LakeMachine(RuleBasedStateMachine):
         seen = [(prefix + path, INDEXES[path], self.files[path]) for path in paths]
         expected, n_superseded = self.model.ingest(seen)
         report = ingest(source, self.lake)
-        told = (
+        result = (
             open_lake(self.lake)
             .table("documents")
             .filter(pl.col("ingest_id") == report.ingest_id)
             .select(pl.concat_str("source", pl.lit("/"), "path"), "status")
             .collect()
         )
-        assert dict(told.iter_rows()) == expected
+        assert dict(result.iter_rows()) == expected
         assert {status: n for status, n in report.statuses.items() if n} == Counter(
             expected.values()
         )

@@ -352,11 +352,11 @@ def test_a_rehearsal_tells_what_an_ingest_would_do(lab: Lab, tmp_path: Path) -> 
     assert rehearsed.statuses == report.statuses
     assert rehearsed.games.equals(report.games)
     assert (rehearsed.n_superseded, rehearsed.n_bytes) == (1, report.n_bytes)
-    told, done = (
+    result, done = (
         r.faults.select(pl.exclude("ingest_id")).sort("path", "json_path")
         for r in (rehearsed, report)
     )
-    assert told.equals(done)
+    assert result.equals(done)
 
 
 def test_a_report_has_the_faults_of_what_was_seen(
@@ -393,12 +393,14 @@ def test_progress_tells_of_every_document_and_byte(lab: Lab) -> None:
     for name in "abc":
         lab.write(f"{name}.json", GAME)
     lab.write("d.txt", b"12345")
-    told: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     ingest(
-        lab.root, lab.lake, on_progress=lambda documents, n_bytes: told.append((documents, n_bytes))
+        lab.root,
+        lab.lake,
+        on_progress=lambda documents, n_bytes: result.append((documents, n_bytes)),
     )
-    assert sum(n for n, _ in told) == 4
-    assert sum(n for _, n in told) == sum(file.stat().st_size for file in lab.root.iterdir())
+    assert sum(n for n, _ in result) == 4
+    assert sum(n for _, n in result) == sum(file.stat().st_size for file in lab.root.iterdir())
 
 
 def test_decoding_needs_no_lake() -> None:

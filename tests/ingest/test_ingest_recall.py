@@ -23,7 +23,7 @@ import pipeline.ingest.tasks
 import pipeline.ingest.worker
 from pipeline.archives import Unit, read_unit
 from pipeline.cli import main
-from pipeline.events.frames import Frames, Placed, frames
+from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.ingest import Report, ingest
 from pipeline.ingest.retry import retry
 from pipeline.lake import create_lake
@@ -95,7 +95,7 @@ def canonical(found: pl.DataFrame) -> list[tuple[object, ...]]:
     return sorted(found.rows(), key=repr)
 
 
-def told(report: Report) -> dict[str, int]:
+def result(report: Report) -> dict[str, int]:
     return nonzero(report) | {"superseded": report.n_superseded, "bytes": report.n_bytes}
 
 
@@ -117,7 +117,7 @@ def test_an_unchanged_archive_is_not_read_and_seen_the_same(
     recalled = ingest(source, lab.lake)
     assert reads == [name, name]
     assert last(lab.lake, "documents") == expected
-    assert told(recalled) == told(again)
+    assert result(recalled) == result(again)
     assert canonical(recalled.faults) == canonical(again.faults)
     assert rows(lab.lake) == before
     archives = table(lab.lake, "archives")
@@ -177,7 +177,7 @@ def test_what_was_refused_keeps_its_format_and_its_model(
 ) -> None:
     """As a document does of which a row breaks a contract."""
 
-    def refusing(games: Sequence[Placed]) -> Frames:
+    def refusing(games: Sequence[IdentifiedGame]) -> Frames:
         broken = {placed.game_id: "a rule" for placed in games}
         return Frames(frames(games).tables, broken)
 
@@ -380,7 +380,7 @@ def test_recalling_is_as_reading_whatever_came_before(
                 ingest(source, lake, model=model, reread=lake == lakes[0], dry_run=dry_run)
                 for lake, dry_run in ((lakes[1], True), (lakes[0], False), (lakes[1], False))
             )
-            assert told(rehearsed) == told(read) == told(recalled)
+            assert result(rehearsed) == result(read) == result(recalled)
             assert canonical(read.faults) == canonical(recalled.faults)
             assert last(lakes[0], "documents") == last(lakes[1], "documents")
     assert rows(lakes[0]) == rows(lakes[1])

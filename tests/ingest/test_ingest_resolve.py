@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pipeline.events.contracts import polars_schema
 from pipeline.events.identity import game_id, game_index
 from pipeline.ingest import resolve
+from pipeline.ingest.database import IngestDatabase
 from pipeline.ingest.decode import GAME, IGNORED, KNOWN, QUARANTINED, Seen, seen_frame
-from pipeline.ingest.desk import Desk
 from pipeline.ingest.ids import GameIds
 
 SOURCE = "/logs"
@@ -68,15 +68,15 @@ class Oracle:
         """What workers tell that know the lake's games, and the number of each."""
         ids = {game["game_id"] for game in self.games if game["sha256"] != one.again}
         found = []
-        for place, (path, sha256, worker) in enumerate(one.documents):
-            seen = Seen(place, SOURCE, path, 10, sha256, game_index(path))
+        for order, (path, sha256, worker) in enumerate(one.documents):
+            seen = Seen(order, SOURCE, path, 10, sha256, game_index(path))
             found.append((seen, worker))
             if sha256 in (BROKEN, NO_LOG):
                 seen.found, seen.reason = (QUARANTINED if sha256 == BROKEN else IGNORED), "a reason"
                 continue
             model = one.model if sha256 == ANONYMOUS else None
-            told = game_id(sha256, seen.game_index, None)
-            if sha256 == ANONYMOUS and model is None and told not in ids:
+            result = game_id(sha256, seen.game_index, None)
+            if sha256 == ANONYMOUS and model is None and result not in ids:
                 seen.found, seen.reason = QUARANTINED, "no model"
                 continue
             seen.assigned_model = model
@@ -98,13 +98,13 @@ class Oracle:
             if s.found == GAME and self._same(s, games) is None
         ]
         borne: list[Game] = []
-        rows, bearers = [], set()
+        rows, chosen = [], set()
         for s, _ in seen:
             game = self._same(s, games) or self._same(s, new) if s.game_id else None
             if game in new and game["game_id"] == s.game_id and game not in borne:
                 borne.append(game)
-                bearers.add(s.place)
-            rows.append(self._row(s, game, was.get(location(s)), s.place in bearers))
+                chosen.add(s.source_order)
+            rows.append(self._row(s, game, was.get(location(s)), s.source_order in chosen))
         here = {row["location"] for row in rows if row["game_id"]}
         kept = {row["game_id"] for row in rows}
         kept |= {id for place, id in held if place not in here}
@@ -116,13 +116,13 @@ class Oracle:
             and any(b["game_index"] is not None and bytes_of(b) == bytes_of(game) for b in borne)
         }
         gone |= {b["game_id"] for b in borne} & {game["game_id"] for game in self.games}
-        of_bearers = {(worker, s.game_id) for s, worker in seen if s.place in bearers}
+        of_chosen = {(worker, s.game_id) for s, worker in seen if s.source_order in chosen}
         copies = {
             (worker, str(s.game_id))
             for s, worker in seen
-            if s.found == GAME and s.place not in bearers
+            if s.found == GAME and s.source_order not in chosen
         }
-        return Expected(rows, borne, gone, copies - of_bearers)
+        return Expected(rows, borne, gone, copies - of_chosen)
 
     def take(self, done: Expected) -> None:
         """Is the lake after the ingest."""
@@ -149,7 +149,7 @@ class Oracle:
             if row["ingest_id"] != ends[place]:
                 continue
             was.pop(place, None)
-            if game := self._same(Seen(**{n: row[n] for n in KEY}, place=0), games):
+            if game := self._same(Seen(**{n: row[n] for n in KEY}, source_order=0), games):
                 was[place] = game["game_id"]
                 held.add((place, game["game_id"]))
             if row["game_id"] in to_read_again:
@@ -171,7 +171,7 @@ class Oracle:
         )
         return lowest
 
-    def _row(self, s: Seen, game: Game | None, was: str | None, is_bearer: bool) -> dict[str, Any]:
+    def _row(self, s: Seen, game: Game | None, was: str | None, is_chosen: bool) -> dict[str, Any]:
         found = {n: getattr(s, n) for n in (*KEY, "n_bytes", "reason")}
         found |= {"location": location(s), "game_id": game and game["game_id"], "format": s.format}
         if game is None:
@@ -179,7 +179,7 @@ class Oracle:
         found["format"] = game["format"]
         if was == game["game_id"]:
             return found | {"status": "unchanged"}
-        if not is_bearer:
+        if not is_chosen:
             where = f"the same game as {game['source']}/{game['path']}"
             return found | {"status": "duplicate", "reason": where}
         return found | {"status": "ingested" if was is None else "replacing"}
@@ -204,13 +204,13 @@ def test_what_becomes_of_documents(
     lake = Oracle()
     scratch = tmp_path_factory.mktemp("scratch")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("pipeline.warehouse.workshop", over(lake))
+        patched.setattr("pipeline.warehouse.ingest_connection", over(lake))
         for one in ingests:
             seen = lake.seen(one)
             expected = lake.expected(one, seen)
             again = [game["game_id"] for game in lake.games if game["sha256"] == one.again]
-            desk = Desk(scratch, 2**30, pl.Series(again, dtype=pl.String))
-            with resolve.resolution(desk, None, written(seen, scratch), []) as found:
+            database = IngestDatabase(scratch, 2**30, pl.Series(again, dtype=pl.String))
+            with resolve.resolution(database, None, written(seen, scratch), []) as found:
                 rows = [row for table in found.documents(7) for row in table.to_pylist()]
                 assert rows == [
                     {n: 7 if n == "ingest_id" else row[n] for n in polars_schema("documents")}
@@ -233,7 +233,7 @@ def assert_ids(ids: GameIds, expected: set[str]) -> None:
 
 
 def over(lake: Oracle) -> Any:
-    """The workshop, over the oracle's tables."""
+    """The connection, over the oracle's tables."""
 
     @contextmanager
     def opened(*_: object) -> Iterator[duckdb.DuckDBPyConnection]:

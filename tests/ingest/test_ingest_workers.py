@@ -180,13 +180,13 @@ def test_an_archive_is_read_here_and_decoded_by_others(
     other = lab.lake.parent / "other"
     shutil.copytree(empty_lake, other)
     ingest(packed, other, model="talker", jobs=1)
-    told: list[tuple[int, int]] = []
-    ingest(packed, lab.lake, model="talker", jobs=2, on_progress=lambda *one: told.append(one))
+    result: list[tuple[int, int]] = []
+    ingest(packed, lab.lake, model="talker", jobs=2, on_progress=lambda *one: result.append(one))
     assert len(pooled) == 2
     assert rows(lab.lake, but_for=["ingests"]) == rows(other, but_for=["ingests"])
     assert len(open_lake(lab.lake).files("games")) == 2
-    assert sum(n for n, _ in told) == table(lab.lake, "documents").height
-    assert sum(n for _, n in told) == packed.stat().st_size
+    assert sum(n for n, _ in result) == table(lab.lake, "documents").height
+    assert sum(n for _, n in result) == packed.stat().st_size
 
 
 def test_an_ingest_does_without_pandas(lab: Lab) -> None:

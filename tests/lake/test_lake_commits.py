@@ -23,7 +23,7 @@ from pipeline.ingest import ingest
 from pipeline.ingest.decode import decode
 from pipeline.lake import Lake, create_lake, is_lake, open_lake
 from pipeline.lake.transaction import Transaction, transaction
-from pipeline.stores import place
+from pipeline.stores import location
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
@@ -397,7 +397,7 @@ def test_a_process_that_dies_in_its_commit_locks_nobody_out(lake: Path, more: Pa
 
 def test_a_lock_that_others_hold(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.lake.transaction.LOCK_SECONDS", 0.1)
-    held = place(lake / ".lock").lock(1)
+    held = location(lake / ".lock").lock(1)
     with held, pytest.raises(LakeError, match="another ingest"), transaction(lake):
         raise AssertionError
 

@@ -89,11 +89,11 @@ def test_a_rehearsal_says_what_is_done_then(
     monkeypatch.setattr(upkeep, "MAX_COMMIT_FILES", most_commits)
     age(lake, days=2)
     for is_new in (True, False):
-        told = maintain(lake, keep_days=keep_days, dry_run=True)
+        result = maintain(lake, keep_days=keep_days, dry_run=True)
         done = maintain(lake, keep_days=keep_days)
-        assert told.drop("bytes_after").equals(done.drop("bytes_after"))
-        known = told["bytes_after"].is_not_null()
-        assert told.filter(known)["bytes_after"].equals(done.filter(known)["bytes_after"])
+        assert result.drop("bytes_after").equals(done.drop("bytes_after"))
+        known = result["bytes_after"].is_not_null()
+        assert result.filter(known)["bytes_after"].equals(done.filter(known)["bytes_after"])
         assert known.all() is not is_new
 
 
@@ -112,9 +112,9 @@ def test_chunks_cut_anywhere_lose_no_row(
 def test_rows_are_sorted_so_that_readers_skip(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(lake)
-    told = pl.DataFrame(open_lake(lake).delta("results").get_add_actions(flatten=True))
-    assert told["min.game_type"].equals(told["max.game_type"].rename("min.game_type"))
-    assert told["min.game_type"].is_unique().all()
+    result = pl.DataFrame(open_lake(lake).delta("results").get_add_actions(flatten=True))
+    assert result["min.game_type"].equals(result["max.game_type"].rename("min.game_type"))
+    assert result["min.game_type"].is_unique().all()
     for file in open_lake(lake).files("messages"):
         keys = pl.read_parquet(file).select("game_type", "model")
         assert keys.equals(keys.sort("game_type", "model", nulls_last=False))

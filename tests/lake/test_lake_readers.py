@@ -101,9 +101,9 @@ def test_a_table_says_what_it_is(used_lake: Path, table: str) -> None:
 def test_the_statistics_of_a_file_are_those_of_its_rows(used_lake: Path, table: str) -> None:
     """What a reader may skip a file by: ranges that hold, counts that are right."""
     lake = open_lake(used_lake)
-    told = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
-    assert told["num_records"].sum() == lake.table(table).collect().height
-    for row in told.iter_rows(named=True):
+    result = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
+    assert result["num_records"].sum() == lake.table(table).collect().height
+    for row in result.iter_rows(named=True):
         rows = pl.read_parquet(used_lake / table / row["path"])
         assert row["num_records"] == rows.height
         assert row["size_bytes"] == (used_lake / table / row["path"]).stat().st_size

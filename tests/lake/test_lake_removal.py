@@ -17,18 +17,18 @@ from pipeline.ingest.ids import GameIds
 from pipeline.lake import open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.lake import scan
-from pipeline.lake.removal import Gone, rewritten
+from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.transaction import transaction
-from pipeline.stores import place
+from pipeline.stores import location
 
 
-def games(ids: Sequence[str]) -> Gone:
+def games(ids: Sequence[str]) -> Removal:
     gone = GameIds()
     gone.add(ids)
-    return Gone(("game_id",), lambda rows: gone.has_each(rows["game_id"]))
+    return Removal(("game_id",), lambda rows: gone.has_each(rows["game_id"]))
 
 
-def told(table: str, files: Sequence[str]) -> list[str]:
+def result(table: str, files: Sequence[str]) -> list[str]:
     return sorted(map(repr, scan(table, files).collect().rows())) if files else []
 
 
@@ -42,7 +42,7 @@ def test_what_is_left_is_all_but_the_rows_gone(
     known = lake.table("games").select("game_id").collect()["game_id"].sort().to_list()
     ids = data.draw(st.lists(st.sampled_from([*known, "f" * 32]), unique=True))
     table = data.draw(st.sampled_from(GAME_TABLES))
-    folder = place(tmp_path_factory.mktemp("removal"))
+    folder = location(tmp_path_factory.mktemp("removal"))
     files = lake.files(table)
     old, new = rewritten(folder, table, files, games(ids))
     holds = {file: set(pl.read_parquet(file)["game_id"]) for file in files}
@@ -50,7 +50,7 @@ def test_what_is_left_is_all_but_the_rows_gone(
     left = [file for file in files if file not in old]
     left += [str(folder / file.name) for file in new]
     rows = lake.table(table).filter(~pl.col("game_id").is_in(ids)).collect()
-    assert told(table, left) == sorted(map(repr, rows.rows()))
+    assert result(table, left) == sorted(map(repr, rows.rows()))
     assert bool(new) == any(holds[file] - set(ids) for file in old)
 
 
@@ -63,7 +63,7 @@ def test_row_groups_gone_kept_and_cut(tmp_path: Path) -> None:
     writer.close()
     whole = str(tmp_path / writer.files[0].name)
     gone = rows["game_id"].slice(0, 1000).to_list() + rows["game_id"].slice(1500, 500).to_list()
-    old, (new,) = rewritten(place(tmp_path), "votes", [whole], games(gone))
+    old, (new,) = rewritten(location(tmp_path), "votes", [whole], games(gone))
     assert old == [whole]
     file = tmp_path / new.name
     footer = pq.read_metadata(file)

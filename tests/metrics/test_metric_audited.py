@@ -120,12 +120,12 @@ def rating(of: int, word: str) -> str:
 
 def analysis(me: int, *own: str, **others: list[str]) -> str:
     """An answer in Chameleon's form: own ratings, and those of `p2=[...]` as told."""
-    told = [
+    result = [
         line
         for name, lines in others.items()
         for line in (f"I think now Player {name[1:]} thinks:", *lines)
     ]
-    lines = [f"As Player {me},", "I think:", *own, "As for other players' thoughts:", *told]
+    lines = [f"As Player {me},", "I think:", *own, "As for other players' thoughts:", *result]
     return "\n".join(lines)
 
 
@@ -196,9 +196,9 @@ def test_inter_compares_with_what_the_others_say_themselves():
 
 
 def test_inter_of_undercover_needs_both_to_be_right():
-    def answer(own: int, **told: int) -> str:
+    def answer(own: int, **result: int) -> str:
         lines = [
-            f"I think Player {n[1:]} thinks Player {who} is undercover" for n, who in told.items()
+            f"I think Player {n[1:]} thinks Player {who} is undercover" for n, who in result.items()
         ]
         return "\n".join([f"I think Player {own} is the undercover", *lines])
 
@@ -209,8 +209,8 @@ def test_inter_of_undercover_needs_both_to_be_right():
 def test_rounds_are_compared_with_themselves():
     early = analysis(2, rating(1, "more suspicious"))
     late = analysis(2, rating(3, "more suspicious"))
-    told = analysis(1, *NOBODY, p2=[rating(1, "more suspicious")])
-    tables = game(CHAMELEON, 3, (told, early, None), (told, late, None))
+    result = analysis(1, *NOBODY, p2=[rating(1, "more suspicious")])
+    tables = game(CHAMELEON, 3, (result, early, None), (result, late, None))
     rows = as_ingested(tables, "role_analyses").filter(seat=1, kind="inter").sort("round")
     assert rows["is_correct_as_read"].to_list() == [True, False]
 

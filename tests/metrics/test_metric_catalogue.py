@@ -61,11 +61,11 @@ def test_a_metric_that_is_half_written_is_one_line(half: str, checkout: Path) ->
         (checkout / name).write_text(text, encoding="utf-8")
     try:
         edition = "release" if RELEASE_FILE in files else "paper"
-        told = magic(checkout, "leaderboard", "--edition", edition)
+        result = magic(checkout, "leaderboard", "--edition", edition)
     finally:
         for name in files:
             (checkout / name).unlink()
-    assert (told.returncode, told.stdout) == (1, "")
-    assert told.stderr.startswith("magic: ")
-    assert told.stderr.count("\n") == 1
-    assert message in told.stderr
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("magic: ")
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr

@@ -95,11 +95,11 @@ def test_engines_agree_by_a_column_of_one_metric(tables, by):
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
 def test_headers_say_what_is_declared(edition, name):
     """The engine relies on a file's layout: only the final SELECT is at the left."""
-    declared, told = metric(name, edition), header(file_of(name, edition))
-    assert told["metric"] == [name]
-    assert told["edition"] == [edition] or edition == AUDITED
-    assert told["range"] == [f"{declared.low:.2g}..{declared.high:.3g}"]
-    assert {"title", "order", "row", "value", "source"} <= told.keys()
+    declared, result = metric(name, edition), header(file_of(name, edition))
+    assert result["metric"] == [name]
+    assert result["edition"] == [edition] or edition == AUDITED
+    assert result["range"] == [f"{declared.low:.2g}..{declared.high:.3g}"]
+    assert {"title", "order", "row", "value", "source"} <= result.keys()
     sql = text(file_of(name, edition))
     assert sql.count("\nSELECT\n") == 1
     assert "$" not in sql
@@ -138,13 +138,13 @@ def test_what_only_one_type_has_leads_to_the_values_of_each(engine, tmp_path):
     )
     (reason,) = metrics(lake, by=["multiplier"], models=["solo"], **asked)["reason"]
     assert reason == f"nothing to count: betrayals{hint}"
-    (told,) = metrics(lake, by=["multiplier", "game_type"], models=["solo"], **asked).filter(
+    (result,) = metrics(lake, by=["multiplier", "game_type"], models=["solo"], **asked).filter(
         game_type="public_good"
     )["value"]
     (alone,) = metrics(
         lake, by=["multiplier"], models=["solo"], game_types=["public_good"], **asked
     )["value"]
-    assert alone == told == 1
+    assert alone == result == 1
     (of_model,) = metrics(lake, by=["model"], models=["solo"], **asked)["reason"]
     assert of_model == "nothing to count: betrayals"
 
@@ -170,8 +170,8 @@ def asked(lake: Lake, *queries: str) -> list[pl.DataFrame]:
 
 def terms_of(values: pl.DataFrame, name: str, *by: str) -> pl.DataFrame:
     """The metric's hits and counts by group and term."""
-    told = values.filter(metric=name).select(*by, "terms")
-    return told.explode("terms").unnest("terms").select(*by, "term", "hits", "counted")
+    result = values.filter(metric=name).select(*by, "terms")
+    return result.explode("terms").unnest("terms").select(*by, "term", "hits", "counted")
 
 
 @pytest.mark.parametrize("edition", EDITIONS)

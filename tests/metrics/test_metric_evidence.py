@@ -17,8 +17,8 @@ SUMS = {"hits": pl.col("hit").sum(), "counted": pl.len().cast(pl.Int64)}
 
 def terms(values: pl.DataFrame, *by: str) -> pl.DataFrame:
     """The hits and counts of each term that counted anything."""
-    told = values.select(*by, "terms").explode("terms").unnest("terms")
-    return told.filter(pl.col("counted") > 0).select(*by, "term", "hits", "counted")
+    result = values.select(*by, "terms").explode("terms").unnest("terms")
+    return result.filter(pl.col("counted") > 0).select(*by, "term", "hits", "counted")
 
 
 def ordered(rows: pl.DataFrame) -> pl.DataFrame:

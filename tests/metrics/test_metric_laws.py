@@ -141,13 +141,13 @@ def made_of_terms(row: dict) -> None:
 
 def combined(combine, weights, ratios, hits, counted):
     """The value that the terms come to, None where there is none."""
-    told = [ratio for ratio in ratios if ratio is not None]
-    is_whole = len(told) == len(ratios)
+    result = [ratio for ratio in ratios if ratio is not None]
+    is_whole = len(result) == len(ratios)
     if combine is Combine.SUM:
         return fsum(w * r for w, r in zip(weights, ratios, strict=True)) if is_whole else None
     if combine is Combine.MEAN:
-        assert weights == [None if ratio is None else 1 / len(told) for ratio in ratios]
-        return fsum(told) / len(told) if told else None
+        assert weights == [None if ratio is None else 1 / len(result) for ratio in ratios]
+        return fsum(result) / len(result) if result else None
     if combine is Combine.POOLED_OVER_ALL and not is_whole:
         return None
     return hits / counted if counted else None

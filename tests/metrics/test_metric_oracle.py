@@ -91,5 +91,5 @@ def test_simulated_games_of_one_type(simulated, game_type):
         # Of metrics that do not have the type there is a row for each model, without a value.
         found = found.filter(pl.col("metric").is_in(expected["metric"].to_list()))
         assert_same(found.select(columns), expected.select(columns))
-        told = metrics(lake, names=NAMES, engine=engine, game_types=[game_type]).sort(KEYS)
-        assert_same(found.select(told.columns), told)
+        result = metrics(lake, names=NAMES, engine=engine, game_types=[game_type]).sort(KEYS)
+        assert_same(found.select(result.columns), result)

@@ -113,11 +113,11 @@ def _one_of(values: list) -> pl.Expr:
 )
 def test_engines_agree(tables, by, where, edition):
     asked = {"by": by, "where": where, "edition": edition}
-    told = with_games(tables)
+    result = with_games(tables)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         assert_same(
-            metrics(lake_of(Path(one), told), engine="duckdb", **asked),
-            metrics(lake_of(Path(other), shuffled(told, 1), 3), engine="polars", **asked),
+            metrics(lake_of(Path(one), result), engine="duckdb", **asked),
+            metrics(lake_of(Path(other), shuffled(result, 1), 3), engine="polars", **asked),
         )
 
 

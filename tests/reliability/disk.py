@@ -63,10 +63,10 @@ def run(top: Path, kib_left: list[int]) -> int:
         shutil.rmtree(lake, ignore_errors=True)
         shutil.copytree(top / "base", lake)
         _fill(ballast, disk, left * 1024)
-        code, told = _ingest(results, lake)
+        code, result = _ingest(results, lake)
         n_full += code == 1
-        if code not in (0, 1) or (code == 1 and not _is_clear(told, "No space left")):
-            wrong.append(f"{left} KiB left: exit code {code}, {told!r}")
+        if code not in (0, 1) or (code == 1 and not _is_clear(result, "No space left")):
+            wrong.append(f"{left} KiB left: exit code {code}, {result!r}")
         if differences(tables(lake), before if code else after):
             wrong.append(f"{left} KiB left, exit code {code}: the state is torn")
         ballast.unlink()
@@ -84,12 +84,12 @@ def run(top: Path, kib_left: list[int]) -> int:
 def _ingest(results: Path, lake: Path) -> tuple[int, str]:
     """The exit code, and what was complained of; notes about what is quarantined are none."""
     done = magic("ingest", results, "--lake", lake, "--jobs", "2")
-    _, told = done.communicate()
-    return done.returncode, "" if done.returncode == 0 else told
+    _, result = done.communicate()
+    return done.returncode, "" if done.returncode == 0 else result
 
 
-def _is_clear(told: str, what: str) -> bool:
-    return told.count("\n") == 1 and told.startswith("magic: ") and what in told
+def _is_clear(result: str, what: str) -> bool:
+    return result.count("\n") == 1 and result.startswith("magic: ") and what in result
 
 
 def _fill(ballast: Path, disk: Path, left: int) -> None:
@@ -104,14 +104,14 @@ def _read_only(results: Path, disk: Path, base: Path, before: dict) -> list[str]
     shutil.copytree(base, lake)
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     wrong = []
-    code, told = _ingest(results, lake)
-    if code != 1 or not _is_clear(told, "Read-only file system"):
-        wrong.append(f"read-only: exit code {code}, {told!r}")
+    code, result = _ingest(results, lake)
+    if code != 1 or not _is_clear(result, "Read-only file system"):
+        wrong.append(f"read-only: exit code {code}, {result!r}")
     for command in ("metrics", "verify", "tables", "quarantine"):
         done = magic(command, "--lake", lake)
-        _, told = done.communicate()
+        _, result = done.communicate()
         if done.returncode:
-            wrong.append(f"read-only: magic {command}: {told!r}")
+            wrong.append(f"read-only: magic {command}: {result!r}")
     if differences(tables(lake), before):
         wrong.append("read-only: the state is another")
     subprocess.run(["umount", disk], check=True)

@@ -65,7 +65,7 @@ def run(top: Path, targets: list[str], n_games: int, seed: int, patience: float)
     seconds = undisturbed(_ingest(results, top / "undisturbed"))
     after = tables(top / "undisturbed")
     print(f"{after['games'].height} games, {seconds:.1f} s undisturbed, seed {seed}", flush=True)
-    told: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     wrong = []
     slowest = 0.0
     for number, target in enumerate(targets):
@@ -80,11 +80,11 @@ def run(top: Path, targets: list[str], n_games: int, seed: int, patience: float)
         state, found = _state(lake, before, after)
         faults += found
         faults += _again(results, lake, after, is_verified=number % _VERIFY_EVERY == 0)
-        told[f"{target}, {state}"] += 1
+        result[f"{target}, {state}"] += 1
         if faults:
             wrong.append(f"{number}, {target} after {at:.2f} s: {'; '.join(faults)}")
             print(wrong[-1], flush=True)
-    for kind, n in sorted(told.items()):
+    for kind, n in sorted(result.items()):
         print(f"{n:5} {kind}")
     print(f"at most {slowest:.2f} s from Ctrl-C to the end")
     print(f"{len(targets)} ingests ended, {len(wrong)} differences")
@@ -117,8 +117,8 @@ def _end(results: Path, lake: Path, target: str, at: float) -> tuple[list[str], 
         time.sleep(0.02)
     took = time.monotonic() - began
     faults = [f"worker {process} goes on" for process in left]
-    told = _faults(target, coordinator.returncode, complaint, has_begun=bool(workers))
-    return faults + told, took
+    result = _faults(target, coordinator.returncode, complaint, has_begun=bool(workers))
+    return faults + result, took
 
 
 def _faults(target: str, code: int, complaint: str, *, has_begun: bool) -> list[str]:

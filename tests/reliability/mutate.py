@@ -167,7 +167,7 @@ def _limit(seconds: float) -> Iterator[None]:
 def _decoded(data: Sequence[bytes]) -> tuple[Counter[str], dict[int, str]]:
     """What the documents were found to be, and what is wrong with how they fared, by place."""
     documents = [Document("/mutants", f"{n}.json", one) for n, one in enumerate(data)]
-    seen = [look(document, place) for place, document in enumerate(documents)]
+    seen = [look(document, source_order) for source_order, document in enumerate(documents)]
     batch = decode(documents, seen, MODEL, GameIds())
     wrong = {n: what for n in range(len(seen)) if (what := _wrong(n, batch))}
     return Counter(one.found for one in seen), wrong
@@ -204,14 +204,14 @@ def _ingested_otherwise(data: Sequence[bytes], found: Counter[str]) -> str | Non
         except Exception as error:
             return f"the ingest failed: {type(error).__name__}: {error}"
     statuses = report.statuses
-    told = Counter(
+    output = Counter(
         {
             GAME: statuses["ingested"] + statuses["duplicate"],
             QUARANTINED: statuses["quarantined"],
             IGNORED: statuses["ignored"],
         }
     )
-    if told == found and report.n_seen == len(data):
+    if output == found and report.n_seen == len(data):
         return None
     return f"decoded: {dict(found)}, ingested: {statuses}"
 

@@ -123,11 +123,11 @@ def shapes() -> list[bytes]:
 def _transcript(log: dict[str, Any]) -> list[Any]:
     """The rows of a game of Chameleon as ChatArena keeps them, with nothing beside."""
     hidden = log["game_setting"]["chameleon_name"]
-    told = [
+    result = [
         {"agent_name": "Moderator", "content": "You are the chameleon!", "visible_to": hidden},
         {"agent_name": "Moderator", "content": "You are not chameleon. The word is: x"},
     ]
-    return told + list(log["history"])
+    return result + list(log["history"])
 
 
 def mutant(dice: Random, seeds: list[bytes]) -> bytes:

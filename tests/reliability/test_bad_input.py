@@ -283,9 +283,9 @@ def test_seats_missing(lab: Lab, build: Callable[..., Any]) -> None:
     found = fate(lab, encode(log))
     assert found["status"] == "ingested"
     rules = {fault["rule"]: fault for fault in found["faults"]}
-    told = rules["every player who speaks has a seat"]
-    assert told["message"] == "'Player 3'"
-    index = int(re.fullmatch(r"\$\.history\[(\d+)\]", told["json_path"])[1])
+    result = rules["every player who speaks has a seat"]
+    assert result["message"] == "'Player 3'"
+    index = int(re.fullmatch(r"\$\.history\[(\d+)\]", result["json_path"])[1])
     assert log["history"][index]["agent_name"] == "Player 3"
 
 

@@ -151,8 +151,8 @@ def test_a_bomb_of_10_gib(lab: Lab, codec: str, ending: str) -> None:
     assert found.pop(f"x.{ending}{codec}") == "quarantined"
     expected = {"a.json": "ingested", "bomb.json": "quarantined"} if ending == "tar" else {}
     assert found == expected
-    told = reasons(lab)[f"x.{ending}{codec}"]
-    assert ("--max-document" if ending == "json" else "--max-expanded") in told
+    result = reasons(lab)[f"x.{ending}{codec}"]
+    assert ("--max-document" if ending == "json" else "--max-expanded") in result
 
 
 def test_a_zip_bomb(lab: Lab) -> None:

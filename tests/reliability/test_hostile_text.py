@@ -246,8 +246,8 @@ def test_every_kind_of_text_is_made_safe(capsysbinary: pytest.CaptureFixture[byt
 
 def test_csv_as_it_is_keeps_what_it_holds(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     output.show(pl.DataFrame({"x": list(FORMULAS)}), "csv")
-    told = capsysbinary.readouterr().out.decode()
-    _, *rows = csv.reader(io.StringIO(told, newline=""))
+    result = capsysbinary.readouterr().out.decode()
+    _, *rows = csv.reader(io.StringIO(result, newline=""))
     assert [row[0] if row else "" for row in rows] == list(FORMULAS)
 
 

@@ -66,9 +66,9 @@ def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path:
         lab.write(path, data)
     lab.ingest()
     manifest = export(lab.lake, tmp_path / "out")
-    told = json.loads((tmp_path / "out" / MANIFEST).read_bytes())
-    assert told == manifest.to_dicts()
-    by_path = {row["path"]: row for row in told}
+    result = json.loads((tmp_path / "out" / MANIFEST).read_bytes())
+    assert result == manifest.to_dicts()
+    by_path = {row["path"]: row for row in result}
     assert set(by_path) == set(written)
     for path, row in by_path.items():
         data = (tmp_path / "out" / row["file"]).read_bytes()
@@ -82,7 +82,7 @@ def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path:
     assert by_path["b.json"]["file"].endswith(".cut")
     assert by_path["c.json"]["game_id"] is not None
     files = {path.name for path in (tmp_path / "out").iterdir()}
-    assert files == {MANIFEST, *(row["file"] for row in told)}
+    assert files == {MANIFEST, *(row["file"] for row in result)}
 
 
 def test_a_document_that_was_never_read_has_no_file(lab: Lab, tmp_path: Path) -> None:
@@ -331,8 +331,8 @@ def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixtu
 
     def run(*arguments: object) -> tuple[int, str, str]:
         code = main(["quarantine", "--lake", str(lab.lake), *map(str, arguments)])
-        told = capsysbinary.readouterr()
-        return code, told.out.decode(), told.err.decode()
+        result = capsysbinary.readouterr()
+        return code, result.out.decode(), result.err.decode()
 
     code, out, err = run("--export", tmp_path / "out", "--format", "json")
     assert (code, len(json.loads(out))) == (0, 2)
@@ -413,8 +413,8 @@ def test_the_list_reads_no_documents(lab: Lab, capsysbinary: pytest.CaptureFixtu
     lab.write("a.json", BROKEN)
     lab.ingest()
     assert main(["quarantine", "--lake", str(lab.lake), "--format", "json"]) == 0
-    (told,) = json.loads(capsysbinary.readouterr().out)
-    assert set(told) == {"source", "path", "json_path", "rule", "message"}
+    (result,) = json.loads(capsysbinary.readouterr().out)
+    assert set(result) == {"source", "path", "json_path", "rule", "message"}
 
 
 @pytest.mark.usefixtures("no_bytes")

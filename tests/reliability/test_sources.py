@@ -182,20 +182,20 @@ def test_a_damaged_lake_is_told_of_in_a_line(
     damage(lake, table)
     words = [word.replace("\t", " ") for word in command.split(" ")]
     code = main([*words, *([str(lake)] * 2 if command == "diff" else ["--lake", str(lake)])])
-    told = capsys.readouterr().err
+    result = capsys.readouterr().err
     is_of_a_file = damage in (cut, overwrite, scramble, empty, lose)
     if command == "tables" and is_of_a_file and code == 0:
         return  # the log tells all that they ask for
-    assert code == 1, told
-    assert "Traceback" not in told
-    assert told.strip()
+    assert code == 1, result
+    assert "Traceback" not in result
+    assert result.strip()
     if command != "verify":
-        assert told.count("\n") == 1, told
+        assert result.count("\n") == 1, result
     if command != "verify" and is_of_a_file:
-        assert file in told
-        assert table in told.replace(str(lake), "")
-        assert DAMAGE_HINT in told
-        assert "POLARS" not in told
+        assert file in result
+        assert table in result.replace(str(lake), "")
+        assert DAMAGE_HINT in result
+        assert "POLARS" not in result
 
 
 def test_a_loss_of_power_in_the_last_step_of_an_ingest(

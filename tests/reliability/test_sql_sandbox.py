@@ -298,10 +298,10 @@ def test_the_command_refuses_in_one_line(
     ],
 )
 def test_nothing_tells_where_things_are(lake: Lake, place: Place, asked: str) -> None:
-    told = str(lake.sql(place.filled(asked)).to_dicts())
+    result = str(lake.sql(place.filled(asked)).to_dicts())
     for path in (place.lake, TOP, Path.home(), Path.cwd(), Path(duckdb.__file__).parent):
-        assert f"{path}/" not in told
-        assert f"{path}'" not in told
+        assert f"{path}/" not in result
+        assert f"{path}'" not in result
 
 
 @pytest.mark.parametrize(
@@ -449,8 +449,8 @@ def test_a_query_is_ended_at_its_time(place: Place) -> None:
         pytest.raises(QueryError, match="longer than 2 seconds"),
     ):
         sandbox.sql(str(place.lake), FOREVER)
-    told = subprocess.check_output(["ps", "--ppid", str(os.getpid()), "-o", "args="], text=True)
-    assert "pipeline.sandbox" not in told
+    result = subprocess.check_output(["ps", "--ppid", str(os.getpid()), "-o", "args="], text=True)
+    assert "pipeline.sandbox" not in result
     assert time.monotonic() - began < 60
 
 
@@ -480,8 +480,8 @@ def asking(place: Place, sql: str, cwd: Path = TOP) -> subprocess.Popen[str]:
 
 def in_group(group: int) -> list[str]:
     """The commands of a process group, but for those that have ended."""
-    told = subprocess.check_output(["ps", "-eo", "pgid=,stat=,args="], text=True)
-    lines = [line.split(None, 2) for line in told.splitlines()]
+    result = subprocess.check_output(["ps", "-eo", "pgid=,stat=,args="], text=True)
+    lines = [line.split(None, 2) for line in result.splitlines()]
     return [args for pgid, state, args in lines if pgid == str(group) and state[0] != "Z"]
 
 

@@ -336,7 +336,7 @@ def overwritten(lake: Path) -> None:
 def unhashed(lake: Path) -> None:
     """Gives a file a name as older versions and other tools give it."""
     file = a_file(lake, "votes")
-    told(lake, "add", "path", file.rename(file.with_name("part-0.parquet")).name)
+    result(lake, "add", "path", file.rename(file.with_name("part-0.parquet")).name)
 
 
 def flipped_unhashed(lake: Path) -> None:
@@ -349,10 +349,10 @@ def swapped(lake: Path) -> None:
     unhashed(lake)
     file = a_file(lake, "votes")
     pl.read_parquet(file).with_columns(round=pl.lit(2, pl.Int32)).write_parquet(file)
-    told(lake, "add", "size", file.stat().st_size)
+    result(lake, "add", "size", file.stat().st_size)
 
 
-def told(lake: Path, action: str, key: str, value: object) -> None:
+def result(lake: Path, action: str, key: str, value: object) -> None:
     """Changes what the newest commit to votes says of a file."""
     log = log_of(lake, "votes")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -382,7 +382,7 @@ def other_columns(lake: Path) -> None:
     unhashed(lake)
     file = a_file(lake, "votes")
     pl.read_parquet(file).drop("target").write_parquet(file)
-    told(lake, "add", "size", file.stat().st_size)
+    result(lake, "add", "size", file.stat().st_size)
 
 
 def torn_log(lake: Path) -> None:
@@ -455,7 +455,7 @@ def test_a_log_without_counts(lake: Path, capsysbinary: pytest.CaptureFixture[by
     """As some tools write it: the files' own footers have the counts."""
     n_votes = open_lake(lake).table("votes").collect().height
     for stats in ({"numRecords": None}, {}, None):
-        told(lake, "add", "stats", json.dumps(stats) if stats is not None else None)
+        result(lake, "add", "stats", json.dumps(stats) if stats is not None else None)
         assert verify(lake).is_whole
         assert main(["tables", "--lake", str(lake), "--format", "json"]) == 0
         (row,) = (
@@ -628,11 +628,11 @@ def test_the_command_exits_with_1_and_lists_what_is_wrong(
     lake: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert main(["verify", "--lake", str(lake)]) == 0
-    told = capsysbinary.readouterr()
-    assert b"the lake is undamaged" in told.err
+    result = capsysbinary.readouterr()
+    assert b"the lake is undamaged" in result.err
     lost(lake)
     assert main(["verify", "--lake", str(lake), "--format", "json"]) == 1
-    told = capsysbinary.readouterr()
-    (row,) = json.loads(told.out)
+    result = capsysbinary.readouterr()
+    (row,) = json.loads(result.out)
     assert (row["check"], row["table"]) == ("file_missing", "votes")
-    assert b"file_missing: a file that the log names" in told.err
+    assert b"file_missing: a file that the log names" in result.err

@@ -53,7 +53,7 @@ def run(top: Path, times: int, n_games: int, seed: int) -> int:
     seconds = undisturbed(started("maintain", "--lake", top / "undisturbed"))
     print(f"{before['games'].height} games, {seconds:.1f} s undisturbed, seed {seed}", flush=True)
     committed = [table for table in TABLES if table != COMMITS and before[table].height]
-    told: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     wrong = []
     for number in range(times):
         lake = top / "lake"
@@ -63,12 +63,12 @@ def run(top: Path, times: int, n_games: int, seed: int) -> int:
         when = (AT_RANDOM, COMMITS, AT_RANDOM, dice.choice(committed))[number // 2 % 4]
         faults = _end(lake, how, when, instant(dice, seconds)) + _state(lake, before)
         is_done = not faults and open_lake(lake).ingest_id > open_lake(top / "base").ingest_id
-        told[f"{how} at {when}, {'merged' if is_done else 'as before'}"] += 1
+        result[f"{how} at {when}, {'merged' if is_done else 'as before'}"] += 1
         faults = faults or _again(lake, before)
         if faults:
             wrong.append(f"{number}, {how} at {when}: {'; '.join(faults)}")
             print(wrong[-1], flush=True)
-    for kind, n in sorted(told.items()):
+    for kind, n in sorted(result.items()):
         print(f"{n:5} {kind}")
     print(f"{times} upkeeps ended, {len(wrong)} differences")
     return int(bool(wrong))

@@ -69,13 +69,13 @@ def run(
         context.Barrier(n_writers + 1),
         context.Event(),
     )
-    told: Any = context.Queue()
+    result: Any = context.Queue()
     writers = [
-        context.Process(target=write, args=(lake, plan, start, end, told))
+        context.Process(target=write, args=(lake, plan, start, end, result))
         for plan in _plans(logs, n_writers, n_rounds, seed)
     ]
-    others = [context.Process(target=read, args=(lake, stop, told)) for _ in range(n_readers)]
-    others.append(context.Process(target=keep_up, args=(lake, stop, told)))
+    others = [context.Process(target=read, args=(lake, stop, result)) for _ in range(n_readers)]
+    others.append(context.Process(target=keep_up, args=(lake, stop, result)))
     for process in (*writers, *others):
         process.start()
     for number in range(n_rounds):
@@ -85,7 +85,7 @@ def run(
         for plan in _plans(logs, n_writers, n_rounds, seed):
             ingest(plan[number], alone, jobs=1)
     stop.set()
-    reports = [told.get() for _ in (*writers, *others)]
+    reports = [result.get() for _ in (*writers, *others)]
     for process in (*writers, *others):
         process.join()
     return _judge(lake, alone, reports, n_writers * n_rounds)
@@ -116,7 +116,7 @@ def _next_logs(simulated: Path, logs: Path, number: int) -> None:
         shutil.copy(log, logs / SHARED / f"{place}.json")
 
 
-def write(lake: Path, plan: list[list[Path]], start: Barrier, end: Barrier, told: Any) -> None:
+def write(lake: Path, plan: list[list[Path]], start: Barrier, end: Barrier, result: Any) -> None:
     """Ingests what the plan says, each round when all are ready, and again where a race is lost."""
     n_lost = 0
     faults = []
@@ -133,10 +133,10 @@ def write(lake: Path, plan: list[list[Path]], start: Barrier, end: Barrier, told
         else:
             faults.append(f"{_MOST_TRIES} races lost for {sources}")
         end.wait()
-    told.put({"races lost": n_lost, "faults": faults})
+    result.put({"races lost": n_lost, "faults": faults})
 
 
-def read(lake: Path, stop: Event, told: Any) -> None:
+def read(lake: Path, stop: Event, result: Any) -> None:
     """Reads one state after another, by polars and in SQL, and holds its tables together."""
     n_states, faults = 0, []
     while not stop.is_set():
@@ -156,17 +156,17 @@ def read(lake: Path, stop: Event, told: Any) -> None:
         if torn["n"].item() != torn["seated"].item():
             faults.append(f"SQL: {torn.to_dicts()}")
         n_states += 1
-    told.put({"states read": n_states, "faults": faults})
+    result.put({"states read": n_states, "faults": faults})
 
 
-def keep_up(lake: Path, stop: Event, told: Any) -> None:
+def keep_up(lake: Path, stop: Event, result: Any) -> None:
     """Merges the lake's files again and again."""
     n_merges = 0
     while not stop.is_set():
         maintain(lake)
         n_merges += 1
         time.sleep(0.5)
-    told.put({"upkeeps": n_merges, "faults": []})
+    result.put({"upkeeps": n_merges, "faults": []})
 
 
 def _judge(lake: Path, alone: Path, reports: list[dict[str, Any]], n_ingests: int) -> int:

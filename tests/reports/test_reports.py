@@ -82,9 +82,9 @@ def test_one_term_without_common_settings_is_enough_to_be_unpaired(tmp_path):
 def test_a_family_is_of_one_metric_or_of_the_whole_answer(tmp_path):
     rows = APART + [("C", s, 0, s / 20) for s in range(20)]
     pairs = compare(lake_with(tmp_path / "a", rows))
-    told = pairs.filter(pl.col("p_value").is_not_null())
-    assert set(told["metric"]) == {"win_rate"}
-    assert set(told["family"]) == {3}
+    result = pairs.filter(pl.col("p_value").is_not_null())
+    assert set(result["metric"]) == {"win_rate"}
+    assert set(result["family"]) == {3}
     assert pairs.filter(metric="judgement")["reason"].str.contains("nothing to count").all()
 
 
@@ -155,11 +155,11 @@ MISSING = [("whole", s, 0, 0.0) for s in range(4)] + [
 
 def test_completeness_counts_settings_that_any_model_played(tmp_path):
     found = completeness(lake_with(tmp_path, MISSING)).rows(named=True)
-    told = {row["model"]: row for row in found}
-    of_lacking = {name: told["lacking"][name] for name in ("expected", "found", "finished")}
+    result = {row["model"]: row for row in found}
+    of_lacking = {name: result["lacking"][name] for name in ("expected", "found", "finished")}
     assert of_lacking == {"expected": 4, "found": 3, "finished": 2}
-    assert told["lacking"]["n_unfinished"] == 1
-    assert (told["whole"]["is_complete"], told["lacking"]["is_complete"]) == (True, False)
+    assert result["lacking"]["n_unfinished"] == 1
+    assert (result["whole"]["is_complete"], result["lacking"]["is_complete"]) == (True, False)
 
 
 def test_completeness_counts_games_where_a_number_is_given(tmp_path):
@@ -297,18 +297,18 @@ def test_bounds_of_the_release_edition_are_of_its_own_ratios():
         }
     )
     found = readability(lake, edition="release").filter(model="m")
-    told = {row["metric"]: row for row in found.iter_rows(named=True)}
+    result = {row["metric"]: row for row in found.iter_rows(named=True)}
     bounds = {
         "win_rate": ((1.5 / 20 + 1.5) / 7, (1.5 / 20 + 1.5) / 7, (2.5 / 20 + 2) / 7),
         "cooperation": (1 / 2, 1 / 2, 1),
         "rationality": (2 / 4, 3 / 4, 3 / 4),
     }
     for name, expected in bounds.items():
-        row = told[name]
+        row = result[name]
         assert (row["value_min"], row["value"], row["value_max"]) == pytest.approx(expected), name
         assert row["is_complete"] is False
-    assert (told["win_rate"]["n_missing"], told["cooperation"]["n_missing"]) == (2, 1)
-    assert told["rationality"]["n_outages"] == 1
+    assert (result["win_rate"]["n_missing"], result["cooperation"]["n_missing"]) == (2, 1)
+    assert result["rationality"]["n_outages"] == 1
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -326,8 +326,8 @@ def test_a_value_lies_within_its_bounds_and_these_within_its_range(tables, editi
 
 def test_a_model_that_lacks_some_settings_is_ranked_by_its_value(tmp_path):
     found = leaderboard(lake_with(tmp_path, MISSING))
-    told = found.select("rank", "model", "n_missing", "is_complete", "lacks").rows()
-    assert told == [(1, "lacking", 2, False, []), (2, "whole", 0, True, [])]
+    result = found.select("rank", "model", "n_missing", "is_complete", "lacks").rows()
+    assert result == [(1, "lacking", 2, False, []), (2, "whole", 0, True, [])]
 
 
 @pytest.fixture
@@ -345,9 +345,9 @@ MODELS = {"good": 18, "bad": 2, "half": 20}
 def test_a_model_that_lacks_a_competition_stands_apart(lake_of_two_competitions):
     """Its win rate is the mean of one competition, that of the others of two."""
     found = leaderboard(lake_of_two_competitions)
-    told = found.select("rank", "model", "letters", "family", "n_missing", "lacks").rows()
+    result = found.select("rank", "model", "letters", "family", "n_missing", "lacks").rows()
     lacks = ["prisoners_dilemma"]
-    assert told == [
+    assert result == [
         (1, "good", "a", 1, 0, []),
         (2, "bad", "b", 1, 0, []),
         (None, "half", None, None, 20, lacks),
@@ -378,24 +378,24 @@ game | model | game_type  | role      | win_credit
 
 def test_games_in_which_a_model_holds_every_seat_are_counted_beside_its_win_rate():
     found = leaderboard(Frames({"results": table("results", SELF_PLAY)}))
-    told = {row["model"]: row for row in found.iter_rows(named=True)}
-    assert {model: row["n_self_play"] for model, row in told.items()} == {
+    result = {row["model"]: row for row in found.iter_rows(named=True)}
+    assert {model: row["n_self_play"] for model, row in result.items()} == {
         "solo": 2,
         "one": 0,
         "other": 0,
     }
-    assert told["solo"]["win_rate"] == pytest.approx(0.5)
+    assert result["solo"]["win_rate"] == pytest.approx(0.5)
 
 
 def test_rows_of_metrics_say_whether_they_are_complete(tmp_path):
     rows = metrics(lake_with(tmp_path, MISSING), names=["win_rate", "judgement"])
-    told = {
+    result = {
         (row["metric"], row["model"], row["game_type"]): row["is_complete"]
         for row in rows.iter_rows(named=True)
     }
-    assert told["win_rate", "lacking", "public_good"] is False
-    assert told["win_rate", "lacking", "all"] is False
-    assert told["win_rate", "whole", "all"] is True
+    assert result["win_rate", "lacking", "public_good"] is False
+    assert result["win_rate", "lacking", "all"] is False
+    assert result["win_rate", "whole", "all"] is True
 
 
 def test_a_plan_grows_as_the_difference_shrinks(tmp_path):

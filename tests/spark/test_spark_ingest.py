@@ -252,8 +252,8 @@ def test_command(spark, sample_lake, tmp_path):
         env=os.environ | {"PYTHONPATH": str(TOP)},
         timeout=120,
     )
-    told = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
-    assert (done.returncode, told) == (0, [])
+    result = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
+    assert (done.returncode, result) == (0, [])
     assert "documents,ingested,112\n" in done.stdout
     assert rows(tmp_path / "lake") == rows(sample_lake.path)
 

@@ -126,9 +126,9 @@ def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
         metrics(lake, engine="spark", names=["judgement"], confidence=None)
     asked = ["metrics", "--lake", str(lake.path), "--metric", "judgement", "--engine", "spark"]
     assert main(asked) == 1
-    told = capsys.readouterr().err
-    assert told.startswith("magic: ")
-    assert told.count("\n") == 1
+    result = capsys.readouterr().err
+    assert result.startswith("magic: ")
+    assert result.count("\n") == 1
 
 
 def test_what_spark_cannot_plan(spark, sample_lake):
@@ -140,11 +140,11 @@ def test_what_spark_cannot_plan(spark, sample_lake):
 
 def test_command(spark, sample_lake, capsys):
     asked = ["metrics", "--lake", str(sample_lake.path), "--metric", "judgement", "--format", "csv"]
-    told = []
+    result = []
     for engine in ("spark", "duckdb"):
         assert main([*asked, "--engine", engine]) == 0
-        told.append(capsys.readouterr().out)
-    assert told[0] == told[1] != ""
+        result.append(capsys.readouterr().out)
+    assert result[0] == result[1] != ""
 
 
 LOUD = """

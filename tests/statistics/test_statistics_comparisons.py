@@ -70,10 +70,10 @@ def test_fagerlands_example():
 
 def test_sign_flips_are_scipys():
     x = np.random.default_rng(3).normal(0.2, 1, 11)
-    told = permutation_test(
+    result = permutation_test(
         (x,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
     )
-    null = np.abs(told.null_distribution)
+    null = np.abs(result.null_distribution)
     observed = abs(x.sum())
     tied = np.isclose(null, observed)
     assert sign_flip_p(x) == pytest.approx(np.mean((null > observed) & ~tied) + tied.mean() / 2)
@@ -94,13 +94,13 @@ def test_the_least_p_of_drawn_signs_is_as_documented():
     assert least == 1 / (2 * DRAWS)
     assert sign_flip_p(np.arange(1.0, EXACT_SETTINGS + 1)) == 2.0**-EXACT_SETTINGS
     page = (TOP / "docs" / "statistics.md").read_text(encoding="utf-8")
-    for told in (
+    for result in (
         f"at most {EXACT_SETTINGS} settings differ",
         f"share of {DRAWS:,} patterns",
         f"can tell is {least:f}",
         f"Beyond {MANY_SETTINGS:,} settings it",
     ):
-        assert told in " ".join(page.split())
+        assert result in " ".join(page.split())
     assert f"its smallest p-value is {least:f} ({least:g})" in " ".join(compare.__doc__.split())
 
 

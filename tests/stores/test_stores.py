@@ -25,7 +25,7 @@ from pipeline.lake import create_lake, is_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
-from pipeline.stores import leases, place
+from pipeline.stores import leases, location
 from pipeline.verify import verify
 
 TREE = {
@@ -130,7 +130,7 @@ def test_sources_that_are_not_there(bucket: str, tree: Path) -> None:
 
 def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None:
     """Some hundred games from and into the store, and the metrics of both engines."""
-    told = simulate(tmp_path / "logs", models=2, games=12, seed=3, jobs=1)
+    result = simulate(tmp_path / "logs", models=2, games=12, seed=3, jobs=1)
     url = upload(tmp_path / "logs", f"{bucket}/logs")
     here, there = tmp_path / "lake", f"{bucket}/some/lake"
     assert ingest(url, here).statuses == ingest(url, there).statuses
@@ -141,12 +141,12 @@ def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None
         assert_same(theirs.metrics(engine=engine), ours.metrics(engine=engine))
     with pytest.raises(UsageError, match=f"^{there}: Spark needs a lake in a folder that"):
         theirs.metrics(engine="spark")
-    assert told.n_games == ours.table("games").collect().height
+    assert result.n_games == ours.table("games").collect().height
     query = "SELECT game_type, count(*) AS n FROM messages GROUP BY ALL ORDER BY ALL"
     assert theirs.sql(query).equals(ours.sql(query))
     assert set(ingest(url, there).statuses.items()) >= {
         ("ingested", 0),
-        ("unchanged", told.n_games),
+        ("unchanged", result.n_games),
     }
 
 
@@ -168,8 +168,8 @@ def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> Non
     assert maintain(there)["files_after"].sum() < len(list(here.rglob("*.parquet")))
     assert verify(there).faults.is_empty()  # each object has the bytes that its name is the hash of
     assert rows(there) == before  # type: ignore[arg-type]
-    told = maintain(there, keep_days=0, older_than_hours=-1)
-    assert told["files_deleted"].sum() > 0
+    result = maintain(there, keep_days=0, older_than_hours=-1)
+    assert result["files_deleted"].sum() > 0
     assert rows(there) == before  # type: ignore[arg-type]
     opened = open_lake(there)
     live = {Path(file).name for name in TABLES for file in opened.files(name)}
@@ -263,9 +263,9 @@ def test_the_command_line_keeps_both_slashes(
     assert main(["metrics", "--lake", lake, "--format", "csv"]) == 0
     assert capfd.readouterr().out == duckdb
     assert main(["tables", "--lake", "s3://no-such-bucket/lake"]) == 1
-    told = capfd.readouterr().err
-    assert "NoSuchBucket" in told
-    assert told.count("\n") == 1
+    result = capfd.readouterr().err
+    assert "NoSuchBucket" in result
+    assert result.count("\n") == 1
 
 
 @pytest.mark.parametrize("path", ["a//b", "/a", "./a", "a/../b"])
@@ -324,15 +324,15 @@ def test_a_file_that_goes_while_its_folder_is_listed(
         return was_file
 
     monkeypatch.setattr(Path, "is_file", going)
-    assert [file.name for file in place(tmp_path).files()] == ["a", "z"]
-    assert place(tmp_path / "gone").files() == []
+    assert [file.name for file in location(tmp_path).files()] == ["a", "z"]
+    assert location(tmp_path / "gone").files() == []
 
 
 # The lock
 
 
 def test_a_lock_excludes_and_is_given_back(bucket: str) -> None:
-    lock = place(f"{bucket}/.lock")
+    lock = location(f"{bucket}/.lock")
     with lock.lock(1), pytest.raises(TimeoutError), lock.lock(0.5):
         raise AssertionError
     with lock.lock(1):
@@ -343,7 +343,7 @@ def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.Monkey
     """However long it works, as long as it shows that it lives."""
     monkeypatch.setattr(leases, "BEAT_SECONDS", 0.1)
     monkeypatch.setattr(leases, "STALE_SECONDS", 0.8)
-    lock = place(f"{bucket}/.lock")
+    lock = location(f"{bucket}/.lock")
     with lock.lock(1) as check_lock:
         with pytest.raises(TimeoutError), lock.lock(2.5):
             raise AssertionError
@@ -353,7 +353,7 @@ def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.Monkey
 def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And if it was not dead, it finds that the lock is lost, and leaves the other's alone."""
     monkeypatch.setattr(leases, "STALE_SECONDS", 0.5)
-    lock = place(f"{bucket}/.lock")
+    lock = location(f"{bucket}/.lock")
     first = leases.Lease(from_url(bucket), ".lock", "first")
     first.acquire(1)
     began = time.monotonic()
@@ -381,7 +381,7 @@ def test_a_lost_lock_stops_a_commit(
 
 
 def _die_with_the_lock(url: str) -> None:
-    with place(url).lock(1):
+    with location(url).lock(1):
         os._exit(9)
 
 
@@ -393,5 +393,5 @@ def test_a_killed_process_locks_nobody_out(bucket: str, monkeypatch: pytest.Monk
     worker.join(timeout=30)
     assert worker.exitcode == 9
     monkeypatch.setattr(leases, "STALE_SECONDS", 0.5)
-    with place(f"{bucket}/.lock").lock(10):
+    with location(f"{bucket}/.lock").lock(10):
         pass

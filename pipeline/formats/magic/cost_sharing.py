@@ -20,7 +20,7 @@ from pipeline.formats.magic.log import (
     result,
 )
 from pipeline.formats.players import check_distinct, check_players, opponents, seat_of
-from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Places, messages
+from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages
 from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
@@ -51,12 +51,12 @@ def claims(log: Log) -> bool:
     return log.proposal is not UNSET or log.nego_turn is not None
 
 
-def _places(outline: Outline) -> Places:
+def _timeline(outline: Outline) -> Timeline:
     """Each row's phase and round, as the moderator's prompts move the negotiation on.
 
     Reasoning of a PGM player is told only by its being private.
     """
-    found = Places([], [])
+    found = Timeline([], [])
     prompts = iter(outline.prompted)
     prompted = Phase.OTHER
     spoken: set[str] = set()
@@ -107,7 +107,7 @@ def game(log: Log) -> Game:
         outcome=outcomes[ended],
         n_rounds=0,
         seats=seats,
-        messages=messages(history_of(log), numbers, _places, _PROMPTS),
+        messages=messages(history_of(log), numbers, _timeline, _PROMPTS),
     )
     course = built.messages.course
     built.n_rounds = max((round_ or 0 for round_ in course.round), default=0)

@@ -167,8 +167,8 @@ def _truths(built: Game, at: str, key: str, logged: Sequence[int]) -> list[bool 
         built.faults.append(Fault(f"{at}.{key}", rule, f"{len(logged)} answers"))
     if None in truths:
         built.faults += [
-            _no_truth(f"{at}.{key}[{place}]", logged[place])
-            for place, truth in enumerate(truths)
+            _no_truth(f"{at}.{key}[{number}]", logged[number])
+            for number, truth in enumerate(truths)
             if truth is None
         ]
     return truths + [None] * (n_seats - len(truths))

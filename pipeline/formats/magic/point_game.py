@@ -23,7 +23,7 @@ from pipeline.formats.rows import (
     TO_MODERATOR,
     History,
     Outline,
-    Places,
+    Timeline,
     messages,
 )
 from pipeline.game import Game, JsonValue, Seat
@@ -45,13 +45,13 @@ class Opponents(Struct, kw_only=True):
     test_player_name: str | UnsetType = UNSET
 
 
-def _places(outline: Outline, *, decision: Phase) -> Places:
+def _timeline(outline: Outline, *, decision: Phase) -> Timeline:
     """Each row's phase and round; what a player tells the moderator alone is its decision.
 
     The log does not number decisions. A round ends where the moderator speaks, or where a player
     decides a second time; so one decision missing does not shift those after it.
     """
-    found = Places([], [])
+    found = Timeline([], [])
     round_ = 1
     decided: set[str] = set()
     for player, visible_to in zip(outline.player, outline.visible_to, strict=True):
@@ -69,8 +69,8 @@ def _places(outline: Outline, *, decision: Phase) -> Places:
 
 
 # Named, since a course is known by what placed it.
-_PLACES = {
-    phase: partial(_places, decision=phase) for phase in (Phase.DECISION, Phase.CONTRIBUTION)
+_TIMELINES = {
+    phase: partial(_timeline, decision=phase) for phase in (Phase.DECISION, Phase.CONTRIBUTION)
 }
 
 
@@ -94,8 +94,8 @@ def game(
             "neither does",
         )
     ended = result(log, (WIN, LOSE))
-    told = history_of(log)
-    names = _names(log, told, tested)
+    logged = history_of(log)
+    names = _names(log, logged, tested)
     scores = log.scores or []
     other = None if players.other_player is UNSET else players.other_player.model
     seats = [
@@ -104,12 +104,12 @@ def game(
             model=players.test_player.model if name == tested else other,
             role=Role.PLAYER,
             is_tested=name == tested,
-            final_score=scores[place] if place < len(scores) else None,
+            final_score=scores[number] if number < len(scores) else None,
         )
-        for place, name in enumerate(names)
+        for number, name in enumerate(names)
     ]
     numbers = {name: number for number, name in enumerate(names, start=1)}
-    spoken = messages(told, names, _PLACES[phase])
+    spoken = messages(logged, names, _TIMELINES[phase])
     built = Game(
         game_type=game_type,
         system=SYSTEM,
@@ -126,15 +126,15 @@ def game(
     return built
 
 
-def _names(log: Log, told: History, tested: str) -> list[str]:
+def _names(log: Log, logged: History, tested: str) -> list[str]:
     """The players by seat. Seats are known by number, so a silent player keeps its seat."""
-    audible = zip(told.player, told.visible_to, strict=True)
+    audible = zip(logged.player, logged.visible_to, strict=True)
     spoke = {player for player, visible_to in audible if visible_to in TO_MODERATOR}
     named = spoke - {MODERATOR} | {tested}
     check_players(named, "$")
     numbers = [number for name in named if (number := player_number(name))]
     n_seats = max([len(log.scores or []), *numbers])
-    if n_seats > len(log.scores or []) + len(told.player) + MOST_SILENT_SEATS:
+    if n_seats > len(log.scores or []) + len(logged.player) + MOST_SILENT_SEATS:
         raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
     strangers = sorted(name for name in named if player_number(name) is None)
     check_number(n_seats + len(strangers), "$")

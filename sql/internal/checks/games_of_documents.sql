@@ -1,17 +1,17 @@
 -- finds: a document whose game is missing from games
 -- severity: error
--- by: place
+-- by: location
 -- The last game seen at a place is what the place holds. The same bytes may be there under another
 -- number: a game without one gives way to one with.
 WITH held AS (
     SELECT
-        source || '/' || path AS place,
+        source || '/' || path AS location,
         arg_max(struct_pack(game_id, sha256, assigned_model, game_index), ingest_id) AS last
     FROM documents
     WHERE game_id IS NOT NULL
     GROUP BY source || '/' || path
 )
-SELECT held.place, held.last.game_id AS game_id
+SELECT held.location, held.last.game_id AS game_id
 FROM held
 WHERE NOT EXISTS (
     FROM games

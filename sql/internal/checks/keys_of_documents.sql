@@ -1,6 +1,6 @@
 -- finds: a document that one ingest recorded twice for the same source and path
 -- severity: error
--- by: place
+-- by: location
 SELECT ingest_id, source, path, count(*) AS n_rows
 FROM documents
 GROUP BY ingest_id, source, path

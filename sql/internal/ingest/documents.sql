@@ -5,7 +5,7 @@ WITH copied AS (
 games_copied AS (
     SELECT game_id, source || '/' || path AS location FROM lake_games
     UNION ALL
-    SELECT game_id, location FROM resolved WHERE is_bearer
+    SELECT game_id, location FROM resolved WHERE is_chosen
 )
 SELECT
     CAST(${ingest_id} AS BIGINT) AS ingest_id,
@@ -22,4 +22,4 @@ SELECT
 FROM resolved
 LEFT JOIN (FROM games_copied WHERE game_id IN (FROM copied)) AS games_copied
     ON resolved.status = 'duplicate' AND resolved.game_id = games_copied.game_id
-ORDER BY resolved.place, resolved.location
+ORDER BY resolved.source_order, resolved.location

@@ -1,4 +1,4 @@
--- Of each of ${places} the last documents of the lake with a game in them. An archive can have several
+-- Of each of ${locations} the last documents of the lake with a game in them. An archive can have several
 -- under one name: the place holds them all, and `is_picked` is the one that others are compared with.
 SELECT
     source || '/' || path AS location,
@@ -11,5 +11,5 @@ SELECT
     ) = 1 AS is_picked
 FROM documents
 WHERE game_id IS NOT NULL
-    AND source || '/' || path IN (SELECT location FROM ${places})
+    AND source || '/' || path IN (SELECT location FROM ${locations})
 QUALIFY rank() OVER (PARTITION BY source || '/' || path ORDER BY ingest_id DESC) = 1

@@ -1,6 +1,6 @@
 -- A row for each document decoded whose game, as it is told of there, the lake does not have.
 SELECT
-    place,
+    source_order,
     game_id,
     sha256,
     game_index,

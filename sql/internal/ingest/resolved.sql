@@ -3,14 +3,14 @@
 WITH placed AS (
     SELECT
         seen.* RENAME (game_id AS own_id),
-        seen.found = 'game' AND copies.place IS NULL AS is_bearer,
+        seen.found = 'game' AND copies.source_order IS NULL AS is_chosen,
         CASE
             WHEN seen.found NOT IN ('game', 'known') THEN NULL
             WHEN seen.game_index IS NULL THEN lowest.game_id
             ELSE seen.game_id
         END AS game_id
     FROM seen
-    LEFT JOIN copies ON seen.found = 'game' AND seen.place = copies.place
+    LEFT JOIN copies ON seen.found = 'game' AND seen.source_order = copies.source_order
     LEFT JOIN unindexed AS lowest
         ON seen.game_index IS NULL
         AND seen.sha256 = lowest.sha256
@@ -24,7 +24,7 @@ SELECT
     CASE
         WHEN placed.game_id IS NULL THEN placed.found
         WHEN held.game_id = placed.game_id THEN 'unchanged'
-        WHEN NOT placed.is_bearer THEN 'duplicate'
+        WHEN NOT placed.is_chosen THEN 'duplicate'
         WHEN held.game_id IS NOT NULL THEN 'replacing'
         ELSE 'ingested'
     END AS status

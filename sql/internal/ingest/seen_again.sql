@@ -1,7 +1,7 @@
 -- What was recalled as a worker tells of it that knows all of its games. Nobody's first copy is among
 -- these documents, so it does not matter which of them comes first.
 SELECT
-    CAST(-1 AS BIGINT) AS place,
+    CAST(-1 AS BIGINT) AS source_order,
     source,
     path,
     n_bytes,

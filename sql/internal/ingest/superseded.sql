@@ -9,8 +9,8 @@ elsewhere AS (
 held_here AS (
     SELECT game_id FROM held SEMI JOIN here USING (location)
 ),
-borne AS (
-    SELECT game_id, sha256, game_index, assigned_model FROM resolved WHERE is_bearer
+chosen AS (
+    SELECT game_id, sha256, game_index, assigned_model FROM resolved WHERE is_chosen
 )
 SELECT game_id
 FROM held_here
@@ -19,10 +19,10 @@ ANTI JOIN elsewhere USING (game_id)
 UNION
 SELECT lake_games.game_id
 FROM lake_games
-INNER JOIN borne
+INNER JOIN chosen
     ON lake_games.game_index IS NULL
-    AND borne.game_index IS NOT NULL
-    AND lake_games.sha256 = borne.sha256
-    AND lake_games.assigned_model IS NOT DISTINCT FROM borne.assigned_model
+    AND chosen.game_index IS NOT NULL
+    AND lake_games.sha256 = chosen.sha256
+    AND lake_games.assigned_model IS NOT DISTINCT FROM chosen.assigned_model
 UNION
-SELECT game_id FROM borne WHERE game_id IN (FROM again)
+SELECT game_id FROM chosen WHERE game_id IN (FROM again)

@@ -21,7 +21,7 @@ ROWS_AT_ONCE = 2**17
 _TABLES = ("documents", "games", "quarantine")
 
 
-class Desk(Struct, frozen=True):
+class IngestDatabase(Struct, frozen=True):
     """Works in the folder `scratch`, in about `memory` bytes.
 
     The lake's games `again` are taken for new ones, whose rows take the place of the old.
@@ -32,18 +32,18 @@ class Desk(Struct, frozen=True):
     again: pl.Series
 
     @contextmanager
-    def over(self, lake: Lake | None) -> Iterator["DuckDBPyConnection"]:
+    def connection(self, lake: Lake | None) -> Iterator["DuckDBPyConnection"]:
         """A connection with the lake's `documents`, `quarantine` and `lake_games`, and `again`."""
         # Here and below, so that workers do not load DuckDB.
-        from pipeline.warehouse import THREAD_MEMORY, hold, view, workshop
+        from pipeline.warehouse import THREAD_MEMORY, ingest_connection, register, view
 
         memory = max(self.memory // _SHARE, THREAD_MEMORY)
-        with workshop(lake, _TABLES, self.scratch, memory) as connection:
-            hold(connection, "again", self.again.to_frame("game_id"))
+        with ingest_connection(lake, _TABLES, self.scratch, memory) as connection:
+            register(connection, "again", self.again.to_frame("game_id"))
             view(connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)")
             yield connection
 
-    def lay_out(
+    def register(
         self,
         connection: "DuckDBPyConnection",
         name: str,
@@ -51,23 +51,23 @@ class Desk(Struct, frozen=True):
         nothing: pl.DataFrame,
     ) -> None:
         """Lets queries call by this name what is in the files; `nothing` has the same columns."""
-        from pipeline.warehouse import hold, view, written
+        from pipeline.warehouse import parquet_select, register, view
 
         rows = f"{name}_in_files"
         if files:
-            view(connection, rows, written(files))
+            view(connection, rows, parquet_select(files))
         else:
-            hold(connection, rows, nothing)
+            register(connection, rows, nothing)
         # Joined, so that it does not matter from which folder a file was reached.
         view(connection, name, f"SELECT *, source || '/' || path AS location FROM {rows}")
 
-    def work_out(self, connection: "DuckDBPyConnection", name: str, select: str) -> None:
+    def compute(self, connection: "DuckDBPyConnection", name: str, select: str) -> None:
         """Writes the result of a SELECT to a file: queries can call it by its name then."""
-        from pipeline.warehouse import view, write, written
+        from pipeline.warehouse import parquet_select, view, write
 
         file = self.scratch / f"{name}.parquet"
         write(connection, select, file)
-        view(connection, name, written([file]))
+        view(connection, name, parquet_select([file]))
 
     def ids(self, connection: "DuckDBPyConnection", select: str, name: str) -> GameIds:
         """The ids that a SELECT gives, in a file."""

@@ -1,5 +1,5 @@
 -- The places of the documents that new games are read from: of those that hold one, the first.
-SELECT min(place) AS place
+SELECT min(source_order) AS source_order
 FROM new_games
 WHERE game_index IS NOT NULL OR game_id IN (SELECT game_id FROM unindexed WHERE is_new)
 -- An id has as many digits as this type, which takes a third of the memory.
