@@ -23,7 +23,7 @@ _ADVICE = re.compile(r" *\(set POLARS_\w+=[^)]*\)")
 
 
 def first_line(error: BaseException) -> str:
-    """What a library's error says first, but for its advice."""
+    """The first line of a library's error, without its advice."""
     text = _ADVICE.sub("", str(error))
     return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
 

@@ -144,9 +144,9 @@ class RoleIdentification(Event, frozen=True, gc=False):
 
 
 class RoleAnalysis(Event, frozen=True, gc=False):
-    """Whether the analysis is right by each of its two measures, null where that is not told.
+    """Whether the analysis is right by each of its two measures, null where that is unknown.
 
-    `gold` and `inter` are `AnalysisKind`s; each that is told is a row of its own.
+    `gold` and `inter` are `AnalysisKind`s; each that is known is a row of its own.
     """
 
     gold: bool | None

@@ -125,7 +125,7 @@ class _Process:
 
 
 def main() -> None:
-    """Answers one query, then ends: asked and told through the connection to who started it."""
+    """Answers one query from the process that started this one, through a connection, and ends."""
     connection = theirs()
     from pipeline.api import open_lake
 
@@ -151,7 +151,7 @@ def main() -> None:
 
 
 def _end_with(connection: "Connection") -> None:
-    """Ends this process once the one that started it is gone, whatever is being computed."""
+    """Ends this process once the one that started it is gone, also in the middle of a query."""
     with suppress(EOFError, OSError):
         connection.poll(None)
     os._exit(0)

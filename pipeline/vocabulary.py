@@ -29,7 +29,7 @@ class Side(StrEnum):
 
 
 class ParseStatus(StrEnum):
-    """How surely a text says what is counted: what the game registered, or what was read."""
+    """How clearly a text says what is counted: what the game registered, or what was read."""
 
     OK = "ok"  # it says so, and nothing else
     AMBIGUOUS = "ambiguous"  # it says several things, or another than was registered

@@ -1,7 +1,7 @@
 """Where bytes come from: one iterator of documents over folders, files and archives.
 
 A source is a folder, a log, or an archive, on this machine or on an object store. Nothing is
-unpacked to disk, but for a zip that is compressed again, and one document at a time is in memory.
+unpacked to disk, except a zip that is compressed again, and one document at a time is in memory.
 `source + "/" + path` names the same document however it was reached: through its folder, through a
 folder above, or alone.
 """
@@ -56,8 +56,8 @@ def documents(
 ) -> Iterator[Document]:
     """Iterate over all documents of the sources, in the same order on every machine.
 
-    Raises `SourceError` at once, for all unusable sources together. `on_bytes` is told of bytes
-    on disk as they are consumed; in the end they add up to what `measure` foretold. A document of
+    Raises `SourceError` at once, for all unusable sources together. `on_bytes` is called with bytes
+    on disk as they are read; in the end they add up to what `measure` gave. A document of
     more than `max_document` bytes is not read, and broken; so is what follows in a compressed file
     or an archive once more than `max_expanded` bytes came out of it, by default 200 times its size
     on disk, and between a gibibyte and a tebibyte. A file that is changed or taken away while it is
@@ -90,7 +90,7 @@ def read_unit(
     *,
     max_expanded: int | None = None,
 ) -> Iterator[Document]:
-    """Iterate over the documents of one thing on disk; `on_bytes` is told of its size, no more."""
+    """Iterate over the documents of one thing on disk; `on_bytes` is called with its size."""
     report = on_bytes or (lambda _: None)
     source, path, file, n_bytes, reason, is_broken, _ = unit
     if file is None:

@@ -35,7 +35,7 @@ Opener = Callable[[], AbstractContextManager[Metered]]
 def parts(open_file: Opener, form: Form, limit: int, expansion: Expansion) -> Iterator[Part]:
     """Yield the parts of a file, and where reading fails, last the file itself as broken.
 
-    A document of more bytes than the limit is told of and not read; where more comes out of the
+    A document of more bytes than the limit is named and not read; where more comes out of the
     file than its expansion allows, reading fails.
     """
     last: str | None = None

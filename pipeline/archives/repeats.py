@@ -1,4 +1,4 @@
-"""Names told apart where they come twice, for archives of millions of members."""
+"""Names made unique where they come twice, for archives of millions of members."""
 
 from array import array
 

@@ -15,7 +15,7 @@ from pipeline.stores import is_remote, local_path, objects, size_of
 class Unit(NamedTuple):
     """One thing on disk: a small value to be dealt out, and read by `read_unit` anywhere.
 
-    `file` is what to open, null where only `reason` is to be told.
+    `file` is what to open, null where there is only a `reason`.
     """
 
     source: str
@@ -90,7 +90,7 @@ def _why_unmatched(source: str) -> str:
 
 
 def _absolute(source: str) -> str:
-    """Return the absolute path with links resolved, but for a file's own name; or the URL.
+    """Return the absolute path with links resolved, except in a file's own name; or the URL.
 
     A linked file keeps its name: it is listed by that in its folder, and often only that ends in
     `.json`, where the link's target is a hash.

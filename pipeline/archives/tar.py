@@ -14,7 +14,7 @@ from pipeline.archives.member import Member
 _MOST_AT_ONCE = 1 << 20
 _MOST_OF_A_HEADER = 1 << 16
 _OCTAL = re.compile(rb"[0-7]+")
-# Older releases of Python search a header of nothing but digits for hours.
+# Older releases of Python search a header of digits only for hours.
 _DIGITS = re.compile(rb"(?<!\d)\d{100}")
 
 
@@ -139,7 +139,7 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def _common(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Return a regular file's header, of which only name and size are wanted.
+        """Return a regular file's header: only its name and size are needed.
 
         The library reads all fields, and sums the block twice, in the time of reading the log.
         """

@@ -52,7 +52,7 @@ def _column(column: Column, name: str | None = None) -> dy.Column:
 
 
 def _inner(dtype: pl.DataType | DataTypeClass) -> dy.Column:
-    """A list's elements or a struct's field, of which none is null."""
+    """A list's elements or a struct's field: none may be null."""
     return _column(Column(dtype if isinstance(dtype, pl.DataType) else dtype()))
 
 

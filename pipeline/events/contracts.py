@@ -57,7 +57,7 @@ def _number(
 
 
 def _code(description: str) -> Column:
-    """A number of the log's own, whatever it means there."""
+    """A number of the log's own; its meaning is the log's."""
     return Column(pl.Int64(), description, nullable=True)
 
 

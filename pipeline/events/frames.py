@@ -94,7 +94,7 @@ def frames(batch: Sequence[IdentifiedGame]) -> Frames:
 
 
 class _Batch:
-    """The games of a batch as `tables`, each of which may be derived from those before it.
+    """The games of a batch as `tables`; each may be derived from those before it.
 
     Beside columns of its contract a row has `game`, the number of its game in the batch, and
     `seated`, that of its player among all players, null where it has none; a message also `placed`,
@@ -284,7 +284,7 @@ def _chosen(name: str) -> pl.Expr:
 
 
 def _vote_status(name: str) -> pl.Expr:
-    """How surely the text says what was registered or, where nothing is logged, who is named."""
+    """How clearly the text says what was registered or, where nothing is logged, who is named."""
     registered, stated = pl.col(name), prose.only(pl.col("stated"))
     is_lost = pl.col("text").is_null() & registered.is_not_null()
     is_other = pl.col("is_logged") & stated.is_not_null() & stated.ne_missing(registered)
@@ -299,7 +299,7 @@ def _vote_status(name: str) -> pl.Expr:
 
 
 def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    # An answer counts as the game logged it, whatever a strict reading would make of the text.
+    # An answer counts as the game logged it, also where a strict reading of the text differs.
     return rows.with_columns(batch.status_of(rows).fill_null(str(ParseStatus.OK)))
 
 

@@ -65,7 +65,7 @@ def only(found: pl.Expr) -> pl.Expr:
 
 
 def certainty(found: pl.Expr) -> pl.Expr:
-    """How surely a text says what was found in it, outages apart."""
+    """The parse status of what was found in a text, outages apart."""
     return (
         pl.when(found.list.len() == 1)
         .then(_word(ParseStatus.OK))
@@ -98,7 +98,7 @@ def share(numbers: pl.Expr) -> pl.Expr:
 
 
 def share_status(numbers: pl.Expr, share: pl.Expr) -> pl.Expr:
-    """How surely the numbers give a share: several, or one of two meanings, do not."""
+    """The parse status of a share: several numbers, or one with two meanings, are ambiguous."""
     return (
         pl.when(share.is_not_null())
         .then(_word(ParseStatus.OK))

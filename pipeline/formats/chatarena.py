@@ -72,7 +72,7 @@ def read(data: bytes, model: str | None) -> Game | None:
 
 
 def _roles(logged: History) -> tuple[str, str, str | None]:
-    """Who the chameleon is, the secret word, and the topic, as the moderator told them."""
+    """Who the chameleon is, the secret word, and the topic, as the moderator named them."""
     hidden = word = topic = None
     for player, text, visible_to in zip(
         logged.player, logged.content, logged.visible_to, strict=True

@@ -35,7 +35,7 @@ def player_number(name: str) -> int | None:
 
 
 def stated_guess(text: str) -> tuple[str | None, ParseStatus]:
-    """The word that a guess names, without quotes, and how surely it does.
+    """The word that a guess names, without quotes, and how clearly it does.
 
     Strict: a text that names two is `ambiguous`, one that names none `unreadable`.
     """

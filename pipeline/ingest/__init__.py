@@ -110,7 +110,7 @@ def ingest(
     1 GiB). A `team` are other workers than processes of this machine, as `pipeline.spark.cluster`
     gives them. `documents` are some that were read already; there need be no sources then. Games
     `again` are decoded though the lake has them, and take their own place. A large archive that
-    has not changed is not read again, unless to `reread` it is asked for. `on_progress` is told of
+    has not changed is read again only with `reread`. `on_progress` is called with the numbers of
     documents seen and of bytes read on disk, as they come. With `dry_run` nothing is written.
     Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
     written.
@@ -204,7 +204,7 @@ def _decode(
     recall: Recall,
     documents: Iterable[Document],
 ) -> list[Staged]:
-    """Has all documents decoded; gives what each worker leaves behind. `take` is told of them."""
+    """Decodes all documents; gives what each worker leaves. `take` is called with each finding."""
 
     def read(unit: Unit) -> Iterable[Document]:
         found = job.read(unit, lambda n_bytes: tell(0, n_bytes))

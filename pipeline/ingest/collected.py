@@ -1,4 +1,4 @@
-"""What the workers of an ingest told, kept on disk until all is known."""
+"""What the workers of an ingest found, kept on disk until all is known."""
 
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +12,7 @@ _BYTES_OF_FILE = 2**25
 
 
 class Collected:
-    """Grows by what is told, in `scratch`, a folder: workers need the memory until they end.
+    """Collects findings in the folder `scratch`: workers need the memory until they end.
 
     `n_documents` is the number of documents that the workers read.
     """
@@ -23,7 +23,7 @@ class Collected:
         self._faults = _Heap(scratch, "faults")
 
     def add(self, found: Found) -> None:
-        """Takes in what a worker told."""
+        """Takes in what a worker found."""
         self.n_documents += found.n_documents
         self._seen.add(found.seen)
         self._faults.add(found.faults)

@@ -56,7 +56,7 @@ class Cut:
 
     def gone(self) -> list[str]:
         """Where documents were that are there no more, as far as `documents` has looked."""
-        # An archive is told of by itself only while it cannot be read to its end.
+        # An archive itself is reported only while it cannot be read to its end.
         return [*self._gone, *sorted(self._at.keys() - self._met - self._archives())]
 
     def _inside(self) -> tuple[str, ...]:

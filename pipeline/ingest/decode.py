@@ -18,7 +18,7 @@ from pipeline.game import BrokenDocument, Fault
 from pipeline.ingest.ids import GameIds
 
 RAW_LIMIT = 64 * 2**10
-# What is told of a document that is nothing but faults must not take more memory than others do.
+# The faults of one document must not take more memory than a good document does.
 MOST_FAULTS = 20
 TEXT_LIMIT = 1000
 UNFORESEEN = "no unexpected error in magic"
@@ -67,7 +67,7 @@ class Seen(Struct, gc=False):
 
 
 class FaultRow(Struct, gc=False):
-    """A row of `quarantine`, but for the ingest."""
+    """A row of `quarantine`, without the ingest."""
 
     source: str
     path: str
@@ -103,9 +103,9 @@ def look(document: Document, source_order: int) -> Seen:
 def decode(
     documents: Sequence[Document], seen: Sequence[Seen], model: str | None, decoded: GameIds
 ) -> Batch:
-    """The batch decoded, but for documents found to be `known`; updates what was seen of each.
+    """The batch decoded, except documents found to be `known`; updates what was seen of each.
 
-    `decoded` holds the ids of games that were decoded before, of which no second copy is made.
+    `decoded` holds the ids of games that were decoded before: no second copy of them is made.
     """
     batch = Batch(seen=list(seen))
     games: dict[str, IdentifiedGame] = {}
@@ -234,7 +234,7 @@ def seen_frame(seen: Sequence[Seen], worker: int = 0) -> pl.DataFrame:
 
 
 def fault_frame(faults: Sequence[FaultRow]) -> pl.DataFrame:
-    """The faults as rows of `quarantine`, but for the ingest."""
+    """The faults as rows of `quarantine`, without the ingest."""
     return _frame(faults, FAULT_SCHEMA)
 
 

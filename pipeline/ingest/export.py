@@ -30,7 +30,7 @@ MANIFEST_SCHEMA: dict[str, pl.DataType] = {
 def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     """Writes the bytes of each document in quarantine, and a manifest; returns its rows.
 
-    A whole document is in a file that ends in `.json`, one of which the lake has only the beginning
+    A whole document is in a file that ends in `.json`, one whose beginning alone the lake has
     in one that ends in `.cut`. Raises UsageError for a folder that has something in it.
     """
     opened, folder = open_lake(lake), Path(folder)

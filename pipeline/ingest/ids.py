@@ -1,4 +1,4 @@
-"""Games told by their ids alone: 16 bytes each, where a set of texts would take 120."""
+"""Games known by their ids alone: 16 bytes each, where a set of texts would take 120."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

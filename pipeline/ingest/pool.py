@@ -34,7 +34,7 @@ _EXPANSION = 8
 
 
 class Workers(Protocol):
-    """Workers in whatever processes: takes tasks, gives what they find as it comes.
+    """Workers in any kind of process: takes tasks, yields what they find as it comes.
 
     `takes_documents` says whether large archives are to be read for them.
     """
@@ -48,10 +48,10 @@ class Workers(Protocol):
         """What each worker leaves behind, in the order of their numbers."""
 
     def stop(self) -> None:
-        """Ends the workers, whatever they do."""
+        """Ends the workers at once."""
 
 
-# Opens the workers for a job; gives them with the units, of which they may have seen some.
+# Opens the workers for a job; gives them with the units; they may have seen some of those.
 Team = Callable[[Job, Iterator[Unit]], AbstractContextManager[tuple[Workers, Iterator[Unit]]]]
 
 
@@ -172,7 +172,7 @@ class _Process:
 
 
 def main() -> None:
-    """Runs one worker, told what to do through the connection that the first argument names."""
+    """Runs one worker; its tasks come through the connection that the first argument names."""
     connection = theirs()
     job, number = connection.recv()
     worker = Worker(job, number)

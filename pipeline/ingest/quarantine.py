@@ -25,7 +25,7 @@ _VERSION_ID = "left(sha256(coalesce(sha256, '-') || ' ' || location), 32)"
 class Refusals:
     """What becomes of the rows of `quarantine`, worked out of `resolved` and `superseded`.
 
-    `files` are those of the faults that the workers told; `is_empty` tells that the lake has none.
+    `files` hold the faults that the workers found; `is_empty` says that the lake has none.
     """
 
     def __init__(

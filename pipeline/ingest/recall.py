@@ -43,7 +43,7 @@ class _Archive(Struct, frozen=True):
 class Recall:
     """Keeps archives from being read that are as they were before, and notes those that are read.
 
-    `earlier` is a state of the lake, None for nothing; `take` is told of what was seen in an
+    `earlier` is a state of the lake, None for nothing; `take` is called with what was seen in an
     archive then, as of what a worker found.
     """
 
@@ -61,7 +61,7 @@ class Recall:
         self._noted: list[_Archive] = []
 
     def unread(self, units: Iterator[Unit]) -> Iterator[Unit]:
-        """The units but for the archives recalled."""
+        """The units without the archives recalled."""
         return (unit for unit in units if not self._is_recalled(unit))
 
     def noting(self, unit: Unit, documents: Iterator[Document]) -> Iterator[Document]:
@@ -69,12 +69,12 @@ class Recall:
         as_found, document = _version(unit), None
         for document in documents:
             yield document
-        # One that breaks off, or is no archive at all, is itself told of at last.
+        # One that breaks off, or is no archive at all, is itself reported at the end.
         if document is None or (document.source, document.path) != (unit.source, unit.path):
             self._note(_archive(unit, as_found))
 
     def archives(self) -> pl.DataFrame:
-        """The rows of `archives`, but for the ingest, of what was noted and is still as it was."""
+        """The rows of `archives`, without the ingest, for what was noted and has not changed."""
         schema = {n: dtype for n, dtype in polars_schema("archives").items() if n != "ingest_id"}
         rows = [
             [getattr(archive, name) for name in schema]
@@ -90,7 +90,7 @@ class Recall:
             self._noted.append(archive)
 
     def _is_recalled(self, unit: Unit) -> bool:
-        """Whether the unit is an archive that is as it was; what was seen in it is told of then."""
+        """Whether the unit is an archive that has not changed; then reports what was seen in it."""
         seen_in = self._seen_in.get(_home(unit), {}) if unit.holds_many else {}
         archive = _archive(unit, _version(unit)) if seen_in else None
         if archive is None or archive.sha256 not in seen_in:

@@ -16,12 +16,12 @@ from pipeline.stores import open_file
 # A row has no more than 64 KiB of bytes.
 _BATCH_ROWS = 256
 
-# What a document is told from others by.
+# What distinguishes a document from others.
 Key = tuple[str, str, str | None]
 
 
 class Refused(NamedTuple):
-    """A document of which something is in quarantine; `raw` can be cut, or null if it was not read.
+    """A document with something in quarantine; `raw` can be cut, or null if it was not read.
 
     `game_id` is null where all of it was refused, and not only parts.
     """
@@ -38,7 +38,7 @@ class Refused(NamedTuple):
 
 
 def refused(lake: Lake) -> Iterator[Refused]:
-    """Every document of which something is in quarantine, once."""
+    """Every document with something in quarantine, once."""
     faults = _faults(lake)
     seen = set()
     for rows in _batches(lake):

@@ -41,7 +41,7 @@ def known_games(database: IngestDatabase, lake: Lake | None) -> tuple[Path | Non
 def resolution(
     database: IngestDatabase, lake: Lake | None, seen: Sequence[Path], faults: Sequence[Path]
 ) -> Iterator["Resolution"]:
-    """What an ingest does, given what the lake holds and the files of what the workers told."""
+    """What an ingest does, given what the lake holds and the files of what the workers found."""
     with database.connection(lake) as connection:
         database.register(connection, "seen", seen, seen_frame([]))
         for name, select in _steps().items():
@@ -67,7 +67,7 @@ class Resolution:
     """What an ingest does: what becomes of the documents seen, and which games are to go.
 
     `statuses` are the numbers of documents by status; `games` has the columns game_type, n_games
-    (new in the lake), of which `n_in_other_form` have the content of another game; `superseded` are
+    (new in the lake); `n_in_other_form` of them have the content of another game; `superseded` are
     the lake's games that are to go; `ignored` has the columns reason, n_documents, example. Of
     `n_known_by_content` documents, which name no model, the lake has the games.
     """
@@ -98,7 +98,7 @@ class Resolution:
         self._with_surplus = set(self._answer("SELECT DISTINCT worker FROM surplus")["worker"])
 
     def surplus(self, worker: int) -> GameIds:
-        """The games that the worker decoded of which another's are taken, or the lake's."""
+        """The games that the worker decoded in vain: another copy is taken, or the lake's."""
         if worker not in self._with_surplus:
             return GameIds()
         select = f"SELECT game_id FROM surplus WHERE worker = {worker}"

@@ -42,7 +42,7 @@ def retry(
 ) -> Retried:
     """Ingests what is in quarantine again where there is more to be had of it than before.
 
-    A game of which a part was refused is taken out and put in again, with what it has now. `model`
+    A game with a refused part is taken out and put in again, with what it has now. `model`
     names who played where a log does not say. Raises as `ingest` does.
     """
     opened = open_lake(lake)
@@ -62,7 +62,7 @@ def retry(
 
 
 class _Plan(Struct):
-    """What is to be ingested again, told by its keys; `again` are the games that it takes out.
+    """What is to be ingested again, by its keys; `again` are the games that it takes out.
 
     `has_new` tells that there is something which the lake never saw.
     """
@@ -88,7 +88,7 @@ def _plan(lake: Lake, cut: Cut, model: str | None) -> _Plan:
 
 
 def _whole(lake: Lake, plan: _Plan) -> Iterator[Pair]:
-    """The documents that the lake has all of; the others are told to the plan's `cut`."""
+    """The documents that the lake has all of; the others go to the plan's `cut`."""
     for one in refused(lake):
         plan.n_refused += 1
         if one.is_whole:
@@ -128,7 +128,7 @@ def _read_otherwise(pairs: Iterable[Pair], model: str | None) -> Iterator[Refuse
 
 
 def _is_otherwise(one: Refused, found: set[Fault], *, is_refused: bool) -> bool:
-    """Whether these are other faults; a game of which a part was refused is never given up."""
+    """Whether these are other faults; a game with a refused part is never given up."""
     if is_refused and one.game_id is not None:
         return False
     return found != set(one.faults)

@@ -27,7 +27,7 @@ BATCH_DOCUMENTS = 20_000
 
 
 class Job(Struct, frozen=True):
-    """What every worker of an ingest is told. `lake` is None where nothing is to be written.
+    """What every worker of an ingest needs to know. `lake` is None where nothing is to be written.
 
     `known` is the file of the ids of the lake's games when the ingest began, if any. `models` are
     those by which a log that names none can be known: the one that is given, else all that earlier
@@ -54,7 +54,7 @@ class Job(Struct, frozen=True):
         }
 
     def read(self, unit: Unit, on_bytes: Callable[[int], None]) -> Iterator[Document]:
-        """The documents of a unit; `on_bytes` is told of bytes on disk as they are read."""
+        """The documents of a unit; `on_bytes` is called with bytes on disk as they are read."""
         return read_unit(unit, self.max_document, on_bytes, max_expanded=self.max_expanded)
 
 
@@ -176,7 +176,7 @@ def prepare() -> None:
 
 
 class _Findings:
-    """What was found and not told yet."""
+    """What was found and not reported yet."""
 
     def __init__(self) -> None:
         self.n_documents = self.n_bytes = 0

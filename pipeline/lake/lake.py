@@ -190,7 +190,7 @@ def one_line(error: BaseException) -> str:
 
 
 def is_lake(path: str | Path | Location) -> bool:
-    """Whether a lake is at the path, of whatever version."""
+    """Whether a lake is at the path, in any version."""
     try:
         return bool((location(path) / COMMITS / "_delta_log").files())
     except OSError as error:

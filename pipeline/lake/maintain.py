@@ -232,7 +232,7 @@ def _chunk_rows(footers: list[pq.FileMetaData]) -> int:
 
 
 def _rounds(footers: dict[str, pq.FileMetaData], most: int) -> Iterator[list[str]]:
-    """The files in lists of a bounded number of rows, but for one file that has more."""
+    """The files in lists of a bounded number of rows; a larger file is a list of its own."""
     some: list[str] = []
     n_rows = 0
     for file, footer in footers.items():

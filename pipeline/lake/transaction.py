@@ -89,7 +89,7 @@ class Transaction:
         self._removed.setdefault(table, []).extend(map(_name, old))
 
     def replace(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
-        """Puts new files, which hold the same rows, in the place of old ones, told by name.
+        """Replaces the old files of these names by new files that hold the same rows.
 
         The new ones are this transaction's from here on, to be deleted by it alone.
         """
@@ -116,7 +116,7 @@ class Transaction:
             path.unlink(missing_ok=True)
 
     def commit(self, row: dict[str, object]) -> None:
-        """Makes it all visible; `row` is the row of `ingests` but for what a transaction knows."""
+        """Makes it all visible; `row` is the row of `ingests` without what a transaction knows."""
         self._written = []
         versions = dict(self.lake.versions)
         for table in versions:

@@ -50,7 +50,7 @@ RELEASE = Metric(
             hit=pl.when(pl.col("chosen").is_not_null()).then(
                 as_hit(pl.col("chosen").eq_missing(pl.col("own")))
             ),
-            # The script fails as a whole where one game's choice cannot be told.
+            # The script fails as a whole where one game's choice is unknown.
             counted=pl.lit(value=True),
         ),
     ),

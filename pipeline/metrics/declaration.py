@@ -42,7 +42,7 @@ class Rows(Struct, frozen=True):
 
     `where` selects the rows that are about the metric at all, `term` names the term that each is
     for, `what` says in a word or two what the player did, `hit` is its share of success in 0..1,
-    and `counted` whether it is counted: by default where a hit can be told. `table` is a name, or a
+    and `counted` whether it is counted: by default where a hit is known. `table` is a name, or a
     function of the tables for what needs more than one.
     """
 

@@ -49,7 +49,7 @@ def simulate(
     is one of tar, tar.gz, tar.zst and zip, with the very same members as the folder would have.
     `jobs` processes are used (default: one a core; small runs stay in this one). They start this
     program's main module anew, so a script must call from under `if __name__ == "__main__":`.
-    `on_game` is told now and then how many games have been written so far.
+    `on_game` is called now and then with the number of games written so far.
     """
     _check(out, models, games, archive, jobs)
     plan = Plan(seed, models, games)

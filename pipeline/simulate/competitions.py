@@ -30,7 +30,7 @@ class Competition(NamedTuple):
         return f"results/{self.game}/{model.name}_{self.folder}_vs_gpt4"
 
     def log(self, seed: int, model: Model, index: int) -> Document:
-        """One game, which depends on nothing but these three."""
+        """One game, which depends on these three only."""
         dice = Dice(seed, self.name, model.name, index)
         return self.play(Deal(dice, model, seed, index, timestamp(seed, model, self.name)))
 

@@ -134,7 +134,7 @@ class Negotiation:
         return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
 
     def _vote(self, choices: dict[int, int]) -> bool:
-        """Three votes, as told, or else for proposals that are not all the same: do they agree?"""
+        """Three votes, as given, or else for proposals that are not all the same: do they agree?"""
         self.log.moderate(
             "Now vote which proposal is the suitable one you agree with. You must respond with the "
             'template "I vote for Player xx\'s proposal".(do not include explanantions)'

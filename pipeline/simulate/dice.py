@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Dice:
-    """A source of chance for one purpose, told from every other by the words it is made of."""
+    """A source of chance for one purpose; the words it is made of set it apart from every other."""
 
     __slots__ = ("random",)
 

@@ -1,6 +1,7 @@
 """Prisoner's Dilemma: three players, five rounds, cooperate or defect.
 
-A decision is registered as cooperate where its text contains 'cooperate', whatever it means.
+A decision is registered as cooperate where its text contains 'cooperate', whatever the
+text means.
 """
 
 from pipeline.simulate.dice import Dice

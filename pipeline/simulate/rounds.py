@@ -1,4 +1,4 @@
-"""What Prisoner's Dilemma and Public Good share: rounds of decisions told to the moderator."""
+"""What Prisoner's Dilemma and Public Good share: rounds of decisions sent to the moderator."""
 
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.players import PLAYERS, Model, others

@@ -36,7 +36,7 @@ AnyLocation = str | Path | Location
 
 
 def location(path: AnyLocation) -> Location:
-    """The place of a path or URL, or of what `str` made of a place."""
+    """The location of a path or URL, or of the text that `str` gives of a location."""
     if is_remote(path):
         return _remote(str(path))
     return local.LocalLocation(Path(local_path(str(path))).expanduser().resolve())
@@ -66,7 +66,7 @@ def is_regular(file: str) -> bool:
 
 
 def version(file: str) -> tuple[int, ...] | None:
-    """What tells one state of a file from another; null where nobody can tell."""
+    """What tells one state of a file from another; null where that cannot be known."""
     return None if is_remote(file) else local.version(file)
 
 

@@ -1,4 +1,4 @@
-"""What a place for files has to offer, be it a folder or a prefix of an object store."""
+"""What a location of files offers: a folder, or a prefix of an object store."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ class File(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A file to be written at `path`, on this machine; `finish` puts it in its place by a name."""
+    """A file being written at `path`, on this machine; `finish` gives it its name in the folder."""
 
     path: Path
     finish: Callable[[str], None]

@@ -63,8 +63,8 @@ def verify(
 ) -> Verification:
     """Looks at every row of the lake; `faults` has at most `most` rows for each check and table.
 
-    `on_progress` is told what is looked at next. Raises LakeError for what cannot be opened as a
-    lake.
+    `on_progress` is called with what is checked next. Raises LakeError for what is no
+    readable lake.
     """
     lake = open_lake(path)
     found: list[Finding] = []

@@ -1,7 +1,7 @@
 """The checks in `sql/internal/checks`: each is a SELECT of the rows that should not be there.
 
 A check's header says what it `finds` and its `severity`. `by` says what its rows have in common: a
-check by game or by place (of a document) can run on a part of the games or places at a time.
+check by game or by location (of a document) can run on a part of them at a time.
 `tables` names the kind of tables that the check runs on one by one, as `${table}`: the contracts
 say which these are. `systems` names the systems (see the column `system`) whose own rules it
 checks: the games of other systems are left out.
@@ -24,7 +24,7 @@ SLICE_ROWS = 4 * 2**20
 _WORD = re.compile(r"\w+")
 _OF_DOCUMENTS = ("documents", "quarantine")
 _PLACE = "hash(source || '/' || path)"
-_IDS = 16**4  # a game's id is a random number; this many slices of them are told apart
+_IDS = 16**4  # a game's id is a random number; they are cut into this many slices
 
 
 class Check(NamedTuple):

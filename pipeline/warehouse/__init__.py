@@ -224,7 +224,7 @@ def write(connection: duckdb.DuckDBPyConnection, select: str, file: Path) -> Non
 
 
 def parquet_select(files: Sequence[Path]) -> str:
-    """A SELECT of all that is in Parquet files of our own, of which there has to be one."""
+    """A SELECT of all rows in Parquet files of our own, at least one."""
     return f"FROM read_parquet([{', '.join(literal(str(file)) for file in files)}])"
 
 

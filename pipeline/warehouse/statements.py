@@ -1,6 +1,6 @@
 """What may be asked: one statement that reads, as DuckDB's own parser takes it.
 
-This gives clear refusals. What holds whatever passes is that DuckDB is shown but the lake's files.
+This gives clear refusals. The real protection is that DuckDB can see only the lake's files.
 """
 
 import re
@@ -14,7 +14,7 @@ from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.warehouse.numbers import NESTED
 
-# DuckDB makes several statements of a PIVOT, of which the last reads.
+# DuckDB makes several statements of a PIVOT; the last one reads.
 _KINDS = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
 _READING = (
     *("select", "from", "with", "values", "table", "describe", "desc", "show", "summarize"),
@@ -115,10 +115,10 @@ def refuse_unshowable(rows: duckdb.DuckDBPyRelation) -> None:
 
 
 def _unshowable(dtype: DuckDBPyType) -> str | None:
-    """The type of DuckDB, be it the column's or one nested in it, that polars does not have."""
+    """The DuckDB type that polars lacks: the column's own, or one nested in it."""
     if dtype.id in _NOT_IN_POLARS:
         return dtype.id.upper()
-    # Of an array also its size is told.
+    # The name of an array type also has its size.
     children = dtype.children if dtype.id in NESTED else []
     inner = (_unshowable(one) for _, one in children if isinstance(one, DuckDBPyType))
     return next(filter(None, inner), None)

@@ -25,7 +25,7 @@ hidden_players AS (
     WHERE side = 'hidden'
     GROUP BY game_id
 ),
-told AS (
+announced_rows AS (
     SELECT
         closing.*,
         -- Only a hidden player that is caught outright loses.
@@ -55,4 +55,4 @@ SELECT
         WHEN says IS NOT NULL AND says <> logged THEN CAST(side = says AS DOUBLE)
         ELSE win_credit
     END AS hit_read
-FROM told
+FROM announced_rows

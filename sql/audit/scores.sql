@@ -31,7 +31,7 @@ own AS (
     FROM contributions
     GROUP BY game_id, seat
 ),
-told AS (
+logged_rows AS (
     SELECT
         players.*,
         CASE
@@ -56,17 +56,17 @@ told AS (
 ),
 whole AS (
     SELECT game_id, max(points) AS most_points, count(points) = count(*) AS is_whole
-    FROM told
+    FROM logged_rows
     GROUP BY game_id
 ),
 ranked AS (
     SELECT
-        told.*,
+        logged_rows.*,
         whole.most_points,
         whole.is_whole
-    FROM told
+    FROM logged_rows
     JOIN whole
-        ON whole.game_id = told.game_id
+        ON whole.game_id = logged_rows.game_id
 )
 SELECT
     ranked.game_id,

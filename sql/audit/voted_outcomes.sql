@@ -31,7 +31,7 @@ voted AS (
         AND hidden.player = tally.target
     GROUP BY tally.game_id
 ),
-told AS (
+counted AS (
     SELECT
         results.*,
         CASE
@@ -69,4 +69,4 @@ SELECT
         -- What a chameleon would have guessed, nobody knows.
         WHEN game_type = 'undercover' THEN CAST(side <> 'hidden' AS DOUBLE)
     END AS hit_read
-FROM told
+FROM counted

@@ -9,7 +9,7 @@ WITH answers AS (
     FROM messages
     WHERE phase = 'identification'
 ),
-told AS (
+stated AS (
     SELECT
         game_id,
         message_index,
@@ -20,7 +20,7 @@ told AS (
 ),
 named AS (
     SELECT game_id, message_index, min(named) AS lowest, max(named) AS highest
-    FROM told
+    FROM stated
     GROUP BY game_id, message_index
 ),
 roles AS (

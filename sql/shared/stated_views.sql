@@ -44,7 +44,7 @@ own AS (
         ) AS claim
     FROM analyses
 ),
-told AS (
+stated_rows AS (
     SELECT
         game_id,
         message_index,
@@ -89,7 +89,7 @@ stated AS (
         message_index,
         regexp_extract(claim, 'player[ _]*([0-9]+)', 1) AS viewer,
         regexp_extract(claim, 'think.*player[ _]*([0-9]+)', 1) AS suspect
-    FROM told
+    FROM stated_rows
 )
 SELECT
     game_id,

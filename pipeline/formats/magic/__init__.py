@@ -30,7 +30,7 @@ _LOG = msgspec.json.Decoder(Log)
 
 
 class _Top(msgspec.Struct, gc=False):
-    """The keys that tell a log from other JSON, whatever they hold."""
+    """The keys that distinguish a log from other JSON; their values do not matter."""
 
     history: Part = UNSET
     game_setting: Part = UNSET

@@ -38,7 +38,7 @@ _VOTES = msgspec.json.Decoder(dict[str, str | int])
 
 # A share ends with its line or before the next airline. That is looked for only where it may begin,
 # and once in a run of marks, and runs before a share are bounded, so that no text makes the search
-# slow. Case is ignored but for the first letter, by which a text is searched fast.
+# slow. Case is ignored except in the first letter, by which a text is searched fast.
 _SHARE_LINE = re.compile(
     r"[Aa](?i:irline\s+([A-Z])\b)\W{0,40}?[:=]\W{0,40}?"
     r"(\S(?:[^\n \t,;*aA-]|(?![,;]?[ \t*-]*+(?i:airline\s+[A-Z]\b))(?:[ \t*-]++|.))*+)"
@@ -54,7 +54,7 @@ def claims(log: Log) -> bool:
 def _timeline(outline: Outline) -> Timeline:
     """Each row's phase and round, as the moderator's prompts move the negotiation on.
 
-    Reasoning of a PGM player is told only by its being private.
+    Reasoning of a PGM player can be recognised only because it is private.
     """
     found = Timeline([], [])
     prompts = iter(outline.prompted)

@@ -59,7 +59,7 @@ def game(
     votes_key: str,
     winners: tuple[str, str],
 ) -> Game:
-    """The game, but for what only one of the two has.
+    """The game, without what only one of the two has.
 
     `votes_key` is the log's word for votes, `winners` its words for the side that won.
     """

@@ -70,7 +70,7 @@ def game(log: Log) -> Game:
 
 
 def registered(text: str) -> Choice:
-    """The choice that the game takes a text for: whatever says "cooperate" anywhere cooperates."""
+    """The choice that the game reads from a text: any text with "cooperate" in it cooperates."""
     return _COOPERATE if "cooperate" in text.lower() else _DEFECT
 
 

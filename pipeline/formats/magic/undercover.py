@@ -1,4 +1,4 @@
-"""Undercover: one of three holds another word than the others, and none is told which.
+"""Undercover: one of three holds another word than the others, and none knows which.
 
 The moderator's last line may call the undercover the winner even when it was caught: the outcome
 is `win_flag`, never the text.

@@ -1,4 +1,4 @@
--- The places of the documents that new games are read from: of those that hold one, the first.
+-- The documents that new games are read from: of those that hold the same game, the first.
 SELECT min(source_order) AS source_order
 FROM new_games
 WHERE game_index IS NOT NULL OR game_id IN (SELECT game_id FROM unindexed WHERE is_new)

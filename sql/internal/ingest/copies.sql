@@ -1,4 +1,4 @@
--- The documents decoded of which none is read: another holds the same game, or the lake has it.
+-- The documents decoded whose game is not taken from them: another holds it, or the lake has it.
 SELECT seen.source_order
 FROM seen
 ANTI JOIN chosen_documents ON seen.source_order = chosen_documents.source_order

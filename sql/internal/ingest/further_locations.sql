@@ -1,4 +1,4 @@
--- Other locations that may hold a game which a place seen held and, as it seems, does not any more.
+-- Other locations that may hold a game that a location seen held, and seems not to hold any more.
 WITH replaced AS (
     SELECT last_here.sha256
     FROM last_here

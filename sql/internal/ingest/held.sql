@@ -1,4 +1,4 @@
--- The games of the lake that each place holds: those that its last bytes are now. What is to be read
+-- The games of the lake that each location holds: those that its last bytes are now. What is to be read
 -- again is no game to compare with, but it is held until other bytes come.
 SELECT
     last_seen.location,

@@ -1,5 +1,5 @@
 -- Of each of ${locations} the last documents of the lake with a game in them. An archive can have several
--- under one name: the place holds them all, and `is_picked` is the one that others are compared with.
+-- under one name: the location holds them all, and `is_picked` is the one that others are compared with.
 SELECT
     source || '/' || path AS location,
     game_id,

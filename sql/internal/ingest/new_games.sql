@@ -1,4 +1,4 @@
--- A row for each document decoded whose game, as it is told of there, the lake does not have.
+-- A row for each document decoded whose own game the lake does not have.
 SELECT
     source_order,
     game_id,

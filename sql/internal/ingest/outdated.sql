@@ -1,5 +1,5 @@
 -- The versions of documents that leave the quarantine: their game is taken out; or all of it was
--- refused and their place was seen without it; or they are an archive, a file of lines or a folder
+-- refused and their location was seen without it; or they are an archive, a file of lines or a folder
 -- that could not be read, and could be now: of such only what is in it is seen.
 WITH refused AS (
     SELECT before.location, before.sha256

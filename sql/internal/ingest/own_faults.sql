@@ -1,4 +1,4 @@
--- The faults told now, without bytes, of documents that are no copy: a copy's are those of its game.
+-- The faults found now, without bytes, of documents that are no copy: a copy has those of its game.
 SELECT own_faults.*
 FROM faults_without_raw AS own_faults
 SEMI JOIN (FROM resolved WHERE is_chosen OR found = 'quarantined') AS own

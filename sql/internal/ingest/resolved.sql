@@ -1,5 +1,5 @@
 -- Every document seen: its game, whether that is read from it, and what became of it. `own_id` is the
--- game's id as told of there, `is_lost` whether nothing has a game of which the document was known.
+-- id of the game that the document itself holds, `is_lost` says that its known game is gone.
 WITH placed AS (
     SELECT
         seen.* RENAME (game_id AS own_id),

@@ -1,4 +1,4 @@
--- The lake's games that a place seen held and no place holds any more. One without an index is none any
+-- The lake's games that a location seen held and no location holds any more. One without an index is none any
 -- more when the same bytes come with an index; one taken out to be read again is replaced.
 WITH here AS (
     SELECT game_id, location FROM resolved WHERE game_id IS NOT NULL
