@@ -34,7 +34,7 @@ from pipeline.metrics import NAMES
 from pipeline.metrics.catalogue import names
 from pipeline.simulate import simulate
 from pipeline.vocabulary import DocumentStatus, GameType
-from pipeline.warehouse.files import LakeFiles
+from pipeline.warehouse.filesystem import LakeFiles
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "pipeline.cli"]

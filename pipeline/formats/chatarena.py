@@ -9,9 +9,9 @@ import re
 import msgspec
 
 from pipeline.formats import hidden_roles
+from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.players import check_players
-from pipeline.formats.prose import player_number
 from pipeline.formats.rows import MODERATOR, History, Row, history
 from pipeline.game import Game, Vote
 from pipeline.vocabulary import GameType, Phase

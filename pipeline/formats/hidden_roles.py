@@ -11,8 +11,8 @@ from functools import partial
 from msgspec import Struct
 
 from pipeline.formats import rows
+from pipeline.formats.answers import stated_guess
 from pipeline.formats.players import opponents
-from pipeline.formats.prose import stated_guess
 from pipeline.formats.rows import MODERATOR, History, Outline, Timeline
 from pipeline.game import Course, Game, Guess, Messages, Result, Seat
 from pipeline.vocabulary import (

@@ -11,10 +11,10 @@ from pipeline.simulate.hidden_roles import (
     target,
     vote_text,
 )
+from pipeline.simulate.log import MODERATOR, Deal, Document, Transcript
 from pipeline.simulate.players import PLAYERS, SEATED, SEATS, others
-from pipeline.simulate.prose import ended, rambling
+from pipeline.simulate.sentences import ended, rambling
 from pipeline.simulate.settings import Secret, secret
-from pipeline.simulate.transcript import MODERATOR, Deal, Document, Transcript
 from pipeline.simulate.words import TOPICS, VAGUE_CLUES
 
 

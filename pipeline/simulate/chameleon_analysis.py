@@ -5,7 +5,7 @@ from typing import NamedTuple
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.hidden_roles import Cast
 from pipeline.simulate.players import PLAYERS, SEATS, others
-from pipeline.simulate.prose import LESS, MORE, SAME, STATEMENTS, VERDICTS, WHY, asides
+from pipeline.simulate.sentences import LESS, MORE, SAME, STATEMENTS, VERDICTS, WHY, asides
 from pipeline.simulate.settings import Secret
 from pipeline.simulate.words import TOPICS
 

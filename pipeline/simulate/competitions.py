@@ -13,8 +13,8 @@ from pipeline.simulate import (
     undercover,
 )
 from pipeline.simulate.dice import Dice
+from pipeline.simulate.log import Deal, Document, timestamp
 from pipeline.simulate.players import PLAYERS, Model
-from pipeline.simulate.transcript import Deal, Document, timestamp
 
 
 class Competition(NamedTuple):

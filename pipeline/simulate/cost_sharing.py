@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from pipeline.simulate import proposals
 from pipeline.simulate.dice import Dice
+from pipeline.simulate.log import OUTAGE, Deal, Document, Transcript, outage
 from pipeline.simulate.players import PLAYERS, SEATED, SEATS, Model, others
-from pipeline.simulate.prose import ROUND_ASIDES, asides
+from pipeline.simulate.sentences import ROUND_ASIDES, asides
 from pipeline.simulate.settings import Fee, Shares, fee, shares
-from pipeline.simulate.transcript import OUTAGE, Deal, Document, Transcript, outage
 
 N_ROUNDS = 5
 ROUND_OF_AGREEMENT = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 5, 5)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.players import OPPONENT, PLAYERS, SEATED, SEATS, Model, Skill, others
-from pipeline.simulate.prose import MORE, WHY, ended, rambling
+from pipeline.simulate.sentences import MORE, WHY, ended, rambling
 
 NUMERALS = ("One", "Two", "Three")
 

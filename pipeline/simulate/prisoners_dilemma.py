@@ -5,11 +5,11 @@ text means.
 """
 
 from pipeline.simulate.dice import Dice
+from pipeline.simulate.log import Deal, Document, Transcript, outage
 from pipeline.simulate.players import OPPONENT, PLAYERS, SEATS
-from pipeline.simulate.prose import ended
 from pipeline.simulate.rounds import NEXT, decide, forecast, head
+from pipeline.simulate.sentences import ended
 from pipeline.simulate.settings import Payoffs, payoffs
-from pipeline.simulate.transcript import Deal, Document, Transcript, outage
 
 N_ROUNDS = 5
 OUTAGE_RATE = 0.01

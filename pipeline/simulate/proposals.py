@@ -4,7 +4,7 @@ import re
 
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.players import PLAYERS
-from pipeline.simulate.prose import ended
+from pipeline.simulate.sentences import ended
 from pipeline.simulate.settings import Shares
 
 AIRLINES = "ABC"

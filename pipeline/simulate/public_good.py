@@ -7,11 +7,11 @@ The amount registered is the first whole number of the text; in games of PGM mod
 import re
 
 from pipeline.simulate.dice import Dice
+from pipeline.simulate.log import Deal, Document, Transcript, outage
 from pipeline.simulate.players import PLAYERS, SEATS, Model, others
-from pipeline.simulate.prose import ended
 from pipeline.simulate.rounds import NEXT, decide, forecast, head
+from pipeline.simulate.sentences import ended
 from pipeline.simulate.settings import pool
-from pipeline.simulate.transcript import Deal, Document, Transcript, outage
 
 START = 100
 OUTAGE_RATE = 0.01

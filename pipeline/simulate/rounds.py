@@ -1,9 +1,9 @@
 """What Prisoner's Dilemma and Public Good share: rounds of decisions sent to the moderator."""
 
 from pipeline.simulate.dice import Dice
+from pipeline.simulate.log import MODERATOR, Document, Transcript
 from pipeline.simulate.players import PLAYERS, Model, others
-from pipeline.simulate.prose import ROUND_ASIDES, asides
-from pipeline.simulate.transcript import MODERATOR, Document, Transcript
+from pipeline.simulate.sentences import ROUND_ASIDES, asides
 
 NEXT = (
     "You can look around others' decisions and think your decision for next round. "

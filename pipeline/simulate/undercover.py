@@ -10,10 +10,10 @@ from pipeline.simulate.hidden_roles import (
     target,
     vote_text,
 )
+from pipeline.simulate.log import MODERATOR, Deal, Document, Transcript
 from pipeline.simulate.players import PLAYERS, SEATED, SEATS, others
-from pipeline.simulate.prose import MORE, WHY, asides, ended, rambling
+from pipeline.simulate.sentences import MORE, WHY, asides, ended, rambling
 from pipeline.simulate.settings import HINTS, Pair, pair
-from pipeline.simulate.transcript import MODERATOR, Deal, Document, Transcript
 
 WHY_ROLE = (
     "what the two of you said is close to my word",

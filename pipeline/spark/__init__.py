@@ -6,6 +6,6 @@ The only part that imports pyspark, and only once Spark is asked for: it comes w
 
 from pipeline.spark.cluster import cluster
 from pipeline.spark.session import open_session
-from pipeline.spark.views import Views
+from pipeline.spark.tables import Views
 
 __all__ = ["Views", "cluster", "open_session"]

@@ -21,7 +21,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
 from pipeline.machine import cores
 from pipeline.sqlfiles import View, identifier, literal
-from pipeline.warehouse.files import SCHEME, LakeFiles
+from pipeline.warehouse.filesystem import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
 from pipeline.warehouse.statements import plain_message, reading, refuse_unshowable
 from pipeline.warehouse.views import create_table_view, create_view, lists_names, referenced

@@ -17,7 +17,7 @@ from pipeline.metrics import metrics
 from pipeline.metrics.request import EDITIONS
 from pipeline.metrics.views import views
 from pipeline.spark import Views
-from pipeline.spark.views import temporary
+from pipeline.spark.tables import temporary
 from pipeline.sqlfiles import View
 from pipeline.warehouse import connect, query
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rawlogs import OUTAGE
 
 from pipeline.events import prose
-from pipeline.formats.prose import is_outage, player_number, stated_guess
+from pipeline.formats.answers import is_outage, player_number, stated_guess
 from pipeline.vocabulary import ParseStatus
 
 OK = ParseStatus.OK
