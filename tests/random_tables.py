@@ -99,7 +99,7 @@ def shuffled(tables: Mapping[str, pl.DataFrame], seed: int) -> dict[str, pl.Data
 
 def _game(random: Random, number: int, index: int | None) -> Iterator[tuple[str, Row]]:
     # One result a game makes negotiations the rarest rows.
-    game_type = random.choice((*GameType, GameType.COST_SHARING, GameType.COST_SHARING))
+    game_type = random.choice((*EVENTS, GameType.COST_SHARING, GameType.COST_SHARING))
     game = {
         "game_id": f"{number:032x}",
         "game_type": game_type,

