@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,6 +29,7 @@ from pipeline.simulate import simulate
 from pipeline.verify import verify
 
 DAY = 86_400
+PROBE = "SELECT * FROM parquet_bloom_probe(?, 'game_id', ?)"
 
 
 def age(lake: Path, days: float) -> None:
@@ -46,6 +48,22 @@ def files_named(lake: Path) -> set[Path]:
     """The files that the lake's last state is made of."""
     opened = open_lake(lake)
     return {Path(file) for name in TABLES for file in opened.files(name)}
+
+
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_a_file_says_which_games_it_has_without_being_read(lake: Path, is_sorted: bool) -> None:
+    """By a Bloom filter in each row group: it never denies a game that is there."""
+    if is_sorted:
+        maintain(lake)
+    for file in open_lake(lake).files("messages"):
+        games = pl.read_parquet(file, columns=["game_id"])["game_id"].unique().to_list()
+        absent = [f"{number:032x}" for number in range(100)]
+        excluded = {
+            game: all(row[-1] for row in duckdb.execute(PROBE, [file, game]).fetchall())
+            for game in (*games, *absent)
+        }
+        assert not any(excluded[game] for game in games)
+        assert sum(excluded[game] for game in absent) > 90
 
 
 def test_small_files_become_one(lake: Path) -> None:
