@@ -13,6 +13,7 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
 from pipeline.metrics.counts import CLUSTER
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import Request, several
+from pipeline.metrics.thin import THIN
 from pipeline.statistics.families import holm
 from pipeline.statistics.pairs import differences
 
@@ -23,6 +24,8 @@ COLUMNS = pl.Schema(
         "other": pl.String(),
         "value": pl.Float64(),
         "other_value": pl.Float64(),
+        "thin": THIN,
+        "other_thin": THIN,
         "difference": pl.Float64(),
         "ci_low": pl.Float64(),
         "ci_high": pl.Float64(),
@@ -47,15 +50,15 @@ def compare(
     """A row for each metric and pair of models: the difference, its interval and p-value.
 
     A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `names` are the
-    metrics, by default all. Columns: metric, model, other, value, other_value, difference, ci_low,
-    ci_high, p_value, p_holm (adjusted by Holm), family (the number of p-values that are adjusted
-    together: those of one metric if all pairs are compared, else all), method, n_settings (in
-    common), share_paired, reason. If `method` is `paired by setting`, the difference, its interval
-    and p-value are about the common settings. If it is `unpaired`, the difference is value −
-    other_value. The difference is null, with a `reason`, if either value is null. A `p_value` of
-    1 / (2 × `contrast.DRAWS`) is the smallest that the drawn signs can show: read it as "at most".
-    Raises UsageError for an unknown model or metric, for a model compared with itself, and for a
-    pair that is given twice.
+    metrics, by default all. Columns: metric, model, other, value, other_value, thin and other_thin
+    (terms with very few games), difference, ci_low, ci_high, p_value, p_holm (adjusted by Holm),
+    family (the number of p-values that are adjusted together: those of one metric if all pairs are
+    compared, else all), method, n_settings (in common), share_paired, reason. If `method` is
+    `paired by setting`, the difference, its interval and p-value are about the common settings. If
+    it is `unpaired`, the difference is value − other_value. The difference is null, with a
+    `reason`, if either value is null. A `p_value` of 1 / (2 × `contrast.DRAWS`) is the smallest
+    that the drawn signs can show: read it as "at most". Raises UsageError for an unknown model or
+    metric, for a model compared with itself, and for a pair that is given twice.
     """
     _check_pairs(pairs)
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair)) if pairs else None
@@ -144,11 +147,13 @@ def of_metric(
             "other": other,
             "value": of_model[one]["value"],
             "other_value": of_model[other]["value"],
+            "thin": of_model[one]["thin"],
+            "other_thin": of_model[other]["thin"],
             "reason": reasons[one, other],
         }
         for one, other in pairs
     ]
-    columns = ["metric", "model", "other", "value", "other_value", "reason"]
+    columns = ["metric", "model", "other", "value", "other_value", "thin", "other_thin", "reason"]
     return (
         pl.DataFrame(asked, schema={column: COLUMNS[column] for column in columns})
         .join(found.rename({"one": "model"}), on=["model", "other"], how="left")

@@ -29,12 +29,12 @@ def diff(
 ) -> pl.DataFrame:
     """A row for each metric and model of either lake, with the change of its value.
 
-    `after` is a lake or the path of one.
-    Columns: metric, model, value (before), new_value, difference (new_value − value), ci_low,
-    ci_high, p_value, p_holm, family, method, n_settings, n_common, n_gone and n_new (games),
-    is_beyond_noise, reason. If both lakes count the same games, the difference is exact and has no
-    p-value. Otherwise they are compared like two models, on the settings that both have. `p_holm`
-    is adjusted for all p-values of the result.
+    `after` is a lake or the path of one. Columns: metric, model, value (before), new_value, thin
+    and new_thin (terms with very few games), difference (new_value − value), ci_low, ci_high,
+    p_value, p_holm, family, method, n_settings, n_common, n_gone and n_new (games),
+    is_beyond_noise, reason. If both lakes count the same games, the difference is not an estimate
+    and has no p-value. Otherwise they are compared like two models, on the settings that both have.
+    `p_holm` is adjusted for all p-values of the result.
     """
     if not isinstance(after, Lake):
         after = open_lake(after)
@@ -48,23 +48,24 @@ def diff(
     ]
     compared = pl.DataFrame(found, schema={**COLUMNS, **_GAMES})
     is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0)
-    exact = compared.with_columns(
+    told = compared.with_columns(
         pl.when(is_same).then(None).otherwise("p_value").alias("p_value"),
         pl.when(is_same).then("difference").otherwise("ci_low").alias("ci_low"),
         pl.when(is_same).then("difference").otherwise("ci_high").alias("ci_high"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
-    p_holm = adjusted(exact.select(COLUMNS.names()), []).select("p_holm", "family")
+    p_holm = adjusted(told.select(COLUMNS.names()), []).select("p_holm", "family")
     return (
-        exact.with_columns(p_holm)
+        told.with_columns(p_holm)
         .with_columns(
             is_beyond_noise=pl.when(is_same)
             .then(pl.col("difference") != 0)
             .otherwise(pl.col("p_holm") < LEVEL)
         )
-        .rename({"other_value": "new_value"})
+        .rename({"other_value": "new_value", "other_thin": "new_thin"})
         .select(
-            *("metric", "model", "value", "new_value", "difference", "ci_low", "ci_high"),
+            *("metric", "model", "value", "new_value", "thin", "new_thin"),
+            *("difference", "ci_low", "ci_high"),
             *("p_value", "p_holm", "family", "method", "n_settings"),
             *_GAMES.names(),
             "is_beyond_noise",
@@ -95,9 +96,11 @@ def _of_metric(
         if number in compared:
             row = compared[number]
             row |= {"value": row["other_value"], "other_value": row["value"]}
+            row |= {"thin": row["other_thin"], "other_thin": row["thin"]}
         else:
             state = 0 if rows[0].height else 1
             row["value" if state == 0 else "other_value"] = rows[state]["value"].item()
+            row["thin" if state == 0 else "other_thin"] = rows[state]["thin"].to_list()[0]
             row["reason"] = f"only {('before', 'after')[state]}"
         counted = games.filter(is_model).select(_GAMES.names())
         counts = counted.row(0, named=True) if counted.height else dict.fromkeys(_GAMES, 0)

@@ -93,7 +93,7 @@ def _of_a_setting(
 
 def _variance(row: dict[str, Any]) -> float:
     """A value's variance, at its rate with a hit and a miss more: at a ceiling it shows none."""
-    n_eff = row["n_eff"]
+    effective_items = row["effective_items"]
     range_ = sum(term["weight"] for term in row["terms"] if term["counted"])
-    rate = (row["value"] / range_ * n_eff + 1) / (n_eff + 2)
-    return float(range_**2 * rate * (1 - rate) / n_eff)
+    rate = (row["value"] / range_ * effective_items + 1) / (effective_items + 2)
+    return float(range_**2 * rate * (1 - rate) / effective_items)

@@ -7,10 +7,11 @@ share a_k of the metric's range W:
     x_s = Σ_k a_k · w_s (h_A/c_A − h_B/c_B) / Σ w_s
 
 **p-value.** Were the models alike, each x_s could as well have had the other sign. T = Σ x_s is
-laid beside Σ ±x_s over random signs: mid-p = P(|T*| > |T|) + ½ P(|T*| = |T|), exact where few
-settings differ, drawn where more do, and normal over many. With one item a setting it is McNemar's
-mid-p test (M. W. Fagerland, S. Lydersen and P. Laake, BMC Med. Res. Methodol. 13 (2013) 91). It
-tests that two models *behave* alike; equal rates with unlike streakiness are another matter.
+laid beside Σ ±x_s over random signs: mid-p = P(|T*| > |T|) + ½ P(|T*| = |T|), over all patterns
+where few settings differ, drawn where more do, and normal over many. With one item a setting it is
+McNemar's mid-p test (M. W. Fagerland, S. Lydersen and P. Laake, BMC Med. Res. Methodol. 13 (2013)
+91). It tests that two models *behave* alike; equal rates with unlike streakiness are another
+matter.
 
 **Interval** of the difference A − B, from the intervals of both: MOVER. With the distances
 l_A = A − low_A, u_A = high_A − A, and so on, and the correlation ρ of their contributions,
@@ -150,17 +151,18 @@ class Rate(NamedTuple):
     """A value's share of its range, in 0..1, its effective number of items, and that range."""
 
     rate: float
-    n_eff: float
+    effective_items: float
     range: float = 1.0
 
     def interval(self, z: float) -> Interval:
-        return Interval(*(self.range * end for end in wilson(self.rate, self.n_eff, z)))
+        return Interval(*(self.range * end for end in wilson(self.rate, self.effective_items, z)))
 
 
-def wilson(rate: float, n_eff: float, z: float) -> Interval:
+def wilson(rate: float, effective_items: float, z: float) -> Interval:
     """Wilson's interval of a rate in 0..1 over an effective number of items."""
-    middle, spread = rate + z**2 / (2 * n_eff), rate * (1 - rate) / n_eff + z**2 / (4 * n_eff**2)
-    scale = 1 + z**2 / n_eff
+    n = effective_items
+    middle, spread = rate + z**2 / (2 * n), rate * (1 - rate) / n + z**2 / (4 * n**2)
+    scale = 1 + z**2 / n
     half = z * math.sqrt(max(0.0, spread))
     low = 0.0 if rate <= 0 else (middle - half) / scale
     return Interval(rate, low, 1.0 if rate >= 1 else (middle + half) / scale)

@@ -168,7 +168,9 @@ def _weighted(cells: pl.DataFrame, terms: pl.LazyFrame) -> pl.DataFrame:
 
 def _rates(cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]) -> dict[Any, Rate]:
     """The rate of each group."""
-    n_eff = intervals(cells.lazy(), terms.lazy(), by, 0.95).select(*by, "n_eff").collect()
+    effective_items = (
+        intervals(cells.lazy(), terms.lazy(), by, 0.95).select(*by, "effective_items").collect()
+    )
     ratios = (
         cells.group_by(*by, "term").agg(r=exact_sum(_H) / _C.sum()).join(terms, on=[*by, "term"])
     )
@@ -176,11 +178,11 @@ def _rates(cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]) -> dict[
     found = (
         ratios.group_by(by)
         .agg(y=scaled_sum(weight * pl.col("r")) / scaled_sum(weight), range=scaled_sum(weight))
-        .join(n_eff, on=by)
+        .join(effective_items, on=by)
     )
     return {
         tuple(key): Rate(y, n, range_)
-        for *key, y, range_, n in found.select(*by, "y", "range", "n_eff").iter_rows()
+        for *key, y, range_, n in found.select(*by, "y", "range", "effective_items").iter_rows()
     }
 
 

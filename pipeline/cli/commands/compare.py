@@ -26,6 +26,7 @@ HEADINGS = {
     "p_holm": "p_\nholm",
     "n_settings": "n_\nsettings",
 }
+THIN = ("thin", "other_thin")
 
 
 def compare(
@@ -66,6 +67,7 @@ def compare(
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import say, show
+    from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.reports.compare import compare as compared
 
@@ -77,8 +79,9 @@ def compare(
         confidence=confidence,
     )
     hidden = ["family", "share_paired", *([] if rows["reason"].count() else ["reason"])]
-    show(rows, form, brief=rows.drop(hidden), headings=HEADINGS if form == "table" else {})
-    say([_family(rows, all_pairs=all_pairs)], form)
+    brief = with_marks(rows.drop(hidden), THIN)
+    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    say([_family(rows, all_pairs=all_pairs), *explanation(rows, THIN)], form)
 
 
 def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:

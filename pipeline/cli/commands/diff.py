@@ -31,6 +31,8 @@ HEADINGS = {
     "n_new": "n_\nnew",
     "is_beyond_noise": "is_\nbeyond_\nnoise",
 }
+THIN = ("thin", "new_thin")
+THIN = ("thin", "new_thin")
 LakesArgument = Annotated[
     list[str] | None,
     typer.Argument(
@@ -72,8 +74,8 @@ def diff(
 ) -> None:
     """Show what changed between two lakes, by metric and model, and if it exceeds noise.
 
-    If both lakes count the same games, the difference is exact. Otherwise new games are compared
-    with the games that are gone, paired by setting if possible.
+    If both lakes count the same games, the difference is no estimate. Otherwise new games are
+    compared with the games that are gone, paired by setting if possible.
 
     \b
     Examples:
@@ -87,6 +89,7 @@ def diff(
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import say, show
+    from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.reports.diff import diff as differ
     from pipeline.reports.diff import games_that_did_it
@@ -100,8 +103,9 @@ def diff(
     else:
         hidden = ["family", "p_value", "n_settings"]
         hidden += [] if rows["reason"].count() else ["reason"]
-        show(rows, form, brief=rows.drop(hidden), headings=HEADINGS if form == "table" else {})
-        say([_family(rows)], form)
+        brief = with_marks(rows.drop(hidden), THIN)
+        show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+        say([_family(rows), *explanation(rows, THIN)], form)
     if fail_on_regression is not None and _regressions(rows, fail_on_regression):
         raise typer.Exit(FAILED)
 
