@@ -55,11 +55,13 @@ _OF_SCRIPT = (
 class Answer(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
-    `sums` has metric, the finest groups, stratum, cluster, its kind, term, h (hits), c (counted);
-    `settings` are those that were `played`. Both are None if no interval was asked for.
+    `sums` has metric, the finest groups of the request, stratum, cluster, cluster_kind, term, h
+    (hits), c (counted); `settings` are those that were `played`. Both are None if no interval was
+    asked for.
     """
 
     rows: pl.DataFrame
+    request: Request
     sums: pl.DataFrame | None = None
     settings: pl.DataFrame | None = None
 
@@ -140,7 +142,7 @@ def answered(
     counts = count(lake, question, engine, master)
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
-        return Answer(_sorted(rows, asked, request))
+        return Answer(_sorted(rows, asked, request), request)
     sums = sums_by_cluster(counts.sums, declared, request, settings)
     rows = with_intervals(rows, declared, sums, request, confidence)
 
@@ -150,7 +152,7 @@ def answered(
 
     rows = with_thin(rows, sums, request, games_of)
     rows = with_completeness(rows, declared, settings, request)
-    return Answer(_sorted(rows, asked, request), sums, settings)
+    return Answer(_sorted(rows, asked, request), request, sums, settings)
 
 
 def _sorted(rows: pl.DataFrame, names: Sequence[str], request: Request) -> pl.DataFrame:

@@ -11,7 +11,6 @@ from pipeline.lake import Lake
 from pipeline.metrics import PAPER, answered, metric
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import sums_of
 from pipeline.statistics.pairs import correlations
 from pipeline.statistics.planning import cautious_variance, settings_needed
 
@@ -49,7 +48,8 @@ def plan(
     terms = terms_of(told.lazy(), declared, ["model"])
     of_model = {row["model"]: row for row in told.iter_rows(named=True)}
     pairs = list(combinations(known, 2))
-    common = correlations(sums_of(answer, name).lazy(), terms, pairs)
+    assert answer.sums is not None, "values with intervals have sums"
+    common = correlations(answer.sums.lazy(), terms, pairs)
     found = []
     for (one, other), (n, correlation) in zip(pairs, common, strict=True):
         sd = _of_a_setting(of_model[one], of_model[other], n, correlation)

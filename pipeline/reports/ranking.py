@@ -60,7 +60,7 @@ def leaderboard(
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
     is_ranked = pl.col("model").is_in(with_rank.implode())
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
-    told = letters(won, edition=edition)
+    told = letters(won)
     joined = board.join(told, on="model", how="left", maintain_order="left")
     return joined.select("rank", "model", "letters", "family", *board.columns[2:])
 
@@ -140,7 +140,7 @@ def _beside(found: re.Match[str]) -> str:
     return found[2] if found[1] == "value" else f"{found[2]}_{found[1]}"
 
 
-def letters(answer: Answer, *, edition: str = PAPER, level: float = 0.05) -> pl.DataFrame:
+def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
     """model, letters, family: models that share a letter are not told apart by a metric.
 
     All pairs of the answer's models are compared, and adjusted by Holm for their number, `family`.
@@ -151,7 +151,7 @@ def letters(answer: Answer, *, edition: str = PAPER, level: float = 0.05) -> pl.
     models = told.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
-    compared = compare_rows(told, pairs, edition=edition)
+    compared = compare_rows(told, pairs)
     apart = compared.filter(pl.col("p_holm") < level)
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)

@@ -52,25 +52,11 @@ class Interval(NamedTuple):
     high: float
 
 
-def contributions(h_a: Floats, c_a: Floats, h_b: Floats, c_b: Floats) -> Floats:
-    """Of one term: what each setting adds to the difference of the ratios, 0 where one is missing.
-
-    Along the last axis are the settings. The sum is the paired difference A − B, in −1..1.
-    """
-    weight = np.where((c_a > 0) & (c_b > 0), (c_a + c_b) / 2, 0.0)
-    total = weight.sum(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        each = weight * (h_a / c_a - h_b / c_b) / total
-    return np.where(weight > 0, each, 0.0).astype(np.float64)
-
-
-def sign_flip_p(x: Floats) -> float:
-    """The mid-p value of a sum of contributions, in 0..1; 1 where nothing differs."""
-    return float(sign_flip_ps(x[np.newaxis])[0])
-
-
 def sign_flip_ps(x: Floats) -> Floats:
-    """The mid-p value of each row of contributions, as `sign_flip_p`."""
+    """The mid-p value of each row's sum, in 0..1; 1 where nothing differs.
+
+    A row has what each setting adds to the difference, 0 where it adds nothing.
+    """
     p_values = np.ones(len(x), np.float64)
     n_differing = np.count_nonzero(x, axis=1)
     size = np.abs(x).max(axis=1, initial=0.0)
@@ -173,27 +159,19 @@ def difference(a: Rate, b: Rate, z: float, correlation: float = 0.0) -> Interval
     return mover(a.interval(z), b.interval(z), correlation)
 
 
-def z_of_zero(a: Rate, b: Rate, correlation: float = 0.0) -> float:
-    """The z at which the interval of the difference begins to hold 0."""
+def z_at(a: Rate, b: Rate, at: float, correlation: float = 0.0) -> float:
+    """The z at which the interval of the difference begins to hold the number `at`."""
     low, high = 0.0, MOST_Z
     for _ in range(60):
         middle = (low + high) / 2
         found = difference(a, b, middle, correlation)
-        low, high = (low, middle) if found.low <= 0 <= found.high else (middle, high)
+        low, high = (low, middle) if found.low <= at <= found.high else (middle, high)
     return high
 
 
 def p_of(z: float) -> float:
     """The two-sided p-value of a normal z."""
     return math.erfc(z / math.sqrt(2))
-
-
-def unpaired_p(a: tuple[float, float], b: tuple[float, float]) -> float:
-    """The p-value at which the interval of the difference of two rates begins to hold 0.
-
-    Each is a rate in 0..1 and its effective number of items.
-    """
-    return p_of(z_of_zero(Rate(*a), Rate(*b)))
 
 
 def mover(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:
