@@ -9,6 +9,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics import metrics
 from pipeline.reports.compare import compare, contrast
 from pipeline.reports.diff import diff
+from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 from pipeline.statistics.families import holm
 
@@ -118,9 +119,9 @@ def won(model: str, hits: list[int], first: int = 1) -> pl.DataFrame:
 
 
 def test_verdicts():
-    """200 settings of which half are won: the same, the other half, one in ten less, and none."""
+    """200 settings of which half are won: the same, the other half, one in ten fewer, and none."""
     half = [n % 2 for n in range(200)]
-    less = [hit if n % 10 != 1 else 0 for n, hit in enumerate(half)]
+    less = [hit if n % 20 != 1 else 0 for n, hit in enumerate(half)]
     others = {"same": half, "opposite": [1 - hit for hit in half], "less": less, "none": [0] * 200}
     tables = [won("half", half)]
     tables += [won(name, hits, 1000 * n) for n, (name, hits) in enumerate(others.items(), 1)]
@@ -163,3 +164,28 @@ def test_a_fall_is_tested_against_the_margin():
 
 def test_letters_are_as_before():
     assert leaderboard(roles_lake()).select("model", "letters").rows() == [("A", "a"), ("B", "b")]
+
+
+def test_a_plan_is_for_many_pairs_and_for_other_settings():
+    """The level is divided; two samples need more settings than pairs that go together."""
+    rows = [("A", [1, 1, 1, 0] * 5), ("B", [1, 1, 0, 0] * 5)]
+    lake = Frames(
+        {"results": pl.concat(won(m, hits, 100 * n) for n, (m, hits) in enumerate(rows, 1))}
+    )
+    one = plan(lake, "win_rate", 0.2).row(0, named=True)
+    many = plan(lake, "win_rate", 0.2, n_pairs=45).row(0, named=True)
+    apart = plan(lake, "win_rate", 0.2, is_paired=False).row(0, named=True)
+    assert many["level"] == pytest.approx(0.05 / 45)
+    assert one["settings"] < many["settings"]
+    assert one["settings"] < apart["settings"]
+    assert apart["n_settings"] == 20
+    with pytest.raises(UsageError, match="number of pairs must be 1 or more"):
+        plan(lake, "win_rate", 0.2, n_pairs=0)
+
+
+def test_a_plan_says_whether_replays_would_help():
+    """Each setting is won always or never: all of the variance lies between settings."""
+    hits = [n % 2 for n in range(10)]
+    tables = [won("A", hits), won("A", hits, 50), won("B", hits, 100), won("B", hits, 150)]
+    (row,) = plan(Frames({"results": pl.concat(tables)}), "win_rate", 0.2).to_dicts()
+    assert (row["share_settings"], row["share_games"], row["share_items"]) == (1.0, 0.0, None)
