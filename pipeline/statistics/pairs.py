@@ -307,13 +307,17 @@ def _by_setting(common: pl.DataFrame) -> dict[Any, Paired]:
     share = pl.col("weight") / pl.col("total")
     h_one, h_other = pl.col("h_one"), pl.col("h_other")
 
-    def u(h: pl.Expr) -> pl.Expr:
-        deviation = h - scaled_sum(h).over(of_term) / pl.col("total") * _C
-        mean = scaled_sum(deviation).over(of_stratum) / pl.len().over(of_stratum)
-        return share * (deviation - mean)
+    def deviation(h: pl.Expr) -> pl.Expr:
+        return h - scaled_sum(h).over(of_term) / pl.col("total") * _C
 
-    added = common.select(
-        *_PAIR, "cluster", x=share * (h_one - h_other), u_one=u(h_one), u_other=u(h_other)
+    def u(name: str) -> pl.Expr:
+        mean = scaled_sum(pl.col(name)).over(of_stratum) / pl.len().over(of_stratum)
+        return (share * (pl.col(name) - mean)).alias(name)
+
+    # In two steps: a window within a window would be summed within the stratum only.
+    deviations = common.with_columns(u_one=deviation(h_one), u_other=deviation(h_other))
+    added = deviations.select(
+        *_PAIR, "cluster", u("u_one"), u("u_other"), x=share * (h_one - h_other)
     )
     # In an order of their own, so that no other pair changes what signs are drawn.
     summed = added.group_by(*_PAIR, "cluster").agg(
