@@ -17,7 +17,7 @@ from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.views import views
 from pipeline.reports.audit import audit, findings
-from pipeline.reports.compare import compare
+from pipeline.reports.compare import compare, contrast
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
@@ -56,6 +56,7 @@ class Lake(stored.Lake):
     evidence = _explained(evidence)
     leaderboard = _explained(leaderboard)
     compare = _explained(compare)
+    contrast = _explained(contrast)
     plan = _explained(plan)
     diff = _explained(diff)
     completeness = _explained(completeness)

@@ -201,6 +201,10 @@ class Messages(OfPlayer):
 class Votes(OfSeat):
     """One accusation vote."""
 
+    round = _small(
+        "the round of votes, from 1: 1 if a game votes once, however many rounds of clues it has",
+        primary_key=True,
+    )
     target_seat = _small("the accused player's seat, null if it names no player", nullable=True)
     target = _text("the accused player, null if the vote names nobody", nullable=True)
     is_correct = _flag("whether the accused is on the hidden side")

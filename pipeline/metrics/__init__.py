@@ -15,9 +15,10 @@ from pipeline.metrics.catalogue import NAMES, TITLES, metric
 from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.completeness import played, with_completeness
 from pipeline.metrics.counts import Question, clusters
-from pipeline.metrics.engines import ENGINES, check_engine, count
+from pipeline.metrics.engines import ENGINES, check_engine, count, games_of_terms
 from pipeline.metrics.intervals import sums_by_cluster, with_intervals
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, several
+from pipeline.metrics.thin import with_thin
 from pipeline.metrics.validation import check, condition_on
 from pipeline.metrics.values import values
 
@@ -54,11 +55,13 @@ _OF_SCRIPT = (
 class Answer(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
-    `sums` has metric, the finest groups, stratum, cluster, term, h (hits) and c (counted);
-    `settings` are those that were `played`. Both are None if no interval was asked for.
+    `sums` has metric, the finest groups of the request, stratum, cluster, cluster_kind, term, h
+    (hits), c (counted); `settings` are those that were `played`. Both are None if no interval was
+    asked for.
     """
 
     rows: pl.DataFrame
+    request: Request
     sums: pl.DataFrame | None = None
     settings: pl.DataFrame | None = None
 
@@ -80,16 +83,18 @@ def metrics(
     """The metrics' values, a row for each metric and group.
 
     Columns: edition, metric, the columns of `by`, value, its interval at the level `confidence`
-    (ci_low, ci_high, ci_method, n_eff), hits and counted (null if the value combines several
-    ratios), terms, n_games (with a counted row), n_unfinished (null if `by` has a column that
-    neither the game nor its result has, such as `round`), n_unreadable (rows whose text is not
-    clear), reason (if the value is null), and is_complete: whether the model finished a game of
-    every setting of these game types that any model played. If `confidence` is None, the interval
-    and is_complete are left out; they take as long as the rest. With `game_type` in `by`, rows with
-    the game type `all` cover all types. If `by` is None or empty, there is one group.
-    `num_of_game` is for the edition release: only games with a lower number count. `master` is for
-    the engine spark: see `pipeline.spark.open_session`. `where` is a SQL condition on the rows: see
-    `pipeline.metrics.condition.condition`. Raises UsageError for an unknown name or model.
+    (ci_low, ci_high, ci_method, effective_items), thin (terms with fewer than `thin.LEAST_GAMES`
+    games of their own), hits and counted (null if the value combines several ratios), terms,
+    n_games (with a counted row), n_unfinished (null if `by` has a column that neither the game nor
+    its result has, such as `round`), n_unreadable (rows whose text is not clear), reason (if the
+    value is null), and is_complete: whether the model finished a game of every setting of these
+    game types that any model played. If `confidence` is None, the interval, thin and is_complete
+    are left out; they take as long as the rest. With `game_type` in `by`, rows with the game type
+    `all` cover all types. If `by` is None or empty, there is one group. `num_of_game` is for the
+    edition release: only games with a lower number count. `master` is for the engine spark: see
+    `pipeline.spark.open_session`. `where` is a SQL condition on the rows: see
+    `pipeline.metrics.condition.condition`.
+    Raises UsageError for an unknown name or model.
     """
     asked = several(edition_names(edition) if names is None else names)
     request = Request(
@@ -137,11 +142,17 @@ def answered(
     counts = count(lake, question, engine, master)
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
-        return Answer(_sorted(rows, asked, request))
-    sums = sums_by_cluster(counts.sums, declared, request)
+        return Answer(_sorted(rows, asked, request), request)
+    sums = sums_by_cluster(counts.sums, declared, request, settings)
     rows = with_intervals(rows, declared, sums, request, confidence)
+
+    def games_of(few: Collection[str]) -> pl.DataFrame:
+        asked_of = question._replace(metrics={name: declared[name] for name in few})
+        return games_of_terms(lake, asked_of, engine, master)
+
+    rows = with_thin(rows, sums, request, games_of)
     rows = with_completeness(rows, declared, settings, request)
-    return Answer(_sorted(rows, asked, request), sums, settings)
+    return Answer(_sorted(rows, asked, request), request, sums, settings)
 
 
 def _sorted(rows: pl.DataFrame, names: Sequence[str], request: Request) -> pl.DataFrame:

@@ -32,19 +32,33 @@ def count(lake: Lake, question: Question, engine: str, master: str | None = None
     if engine == "polars":
         found = counting.count(question, cache(lake.table))
     else:
-        queries = counting_sql.queries(question)
-        made = shared(question.request.num_of_game)
-        rows = (
-            _by_duckdb(lake, made, queries)
-            if engine == "duckdb"
-            else _by_spark(lake, made, queries, master)
-        )
+        rows = _by_sql(lake, question, counting_sql.queries(question), engine, master)
         found = Counts(
             sums=pl.concat(rows[1::2], how="vertical_relaxed"),
             games=pl.concat(rows[2::2], how="vertical_relaxed"),
             sides=rows[0],
         )
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in found))
+
+
+def games_of_terms(
+    lake: Lake, question: Question, engine: str, master: str | None = None
+) -> pl.DataFrame:
+    """The games of each term: metric, the finest groups, term, n_games."""
+    if engine == "polars":
+        return counting.games_of_terms(question, cache(lake.table))
+    queries = counting_sql.queries_of_terms(question)
+    parts = _by_sql(lake, question, queries, engine, master)
+    return pl.concat(parts, how="vertical_relaxed")
+
+
+def _by_sql(
+    lake: Lake, question: Question, queries: list[str], engine: str, master: str | None
+) -> list[pl.DataFrame]:
+    made = shared(question.request.num_of_game)
+    if engine == "duckdb":
+        return _by_duckdb(lake, made, queries)
+    return _by_spark(lake, made, queries, master)
 
 
 def _by_duckdb(lake: Lake, made: dict[str, View], queries: list[str]) -> list[pl.DataFrame]:

@@ -10,27 +10,33 @@ from pipeline.metrics.declaration import POOLED, Metric
 from pipeline.metrics.grouping import group_columns, join, rolled, with_group
 from pipeline.metrics.request import POOL, Request
 from pipeline.metrics.values import VALUE_COLUMNS
-from pipeline.statistics import INTERVAL
 from pipeline.statistics.sums import exact_sum
 
+_INTERVAL = ("ci_low", "ci_high", "ci_method", "effective_items")
 # The columns of a row after its group: the interval stands beside the value.
-ROW_COLUMNS = ("value", *INTERVAL, *list(VALUE_COLUMNS)[1:])
+ROW_COLUMNS = ("value", *_INTERVAL, *list(VALUE_COLUMNS)[1:])
 
 
 def sums_by_cluster(
-    sums: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
+    sums: pl.DataFrame, metrics: Mapping[str, Metric], request: Request, settings: pl.DataFrame
 ) -> pl.DataFrame:
-    """Hits `h` and counted `c`: metric, the finest groups, stratum, cluster, term, h, c.
+    """Hits `h` and counted `c` of each term: metric, the finest groups, stratum, cluster,
+    cluster_kind, term, h, c.
 
-    Where a metric is one ratio of all its terms, these are one term, called `pooled`.
+    Where a metric is one ratio of all its terms, these are one term, called `pooled`. A cluster is
+    of the kind `setting` if it is one of the `settings` that were `played`, else `game`.
     """
     pooled = [name for name, declared in metrics.items() if declared.combine in POOLED]
     term = pl.when(pl.col("metric").is_in(pooled)).then(pl.lit(POOL)).otherwise("term")
+    is_setting = pl.col("cluster").is_in(settings["setting_id"].unique().implode())
+    kind = (
+        pl.when(is_setting).then(pl.lit("setting")).otherwise(pl.lit("game")).alias("cluster_kind")
+    )
     keys = ["metric", *request.fine, *CLUSTER]
     return (
         sums.lazy()
         .filter(pl.col("counted") > 0)
-        .group_by(*keys, term.alias("term"), maintain_order=True)
+        .group_by(*keys, kind.alias("cluster_kind"), term.alias("term"), maintain_order=True)
         .agg(h=pl.col("hits").sum().cast(pl.Float64), c=pl.col("counted").sum().cast(pl.Float64))
         .collect(engine="in-memory")
     )
@@ -45,7 +51,7 @@ def with_intervals(
 ) -> pl.DataFrame:
     """The rows of all metrics with the interval of each value, null where there is no value.
 
-    `sums` are those of `sums_by_cluster`.
+    `sums` are those of `sums_by_cluster`, with the `cluster_kind`: `setting` or `game`.
     """
     keys = group_columns(request)
     rows = with_group(valued.lazy(), request)
@@ -55,10 +61,13 @@ def with_intervals(
     added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
     of_group = rolled(sums.lazy(), request, *added_up, also=[*CLUSTER, "term"])
     found = statistics.intervals(of_group, terms, keys, confidence)
+    kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
+    method = pl.format("wilson, clustered by {}", kinds).alias("ci_method")
+    methods = rolled(sums.lazy(), request, method)
     has_value = pl.col("value").is_not_null()
     return (
-        join(rows, found, keys)
-        .with_columns(pl.when(has_value).then(pl.col(name)).alias(name) for name in INTERVAL)
+        join(join(rows, found, keys), methods, keys)
+        .with_columns(pl.when(has_value).then(pl.col(name)).alias(name) for name in _INTERVAL)
         .select("edition", "metric", *request.by, *ROW_COLUMNS)
         .collect(engine="in-memory")
     )

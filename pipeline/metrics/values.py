@@ -60,7 +60,19 @@ _DECLARED = {
 def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
     """The rows of all metrics: edition, metric, the groups, and then `VALUE_COLUMNS`."""
     parts = [_values(name, declared, counts, request) for name, declared in metrics.items()]
-    return pl.concat(pl.collect_all(parts, engine="in-memory"))
+    found = pl.collect_all(parts, engine="in-memory")
+    if request.where is not None:
+        dropped = [name for name, rows in zip(metrics, found, strict=True) if rows.is_empty()]
+        found += [_dropped(name, found[0].schema, request) for name in dropped]
+    return pl.concat(found)
+
+
+def _dropped(name: str, schema: pl.Schema, request: Request) -> pl.DataFrame:
+    """The row of a metric of which the condition leaves nothing: it has a reason and no group."""
+    columns = ", ".join(request.where.columns) if request.where else ""
+    reason = f"no row meets the condition; `magic schema` explains {columns or 'the columns'}"
+    none = {"n_games": 0, "n_unreadable": 0, "reason": reason}
+    return pl.DataFrame([{"edition": request.edition, "metric": name, **none}], schema=schema)
 
 
 def _values(name: str, declared: Metric, counts: Counts, request: Request) -> pl.LazyFrame:

@@ -1,4 +1,4 @@
-"""Models against each other: the difference in each metric, its interval, and its p-value."""
+"""Models against each other, and one model's own groups: differences, intervals and p-values."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,15 +6,23 @@ from itertools import combinations
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
+from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.counts import CLUSTER
+from pipeline.metrics.grouping import group_columns, rolled, with_group
 from pipeline.metrics.intervals import terms_of
-from pipeline.metrics.request import Request, several
+from pipeline.metrics.request import ALL, Request, several
+from pipeline.metrics.thin import THIN
+from pipeline.metrics.validation import condition_on, row_schema
+from pipeline.statistics.contrast import Rate
 from pipeline.statistics.families import holm
-from pipeline.statistics.pairs import differences
+from pipeline.statistics.margins import p_alike
+from pipeline.statistics.pairs import BASIS, differences, left_out
+from pipeline.statistics.sums import exact_sum
 
 COLUMNS = pl.Schema(
     {
@@ -23,6 +31,8 @@ COLUMNS = pl.Schema(
         "other": pl.String(),
         "value": pl.Float64(),
         "other_value": pl.Float64(),
+        "thin": THIN,
+        "other_thin": THIN,
         "difference": pl.Float64(),
         "ci_low": pl.Float64(),
         "ci_high": pl.Float64(),
@@ -35,6 +45,13 @@ COLUMNS = pl.Schema(
         "reason": pl.String(),
     }
 )
+ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
+_INFLUENCE = ("without_low", "without_high", "influential")
+_SIDES = ("entity", "other_entity")
+_ASKED = {"one": pl.String()} | {
+    name: COLUMNS[name]
+    for name in ("other", "value", "other_value", "thin", "other_thin", "reason")
+}
 
 
 def compare(
@@ -43,32 +60,93 @@ def compare(
     names: Sequence[str] | None = None,
     edition: str = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
+    by: Sequence[str] | None = None,
+    game_types: Sequence[str] | None = None,
+    where: str | None = None,
+    margin: float | None = None,
+    influence: bool = False,
 ) -> pl.DataFrame:
     """A row for each metric and pair of models: the difference, its interval and p-value.
 
     A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `names` are the
-    metrics, by default all. Columns: metric, model, other, value, other_value, difference, ci_low,
-    ci_high, p_value, p_holm (adjusted by Holm), family (the number of p-values that are adjusted
-    together: those of one metric if all pairs are compared, else all), method, n_settings (in
-    common), share_paired, reason. If `method` is `paired by setting`, the difference, its interval
-    and p-value are about the common settings. If it is `unpaired`, the difference is value −
+    metrics, by default all. `by`, `game_types` and `where` are those of `metrics`: the models are
+    compared in each group of `by`. Columns: metric, those of `by`, model, other, value,
+    other_value, thin and other_thin (terms with very few games), difference, ci_low, ci_high,
+    p_value, p_holm (adjusted by Holm), family (the number of p-values that are adjusted together:
+    those of one metric if all pairs are compared, else all), method, n_settings (in common),
+    share_paired, reason. If `method` is `paired by setting`, the difference, its interval and
+    p-value are about the common settings. If it is `unpaired`, the difference is value −
     other_value. The difference is null, with a `reason`, if either value is null. A `p_value` of
     1 / (2 × `contrast.DRAWS`) is the smallest that the drawn signs can show: read it as "at most".
-    Raises UsageError for an unknown model or metric, for a model compared with itself, and for a
-    pair that is given twice.
+
+    With a `margin`, also p_alike (two one-sided tests: the difference is within ± the margin) and
+    verdict: `alike` within the margin, else `better` or `worse`, else `undecided`, all adjusted.
+    With `influence`, also without_low and without_high (the range of the difference if any one
+    setting is left out) and influential (the settings that change it most, with the difference
+    without each). Raises UsageError for an unknown model or metric, for a model compared with
+    itself, and for a pair that is given twice.
     """
     _check_pairs(pairs)
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair)) if pairs else None
-    request = Request(edition=edition, by=("model",), models=models)
-    answer = answered(lake, request, names=several(names), confidence=confidence)
-    known = answer.rows["model"].drop_nulls().unique().sort().to_list()
-    compared = compare_rows(
-        answer,
-        [(one, other) for one, other in pairs] or list(combinations(known, 2)),
+    request = Request(
         edition=edition,
-        confidence=confidence,
+        by=("model", *several(by or ())),
+        models=models,
+        game_types=several(game_types),
     )
-    return compared if pairs else adjusted(compared, ["metric"])
+    answer = _answer(lake, names, request, where, confidence)
+    known = answer.rows["model"].drop_nulls().unique().sort().to_list()
+    wanted = [(one, other) for one, other in pairs] or list(combinations(known, 2))
+    compared = _compared(answer, _of_models(answer, wanted), confidence, influence=influence)
+    compared = adjusted(compared, [] if pairs else ["metric"])
+    return _finished(compared, margin, confidence, [] if pairs else ["metric"])
+
+
+def contrast(
+    lake: Lake,
+    model: str,
+    by: str,
+    *,
+    names: Sequence[str] | None = None,
+    edition: str = PAPER,
+    confidence: float = DEFAULT_CONFIDENCE,
+    game_types: Sequence[str] | None = None,
+    where: str | None = None,
+    margin: float | None = None,
+    influence: bool = False,
+) -> pl.DataFrame:
+    """One model's own groups against each other: a row for each metric and pair of values of `by`.
+
+    `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`. Columns
+    are those of `compare`, except that the column named by `by` and `other` are two of its values,
+    as texts. They are paired by setting where they share settings. p_holm is adjusted for all rows.
+    Without `names`, the metrics are those whose rows have the column.
+    """
+    if by in ("model", "game_id", "setting_id"):
+        raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
+    having = [name for name in edition_names(edition) if by in row_schema(lake, name)]
+    names = names or having or None
+    request = Request(
+        edition=edition, by=("model", by), models=(model,), game_types=several(game_types)
+    )
+    answer = _answer(lake, names, request, where, confidence)
+    within = _within(answer)
+    pairs = _of_values(within, by)
+    compared = _compared(within, pairs, confidence, label=by, influence=influence)
+    return _finished(adjusted(compared, []), margin, confidence, [])
+
+
+def _answer(
+    lake: Lake,
+    names: Sequence[str] | None,
+    request: Request,
+    where: str | None,
+    confidence: float,
+) -> Answer:
+    asked = several(edition_names(request.edition) if names is None else names)
+    if where is not None:
+        request = replace(request, where=condition_on(lake, asked, where))
+    return answered(lake, request, names=asked, confidence=confidence)
 
 
 def _check_pairs(pairs: Sequence[object]) -> None:
@@ -90,98 +168,240 @@ def _check_pairs(pairs: Sequence[object]) -> None:
 
 
 def compare_rows(
-    answer: Answer,
-    pairs: Sequence[tuple[str, str]],
-    *,
-    edition: str = PAPER,
-    confidence: float = DEFAULT_CONFIDENCE,
+    answer: Answer, pairs: Sequence[tuple[str, str]], *, confidence: float = DEFAULT_CONFIDENCE
 ) -> pl.DataFrame:
-    """The same for models whose values and sums there are; the family is all p-values."""
-    rows = answer.rows.filter(pl.col("model").is_not_null())
+    """The rows of `compare` for an answer by model; the family is all p-values."""
+    return adjusted(_compared(answer, _of_models(answer, pairs), confidence), []).drop("basis")
+
+
+def _entities(answer: Answer) -> pl.DataFrame:
+    """The answer's rows, each with the name `entity` that sums and pairs know it by."""
+    numbered = answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
+    return with_group(numbered.lazy(), answer.request).collect()
+
+
+def _of_models(answer: Answer, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
+    """A row for each metric, group and pair of models: metric, the other groups, model, other and
+    their entities, null where a model has no row."""
+    rows = _entities(answer).filter(pl.col("model").is_not_null())
+    by = ["metric", *(name for name in answer.request.by if name != "model")]
+    wanted = pl.DataFrame(
+        list(pairs), schema={"model": pl.String, "other": pl.String}, orient="row"
+    )
+    groups = rows.select(by).unique(maintain_order=True).join(wanted, how="cross")
+    own = rows.select(*by, "model", "entity")
+    others = own.rename({"model": "other", "entity": "other_entity"})
+    return groups.join(
+        own, on=[*by, "model"], how="left", nulls_equal=True, maintain_order="left"
+    ).join(others, on=[*by, "other"], how="left", nulls_equal=True, maintain_order="left")
+
+
+def _of_values(answer: Answer, by: str) -> pl.DataFrame:
+    """The same for each metric and pair of a model's groups, in the order of their values."""
+    rows = _entities(answer).filter(pl.col("model").is_not_null(), pl.col(by).is_not_null())
+    if by == "game_type":
+        rows = rows.filter(pl.col(by) != ALL)
+    found = [
+        (name, one["model"], str(one[by]), str(other[by]), one["entity"], other["entity"])
+        for (name,), part in rows.partition_by("metric", as_dict=True, maintain_order=True).items()
+        for one, other in combinations(part.sort(by, maintain_order=True).to_dicts(), 2)
+    ]
+    return (
+        pl.DataFrame(found, ["metric", "model", by, "other", *_SIDES], orient="row")
+        if found
+        else (
+            pl.DataFrame(schema=dict.fromkeys(["metric", "model", by, "other", *_SIDES], pl.String))
+        )
+    )
+
+
+def _within(answer: Answer) -> Answer:
+    """The answer with game types for competitions, so that roles that share a setting are paired.
+
+    A term that is a competition is also named by its game type, unless a group has two of one type.
+    """
+    if answer.sums is None or "game_type" not in answer.sums.columns:
+        return answer
+    type_of = dict(answer.sums.select("stratum", "game_type").unique().drop_nulls().iter_rows())
+    renamed = pl.element().struct.with_fields(term=pl.field("term").replace(type_of))
+    terms = answer.rows["terms"].list.eval(renamed)
+    counted = pl.element().struct["counted"] > 0
+    names = terms.list.eval(pl.element().struct["term"].filter(counted))
+    stratum = pl.col("stratum").replace(type_of)
+    sums = answer.sums.with_columns(stratum)
+    if (names.list.n_unique() < names.list.len()).any():
+        return answer._replace(sums=sums)
+    sums = sums.with_columns(pl.col("term").replace(type_of))
+    return answer._replace(sums=sums, rows=answer.rows.with_columns(terms=terms))
+
+
+def _compared(
+    answer: Answer,
+    pairs: pl.DataFrame,
+    confidence: float,
+    *,
+    label: str = "model",
+    influence: bool = False,
+) -> pl.DataFrame:
+    """The rows of `pairs` with their differences, without p_holm and family."""
+    rows, request = _entities(answer), answer.request
+    assert answer.sums is not None, "values without intervals cannot be compared"
+    keys = group_columns(request)
+    added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
+    by_group = rolled(answer.sums.lazy(), request, *added_up, also=[*CLUSTER, "term"]).collect()
+    sums = by_group.join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
     found = [
         of_metric(
             name,
-            rows.filter(metric=name),
-            sums_of(answer, name),
-            pairs,
-            edition=edition,
+            rows.filter(metric=name).with_columns(label=pl.col(label).cast(pl.String)),
+            sums.filter(metric=name),
+            list(part.select(_SIDES).iter_rows()),
+            edition=request.edition,
             confidence=confidence,
+            influence=influence,
         )
-        for name in rows["metric"].unique(maintain_order=True)
+        for (name,), part in pairs.partition_by("metric", as_dict=True, maintain_order=True).items()
     ]
-    return adjusted(pl.concat([pl.DataFrame(schema=COLUMNS), *found]), [])
-
-
-def sums_of(answer: Answer, name: str) -> pl.DataFrame:
-    """The sums of one metric: model, stratum, cluster, term, h, c."""
-    assert answer.sums is not None, "values without intervals cannot be compared"
-    return answer.sums.filter(metric=name).select("model", *CLUSTER, "term", "h", "c")
+    groups = pairs.drop(_SIDES)
+    compared = pl.concat(found) if found else _nothing(influence)
+    named = pl.concat([groups, compared], how="horizontal")
+    return named.with_columns(
+        p_holm=pl.lit(None, pl.Float64), family=pl.lit(None, pl.Int64)
+    ).select(
+        *groups.columns,
+        *(name for name in COLUMNS if name not in ("metric", "model", "other")),
+        *(_INFLUENCE if influence else ()),
+        "basis",
+    )
 
 
 def of_metric(
     name: str,
     rows: pl.DataFrame,
     sums: pl.DataFrame,
-    pairs: Sequence[tuple[str, str]],
+    pairs: Sequence[tuple[str | None, str | None]],
     *,
     edition: str,
     confidence: float,
+    influence: bool = False,
 ) -> pl.DataFrame:
-    """The rows of one metric for pairs of models, without `p_holm` and `family`.
+    """Of each pair of entities, in their order: values, difference and reason.
 
-    `rows` are the metric's values by model, and `sums` are those of `sums_of`.
+    `rows` are the metric's values, each of an `entity` with a `label` for its reason; `sums` are
+    hits and counted items by entity, stratum, cluster and term.
     """
-    terms = terms_of(rows.lazy(), metric(name, edition), ["model"]).collect()
-    of_model = {row["model"]: row for row in rows.iter_rows(named=True)}
-    names = {model: set(terms.filter(model=model)["term"]) for model in of_model}
-    reasons = {pair: _reason(pair, of_model, names) for pair in pairs}
-    comparable = [pair for pair in pairs if reasons[pair] is None]
-    found = differences(sums.lazy(), terms.lazy(), comparable, confidence)
+    terms = terms_of(rows.lazy(), metric(name, edition), ["entity"]).collect()
+    row_of = {row["entity"]: row for row in rows.iter_rows(named=True)}
+    parts = terms.group_by("entity").agg("term").iter_rows()
+    terms_by = {entity: set(own) for entity, own in parts}
+    reasons = [_reason(pair, row_of, terms_by) for pair in pairs]
+    comparable = [
+        (one, other)
+        for (one, other), reason in zip(pairs, reasons, strict=True)
+        if reason is None and one is not None and other is not None
+    ]
+    by_entity = sums.select("stratum", "cluster", "term", "h", "c", model="entity").lazy()
+    of_terms = terms.rename({"entity": "model"}).lazy()
+    found = differences(by_entity, of_terms, comparable, confidence)
+    if influence:
+        without = left_out(by_entity, of_terms, found)
+        found = found.join(without, on=["one", "other"], how="left")
     asked = [
         {
-            "metric": name,
-            "model": one,
+            "one": one,
             "other": other,
-            "value": of_model[one]["value"],
-            "other_value": of_model[other]["value"],
-            "reason": reasons[one, other],
+            "value": row_of.get(one, {}).get("value"),
+            "other_value": row_of.get(other, {}).get("value"),
+            "thin": row_of.get(one, {}).get("thin"),
+            "other_thin": row_of.get(other, {}).get("thin"),
+            "reason": reason,
         }
-        for one, other in pairs
+        for (one, other), reason in zip(pairs, reasons, strict=True)
     ]
-    columns = ["metric", "model", "other", "value", "other_value", "reason"]
-    return (
-        pl.DataFrame(asked, schema={column: COLUMNS[column] for column in columns})
-        .join(found.rename({"one": "model"}), on=["model", "other"], how="left")
-        .with_columns(p_holm=pl.lit(None, pl.Float64), family=pl.lit(None, pl.Int64))
-        .select(COLUMNS.names())
+    joined = pl.DataFrame(asked, schema=_ASKED).join(
+        found, on=["one", "other"], how="left", maintain_order="left"
+    )
+    return joined.drop("one", "other")
+
+
+def _nothing(influence: bool) -> pl.DataFrame:
+    """No row, with the columns of `of_metric`."""
+    own = {
+        n: t
+        for n, t in COLUMNS.items()
+        if n not in ("metric", "model", "other", "p_holm", "family")
+    }
+    return pl.DataFrame(
+        schema=own | {"basis": BASIS} | (dict.fromkeys(_INFLUENCE, pl.Null) if influence else {})
     )
 
 
 def _reason(
-    pair: tuple[str, str], of_model: Mapping[str, dict[str, Any]], terms: Mapping[str, set[str]]
+    pair: tuple[str | None, str | None],
+    row_of: Mapping[str | None, dict[str, Any]],
+    terms: Mapping[str, set[str]],
 ) -> str | None:
-    """Why two models cannot be compared, null if they can."""
-    for model in pair:
-        if of_model[model]["value"] is None:
-            return f"{model}: {of_model[model]['reason']}"
-    one, other = pair
-    if different := terms[one] ^ terms[other]:
-        return f"only one of the two models has {', '.join(sorted(different))}"
+    """Why two entities cannot be compared, null if they can."""
+    for entity in pair:
+        if entity is None:
+            return "only one of the two models has games there"
+        if row_of[entity]["value"] is None:
+            return f"{row_of[entity]['label']}: {row_of[entity]['reason']}"
+    one, other = (terms[entity] for entity in pair if entity is not None)
+    if different := one ^ other:
+        return f"only one of the two has {', '.join(sorted(different))}"
     return None
 
 
-def adjusted(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+def adjusted(
+    rows: pl.DataFrame, by: Sequence[str], p: str = "p_value", into: str = "p_holm"
+) -> pl.DataFrame:
     """The rows with p-values adjusted for the number of those in the family."""
     numbered = rows.with_row_index("place")
     # No rows have no parts, and are one family without a p-value.
     is_parted = by and not numbered.is_empty()
     families = numbered.partition_by(by, maintain_order=True) if is_parted else [numbered]
-    told_apart = []
+    parts = []
     for family in families:
-        told = family.filter(pl.col("p_value").is_not_null())
-        p_holm = pl.Series("p_holm", holm(told["p_value"].to_list()), pl.Float64)
-        told_apart.append(told.select("place", p_holm, family=pl.lit(told.height, pl.Int64)))
-    found = numbered.drop("p_holm", "family").join(
-        pl.concat(told_apart), on="place", how="left", maintain_order="left"
+        known = family.filter(pl.col(p).is_not_null())
+        p_holm = pl.Series(into, holm(known[p].to_list()), pl.Float64)
+        parts.append(known.select("place", p_holm, family=pl.lit(known.height, pl.Int64)))
+    found = numbered.drop(into, "family", strict=False).join(
+        pl.concat(parts), on="place", how="left", maintain_order="left"
     )
-    return found.select(COLUMNS.names())
+    return found.select(*rows.columns, *([] if into in rows.columns else [into]))
+
+
+def rates(basis: dict[str, Any]) -> tuple[Rate, Rate]:
+    """Both rates that a difference is made of."""
+    return Rate(**basis["one"]), Rate(**basis["other"])
+
+
+def _finished(
+    rows: pl.DataFrame, margin: float | None, confidence: float, by: Sequence[str]
+) -> pl.DataFrame:
+    """The rows without their basis; with a margin also `p_alike` and `verdict`."""
+    if margin is None:
+        return rows.drop("basis")
+    if not margin > 0:
+        raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
+    p_values = [
+        None if one is None else p_alike(*rates(one), margin, one["correlation"])
+        for one in rows["basis"]
+    ]
+    told = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
+    told = adjusted(told, by, "p_alike", "alike_holm")
+    level = 1 - confidence
+    is_apart, is_above = pl.col("p_holm") <= level, pl.col("difference") > 0
+    verdict = (
+        pl.when(pl.col("difference").is_null())
+        .then(None)
+        .when(pl.col("alike_holm") <= level)
+        .then(pl.lit(ALIKE))
+        .when(is_apart & is_above)
+        .then(pl.lit(BETTER))
+        .when(is_apart)
+        .then(pl.lit(WORSE))
+        .otherwise(pl.lit(UNDECIDED))
+    )
+    return told.with_columns(verdict=verdict).drop("alike_holm")

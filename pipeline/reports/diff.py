@@ -11,12 +11,14 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import COLUMNS, adjusted, of_metric, sums_of
+from pipeline.reports.compare import COLUMNS, adjusted, of_metric, rates
+from pipeline.statistics.margins import fall_seen, p_above
+from pipeline.statistics.pairs import BASIS
 from pipeline.statistics.sums import exact_sum
 
 LEVEL = 0.05
 SAME_GAMES = "the same games"
-_KEY = ["metric", "model"]
+_STATES = ("before", "after")
 _GAMES = pl.Schema({"n_common": pl.Int64(), "n_gone": pl.Int64(), "n_new": pl.Int64()})
 
 
@@ -26,15 +28,19 @@ def diff(
     *,
     edition: str = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
+    margin: float | None = None,
 ) -> pl.DataFrame:
     """A row for each metric and model of either lake, with the change of its value.
 
-    `after` is a lake or the path of one.
-    Columns: metric, model, value (before), new_value, difference (new_value − value), ci_low,
-    ci_high, p_value, p_holm, family, method, n_settings, n_common, n_gone and n_new (games),
-    is_beyond_noise, reason. If both lakes count the same games, the difference is exact and has no
-    p-value. Otherwise they are compared like two models, on the settings that both have. `p_holm`
-    is adjusted for all p-values of the result.
+    `after` is a lake or the path of one. Columns: metric, model, value (before), new_value, thin
+    and new_thin (terms with very few games), difference (new_value − value), ci_low, ci_high,
+    p_value, p_holm, family, method, n_settings, n_common, n_gone and n_new (games),
+    is_beyond_noise, reason. With a `margin`, also p_fall (one-sided, adjusted by Holm: the value
+    fell by more than the margin), fall_seen (the smallest fall that this test sees with power .8,
+    at the level of .05 divided by the number of tests; null if even a fall to 0 would not be seen)
+    and is_regression. If both lakes count the same games, the difference is not an estimate
+    and has no p-value. Otherwise they are compared like two models, on the settings that both have.
+    `p_holm` is adjusted for all p-values of the result.
     """
     if not isinstance(after, Lake):
         after = open_lake(after)
@@ -46,31 +52,58 @@ def diff(
         for name in names(edition)
         for row in _of_metric(name, (before, after), answers, request, confidence)
     ]
-    compared = pl.DataFrame(found, schema={**COLUMNS, **_GAMES})
+    compared = pl.DataFrame(found, schema={**COLUMNS, "basis": BASIS, **_GAMES})
     is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0)
-    exact = compared.with_columns(
+    told = compared.with_columns(
         pl.when(is_same).then(None).otherwise("p_value").alias("p_value"),
         pl.when(is_same).then("difference").otherwise("ci_low").alias("ci_low"),
         pl.when(is_same).then("difference").otherwise("ci_high").alias("ci_high"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
-    p_holm = adjusted(exact.select(COLUMNS.names()), []).select("p_holm", "family")
+    columns = () if margin is None else ("p_fall", "fall_seen", "is_regression")
+    adjusted_rows = adjusted(told, [])
+    if margin is not None:
+        adjusted_rows = _with_falls(adjusted_rows, margin)
     return (
-        exact.with_columns(p_holm)
-        .with_columns(
+        adjusted_rows.with_columns(
             is_beyond_noise=pl.when(is_same)
             .then(pl.col("difference") != 0)
             .otherwise(pl.col("p_holm") < LEVEL)
         )
-        .rename({"other_value": "new_value"})
+        .rename({"other_value": "new_value", "other_thin": "new_thin"})
         .select(
-            *("metric", "model", "value", "new_value", "difference", "ci_low", "ci_high"),
+            *("metric", "model", "value", "new_value", "thin", "new_thin"),
+            *("difference", "ci_low", "ci_high"),
             *("p_value", "p_holm", "family", "method", "n_settings"),
             *_GAMES.names(),
             "is_beyond_noise",
+            *columns,
             "reason",
         )
     )
+
+
+def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
+    """The rows with p_fall (one-sided, adjusted), fall_seen and is_regression."""
+    level = LEVEL / max(1, rows["p_value"].count())
+    falls = [
+        _fall(basis, margin, level) if p is not None else (None, None)
+        for basis, p in rows.select("basis", "p_value").iter_rows()
+    ]
+    raw, seen = zip(*falls, strict=True) if falls else ((), ())
+    told = rows.with_columns(
+        raw=pl.Series(raw, dtype=pl.Float64), fall_seen=pl.Series(seen, dtype=pl.Float64)
+    )
+    is_beyond = pl.col("difference") < -margin
+    is_seen = pl.when(pl.col("raw").is_null()).then(is_beyond).otherwise(pl.col("p_fall") <= LEVEL)
+    return adjusted(told, [], "raw", "p_fall").with_columns(is_regression=is_seen)
+
+
+def _fall(basis: dict[str, Any], margin: float, level: float) -> tuple[float, float | None]:
+    """The one-sided p-value of a fall beyond the margin, and the fall that would be seen."""
+    (new, old), correlation = rates(basis), basis["correlation"]
+    seen = fall_seen(new, old, margin, level, correlation=correlation)
+    return p_above(old, new, margin, correlation), seen
 
 
 def _of_metric(
@@ -91,14 +124,16 @@ def _of_metric(
     for number, model in enumerate(models):
         is_model = pl.col("model").eq_missing(pl.lit(model))
         rows = [one.filter(is_model) for one in valued]
-        row: dict[str, Any] = dict.fromkeys(COLUMNS) | {"metric": name}
+        row: dict[str, Any] = dict.fromkeys([*COLUMNS, "basis"]) | {"metric": name}
         if number in compared:
-            row = compared[number]
+            row |= compared[number]
             row |= {"value": row["other_value"], "other_value": row["value"]}
+            row |= {"thin": row["other_thin"], "other_thin": row["thin"]}
         else:
             state = 0 if rows[0].height else 1
             row["value" if state == 0 else "other_value"] = rows[state]["value"].item()
-            row["reason"] = f"only {('before', 'after')[state]}"
+            row["thin" if state == 0 else "other_thin"] = rows[state]["thin"].to_list()[0]
+            row["reason"] = f"only {_STATES[state]}"
         counted = games.filter(is_model).select(_GAMES.names())
         counts = counted.row(0, named=True) if counted.height else dict.fromkeys(_GAMES, 0)
         found.append(row | counts | {"model": model})
@@ -116,17 +151,19 @@ def _compared(
 ) -> dict[int, dict[str, Any]]:
     """The comparison of each model that both lakes have, by its number, later with earlier.
 
-    A model in one of the states is named by its number in `models` and that of the state.
+    A model in one of the states is an entity, of its number in `models` and that of the state.
     """
     numbers = pl.DataFrame({"model": models, "number": range(len(models))})
 
     def of_state(frame: pl.DataFrame, state: int) -> pl.DataFrame:
         named = frame.join(numbers, on="model", how="left", nulls_equal=True)
-        return named.with_columns(model=pl.format("{} {}", "number", pl.lit(state))).drop("number")
+        entity = pl.format("{} {}", "number", pl.lit(state))
+        return named.with_columns(entity=entity, label=pl.lit(_STATES[state])).drop("number")
 
     rows = pl.concat(of_state(one, state) for state, one in enumerate(valued))
-    sums = pl.concat(of_state(sums_of(one, name), state) for state, one in enumerate(answers))
-    known = set(rows["model"])
+    parts = [answer.sums for answer in answers if answer.sums is not None]
+    sums = pl.concat(of_state(one.filter(metric=name), state) for state, one in enumerate(parts))
+    known = set(rows["entity"])
     both = [n for n in range(len(models)) if {f"{n} 0", f"{n} 1"} <= known]
     pairs = [(f"{n} 1", f"{n} 0") for n in both]
     found = of_metric(name, rows, sums, pairs, edition=edition, confidence=confidence)

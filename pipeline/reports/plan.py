@@ -10,10 +10,10 @@ from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import PAPER, answered, metric
 from pipeline.metrics.intervals import terms_of
-from pipeline.metrics.request import Request
-from pipeline.reports.compare import sums_of
+from pipeline.metrics.request import RELEASE, Request
 from pipeline.statistics.pairs import correlations
 from pipeline.statistics.planning import cautious_variance, settings_needed
+from pipeline.statistics.variance import Shares, shares, squares
 
 
 def plan(
@@ -23,18 +23,25 @@ def plan(
     *,
     power: float = 0.8,
     level: float = 0.05,
+    n_pairs: int = 1,
+    is_paired: bool = True,
     edition: str = PAPER,
 ) -> pl.DataFrame:
     """A row for each pair of models: the settings needed to detect the difference in the metric.
 
-    Columns: metric, model, other, difference, power, level, n_settings (in common: the pilot), sd
-    (of a setting's difference in the metric's unit, raised because the pilot is small), settings
-    (needed over all competitions, in the pilot's proportions; replays are not new settings; null
-    if more than a million are needed). If the pilot has fewer than two settings, sd and settings
-    are null. Raises UsageError if the lake has fewer than two models with the metric, if the
-    difference is impossible, and for a wrong difference, power or level.
+    If `n_pairs` pairs are to be compared, the level is divided by their number. If not
+    `is_paired`, models will play different settings. Columns: metric, model, other, difference,
+    power, level, n_settings (the pilot: in common, or the fewer of both), sd (of a setting's
+    difference in the metric's unit, or of a setting; raised because the pilot is small), settings
+    (needed by each model over all competitions, in the pilot's proportions; replays are not new
+    settings; null if more than a million are needed), share_settings, share_games and share_items
+    (of the variance of an item: between settings, between games of a setting, within a game; null
+    where two of these cannot be told apart, as without replays or with one item a game: then the
+    level above has both). If the pilot has fewer than two settings, sd and settings are null.
+    Raises UsageError if the lake has fewer than two models with the metric, if the difference is
+    impossible, and for a wrong difference, power, level or number of pairs.
     """
-    _check(difference, power, level)
+    _check(difference, power, level, n_pairs)
     declared = metric(name, edition)
     if not abs(difference) <= declared.high - declared.low:
         raise UsageError(
@@ -42,58 +49,73 @@ def plan(
             f"{declared.low:g}..{declared.high:.3g}"
         )
     answer = answered(lake, Request(edition=edition, by=("model",)), names=[name])
-    told = answer.rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
-    known = told["model"].sort().to_list()
+    has_value = answer.rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
+    known = has_value["model"].sort().to_list()
     if len(known) < 2:
         raise UsageError(f"a plan needs two models that have {name}: the lake has {len(known)}")
-    terms = terms_of(told.lazy(), declared, ["model"])
-    of_model = {row["model"]: row for row in told.iter_rows(named=True)}
+    terms = terms_of(has_value.lazy(), declared, ["model"])
+    of_model = {row["model"]: row for row in has_value.iter_rows(named=True)}
     pairs = list(combinations(known, 2))
-    common = correlations(sums_of(answer, name).lazy(), terms, pairs)
+    assert answer.sums is not None, "values with intervals have sums"
+    common = correlations(answer.sums.lazy(), terms, pairs)
+    own = dict(answer.sums.group_by("model").agg(pl.col("cluster").n_unique()).iter_rows())
+    parts = _squares(lake, name, edition)
+    asked = {"power": power, "level": level / n_pairs}
     found = []
-    for (one, other), (n, correlation) in zip(pairs, common, strict=True):
-        sd = _of_a_setting(of_model[one], of_model[other], n, correlation)
-        needed = None if sd is None else settings_needed(difference, sd, power=power, level=level)
-        found.append(
-            {
-                "metric": name,
-                "model": one,
-                "other": other,
-                "difference": difference,
-                "power": power,
-                "level": level,
-                "n_settings": n,
-                "sd": sd,
-                "settings": needed,
-            }
+    for (one, other), (n_common, correlation) in zip(pairs, common, strict=True):
+        n = n_common if is_paired else min(own[one], own[other])
+        sd = _of_a_setting(of_model[one], of_model[other], n, correlation, is_paired=is_paired)
+        needed = (
+            None if sd is None else settings_needed(difference, sd, is_paired=is_paired, **asked)
         )
-    return pl.DataFrame(found, schema_overrides={"sd": pl.Float64, "settings": pl.Int64})
+        both = {part: parts[one][part] + parts[other][part] for part in parts[one]}
+        of_variance = {f"share_{level}": share for level, share in shares(both)._asdict().items()}
+        pair = {"metric": name, "model": one, "other": other, "difference": difference}
+        needs = {"n_settings": n, "sd": sd, "settings": needed}
+        found.append(pair | asked | needs | of_variance)
+    nullable = {f"share_{level}": pl.Float64 for level in Shares._fields}
+    return pl.DataFrame(
+        found, schema_overrides={"sd": pl.Float64, "settings": pl.Int64, **nullable}
+    )
 
 
-def _check(difference: float, power: float, level: float) -> None:
+def _squares(lake: Lake, name: str, edition: str) -> dict[str, dict[str, float]]:
+    """Each model's sums of squares; in groups of one setting, the clusters are the games."""
+    request = Request(edition=PAPER if edition == RELEASE else edition, by=("model", "setting_id"))
+    answer = answered(lake, request, names=[name], with_games=())
+    assert answer.sums is not None, "values with intervals have sums"
+    cells = answer.sums.rename({"setting_id": "setting", "cluster": "game"})
+    return {row.pop("model"): row for row in squares(cells).to_dicts()}
+
+
+def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
     if difference == 0:
         raise UsageError("the difference must not be 0")
     for name, share in (("power", power), ("level", level)):
         if not 0 < share < 1:
             raise UsageError(f"the {name} must be between 0 and 1, not {share:g}")
+    if n_pairs < 1:
+        raise UsageError("the number of pairs must be 1 or more")
     if power <= level:
         raise UsageError("the power must be greater than the level")
 
 
 def _of_a_setting(
-    one: dict[str, Any], other: dict[str, Any], n: int, correlation: float
+    one: dict[str, Any], other: dict[str, Any], n: int, correlation: float, *, is_paired: bool
 ) -> float | None:
-    """The cautious sd of a setting's difference, null with fewer than two settings in common."""
+    """The cautious sd of a setting's difference, or of a setting; null with fewer than two."""
     if n < 2:
         return None
     v, other_v = _variance(one), _variance(other)
-    both = v + other_v - 2 * correlation * math.sqrt(v * other_v)
+    both = (
+        v + other_v - 2 * correlation * math.sqrt(v * other_v) if is_paired else (v + other_v) / 2
+    )
     return math.sqrt(cautious_variance(n * both, n))
 
 
 def _variance(row: dict[str, Any]) -> float:
     """A value's variance, at its rate with a hit and a miss more: at a ceiling it shows none."""
-    n_eff = row["n_eff"]
+    effective_items = row["effective_items"]
     range_ = sum(term["weight"] for term in row["terms"] if term["counted"])
-    rate = (row["value"] / range_ * n_eff + 1) / (n_eff + 2)
-    return float(range_**2 * rate * (1 - rate) / n_eff)
+    rate = (row["value"] / range_ * effective_items + 1) / (effective_items + 2)
+    return float(range_**2 * rate * (1 - rate) / effective_items)

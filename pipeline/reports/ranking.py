@@ -40,9 +40,10 @@ def leaderboard(
     share no letter), family (how many p-values are adjusted together), n_games (finished),
     n_missing (settings that others played and it did not finish), n_self_play (games in which it
     plays every seat; their win rate is always 0.5), is_complete, each metric with its interval
-    (`<metric>_low` and `_high`), lacks (competitions without a finished game), and reasons for
-    metrics without a value. A model that lacks a whole competition has no rank and comes after the
-    others, unless `include_incomplete` is set. Other arguments are those of `metrics`.
+    (`<metric>_low` and `_high`) and its thin terms (`<metric>_thin`), lacks (competitions without a
+    finished game), and reasons for metrics without a value. A model that lacks a whole competition
+    has no rank and comes after the others, unless `include_incomplete` is set. Other arguments are
+    those of `metrics`.
     """
     answer = over_all(
         lake,
@@ -59,7 +60,7 @@ def leaderboard(
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
     is_ranked = pl.col("model").is_in(with_rank.implode())
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
-    told = letters(won, edition=edition)
+    told = letters(won)
     joined = board.join(told, on="model", how="left", maintain_order="left")
     return joined.select("rank", "model", "letters", "family", *board.columns[2:])
 
@@ -97,7 +98,8 @@ def ranked(
     """A row for each model, from the rows `over_all` and what models are `lacking`.
 
     Columns: rank by win_rate, model, n_games finished, n_missing, n_self_play, is_complete, each
-    metric with its interval beside it (`<metric>_low`, `<metric>_high`), lacks, reasons. Ties share
+    metric with its interval and thin terms beside it (`<metric>_low`, `<metric>_high`,
+    `<metric>_thin`), lacks, reasons. Ties share
     the better rank. A model that lacks a whole competition has no rank and comes after the others,
     unless `include_incomplete`, since its win rate is of something else; one without a win rate has
     none either and comes last.
@@ -108,9 +110,9 @@ def ranked(
         "metric",
         on_columns=NAMES,
         index="model",
-        values=["value", "low", "high"],
+        values=["value", "low", "high", "thin"],
         maintain_order=True,
-    ).rename(lambda column: re.sub(r"^(value|low|high)_(.*)$", _beside, column))
+    ).rename(lambda column: re.sub(r"^(value|low|high|thin)_(.*)$", _beside, column))
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(
         n_games=pl.col("n_games").filter(is_win_rate).first(),
@@ -119,7 +121,7 @@ def ranked(
     )
     is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
     place = pl.when(~is_apart).then("win_rate").rank("min", descending=True)
-    columns = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
+    columns = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high", "_thin")]
     return (
         wide.join(of_model, on="model", nulls_equal=True)
         .join(lacks, on="model", how="left", nulls_equal=True)
@@ -134,11 +136,11 @@ def ranked(
 
 
 def _beside(found: re.Match[str]) -> str:
-    """The column's name with `low` or `high` behind the metric's."""
+    """The column's name with `low`, `high` or `thin` behind the metric's."""
     return found[2] if found[1] == "value" else f"{found[2]}_{found[1]}"
 
 
-def letters(answer: Answer, *, edition: str = PAPER, level: float = 0.05) -> pl.DataFrame:
+def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
     """model, letters, family: models that share a letter are not told apart by a metric.
 
     All pairs of the answer's models are compared, and adjusted by Holm for their number, `family`.
@@ -149,7 +151,7 @@ def letters(answer: Answer, *, edition: str = PAPER, level: float = 0.05) -> pl.
     models = told.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
-    compared = compare_rows(told, pairs, edition=edition)
+    compared = compare_rows(told, pairs)
     apart = compared.filter(pl.col("p_holm") < level)
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)

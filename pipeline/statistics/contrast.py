@@ -7,10 +7,11 @@ share a_k of the metric's range W:
     x_s = Σ_k a_k · w_s (h_A/c_A − h_B/c_B) / Σ w_s
 
 **p-value.** Were the models alike, each x_s could as well have had the other sign. T = Σ x_s is
-laid beside Σ ±x_s over random signs: mid-p = P(|T*| > |T|) + ½ P(|T*| = |T|), exact where few
-settings differ, drawn where more do, and normal over many. With one item a setting it is McNemar's
-mid-p test (M. W. Fagerland, S. Lydersen and P. Laake, BMC Med. Res. Methodol. 13 (2013) 91). It
-tests that two models *behave* alike; equal rates with unlike streakiness are another matter.
+laid beside Σ ±x_s over random signs: mid-p = P(|T*| > |T|) + ½ P(|T*| = |T|), over all patterns
+where few settings differ, drawn where more do, and normal over many. With one item a setting it is
+McNemar's mid-p test (M. W. Fagerland, S. Lydersen and P. Laake, BMC Med. Res. Methodol. 13 (2013)
+91). It tests that two models *behave* alike; equal rates with unlike streakiness are another
+matter.
 
 **Interval** of the difference A − B, from the intervals of both: MOVER. With the distances
 l_A = A − low_A, u_A = high_A − A, and so on, and the correlation ρ of their contributions,
@@ -51,25 +52,11 @@ class Interval(NamedTuple):
     high: float
 
 
-def contributions(h_a: Floats, c_a: Floats, h_b: Floats, c_b: Floats) -> Floats:
-    """Of one term: what each setting adds to the difference of the ratios, 0 where one is missing.
-
-    Along the last axis are the settings. The sum is the paired difference A − B, in −1..1.
-    """
-    weight = np.where((c_a > 0) & (c_b > 0), (c_a + c_b) / 2, 0.0)
-    total = weight.sum(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        each = weight * (h_a / c_a - h_b / c_b) / total
-    return np.where(weight > 0, each, 0.0).astype(np.float64)
-
-
-def sign_flip_p(x: Floats) -> float:
-    """The mid-p value of a sum of contributions, in 0..1; 1 where nothing differs."""
-    return float(sign_flip_ps(x[np.newaxis])[0])
-
-
 def sign_flip_ps(x: Floats) -> Floats:
-    """The mid-p value of each row of contributions, as `sign_flip_p`."""
+    """The mid-p value of each row's sum, in 0..1; 1 where nothing differs.
+
+    A row has what each setting adds to the difference, 0 where it adds nothing.
+    """
     p_values = np.ones(len(x), np.float64)
     n_differing = np.count_nonzero(x, axis=1)
     size = np.abs(x).max(axis=1, initial=0.0)
@@ -150,17 +137,18 @@ class Rate(NamedTuple):
     """A value's share of its range, in 0..1, its effective number of items, and that range."""
 
     rate: float
-    n_eff: float
+    effective_items: float
     range: float = 1.0
 
     def interval(self, z: float) -> Interval:
-        return Interval(*(self.range * end for end in wilson(self.rate, self.n_eff, z)))
+        return Interval(*(self.range * end for end in wilson(self.rate, self.effective_items, z)))
 
 
-def wilson(rate: float, n_eff: float, z: float) -> Interval:
+def wilson(rate: float, effective_items: float, z: float) -> Interval:
     """Wilson's interval of a rate in 0..1 over an effective number of items."""
-    middle, spread = rate + z**2 / (2 * n_eff), rate * (1 - rate) / n_eff + z**2 / (4 * n_eff**2)
-    scale = 1 + z**2 / n_eff
+    n = effective_items
+    middle, spread = rate + z**2 / (2 * n), rate * (1 - rate) / n + z**2 / (4 * n**2)
+    scale = 1 + z**2 / n
     half = z * math.sqrt(max(0.0, spread))
     low = 0.0 if rate <= 0 else (middle - half) / scale
     return Interval(rate, low, 1.0 if rate >= 1 else (middle + half) / scale)
@@ -171,27 +159,19 @@ def difference(a: Rate, b: Rate, z: float, correlation: float = 0.0) -> Interval
     return mover(a.interval(z), b.interval(z), correlation)
 
 
-def z_of_zero(a: Rate, b: Rate, correlation: float = 0.0) -> float:
-    """The z at which the interval of the difference begins to hold 0."""
+def z_at(a: Rate, b: Rate, at: float, correlation: float = 0.0) -> float:
+    """The z at which the interval of the difference begins to hold the number `at`."""
     low, high = 0.0, MOST_Z
     for _ in range(60):
         middle = (low + high) / 2
         found = difference(a, b, middle, correlation)
-        low, high = (low, middle) if found.low <= 0 <= found.high else (middle, high)
+        low, high = (low, middle) if found.low <= at <= found.high else (middle, high)
     return high
 
 
 def p_of(z: float) -> float:
     """The two-sided p-value of a normal z."""
     return math.erfc(z / math.sqrt(2))
-
-
-def unpaired_p(a: tuple[float, float], b: tuple[float, float]) -> float:
-    """The p-value at which the interval of the difference of two rates begins to hold 0.
-
-    Each is a rate in 0..1 and its effective number of items.
-    """
-    return p_of(z_of_zero(Rate(*a), Rate(*b)))
 
 
 def mover(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:

@@ -13,20 +13,21 @@ r = H / C. In each stratum of two or more clusters, κ' = Σc² / (Σc)² of tha
     λ_k = g_k / (g_k + 1)
     y = Σ a_k r_k
     V = Σ_s (Σ_k a_k √λ_k z_ks)²,   K = Σ_s (Σ_k a_k √(1 − λ_k) c_ks / C_k)²
-    1 / n_eff = V / (y(1−y)) + K                   (y = 0 or 1: K)
+    1 / n = V / (y(1−y)) + K                       (y = 0 or 1: K)
 
-and the interval is W times Wilson's for y of n_eff. With clusters of one size, 1 / (1 − κ') is
-n / (n − 1), and g is a number of clusters. With one item a cluster it is Wilson's interval itself.
+and the interval is W times Wilson's for y of n = `effective_items`. With m clusters of one size,
+1 / (1 − κ') is m / (m − 1), and g is a number of clusters. With one item a cluster it is Wilson's
+interval itself.
 A cluster that feeds two terms adds their covariance, since it is squared after they are added up.
 
 Example: one term, three clusters with 2 of 2, 1 of 2 and 0 of 2 hits. r = 1/2, u = 1, 0, −1;
 κ = κ' = 12/36 = 1/3; v = (1 + 0 + 1) / (2/3) / 36 = 1/12, which is κ r(1−r) = 1/12, too. Two
-clusters have a hit, two have a miss: g = min(4, 4) / (6 · 1/3) = 2 and λ = 2/3. 1 / n_eff =
+clusters have a hit, two have a miss: g = min(4, 4) / (6 · 1/3) = 2 and λ = 2/3. 1 / n =
 2/3 · (1/12) / (1/4) + 1/3 · 1/3 = 1/3: the six items are worth three.
 
-Sources: E. B. Wilson, JASA 22 (1927) 209–212; n_eff: L. Kish, Survey Sampling (1965); for
+Sources: E. B. Wilson, JASA 22 (1927) 209–212; n: L. Kish, Survey Sampling (1965); for
 proportions of clusters: J. N. K. Rao and A. J. Scott, Biometrics 48 (1992) 577–585, P. S. Kott,
-Survey Practice 10 (2017). A plain n_eff undercovers where items cluster: C. Franco, R. Little,
+Survey Practice 10 (2017). A plain n undercovers where items cluster: C. Franco, R. Little,
 T. Louis and E. Slud, J. Survey Statistics and Methodology 7 (2019) 334–364. The weight λ, by which
 terms of few informative clusters lean on κ, is this project's own, as is 1 / (1 − κ'): both were
 chosen by simulation, see docs/statistics.md.
@@ -43,11 +44,9 @@ INTERVAL = pl.Schema(
     {
         "ci_low": pl.Float64(),
         "ci_high": pl.Float64(),
-        "ci_method": pl.String(),
-        "n_eff": pl.Float64(),
+        "effective_items": pl.Float64(),
     }
 )
-METHOD = "wilson, clustered by setting"
 _H, _C, _R, _A, _N = map(pl.col, ("h", "c", "r", "a", "n"))
 
 
@@ -58,8 +57,8 @@ def intervals(
 
     `sums`: `by`, stratum, cluster, term, h, c; rows of one cluster, stratum and term are added up.
     `terms`: `by`, term, weight, counted; the value is the sum of weight × hits / counted. Groups
-    and terms of which nothing is counted in `sums` have no part. `n_eff` is an effective number of
-    items.
+    and terms of which nothing is counted in `sums` have no part. `effective_items` is a number of
+    items, not of games.
     """
     # Each of these is asked for twice; the optimizer does not always see it.
     numbered = terms.sort(*by, "term").with_row_index("k").cache()
@@ -155,14 +154,13 @@ def _wilson(confidence: float) -> list[pl.Expr]:
     # Decided by what was counted, since a sum of shares may be 1 but for its last digit.
     y = pl.when(~has_miss).then(1.0).when(~has_hit).then(0.0).otherwise(y)
     observed = pl.when(has_hit & has_miss).then(pl.col("V") / (y * (1 - y))).otherwise(0.0)
-    n_eff = 1 / (observed + pl.col("K"))
+    n = 1 / (observed + pl.col("K"))
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    middle = y + z**2 / (2 * n_eff)
-    half = z * (y * (1 - y) / n_eff + z**2 / (4 * n_eff**2)).sqrt()
-    low, high = (middle - half) / (1 + z**2 / n_eff), (middle + half) / (1 + z**2 / n_eff)
+    middle = y + z**2 / (2 * n)
+    half = z * (y * (1 - y) / n + z**2 / (4 * n**2)).sqrt()
+    low, high = (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
     return [
         (pl.when(has_hit).then(low).otherwise(0.0) * pl.col("range")).alias("ci_low"),
         (pl.when(has_miss).then(high).otherwise(1.0) * pl.col("range")).alias("ci_high"),
-        pl.lit(METHOD).alias("ci_method"),
-        n_eff.alias("n_eff"),
+        n.alias("effective_items"),
     ]

@@ -34,7 +34,7 @@ from pipeline.statistics.contrast import (
     p_of,
     shrunk_correlation,
     sign_flip_ps,
-    z_of_zero,
+    z_at,
 )
 from pipeline.statistics.interval import intervals
 from pipeline.statistics.sums import exact_sum, scaled_sum
@@ -43,7 +43,12 @@ from pipeline.statistics.sums import exact_sum, scaled_sum
 LEAST_PAIRED = 0.5
 # Of all pairs that are worked out at once: more would take more memory.
 MOST_CELLS = 2_000_000
+# Of a difference so many settings are named.
+MOST_INFLUENTIAL = 3
 PAIRED, UNPAIRED = "paired by setting", "unpaired"
+_RATE = dict.fromkeys(Rate._fields, pl.Float64())
+BASIS = pl.Struct({"one": pl.Struct(_RATE), "other": pl.Struct(_RATE), "correlation": pl.Float64()})
+"""What a difference and its interval are made of: both rates, and how they go together."""
 DIFFERENCE = pl.Schema(
     {
         "one": pl.String(),
@@ -55,6 +60,7 @@ DIFFERENCE = pl.Schema(
         "method": pl.String(),
         "n_settings": pl.Int64(),
         "share_paired": pl.Float64(),
+        "basis": BASIS,
     }
 )
 _PAIR = ("one", "other")
@@ -78,7 +84,7 @@ def differences(
     `sums` (model, stratum, cluster, term, h, c) and `terms` (model, term, weight, counted) are
     those of `intervals` by model, of one metric. Both models of a pair have a value, of the same
     terms. `n_settings` are those in common, `share_paired` the least share of a term's items that
-    either model counted in them.
+    either model counted in them, `basis` what the interval is made of.
     """
     cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
     # Numbers in the same order as the names: they are joined and grouped by much faster.
@@ -111,6 +117,75 @@ def correlations(
     ]
 
 
+def left_out(
+    sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: pl.DataFrame, at_once: int = MOST_INFLUENTIAL
+) -> pl.DataFrame:
+    """Of each pair the difference without one setting: one, other, without_low, without_high
+    (the least and the most), influential (the settings that change it most).
+
+    The arguments are those of `differences`, and of its rows one, other and method. Without setting
+    s a ratio is (H − h_s) / (C − c_s). A setting that has all of a term is left out of this, since
+    there is no value without it.
+    """
+    cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
+    weighted = _weighted(cells, terms)
+    is_paired = pl.col("method") == PAIRED
+    common = _common(cells, weighted, pairs.filter(is_paired).select(_PAIR))
+    paired = _changes(
+        common.select(
+            *_PAIR, "cluster", "term", "weight", "c", h=pl.col("h_one") - pl.col("h_other")
+        )
+    )
+    own = [
+        _changes(
+            pairs.filter(~is_paired)
+            .select(_PAIR)
+            .join(
+                cells.join(weighted.drop("counted"), on=["model", "term"]),
+                left_on=side,
+                right_on="model",
+            )
+            .with_columns(h=sign * _H)
+        )
+        for side, sign in zip(_PAIR, (1, -1), strict=True)
+    ]
+    changes = pl.concat([paired, *own]).group_by(*_PAIR, "cluster").agg(_all_or_null("change"))
+    found = changes.drop_nulls("change").join(pairs.select(*_PAIR, "difference"), on=_PAIR)
+    without = pl.col("difference") + pl.col("change")
+    order = [pl.col("change").abs().round(12), pl.col("cluster")]
+    return (
+        found.with_columns(without=without)
+        .sort(*_PAIR, *order, descending=[False, False, True, False])
+        .group_by(_PAIR, maintain_order=True)
+        .agg(
+            without_low=pl.col("without").min(),
+            without_high=pl.col("without").max(),
+            influential=pl.struct(setting_id="cluster", difference="without").head(at_once),
+        )
+    )
+
+
+def _changes(cells: pl.DataFrame) -> pl.DataFrame:
+    """one, other, cluster, change: what leaving the cluster out adds to Σ weight × h / c."""
+    of_term = [*_PAIR, "term"]
+    by_cluster = cells.group_by(*of_term, "cluster").agg(
+        h=exact_sum(_H), c=_C.sum(), weight=pl.col("weight").first()
+    )
+    h, c = exact_sum(_H).over(of_term), _C.sum().over(of_term)
+    rest = pl.when(c - _C > 0).then((h - _H) / (c - _C))
+    change = pl.col("weight") * (rest - h / c)
+    return (
+        by_cluster.with_columns(change=change)
+        .group_by(*_PAIR, "cluster")
+        .agg(_all_or_null("change"))
+    )
+
+
+def _all_or_null(name: str) -> pl.Expr:
+    """The sum, null where one is."""
+    return pl.when(pl.col(name).is_not_null().all()).then(scaled_sum(pl.col(name))).alias(name)
+
+
 def _rows(
     cells: pl.DataFrame,
     weighted: pl.DataFrame,
@@ -129,21 +204,26 @@ def _rows(
         found = by_setting.get(pair)
         if found is not None and share >= LEAST_PAIRED:
             sides = even[*pair, "one"], even[*pair, "other"]
-            row = _paired(*sides, found, flipped[pair], confidence)
+            correlation = shrunk_correlation(found.u_one, found.u_other)
+            row = _paired(*sides, correlation, flipped[pair], confidence)
         else:
-            row = _unpaired(own[pair[0],], own[pair[1],], confidence)
-        yield (*pair, *row, 0 if found is None else len(found.x), share)
+            sides, correlation = (own[pair[0],], own[pair[1],]), 0.0
+            row = _unpaired(*sides, confidence)
+        basis = dict(zip(("one", "other"), (one._asdict() for one in sides), strict=True))
+        n_settings = 0 if found is None else len(found.x)
+        yield (*pair, *row, n_settings, share, basis | {"correlation": correlation})
 
 
-def _paired(one: Rate, other: Rate, found: Paired, p: float, confidence: float) -> tuple[Any, ...]:
+def _paired(
+    one: Rate, other: Rate, correlation: float, p: float, confidence: float
+) -> tuple[Any, ...]:
     """Difference, ends, p and method, of both models' rates over common settings."""
     normal = NormalDist()
     z = normal.inv_cdf((1 + confidence) / 2)
-    correlation = shrunk_correlation(found.u_one, found.u_other)
     interval = difference(one, other, z, correlation)
     if (p <= 1 - confidence) != _excludes_zero(interval):
         z_p = -normal.inv_cdf(max(p, 1e-300) / 2)
-        z_m = z_of_zero(one, other, correlation)
+        z_m = z_at(one, other, 0.0, correlation)
         interval = difference(one, other, min(MOST_Z, z * z_m / max(z_p, 1e-9)), correlation)
     return *interval, p, PAIRED
 
@@ -151,7 +231,7 @@ def _paired(one: Rate, other: Rate, found: Paired, p: float, confidence: float) 
 def _unpaired(one: Rate, other: Rate, confidence: float) -> tuple[Any, ...]:
     """The same of both models' own values."""
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    return *difference(one, other, z), p_of(z_of_zero(one, other)), UNPAIRED
+    return *difference(one, other, z), p_of(z_at(one, other, 0.0)), UNPAIRED
 
 
 def _excludes_zero(interval: Interval) -> bool:
@@ -168,7 +248,9 @@ def _weighted(cells: pl.DataFrame, terms: pl.LazyFrame) -> pl.DataFrame:
 
 def _rates(cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]) -> dict[Any, Rate]:
     """The rate of each group."""
-    n_eff = intervals(cells.lazy(), terms.lazy(), by, 0.95).select(*by, "n_eff").collect()
+    effective_items = (
+        intervals(cells.lazy(), terms.lazy(), by, 0.95).select(*by, "effective_items").collect()
+    )
     ratios = (
         cells.group_by(*by, "term").agg(r=exact_sum(_H) / _C.sum()).join(terms, on=[*by, "term"])
     )
@@ -176,11 +258,11 @@ def _rates(cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]) -> dict[
     found = (
         ratios.group_by(by)
         .agg(y=scaled_sum(weight * pl.col("r")) / scaled_sum(weight), range=scaled_sum(weight))
-        .join(n_eff, on=by)
+        .join(effective_items, on=by)
     )
     return {
         tuple(key): Rate(y, n, range_)
-        for *key, y, range_, n in found.select(*by, "y", "range", "n_eff").iter_rows()
+        for *key, y, range_, n in found.select(*by, "y", "range", "effective_items").iter_rows()
     }
 
 
@@ -225,13 +307,17 @@ def _by_setting(common: pl.DataFrame) -> dict[Any, Paired]:
     share = pl.col("weight") / pl.col("total")
     h_one, h_other = pl.col("h_one"), pl.col("h_other")
 
-    def u(h: pl.Expr) -> pl.Expr:
-        deviation = h - scaled_sum(h).over(of_term) / pl.col("total") * _C
-        mean = scaled_sum(deviation).over(of_stratum) / pl.len().over(of_stratum)
-        return share * (deviation - mean)
+    def deviation(h: pl.Expr) -> pl.Expr:
+        return h - scaled_sum(h).over(of_term) / pl.col("total") * _C
 
-    added = common.select(
-        *_PAIR, "cluster", x=share * (h_one - h_other), u_one=u(h_one), u_other=u(h_other)
+    def u(name: str) -> pl.Expr:
+        mean = scaled_sum(pl.col(name)).over(of_stratum) / pl.len().over(of_stratum)
+        return (share * (pl.col(name) - mean)).alias(name)
+
+    # In two steps: a window within a window would be summed within the stratum only.
+    deviations = common.with_columns(u_one=deviation(h_one), u_other=deviation(h_other))
+    added = deviations.select(
+        *_PAIR, "cluster", u("u_one"), u("u_other"), x=share * (h_one - h_other)
     )
     # In an order of their own, so that no other pair changes what signs are drawn.
     summed = added.group_by(*_PAIR, "cluster").agg(

@@ -4,22 +4,29 @@ import math
 
 
 def settings_needed(
-    difference: float, sd: float, *, power: float = 0.8, level: float = 0.05
+    difference: float,
+    sd: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.05,
+    is_paired: bool = True,
 ) -> int | None:
-    """Settings that two models have to play, each once, for a paired test to see the difference.
+    """Settings that each of two models has to play, once, for a test to see the difference.
 
-    `sd` is the standard deviation of a setting's difference, in the metric's unit, as is
-    `difference`. By the power of the paired t-test, two-sided; None past a million settings.
+    `sd` is the standard deviation of a setting's difference if both play the same settings, else
+    that of a setting of one model; in the metric's unit, as is `difference`. By the power of the
+    t-test, paired or of two samples, two-sided; None past a million settings.
     """
     # Imported here, since it takes most of a second.
-    from statsmodels.stats.power import TTestPower
+    from statsmodels.stats.power import TTestIndPower, TTestPower
 
     if sd == 0:
         return 2
     effect = abs(difference) / sd
     if effect < 0.003:
         return None
-    n = TTestPower().solve_power(effect_size=min(effect, 5.0), power=power, alpha=level)
+    asked = {"effect_size": min(effect, 5.0), "power": power, "alpha": level}
+    n = (TTestPower if is_paired else TTestIndPower)().solve_power(**asked)
     return max(2, math.ceil(float(n)))
 
 

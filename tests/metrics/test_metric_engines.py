@@ -66,7 +66,7 @@ def questions(draw: st.DrawFn, edition: str, tables: dict[str, pl.DataFrame]) ->
 def _told(lake: Lake, **question) -> pl.DataFrame:
     """The answer, what is found by subtraction to fewer places: float sums differ in their last."""
     return metrics(lake, **question).with_columns(
-        pl.col("ci_low", "ci_high", "n_eff").round_sig_figs(9)
+        pl.col("ci_low", "ci_high", "effective_items").round_sig_figs(9)
     )
 
 

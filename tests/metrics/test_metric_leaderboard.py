@@ -32,7 +32,7 @@ def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
     answer = over_all(lake, engine=engine)
     rows = ranked(answer.rows, lacking(lake, answer.settings))
-    beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high")]
+    beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high", "_thin")]
     counts = ["n_games", "n_missing", "n_self_play", "is_complete"]
     assert rows.columns == ["rank", "model", *counts, *beside, "lacks", "reasons"]
     assert rows.select("rank", "model", "n_games", "win_rate").rows() == RANKED

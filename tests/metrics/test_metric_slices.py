@@ -12,7 +12,7 @@ from random_tables import event_tables, shuffled
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
-from pipeline.metrics import metrics
+from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import condition
 from pipeline.metrics.evidence import evidence
@@ -123,8 +123,11 @@ def test_engines_agree(tables, by, where, edition):
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @pytest.mark.parametrize("where", ["round > 99", "topic = 'none such'"])
-def test_a_slice_of_nothing_has_no_row(where, engine, public_lake):
-    assert metrics(public_lake, by=[], where=where, engine=engine).is_empty()
+def test_a_slice_of_nothing_has_a_reason(where, engine, public_lake):
+    found = metrics(public_lake, by=[], where=where, engine=engine)
+    assert found["metric"].to_list() == list(NAMES)
+    assert found["value"].null_count() == len(NAMES)
+    assert found["reason"].str.starts_with("no row meets the condition; ").all()
 
 
 def test_slices_of_the_public_games_add_up(public_lake):

@@ -53,7 +53,7 @@ def test_with_one_item_a_cluster_it_is_wilsons(n, confidence):
     for hits in range(0, n + 1, max(1, n // 10)):
         found = one_term([(1, 1)] * hits + [(0, 1)] * (n - hits), confidence=confidence)
         low, high = proportion_confint(hits, n, 1 - confidence, "wilson")
-        assert found["n_eff"] == pytest.approx(n)
+        assert found["effective_items"] == pytest.approx(n)
         assert found["ci_low"] == pytest.approx(low if hits else 0.0, abs=1e-12)
         assert found["ci_high"] == pytest.approx(high if hits < n else 1.0, abs=1e-12)
 
@@ -82,11 +82,11 @@ def test_the_ends_are_exact_where_all_or_nothing_hits():
 
 def test_three_clusters_by_hand():
     """The example of the module: six items in three clusters are worth three."""
-    assert one_term([(2, 2), (1, 2), (0, 2)])["n_eff"] == pytest.approx(3.0)
+    assert one_term([(2, 2), (1, 2), (0, 2)])["effective_items"] == pytest.approx(3.0)
 
 
 def test_the_variance_is_that_of_statsmodels_clustered_regression():
-    """v of the ratio, and with it n_eff, for clusters of unlike sizes."""
+    """v of the ratio, and with it the effective items, for clusters of unlike sizes."""
     generator = np.random.default_rng(7)
     sizes = generator.integers(2, 9, 30)
     clusters = [(int(generator.binomial(n, generator.beta(2, 3))), int(n)) for n in sizes]
@@ -101,19 +101,19 @@ def test_the_variance_is_that_of_statsmodels_clustered_regression():
     v = min(v, kappa * rate * (1 - rate))
     informative = min(sum(c for h, c in clusters if h), sum(c for h, c in clusters if h < c))
     g = informative / (counted * kappa)
-    n_eff = 1 / (g / (g + 1) * v / (rate * (1 - rate)) + kappa / (g + 1))
-    assert one_term(clusters)["n_eff"] == pytest.approx(n_eff, rel=1e-12)
+    effective_items = 1 / (g / (g + 1) * v / (rate * (1 - rate)) + kappa / (g + 1))
+    assert one_term(clusters)["effective_items"] == pytest.approx(effective_items, rel=1e-12)
 
 
 def test_unlike_competitions_are_strata():
     """Two competitions whose clusters are alike within: their difference is no variance.
 
     r = 1/2 and u = ±1 everywhere in a stratum, so v = 0. Each cluster has two items: κ = 4·4/8² =
-    1/4. Clusters with a hit: 2, with a miss: 2; λ = 2/3, so 1/n_eff = 1/3 · 1/4.
+    1/4. Clusters with a hit: 2, with a miss: 2; λ = 2/3, so 1/n = 1/3 · 1/4.
     """
     clusters = [(2, 2), (2, 2), (0, 2), (0, 2)]
-    assert one_term(clusters, ["a", "a", "b", "b"])["n_eff"] == pytest.approx(12.0)
-    assert one_term(clusters)["n_eff"] == pytest.approx(4.0)
+    assert one_term(clusters, ["a", "a", "b", "b"])["effective_items"] == pytest.approx(12.0)
+    assert one_term(clusters)["effective_items"] == pytest.approx(4.0)
 
 
 def test_a_sum_of_terms_has_an_interval_over_its_range():
@@ -127,47 +127,46 @@ def test_a_sum_of_terms_has_an_interval_over_its_range():
     y = Fraction(19, 30)
     v = (Fraction(64, 100) * Fraction(2, 27) + Fraction(4, 100) / 8) / 2
     kappa = (Fraction(64, 100) / 3 + Fraction(4, 100) / 2) / 2
-    n_eff = float(1 / (v / (y * (1 - y)) + kappa))
-    low, high = proportion_confint(float(y) * n_eff, n_eff, 0.05, "wilson")
+    effective_items = float(1 / (v / (y * (1 - y)) + kappa))
+    low, high = proportion_confint(float(y) * effective_items, effective_items, 0.05, "wilson")
     found = interval_of(hidden + guesses, {"hidden": 1.0, "guesses": 0.25})
-    assert found["n_eff"] == pytest.approx(n_eff)
+    assert found["effective_items"] == pytest.approx(effective_items)
     assert found["ci_low"] == pytest.approx(1.25 * low)
     assert found["ci_high"] == pytest.approx(1.25 * high)
-    assert found["ci_method"] == "wilson, clustered by setting"
 
 
 def test_one_game_of_a_term_counts_as_one_however_many_the_other_has():
     """Sixty games of one term and one of the other: half the value is of one game.
 
-    Of the small term alone λ = 1/2 and κ = 1, so 1/n_eff is at least (1/2)² · 1/2.
+    Of the small term alone λ = 1/2 and κ = 1, so 1/n is at least (1/2)² · 1/2.
     """
     large = [Cell("pd", "pd", f"a{n}", n % 4, 5) for n in range(60)]
     small = [Cell("pg", "pg", "b", 3, 5)]
     found = interval_of(large + small, {"pd": 1.0, "pg": 1.0})
-    assert found["n_eff"] < 8
+    assert found["effective_items"] < 8
     whole_game = interval_of([*large, Cell("pg", "pg", "b", 5, 5)], {"pd": 1.0, "pg": 1.0})
-    assert whole_game["n_eff"] < 4
-    assert interval_of(large, {"pd": 1.0})["n_eff"] > 60
+    assert whole_game["effective_items"] < 4
+    assert interval_of(large, {"pd": 1.0})["effective_items"] > 60
 
 
 def test_a_cluster_with_most_of_the_items_leaves_little_to_go_by():
     """Small clusters say little of how much large ones scatter."""
-    even = one_term([(2, 4), (3, 4)] * 10)["n_eff"]
-    uneven = one_term([(0, 1), (1, 1)] * 8 + [(16, 30), (18, 30)])["n_eff"]
+    even = one_term([(2, 4), (3, 4)] * 10)["effective_items"]
+    uneven = one_term([(0, 1), (1, 1)] * 8 + [(16, 30), (18, 30)])["effective_items"]
     assert uneven < even / 4
 
 
 def test_a_cluster_of_two_terms_adds_their_covariance():
     """Terms that always hit together vary as one; terms that never do, hardly at all."""
 
-    def n_eff(other: list[int], prefix: str) -> float:
+    def effective_items(other: list[int], prefix: str) -> float:
         cells = [Cell("x", "x", f"{n}", h, 1) for n, h in enumerate([1, 0] * 20)]
         cells += [Cell("y", "y", f"{prefix}{n}", h, 1) for n, h in enumerate(other)]
-        return float(interval_of(cells, {"x": 0.5, "y": 0.5})["n_eff"])
+        return float(interval_of(cells, {"x": 0.5, "y": 0.5})["effective_items"])
 
-    together, apart = n_eff([1, 0] * 20, ""), n_eff([0, 1] * 20, "")
+    together, apart = effective_items([1, 0] * 20, ""), effective_items([0, 1] * 20, "")
     assert together == pytest.approx(40)
-    assert n_eff([1, 0] * 20, "other ") == pytest.approx(80)
+    assert effective_items([1, 0] * 20, "other ") == pytest.approx(80)
     assert apart > 80
 
 
@@ -176,8 +175,10 @@ def test_a_setting_of_two_roles_is_one_cluster():
     roles = [("a", f"s{n}", n % 3, 2) for n in range(12)] + [
         ("b", f"s{n}", n % 3, 2) for n in range(12)
     ]
-    shared = interval_of([Cell("t", *one) for one in roles])["n_eff"]
-    own = interval_of([Cell("t", s, s + cluster, h, c) for s, cluster, h, c in roles])["n_eff"]
+    shared = interval_of([Cell("t", *one) for one in roles])["effective_items"]
+    own = interval_of([Cell("t", s, s + cluster, h, c) for s, cluster, h, c in roles])[
+        "effective_items"
+    ]
     assert shared < 0.6 * own
 
 
@@ -211,7 +212,7 @@ def test_groups_are_apart_and_null_is_one():
 
 
 def twin(cells: list[Cell], weights: dict[str, float], z: float = 1.959963984540054) -> list[float]:
-    """The formula of the module, written naively: n_eff, low, high."""
+    """The formula of the module, written naively: effective items, low, high."""
     range_ = sum(weights[term] for term in {one.term for one in cells})
     y, by_cluster, shares = 0.0, defaultdict(float), defaultdict(float)
     hits = misses = 0.0
@@ -261,7 +262,7 @@ def test_it_is_the_formula(drawn, random):
     ]
     weights = {"x": 1.0, "y": 0.25, "z": 2.0}
     found = interval_of(cells, weights)
-    assert [found["n_eff"], found["ci_low"], found["ci_high"]] == pytest.approx(
+    assert [found["effective_items"], found["ci_low"], found["ci_high"]] == pytest.approx(
         twin(cells, weights), abs=1e-9
     )
 

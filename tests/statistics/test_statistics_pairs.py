@@ -136,3 +136,24 @@ def test_the_other_way_round_is_the_same_with_another_sign():
     assert one["difference"] == pytest.approx(-other["difference"])
     assert one["ci_low"] == pytest.approx(-other["ci_high"])
     assert one["p_value"] == pytest.approx(other["p_value"])
+
+
+def test_the_correlation_is_about_each_competitions_mean():
+    """Two competitions of unlike rates: what models share is how settings deviate within each."""
+    generator = np.random.default_rng(3)
+    rates, strata = [0.2] * 12 + [0.9] * 12, ["low"] * 12 + ["high"] * 12
+    counted = 5.0
+    hits = {m: generator.binomial(5, rates).astype(float) for m in "ab"}
+    sums = [
+        sums_of(m, {f"{n:02}": (h, counted) for n, h in enumerate(hits[m])})
+        .with_row_index("n")
+        .with_columns(stratum=pl.Series(strata))
+        .drop("n")
+        for m in "ab"
+    ]
+    centred = [
+        np.concatenate([h[:12] - h[:12].mean(), h[12:] - h[12:].mean()]) for h in hits.values()
+    ]
+    one, other = centred
+    rho = float(one @ other / np.sqrt((one @ one) * (other @ other))) * 23 / 25
+    assert compared(*sums)["basis"]["correlation"] == pytest.approx(rho)

@@ -1,6 +1,6 @@
 """`magic compare`: models against each other, metric by metric."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,8 @@ from pipeline.cli.options import (
     EditionOption,
     FormOption,
     LakeOption,
+    WhereOption,
+    columns,
     confidence_level,
 )
 
@@ -26,12 +28,17 @@ HEADINGS = {
     "p_holm": "p_\nholm",
     "n_settings": "n_\nsettings",
 }
+THIN = ("thin", "other_thin")
 
 
 def compare(
     *,
     model: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL OTHER", help="The two models to compare.")
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL [OTHER]",
+            help="The two models to compare; or one, whose groups of --by are compared.",
+        ),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     all_pairs: Annotated[
@@ -41,6 +48,32 @@ def compare(
         list[str] | None,
         typer.Option("--metric", metavar="METRIC", help="Only this metric; may be repeated."),
     ] = None,
+    game_type: Annotated[
+        list[str] | None,
+        typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
+    ] = None,
+    where: WhereOption = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMNS",
+            help="Compare the models in each group of these columns; with one MODEL, compare its "
+            "groups of this column.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            "--margin",
+            metavar="D",
+            help="Also say whether models are alike: apart by less than D.",
+        ),
+    ] = None,
+    influence: Annotated[
+        bool,
+        typer.Option("--influence", help="Also show how much single settings change a difference."),
+    ] = False,
     edition: EditionOption = "paper",
     confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
     form: FormOption = "table",
@@ -53,37 +86,81 @@ def compare(
     p-values printed; with --all-pairs, for those of one metric. The test draws 20,000 sign
     patterns, so its smallest p-value is 0.000025 (2.5e-05): read it as "at most".
 
+    `--game-type`, `--where` and `--by` choose and group rows as in `magic metrics`. With one model
+    and one column, all pairs of its groups are compared, such as its roles. With `--margin`,
+    `verdict` is alike (within the margin), better, worse or undecided. With `--influence`,
+    `without_low` and `without_high` are the range of the difference if any one setting is left
+    out, and `influential` names the settings that change it most.
+
     \b
     Examples:
       magic compare gpt-4 gpt-4-pgm
+      magic compare gpt-4 gpt-4-pgm --by role --where "n_rounds = 3"
+      magic compare gpt-4 --by role --metric reasoning
+      magic compare gpt-4 gpt-4-pgm --margin 0.05 --influence
       magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9
       magic compare --all-pairs --metric win_rate --format csv
     """
-    if all_pairs is bool(model):
-        raise typer.BadParameter("name two models, or use --all-pairs", param_hint="MODEL")
-    if model and len(model) != 2:
-        raise typer.BadParameter("name two models", param_hint="MODEL")
+    models, grouped = model or [], columns(by or [])
+    _check(models, grouped, all_pairs=all_pairs)
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import say, show
+    from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.reports.compare import compare as compared
+    from pipeline.reports.compare import contrast
 
-    rows = compared(
-        open_lake(lake),
-        *([(model[0], model[1])] if model else []),
-        names=metric or None,
-        edition=edition,
-        confidence=confidence,
-    )
+    opened = open_lake(lake)
+    options: dict[str, Any] = {
+        "names": metric or None,
+        "edition": edition,
+        "confidence": confidence,
+        "game_types": game_type or None,
+        "where": where,
+        "margin": margin,
+        "influence": influence,
+    }
+    if len(models) == 1:
+        rows = contrast(opened, models[0], grouped[0], **options)
+    else:
+        rows = compared(
+            opened, *([(models[0], models[1])] if models else []), by=grouped, **options
+        )
     hidden = ["family", "share_paired", *([] if rows["reason"].count() else ["reason"])]
-    show(rows, form, brief=rows.drop(hidden), headings=HEADINGS if form == "table" else {})
-    say([_family(rows, all_pairs=all_pairs)], form)
+    hidden += ["p_alike"] if margin is not None else []
+    brief = with_marks(_with_ids(rows.drop(hidden)), THIN)
+    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    say([_family(rows, all_pairs=all_pairs), *explanation(rows, THIN)], form)
+
+
+def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
+    """Raises unless two models are named, or one and a column, or neither with --all-pairs."""
+    if all_pairs is bool(models):
+        raise typer.BadParameter("name two models, or use --all-pairs", param_hint="MODEL")
+    if len(models) > 2 or (len(models) == 1 and not by):
+        raise typer.BadParameter(
+            "name two models, or one model with --by COLUMN", param_hint="MODEL"
+        )
+    if len(models) == 1 and len(by) != 1:
+        raise typer.BadParameter("with one model, name one column", param_hint="--by")
+
+
+def _with_ids(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """The rows for eyes: influential settings by the beginning of their id."""
+    import polars as pl
+
+    from pipeline.cli.output import ID_SHOWN
+
+    if "influential" not in rows.columns:
+        return rows
+    ids = pl.element().struct["setting_id"].str.head(ID_SHOWN)
+    return rows.with_columns(pl.col("influential").list.eval(ids).list.join(" "))
 
 
 def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
     if rows.is_empty():
-        return "nothing to compare: the lake has fewer than two models"
+        return "nothing to compare: the lake has fewer than two models or groups"
     sizes = rows["family"].drop_nulls().unique().sort().to_list()
     if not sizes:
         return "nothing could be compared"

@@ -31,6 +31,16 @@ HEADINGS = {
     "n_new": "n_\nnew",
     "is_beyond_noise": "is_\nbeyond_\nnoise",
 }
+THIN = ("thin", "new_thin")
+FALLS = (
+    "fall_seen: the smallest fall that the test of a regression sees with power .8; "
+    "– if there are too few settings to see any"
+)
+THIN = ("thin", "new_thin")
+FALLS = (
+    "fall_seen: the smallest fall that the test of a regression sees with power .8; "
+    "– if there are too few settings to see any"
+)
 LakesArgument = Annotated[
     list[str] | None,
     typer.Argument(
@@ -63,7 +73,7 @@ def diff(
             "--fail-on-regression",
             metavar="MARGIN",
             min=0,
-            help="Exit with 1 if a value fell by more than MARGIN and beyond noise.",
+            help="Exit with 1 if a value fell by more than MARGIN, by a one-sided test.",
         ),
     ] = None,
     edition: EditionOption = "paper",
@@ -72,8 +82,11 @@ def diff(
 ) -> None:
     """Show what changed between two lakes, by metric and model, and if it exceeds noise.
 
-    If both lakes count the same games, the difference is exact. Otherwise new games are compared
-    with the games that are gone, paired by setting if possible.
+    If both lakes count the same games, the difference is no estimate. Otherwise new games are
+    compared with the games that are gone, paired by setting if possible. With
+    `--fail-on-regression`, `p_fall` is the p-value of "the value fell by more than MARGIN",
+    adjusted by Holm's method, and `fall_seen` is the smallest fall that this test sees with power
+    .8.
 
     \b
     Examples:
@@ -87,6 +100,7 @@ def diff(
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import say, show
+    from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.reports.diff import diff as differ
     from pipeline.reports.diff import games_that_did_it
@@ -94,15 +108,18 @@ def diff(
     after = states[1] if len(states) == 2 else None
     first = open_lake(named[0], states[0] if states else None)
     second = open_lake(named[-1], after)
-    rows = differ(first, second, edition=edition, confidence=confidence)
+    rows = differ(first, second, edition=edition, confidence=confidence, margin=fail_on_regression)
     if games:
         show(games_that_did_it(first, second, edition=edition), form)
     else:
         hidden = ["family", "p_value", "n_settings"]
+        hidden += ["is_regression"] if fail_on_regression is not None else []
         hidden += [] if rows["reason"].count() else ["reason"]
-        show(rows, form, brief=rows.drop(hidden), headings=HEADINGS if form == "table" else {})
-        say([_family(rows)], form)
-    if fail_on_regression is not None and _regressions(rows, fail_on_regression):
+        brief = with_marks(rows.drop(hidden), THIN)
+        show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+        notes = [FALLS] if fail_on_regression is not None else []
+        say([_family(rows), *notes, *explanation(rows, THIN)], form)
+    if fail_on_regression is not None and _regressions(rows):
         raise typer.Exit(FAILED)
 
 
@@ -128,11 +145,9 @@ def _family(rows: "pl.DataFrame") -> str:
     return f"p_holm is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 
-def _regressions(rows: "pl.DataFrame", margin: float) -> bool:
+def _regressions(rows: "pl.DataFrame") -> bool:
     """Whether a value fell by more than the margin, and notes of those that did."""
-    import polars as pl
-
-    fell = rows.filter((pl.col("difference") < -margin) & pl.col("is_beyond_noise"))
+    fell = rows.filter("is_regression")
     for name, model, difference in fell.select("metric", "model", "difference").iter_rows():
         terminal.note(f"regression: {name} of {model} fell by {-difference:.4f}")
     return not fell.is_empty()

@@ -67,8 +67,9 @@ def leaderboard(
     rates of two models differ significantly only if the models share no letter in `letters`: all
     ranked pairs are compared at the 5 % level, adjusted by Holm's method. A model that lacks
     settings which others played is marked with *, and `n_missing` counts these settings. A model
-    that lacks a whole competition has no rank, since its win rate measures something else. A narrow
-    terminal shows only the intervals of the win rate.
+    that lacks a whole competition has no rank, since its win rate measures something else. A value
+    is marked with † if a term has fewer than five games of its own. A narrow terminal shows only
+    the intervals of the win rate.
 
     \b
     Examples:
@@ -103,38 +104,44 @@ def leaderboard(
 
 
 def _brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
-    """The rows for eyes: intervals in the metrics' cells, incomplete models marked."""
+    """The rows for eyes: intervals in the cells, incomplete models and thin values marked."""
     import polars as pl
 
+    from pipeline.cli.thin import mark
+
     metrics = [name.removesuffix("_low") for name in rows.columns if name.endswith("_low")]
-    mark = pl.when("is_complete").then(pl.lit("")).otherwise(pl.lit(" *"))
+    incomplete = pl.when("is_complete").then(pl.lit("")).otherwise(pl.lit(" *"))
     counts = [name for name in ("n_missing", "n_self_play") if (rows[name] > 0).any()]
-    cells = {
-        name: pl.Series(
-            [_cell(*ends) for ends in rows.select(name, f"{name}_low", f"{name}_high").iter_rows()],
-            dtype=pl.String,
-        )
-        for name in (metrics if is_wide else [RANKED_BY])
-    }
-    return rows.with_columns(pl.col("model").fill_null("–") + mark, **cells).select(
+    with_ends = metrics if is_wide else [RANKED_BY]
+    cells = {}
+    for name in metrics:
+        marks = rows.select(mark([f"{name}_thin"]).fill_null("")).to_series()
+        if name in with_ends or (marks != "").any():
+            ends = [name, *([f"{name}_low", f"{name}_high"] if name in with_ends else [])]
+            texts = map(_cell, rows.select(ends).iter_rows(), marks)
+            cells[name] = pl.Series(name, texts, pl.String)
+    return rows.with_columns(pl.col("model").fill_null("–") + incomplete, **cells).select(
         "rank", "model", "letters", "n_games", *counts, *metrics
     )
 
 
-def _cell(value: float | None, low: float | None, high: float | None) -> str | None:
-    """A value and its interval, without zeros before the point, as in 0.692 (.63–.75)."""
-    if value is None or low is None or high is None:
+def _cell(numbers: tuple[float | None, ...], mark: str) -> str | None:
+    """A value, its interval if given, without zeros before the point, as in 0.692 (.63–.75) †1."""
+    value, *ends = numbers
+    if value is None or None in ends:
         return None
-    ends = (f"{end:.2f}".removeprefix("0") if end < 1 else f"{end:.2f}" for end in (low, high))
-    return f"{value:.3f} ({'–'.join(ends)})"
+    texts = [f"{end:.2f}".removeprefix("0" if end < 1 else "") for end in ends if end is not None]
+    return " ".join(filter(None, (f"{value:.3f}", f"({'–'.join(texts)})" if ends else "", mark)))
 
 
 def _notes(rows: "pl.DataFrame") -> list[str]:
     """What the letters are of, what is incomplete, and why values are missing."""
+    from pipeline.cli.thin import explanation
     from pipeline.reports.lacking import self_play_notes
 
     return [
         *_family(rows),
+        *explanation(rows, [name for name in rows.columns if name.endswith("_thin")]),
         *_incomplete(rows),
         *_reasons(rows),
         *self_play_notes(rows.filter(rows["n_self_play"] > 0)),

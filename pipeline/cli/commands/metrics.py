@@ -78,7 +78,8 @@ def metrics(
     """Compute the metrics, with counts and confidence intervals.
 
     The intervals are clustered by setting: the settings played are taken as a sample of all
-    settings. A value that cannot be computed is null, and `reason` says why.
+    settings. A value that cannot be computed is null, and `reason` says why. `thin` marks a value
+    of which a term has fewer than five games of its own, and gives their number.
     `--format magic-json` writes the JSON of the benchmark's own script, for one model of the
     release edition.
 
@@ -98,6 +99,7 @@ def metrics(
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import say, show
+    from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.metrics import magic_json
     from pipeline.metrics import metrics as values
@@ -123,8 +125,10 @@ def metrics(
             terminal.note(f"{name} is null: {reason}")
         return
     all_there = ["reason"] if rows["reason"].is_null().all() else []
-    brief = rows.drop("edition", "terms", "ci_method", "n_eff", "is_complete", *all_there)
+    hidden = ["edition", "terms", "ci_method", "effective_items", "is_complete", *all_there]
+    brief = with_marks(rows.drop(hidden))
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    say(explanation(rows), form)
     if "win_rate" in rows["metric"]:
         say(_self_play(opened, rows), "markdown" if form == "markdown" else "table")
     if rows.is_empty():

@@ -6,7 +6,12 @@ import typer
 
 from pipeline.cli.options import DEFAULT_LAKE, EditionOption, FormOption, LakeOption
 
-HEADINGS = {"n_settings": "n_\nsettings"}
+HEADINGS = {
+    "n_settings": "n_\nsettings",
+    "share_settings": "share_\nsettings",
+    "share_games": "share_\ngames",
+    "share_items": "share_\nitems",
+}
 
 
 def plan(
@@ -27,6 +32,13 @@ def plan(
         float,
         typer.Option("--level", metavar="SHARE", help="Significance level: share of false alarms."),
     ] = 0.05,
+    pairs: Annotated[
+        int,
+        typer.Option("--pairs", metavar="N", help="Divide the level by N pairs to be compared."),
+    ] = 1,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="The models will play different settings.")
+    ] = False,
     edition: EditionOption = "paper",
     form: FormOption = "table",
 ) -> None:
@@ -37,20 +49,36 @@ def plan(
     together, in the pilot's proportions. Playing a setting again does not give a new setting. The
     pilot's variance is raised, so that the plan is large enough with a probability of 80 %.
 
+    `share_settings`, `share_games` and `share_items` say where the variance of an item lies:
+    between settings, between games of a setting, or within a game. Replays of a setting reduce the
+    second and the third only; without replays in the pilot, the first includes the second.
+
     \b
     Examples:
       magic plan --metric judgement --difference 0.1
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
+      magic plan --metric reasoning --difference 0.1 --pairs 45 --unpaired
     """
     from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
     from pipeline.reports.plan import plan as planned
 
-    rows = planned(open_lake(lake), metric, difference, power=power, level=level, edition=edition)
+    rows = planned(
+        open_lake(lake),
+        metric,
+        difference,
+        power=power,
+        level=level,
+        n_pairs=pairs,
+        is_paired=not unpaired,
+        edition=edition,
+    )
     brief = rows.drop("metric", "difference", "power", "level")
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     needed = sorted(rows["settings"].drop_nulls())
     if needed:
-        what = f"to detect {difference:g} in {metric} with power {power:g} at level {level:g}"
+        what = (
+            f"to detect {difference:g} in {metric} with power {power:g} at level {level / pairs:g}"
+        )
         half, whole = needed[len(needed) // 2], needed[-1]
         say([f"{what}: {half} settings are enough for half of the pairs, {whole} for all"], form)

@@ -1,0 +1,35 @@
+"""The mark of values of which a term has very few games."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from pipeline.metrics.thin import LEAST_GAMES
+
+MARK = "†"
+EXPLANATION = (
+    f"{MARK} a term of the value has fewer than {LEAST_GAMES} games of its own (the number of the "
+    "least): its interval can be far off; `--format json` names the terms in `thin`"
+)
+
+
+def mark(columns: Sequence[str]) -> pl.Expr:
+    """The mark with the fewest games of any term in these columns, as in †1; null where none is."""
+    fewest = [pl.col(name).list.eval(pl.element().struct["n_games"]).list.min() for name in columns]
+    return pl.format(MARK + "{}", pl.min_horizontal(fewest))
+
+
+def with_marks(rows: pl.DataFrame, columns: Sequence[str] = ("thin",)) -> pl.DataFrame:
+    """The rows for eyes: a column `thin` of marks for these columns, none where nothing is thin."""
+    first, *others = columns
+    marked = rows.with_columns(mark(columns).alias(first)).rename({first: "thin"}).drop(others)
+    marked = marked.with_columns(pl.col("thin").fill_null(""))
+    return marked if (marked["thin"] != "").any() else marked.drop("thin")
+
+
+def explanation(rows: pl.DataFrame, columns: Sequence[str] = ("thin",)) -> list[str]:
+    """What the mark means, if any value has it."""
+    is_thin = rows.select(
+        pl.any_horizontal((pl.col(name).list.len() > 0).any() for name in columns)
+    )
+    return [EXPLANATION] if is_thin.item() else []

@@ -1,0 +1,132 @@
+"""How often are models called alike, and how often is a fall of a value seen?
+
+Two models play the same settings, as in `false_alarms`. Models exactly the margin apart are to be
+called alike in at most 5 % of lakes (6 % with the error of the simulation). A fall as large as
+`magic diff` says it can see with power .8 is to be seen in .75 to .85 of lakes. `--write` puts the
+tables into docs/statistics.md.
+"""
+
+import argparse
+import sys
+from typing import Any
+
+import numpy as np
+import polars as pl
+from document import markdown, write
+from false_alarms import LEVEL, MOST, compared, lakes, sums_of
+from shapes import METRICS, Floats
+
+from pipeline.reports.compare import rates as rates_of
+from pipeline.statistics.margins import fall_seen, p_above, p_alike
+
+RATES = (0.2, 0.5, 0.8)
+NUMBERS = (20, 100)
+MARGIN = 0.1  # of the metric's range
+POWER, NEAR = 0.8, 0.05
+STEPS = 40
+
+
+def shift_for(rates: Floats, difference: float) -> float:
+    """What to move rates by, half up and half down, so that they are so much apart on average."""
+    low, high = 0.0, 1.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        apart = np.mean(_moved(rates, middle / 2) - _moved(rates, -middle / 2))
+        low, high = (middle, high) if apart < difference else (low, middle)
+    return high
+
+
+def fall_for(rates: Floats, fall: float) -> float:
+    """What to move rates down by, so that they fall so much on average."""
+    low, high = 0.0, 1.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        fell = np.mean(rates - _moved(rates, -middle))
+        low, high = (middle, high) if fell < fall else (low, middle)
+    return high
+
+
+def _moved(rates: Floats, shift: float) -> Floats:
+    return np.clip(rates + shift, 1e-6, 1 - 1e-6)
+
+
+def _p_alike(found: pl.DataFrame, margin: float) -> Floats:
+    return np.array([p_alike(*rates_of(one), margin, one["correlation"]) for one in found["basis"]])
+
+
+def alike(metric: str, settings: int, rate: float, apart: float, draws: int) -> float:
+    """How often two models so much apart (of the range) are called alike within the margin."""
+    generator, shape, rates = lakes(metric, settings, rate, draws)
+    shift = shift_for(rates, apart) if apart else 0.0
+    pair = [sums_of(generator, shape, rates, shift=sign * shift / 2) for sign in (1, -1)]
+    return float(np.mean(_p_alike(compared(shape, pair), MARGIN * shape.range) <= LEVEL))
+
+
+def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, float] | None:
+    """The mean fall that is said to be seen, and how often it is; None where none would be."""
+    generator, shape, rates = lakes(metric, settings, rate, draws)
+    before = sums_of(generator, shape, rates)
+
+    def bases(after: pl.DataFrame) -> list[dict[str, Any]]:
+        return compared(shape, [after, before])["basis"].to_list()
+
+    margin = MARGIN / 2 * shape.range
+    said = [
+        fall_seen(*rates_of(one), margin, LEVEL, power=POWER, correlation=one["correlation"])
+        for one in bases(sums_of(generator, shape, rates))
+    ]
+    known = [one for one in said if one is not None]
+    if len(known) < 0.99 * draws:
+        return None
+    fall = float(np.mean(known))
+    after = sums_of(generator, shape, rates, shift=-fall_for(rates, fall / shape.range))
+    p = [
+        p_above(*reversed(rates_of(one)), margin, one["correlation"])  # of: before − after
+        for one in bases(after)
+    ]
+    return fall / shape.range, float(np.mean(np.array(p) <= LEVEL))
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--draws", type=int, default=5000, help="of each cell")
+    options.add_argument("--write", action="store_true", help="into docs/statistics.md")
+    asked = options.parse_args()
+    cells = [(metric, n) for metric in METRICS for n in NUMBERS]
+    at_margin = {c: [alike(*c, rate, MARGIN, asked.draws) for rate in RATES] for c in cells}
+    same = {c: [alike(*c, rate, 0.0, asked.draws) for rate in RATES] for c in cells}
+    seen = {c: [falls(*c, rate, asked.draws) for rate in RATES] for c in cells}
+    rows = [
+        [
+            f"{metric}, {n} settings",
+            *(
+                " / ".join(f"{share:.3f}" for share in found[metric, n])
+                for found in (at_margin, same)
+            ),
+            " / ".join(
+                "–" if one is None else f"{one[1]:.2f} of {one[0]:.2f}" for one in seen[metric, n]
+            ),
+        ]
+        for metric, n in cells
+    ]
+    headings = ["rates .2 / .5 / .8", "alike, at the margin", "alike, if equal", "fall seen"]
+    text = markdown(headings, rows)
+    print(text)
+    if asked.write:
+        write("margins", text)
+    failed = [f"{cell}: alike" for cell, found in at_margin.items() if max(found) > MOST]
+    failed += [
+        f"{cell}: fall {one}"
+        for cell, found in seen.items()
+        for one in found
+        if one is not None and abs(one[1] - POWER) > NEAR
+    ]
+    for each in failed:
+        print(f"misses its limit: {each}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""What is thin, what was clustered, and what a condition leaves nothing of."""
+
+from collections import defaultdict
+
+import polars as pl
+import pytest
+from event_tables import ENGINES, Frames, lake_of, table
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_tables import event_tables
+
+from pipeline.metrics import NAMES, metric, metrics
+from pipeline.metrics.counting import rows
+from pipeline.metrics.declaration import POOLED
+from pipeline.metrics.request import EDITIONS, POOL, Request
+from pipeline.metrics.thin import LEAST_GAMES, THIN
+from pipeline.reports.compare import compare
+from pipeline.reports.ranking import leaderboard
+
+
+def votes(numbers: dict[str, int], **common: object) -> pl.DataFrame:
+    """So many games of each model, with two votes each, and a setting of its own each."""
+    text = ["game | model | role | setting_id | seat | is_correct"]
+    number = 0
+    for model, n in numbers.items():
+        for _ in range(n):
+            number += 1
+            of_game = f"{number} | {model} | civilian | {number:032x}"
+            text += [f"{of_game} | {seat} | yes" for seat in (1, 2)]
+    return table("votes", "\n".join(text), game_type="undercover", **common)
+
+
+def lake_with(folder, numbers: dict[str, int]):
+    own = votes(numbers)
+    text = own.select("game_id", "model", "setting_id").unique().sort("game_id").iter_rows()
+    results = ["game | model | role | setting_id"]
+    results += [
+        f"{int(game, 16)} | {model} | civilian | {setting}" for game, model, setting in text
+    ]
+    sides = table("results", "\n".join(results), game_type="undercover")
+    return lake_of(folder, {"votes": own, "results": sides})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_term_with_fewer_than_five_games_is_thin(tmp_path, engine):
+    """Games count, not their items: four games have eight votes."""
+    lake = lake_with(tmp_path, {"four": LEAST_GAMES - 1, "five": LEAST_GAMES})
+    found = metrics(lake, names=["judgement"], by=["model"], engine=engine)
+    assert found.schema["thin"] == THIN
+    assert dict(found.select("model", "thin").iter_rows()) == {
+        "four": [{"term": "votes", "n_games": 4}],
+        "five": [],
+    }
+
+
+def test_reports_name_what_is_thin(tmp_path):
+    lake = lake_with(tmp_path, {"four": 4, "nine": 9})
+    board = leaderboard(lake).select("model", "judgement_thin", "reasoning_thin")
+    assert dict(zip(board["model"], board.drop("model").rows(), strict=True)) == {
+        "four": ([{"term": "votes", "n_games": 4}], None),
+        "nine": ([], None),
+    }
+    (row,) = compare(lake, ("nine", "four"), names=["judgement"]).to_dicts()
+    assert (row["thin"], row["other_thin"]) == ([], [{"term": "votes", "n_games": 4}])
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(
+    tables=event_tables(),
+    edition=st.sampled_from(EDITIONS),
+    by=st.sampled_from([("model",), ("model", "game_type")]),
+)
+def test_thin_terms_are_counted_one_by_one(tables, edition, by):
+    """Of each group and term the set of its games, from the rows that the metric counts."""
+    lake = Frames(tables)
+    request = Request(edition=edition, by=by)
+    found = metrics(lake, edition=edition, by=by)
+    for name in found["metric"].unique():
+        declared = metric(name, edition)
+        games = defaultdict(set)
+        for row in rows(declared, lake.table, request).collect().iter_rows(named=True):
+            if row["is_counted"]:
+                term = POOL if declared.combine in POOLED else row["term"]
+                for game_type in (row["game_type"], "all"):
+                    group = tuple({**row, "game_type": game_type}[column] for column in by)
+                    games[group, term].add(row["game_id"])
+        for row in found.filter(metric=name).iter_rows(named=True):
+            group = tuple(row[column] for column in by)
+            few = {t: len(own) for (g, t), own in games.items() if g == group and len(own) < 5}
+            thin = row["thin"]
+            assert (thin is None) is (row["value"] is None)
+            if thin is not None:
+                assert {one["term"]: one["n_games"] for one in thin} == few
+
+
+def test_the_method_says_what_was_clustered(tmp_path):
+    """Settings; games, where there is one setting; and both, where competitions differ in that."""
+    one_setting = votes({"m": 6}).with_columns(setting_id=pl.lit("0" * 32))
+    both = pl.concat([votes({"m": 6}), one_setting.with_columns(game_id="x" + pl.col("game_id"))])
+    other = pl.col("game_id").str.starts_with("x")
+    both = both.with_columns(
+        competition=pl.when(other).then(pl.lit("chameleon_as_chameleon")).otherwise("competition")
+    )
+    methods = {}
+    for name, own in {"setting": votes({"m": 6}), "game": one_setting, "both": both}.items():
+        results = own.select("game_id", "game_type", "setting_id", "model", "competition").unique()
+        sides = pl.concat(
+            [
+                table("results", "game | role\n1 | civilian", game_type="undercover").clear(),
+                results,
+            ],
+            how="diagonal",
+        ).with_columns(is_tested=pl.lit(True), is_finished=pl.lit(True))
+        lake = Frames({"votes": own, "results": sides})
+        methods[name] = metrics(lake, names=["judgement"], by=["model"])["ci_method"].item()
+    assert methods == {
+        "setting": "wilson, clustered by setting",
+        "game": "wilson, clustered by game",
+        "both": "wilson, clustered by setting or game",
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_condition_that_leaves_nothing_of_a_metric_says_so(tmp_path, engine):
+    """Votes are cast once, so that their round is 1."""
+    lake = lake_with(tmp_path, {"m": 6})
+    found = metrics(lake, names=["judgement"], by=["model"], where="round > 1", engine=engine)
+    (row,) = found.to_dicts()
+    assert row["reason"] == "no row meets the condition; `magic schema` explains round"
+    assert (row["model"], row["value"], row["thin"], row["n_games"]) == (None, None, None, 0)
+    (kept,) = metrics(lake, names=["judgement"], by=["model"], where="round = 1").to_dicts()
+    assert kept["value"] == 1.0
+
+
+def test_all_metrics_are_named_where_a_condition_leaves_nothing(tmp_path):
+    found = metrics(lake_with(tmp_path, {"m": 6}), where="model = 'nobody'")
+    assert found["metric"].to_list() == list(NAMES)
+    assert found["reason"].str.starts_with("no row meets the condition").all()

@@ -1,0 +1,191 @@
+"""Comparisons of slices, contrasts within a model, margins and falls, on lakes written by hand."""
+
+import polars as pl
+import pytest
+from event_tables import Frames, table
+from polars.testing import assert_frame_equal
+
+from pipeline.errors import UsageError
+from pipeline.metrics import metrics
+from pipeline.reports.compare import compare, contrast
+from pipeline.reports.diff import diff
+from pipeline.reports.plan import plan
+from pipeline.reports.ranking import leaderboard
+from pipeline.statistics.families import holm
+
+ROLES = {"A": (1, 1), "B": (1, 0)}
+
+
+def roles_lake(n: int = 12) -> Frames:
+    """Of n settings each model plays both roles: A wins as both, B as undercover alone.
+
+    Each votes right as civilian as often as its wins say, in rounds 1 and 2.
+    """
+    results = ["game | model | game_type | role | setting_id | win_credit"]
+    votes = ["game | model | role | setting_id | round | is_correct"]
+    game = 0
+    for model, wins in ROLES.items():
+        for setting in range(n):
+            for role, won in zip(("undercover", "civilian"), wins, strict=True):
+                game += 1
+                of_game = f"{game} | {model}"
+                results.append(f"{of_game} | undercover | {role} | {setting:032x} | {won}")
+                if role == "civilian":
+                    votes.append(f"{of_game} | {role} | {setting:032x} | 1 | yes")
+                    is_right = "yes" if won else "no"
+                    votes.append(f"{of_game} | {role} | {setting:032x} | 2 | {is_right}")
+    return Frames(
+        {
+            "results": table("results", "\n".join(results)),
+            "votes": table("votes", "\n".join(votes), game_type="undercover"),
+        }
+    )
+
+
+def test_models_are_compared_as_one_role():
+    """By role, by a condition, and by both roles' own lakes: the same values, differences and p."""
+    lake = roles_lake()
+    found = compare(lake, ("A", "B"), names=["win_rate"], by="role")
+    assert found.columns[:4] == ["metric", "role", "model", "other"]
+    assert found.select("role", "difference", "family").rows() == [
+        ("civilian", 1.0, 2),
+        ("undercover", 0.0, 2),
+    ]
+    assert found["p_value"].to_list() == pytest.approx([2.0**-12, 1.0])
+    assert found["p_holm"].to_list() == pytest.approx(holm([2.0**-12, 1.0]))
+    alone = compare(lake, ("A", "B"), names=["win_rate"], where="role = 'civilian'")
+    same = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "n_settings"]
+    assert_frame_equal(alone.select(same), found.filter(role="civilian").select(same))
+    assert alone["family"].item() == 1
+
+
+def test_slices_are_those_of_the_metrics():
+    lake = roles_lake()
+    found = compare(lake, ("A", "B"), names=["judgement"], by=["round"])
+    own = metrics(lake, names=["judgement"], by=["model", "round"])
+    values = {(row["model"], row["round"]): row["value"] for row in own.to_dicts()}
+    for row in found.iter_rows(named=True):
+        of_round = (values["A", row["round"]], values["B", row["round"]])
+        assert (row["value"], row["other_value"]) == of_round
+    typed = compare(lake, ("A", "B"), names=["win_rate"], by=["game_type"], game_types=["all"])
+    whole = compare(lake, ("A", "B"), names=["win_rate"])
+    assert_frame_equal(typed.drop("game_type"), whole)
+    with pytest.raises(UsageError, match="no game type"):
+        compare(lake, ("A", "B"), game_types=["chess"])
+    with pytest.raises(UsageError, match="cannot group"):
+        compare(lake, ("A", "B"), by="kind")
+
+
+def test_a_group_that_one_model_lacks_has_a_reason():
+    lake = roles_lake()
+    found = compare(lake, ("A", "B"), names=["judgement"], by="is_correct")
+    rows = {row["is_correct"]: row for row in found.to_dicts()}
+    assert rows[False]["reason"] == "only one of the two models has games there"
+    assert (rows[False]["value"], rows[False]["other_value"], rows[False]["p_value"]) == (
+        None,
+        0.0,
+        None,
+    )
+    assert rows[True]["reason"] is None
+
+
+def test_roles_of_a_model_are_contrasted_by_setting():
+    """B wins as undercover and loses as civilian in all twelve settings."""
+    (row,) = contrast(roles_lake(), "B", "role", names=["win_rate"]).to_dicts()
+    assert (row["model"], row["role"], row["other"]) == ("B", "civilian", "undercover")
+    assert (row["method"], row["n_settings"]) == ("paired by setting", 12)
+    assert (row["difference"], row["p_value"]) == pytest.approx((-1.0, 2.0**-12))
+    assert row["ci_high"] < 0
+
+
+def test_all_pairs_of_a_models_groups_are_one_family():
+    found = contrast(roles_lake(), "B", "round")
+    assert set(found["metric"]) == {"judgement"}  # alone has rows with a round here
+    assert found.select("round", "other", "difference", "family").rows() == [("1", "2", 1.0, 1)]
+    assert contrast(roles_lake(), "A", "role")["family"].drop_nulls().to_list() == [1]
+
+
+def test_a_contrast_is_of_a_column_that_divides_a_model():
+    with pytest.raises(UsageError, match="cannot contrast by `setting_id`"):
+        contrast(roles_lake(), "A", "setting_id")
+    with pytest.raises(UsageError, match="no column `nonsense`"):
+        contrast(roles_lake(), "A", "nonsense")
+
+
+def won(model: str, hits: list[int], first: int = 1) -> pl.DataFrame:
+    text = ["game | model | setting_id | win_credit"]
+    text += [f"{first + n} | {model} | {n:032x} | {hit}" for n, hit in enumerate(hits)]
+    return table("results", "\n".join(text), game_type="public_good")
+
+
+def test_verdicts():
+    """200 settings of which half are won: the same, the other half, one in ten fewer, and none."""
+    half = [n % 2 for n in range(200)]
+    less = [hit if n % 20 != 1 else 0 for n, hit in enumerate(half)]
+    others = {"same": half, "opposite": [1 - hit for hit in half], "less": less, "none": [0] * 200}
+    tables = [won("half", half)]
+    tables += [won(name, hits, 1000 * n) for n, (name, hits) in enumerate(others.items(), 1)]
+    lake = Frames({"results": pl.concat(tables)})
+    verdicts = {
+        name: compare(lake, ("half", name), names=["win_rate"], margin=0.1)["verdict"].item()
+        for name in others
+    }
+    assert verdicts == {"same": "alike", "opposite": "undecided", "less": "alike", "none": "better"}
+    back = compare(lake, ("none", "half"), names=["win_rate"], margin=0.1)
+    assert back["verdict"].item() == "worse"
+    assert "verdict" not in compare(lake, ("none", "half")).columns
+    with pytest.raises(UsageError, match="the margin must be greater than 0"):
+        compare(lake, ("none", "half"), margin=0)
+
+
+def test_influence_of_single_settings():
+    """A wins four of five, B three: without the one that they differ in, they are alike."""
+    lake = Frames({"results": pl.concat([won("A", [1, 1, 1, 1, 0]), won("B", [1, 1, 1, 0, 0], 9)])})
+    (row,) = compare(lake, ("A", "B"), names=["win_rate"], influence=True).to_dicts()
+    assert (row["without_low"], row["without_high"]) == pytest.approx((0.0, 0.25))
+    assert row["influential"][0]["setting_id"] == f"{3:032x}"
+    assert row["influential"][0]["difference"] == pytest.approx(0.0)
+
+
+def test_a_fall_is_tested_against_the_margin():
+    """20 of 100 fell: significantly from 0, not beyond .15. Of 60 it is."""
+    before = Frames({"results": won("m", [1] * 100)})
+    for n_lost, is_regression in ((20, False), (60, True)):
+        after = Frames({"results": won("m", [0] * n_lost + [1] * (100 - n_lost), 1000)})
+        row = diff(before, after, margin=0.15).filter(metric="win_rate").row(0, named=True)
+        assert row["is_beyond_noise"] is True
+        assert row["is_regression"] is is_regression
+        assert (row["p_fall"] <= 0.05) is is_regression
+        assert 0.15 < row["fall_seen"] < 0.4
+    same = diff(before, before, margin=0.15).filter(metric="win_rate").row(0, named=True)
+    assert (same["p_fall"], same["fall_seen"], same["is_regression"]) == (None, None, False)
+    assert "p_fall" not in diff(before, before).columns
+
+
+def test_letters_are_as_before():
+    assert leaderboard(roles_lake()).select("model", "letters").rows() == [("A", "a"), ("B", "b")]
+
+
+def test_a_plan_is_for_many_pairs_and_for_other_settings():
+    """The level is divided; two samples need more settings than pairs that go together."""
+    rows = [("A", [1, 1, 1, 0] * 5), ("B", [1, 1, 0, 0] * 5)]
+    lake = Frames(
+        {"results": pl.concat(won(m, hits, 100 * n) for n, (m, hits) in enumerate(rows, 1))}
+    )
+    one = plan(lake, "win_rate", 0.2).row(0, named=True)
+    many = plan(lake, "win_rate", 0.2, n_pairs=45).row(0, named=True)
+    apart = plan(lake, "win_rate", 0.2, is_paired=False).row(0, named=True)
+    assert many["level"] == pytest.approx(0.05 / 45)
+    assert one["settings"] < many["settings"]
+    assert one["settings"] < apart["settings"]
+    assert apart["n_settings"] == 20
+    with pytest.raises(UsageError, match="number of pairs must be 1 or more"):
+        plan(lake, "win_rate", 0.2, n_pairs=0)
+
+
+def test_a_plan_says_whether_replays_would_help():
+    """Each setting is won always or never: all of the variance lies between settings."""
+    hits = [n % 2 for n in range(10)]
+    tables = [won("A", hits), won("A", hits, 50), won("B", hits, 100), won("B", hits, 150)]
+    (row,) = plan(Frames({"results": pl.concat(tables)}), "win_rate", 0.2).to_dicts()
+    assert (row["share_settings"], row["share_games"], row["share_items"]) == (1.0, 0.0, None)

@@ -1,0 +1,142 @@
+"""Margins, falls that can be seen, and settings left out: each against a naive twin."""
+
+from collections import defaultdict
+from statistics import NormalDist
+
+import polars as pl
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pipeline.statistics.contrast import Rate, difference
+from pipeline.statistics.margins import fall_seen, p_above, p_alike
+from pipeline.statistics.pairs import PAIRED, UNPAIRED, differences, left_out
+
+NORMAL = NormalDist()
+RATES = st.builds(Rate, st.floats(0, 1), st.floats(1, 500), st.just(1.0))
+
+
+@given(RATES, RATES, st.floats(-0.9, 0.9), st.floats(-1, 1), st.floats(0.01, 0.45))
+def test_a_difference_is_above_a_bound_where_the_one_sided_interval_is(a, b, bound, rho, level):
+    """Schuirmann's two one-sided tests at a level are an interval at 1 − 2 × the level."""
+    p = p_above(a, b, bound, rho)
+    assume(abs(p - level) > 1e-6)
+    low = difference(a, b, NORMAL.inv_cdf(1 - level), rho).low
+    assert (p < level) is (low > bound)
+
+
+@given(RATES, RATES, st.floats(0.01, 0.9), st.floats(-1, 1), st.floats(0.01, 0.45))
+def test_models_are_alike_where_the_interval_is_within_the_margin(a, b, margin, rho, level):
+    p = p_alike(a, b, margin, rho)
+    assume(abs(p - level) > 1e-6)
+    found = difference(a, b, NORMAL.inv_cdf(1 - level), rho)
+    assert (p < level) is (-margin < found.low and found.high < margin)
+
+
+def test_more_games_make_models_alike():
+    half = [p_alike(Rate(0.5, n), Rate(0.5, n), 0.1) for n in (20, 100, 500)]
+    assert half == sorted(half, reverse=True)
+    assert half[0] > 0.05 > half[2]
+
+
+@pytest.mark.parametrize(("margin", "correlation"), [(0.0, 0.0), (0.05, 0.0), (0.05, 0.5)])
+def test_the_fall_that_is_seen_is_the_smallest(margin, correlation):
+    """Searched for step by step: the interval's upper end, .8415 standard errors up, is at −M."""
+    n, rate, z = 60, 0.8, NORMAL.inv_cdf(0.95)
+    for step in range(1, 8000):
+        fall = step / 10_000
+        after = rate - fall
+        own, other = after * (1 - after) / n, rate * (1 - rate) / n
+        error = (own + other - 2 * correlation * (own * other) ** 0.5) ** 0.5
+        high = difference(Rate(after, n), Rate(rate, n), z, correlation).high
+        if high + 0.8416212 * error < -margin:
+            break
+    found = fall_seen(Rate(0.7, n), Rate(rate, n), margin, 0.05, correlation=correlation)
+    assert found == pytest.approx(fall, abs=1e-4)
+
+
+def test_too_few_games_see_no_fall():
+    assert fall_seen(Rate(0.5, 3), Rate(0.5, 3), 0.05, 0.05) is None
+    assert fall_seen(Rate(1.0, 30, 2.0), Rate(1.0, 30, 2.0), 0.0, 0.05) == pytest.approx(
+        2 * fall_seen(Rate(1.0, 30), Rate(1.0, 30), 0.0, 0.05)
+    )
+
+
+_SUMS = st.dictionaries(
+    st.tuples(st.sampled_from("ab"), st.sampled_from("123456"), st.sampled_from("xy")),
+    st.integers(1, 5).flatmap(lambda c: st.tuples(st.integers(0, c), st.just(c))),
+    min_size=4,
+)
+WEIGHTS = {"x": 1.0, "y": 0.25}
+
+
+def frames(cells) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    rows = [
+        {"model": m, "stratum": "s", "cluster": s, "term": t, "h": float(h), "c": float(c)}
+        for (m, s, t), (h, c) in cells.items()
+    ]
+    sums = pl.LazyFrame(rows)
+    weight = pl.col("term").replace_strict(WEIGHTS, return_dtype=pl.Float64)
+    return sums, sums.group_by("model", "term").agg(counted=pl.col("c").sum()).with_columns(
+        weight=weight
+    )
+
+
+def naive(cells, method: str) -> float | None:
+    """The difference a − b: of common settings, each of the mean of both numbers, or of all."""
+    total = 0.0
+    for term in {t for _, _, t in cells}:
+        own = {m: {s: v for (n, s, t), v in cells.items() if (n, t) == (m, term)} for m in "ab"}
+        if method == PAIRED:
+            both = own["a"].keys() & own["b"].keys()
+            w = {s: (own["a"][s][1] + own["b"][s][1]) / 2 for s in both}
+            if not w:
+                return None
+            d = sum(
+                w[s] * (own["a"][s][0] / own["a"][s][1] - own["b"][s][0] / own["b"][s][1])
+                for s in both
+            )
+            total += WEIGHTS[term] * d / sum(w.values())
+        else:
+            if not own["a"] or not own["b"]:
+                return None
+            for m, sign in (("a", 1), ("b", -1)):
+                hits, counted = map(sum, zip(*own[m].values(), strict=True))
+                total += sign * WEIGHTS[term] * hits / counted
+    return total
+
+
+@given(_SUMS)
+def test_settings_left_out_one_by_one(cells):
+    """The difference is computed anew without each setting; all in one formula is the same."""
+    terms_of = defaultdict(set)
+    for model, _, term in cells:
+        terms_of[model].add(term)
+    assume(terms_of["a"] == terms_of["b"] != set())
+    sums, terms = frames(cells)
+    found = differences(sums, terms, [("a", "b")], 0.95)
+    method = found["method"].item()
+    assert method in (PAIRED, UNPAIRED)
+    assert found["difference"].item() == pytest.approx(naive(cells, method), abs=1e-9)
+    settings = {s for _, s, _ in cells}
+    if method == PAIRED:
+        pairs = [{(s, t) for m, s, t in cells if m == model} for model in "ab"]
+        settings = {s for s, _ in pairs[0] & pairs[1]}
+    names = {t for _, _, t in cells}
+    without = {}
+    for setting in settings:
+        rest = {key: v for key, v in cells.items() if key[1] != setting}
+        if {t for _, _, t in rest} == names:
+            without[setting] = naive(rest, method)
+    without = {s: d for s, d in without.items() if d is not None}
+    told = left_out(sums, terms, found, 99).to_dicts()
+    if not without:
+        assert told == []
+        return
+    (row,) = told
+    assert row["without_low"] == pytest.approx(min(without.values()), abs=1e-9)
+    assert row["without_high"] == pytest.approx(max(without.values()), abs=1e-9)
+    listed = {one["setting_id"]: one["difference"] for one in row["influential"]}
+    assert listed == pytest.approx(without, abs=1e-9)
+    changes = [abs(one["difference"] - found["difference"].item()) for one in row["influential"]]
+    assert changes == pytest.approx(sorted(changes, reverse=True), abs=1e-9)
