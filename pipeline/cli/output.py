@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.cli import cells, layout, terminal
+from pipeline.cli import cells, latex, layout, terminal
 from pipeline.cli.options import SAFE_CSV
 
 SLICE = 2000
@@ -28,12 +28,17 @@ def show(
     decimals: int | None = None,
     as_records: bool = False,
 ) -> None:
-    """Writes the frame; for eyes (table and markdown) `brief` stands for it, under its headings."""
+    """Writes the frame; for eyes `brief` stands for it, under its headings.
+
+    Forms for eyes are table, markdown and latex.
+    """
     seen = frame if brief is None else brief
     if form == "table":
         _table([seen], headings or {}, decimals, as_records)
     elif form == "markdown":
         _write(_markdown([seen], headings or {}, decimals))
+    elif form == "latex":
+        _write(_latex(seen, headings or {}, decimals))
     else:
         _write(_WRITERS[form]([frame]))
 
@@ -74,14 +79,17 @@ def _write(chunks: Iterable[bytes]) -> None:
 
 
 def say(lines: Iterable[str], form: str) -> None:
-    """Says what whoever reads the frame has to know; in markdown it stays with the table."""
+    """Says what whoever reads the frame has to know; in a document it stays with the table."""
     if form == "table":
         for line in lines:
             terminal.note(line)
-    elif form == "markdown":
-        texts = (" ".join(terminal.printable(line).split()) for line in lines)
+        return
+    texts = [" ".join(terminal.printable(line).split()) for line in lines]
+    if form == "markdown":
         items = "".join(f"- {_beginning_literal(escaped(text))}\n" for text in texts)
         terminal.out_bytes(f"\n{items}".encode() if items else b"")
+    elif form == "latex":
+        terminal.out_bytes(latex.items(texts).encode())
 
 
 def beginning_of_id() -> pl.Expr:
@@ -187,6 +195,15 @@ def _beginning_literal(text: str) -> str:
 
 def _markdown_rule(is_right: list[bool]) -> str:
     return f"| {' | '.join('--:' if right else '---' for right in is_right)} |\n"
+
+
+def _latex(
+    frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None
+) -> Iterator[bytes]:
+    names = [layout.in_one_line(headings.get(name, name)) for name in frame.columns]
+    rows = _rows(frame, decimals)
+    for text in latex.table([*map(terminal.printable, names)], rows, _is_right(frame)):
+        yield text.encode()
 
 
 def json_text(frame: pl.DataFrame) -> str:

@@ -9,8 +9,8 @@ from pipeline.cli.options import (
     DEFAULT_LAKE,
     ConfidenceOption,
     EditionOption,
-    FormOption,
     LakeOption,
+    PaperFormOption,
     confidence_level,
 )
 
@@ -43,7 +43,7 @@ def compare(
     ] = None,
     edition: EditionOption = "paper",
     confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
-    form: FormOption = "table",
+    form: PaperFormOption = "table",
 ) -> None:
     """Compare two models in each metric: difference, interval, p-value.
 
