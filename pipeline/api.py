@@ -17,6 +17,7 @@ from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.views import views
 from pipeline.reports.audit import audit, findings
+from pipeline.reports.cite import cite
 from pipeline.reports.compare import compare
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff
@@ -63,6 +64,7 @@ class Lake(stored.Lake):
     audit = _explained(audit)
     findings = _explained(findings)
     transcript = _explained(transcript)
+    cite = _explained(cite)
 
     @_explained
     def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
