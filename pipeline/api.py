@@ -23,6 +23,7 @@ from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
+from pipeline.reports.search import search
 from pipeline.reports.transcript import transcript
 from pipeline.sqlfiles import View
 
@@ -64,6 +65,7 @@ class Lake(stored.Lake):
     audit = _explained(audit)
     findings = _explained(findings)
     transcript = _explained(transcript)
+    search = _explained(search)
     cite = _explained(cite)
 
     @_explained

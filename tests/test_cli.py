@@ -54,6 +54,7 @@ COMMANDS = (
     "plan",
     "quarantine",
     "schema",
+    "search",
     "show",
     "simulate",
     "sql",
