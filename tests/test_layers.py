@@ -12,7 +12,7 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"errors", "machine", "processes", "provenance", "vocabulary", "stores"},
+    {"errors", "machine", "printable", "processes", "provenance", "vocabulary", "stores"},
     {"game", "sqlfiles", "archives", "simulate"},
     {"formats"},
     {"events"},

@@ -11,6 +11,7 @@ import polars as pl
 
 from pipeline.cli import cells, latex, layout, terminal
 from pipeline.cli.options import SAFE_CSV
+from pipeline.printable import UNSAFE, printable
 
 SLICE = 2000
 LINES_SHOWN = 1000
@@ -84,7 +85,7 @@ def say(lines: Iterable[str], form: str) -> None:
         for line in lines:
             terminal.note(line)
         return
-    texts = [" ".join(terminal.printable(line).split()) for line in lines]
+    texts = [" ".join(printable(line).split()) for line in lines]
     if form == "markdown":
         items = "".join(f"- {_beginning_literal(escaped(text))}\n" for text in texts)
         terminal.out_bytes(f"\n{items}".encode() if items else b"")
@@ -112,7 +113,7 @@ def _table(
     as_records: bool,
 ) -> None:
     first, frames = _first(parts)
-    names = [terminal.printable(headings.get(name, name)) for name in first.columns]
+    names = [printable(headings.get(name, name)) for name in first.columns]
     width = terminal.width()
     most = None if width is None else LINES_SHOWN
     rows = (_rows(frame if most is None else frame.head(most), decimals) for frame in frames)
@@ -145,7 +146,7 @@ def _first(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iterator[pl.Dat
 def _rows(frame: pl.DataFrame, decimals: int | None) -> list[tuple[str, ...]]:
     """The frame's rows as printable cells."""
     columns = (
-        [terminal.printable(text) for text in cells.texts(column.to_list(), decimals)]
+        [printable(text) for text in cells.texts(column.to_list(), decimals)]
         for column in frame.iter_columns()
     )
     return list(zip(*columns, strict=True))
@@ -169,7 +170,7 @@ def _markdown(
 ) -> Iterator[bytes]:
     first, frames = _first(parts)
     names = [layout.in_one_line(headings.get(name, name)) for name in first.columns]
-    yield _markdown_row(map(terminal.printable, names)).encode()
+    yield _markdown_row(map(printable, names)).encode()
     yield _markdown_rule(_is_right(first)).encode()
     for frame in frames:
         for row in _rows(frame, decimals):
@@ -202,7 +203,7 @@ def _latex(
 ) -> Iterator[bytes]:
     names = [layout.in_one_line(headings.get(name, name)) for name in frame.columns]
     rows = _rows(frame, decimals)
-    for text in latex.table([*map(terminal.printable, names)], rows, _is_right(frame)):
+    for text in latex.table([*map(printable, names)], rows, _is_right(frame)):
         yield text.encode()
 
 
@@ -228,7 +229,7 @@ def _slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 def _safe_json(text: str) -> str:
     """The same JSON with what a terminal might obey written as `\\u009b`."""
-    return terminal.UNSAFE.sub(_json_escape, text)
+    return UNSAFE.sub(_json_escape, text)
 
 
 def _json_escape(found: re.Match[str]) -> str:
@@ -239,13 +240,13 @@ def _json_escape(found: re.Match[str]) -> str:
 def _csv(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     """Comma-separated, nested values as JSON; to a terminal only what is printable."""
     for text in _csv_texts(map(_flattened, parts)):
-        yield (terminal.printable(text) if terminal.is_out_terminal() else text).encode()
+        yield (printable(text) if terminal.is_out_terminal() else text).encode()
 
 
 def _safe_csv(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     """The same for a spreadsheet: what it would run begins with an apostrophe, all is printable."""
     for text in _csv_texts(map(_safe, parts)):
-        yield terminal.printable(text).encode()
+        yield printable(text).encode()
 
 
 def _safe(frame: pl.DataFrame) -> pl.DataFrame:
