@@ -23,6 +23,7 @@ LAYERS: list[set[str]] = [
     {"statistics"},
     {"metrics"},
     {"reports"},
+    {"plots"},
     {"api"},
     {"sandbox"},
     {"cli"},
@@ -39,6 +40,8 @@ ONLY = {
 }
 # A library, and the only parts that may import it.
 KEEPERS = {
+    "altair": {"plots"},
+    "vl_convert": {"plots"},
     "deltalake": {"lake"},
     "filelock": {"stores"},
     "fsspec": {"warehouse"},
