@@ -77,7 +77,7 @@ class Lake(stored.Lake):
         With `by`, a column such as `game_type`, there is a panel for each of its values. Other
         arguments are those of `metrics`. Plots need the extra `view`.
         """
-        columns = ["model", *([by] if by else [])]
+        columns = list(dict.fromkeys(["model", by or "model"]))
         rows = self.metrics(names=[name], by=columns, edition=edition, **asked)
         return plots.plot_metric(rows, by=by)
 

@@ -97,7 +97,10 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
         raise UsageError(f"no column {', '.join(strangers)} to plot: choose from {known}")
     alt = _altair()
     shown = rows.head(MOST_POINTS)
-    data = pl.DataFrame({"x": _values(shown[x]), "y": _values(shown[y])}).drop_nulls()
+    data = pl.DataFrame({"x": _values(shown[x]), "y": _values(shown[y])})
+    # A description of vega's own making would have the columns' names in an expression.
+    label = pl.format("{}: {}; {}: {}", pl.lit(_name(x)), "x", pl.lit(_name(y)), "y")
+    data = data.with_columns(label=label).drop_nulls()
     kinds = (_kind(rows[x].dtype), _kind(rows[y].dtype))
     axes = {
         "x": alt.X("x", type=kinds[0], title=_name(x), scale=alt.Scale(zero=False)),
@@ -106,7 +109,7 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     points = alt.Chart(_inline(data)).mark_point(filled=True, color=ACCENT, size=36, opacity=0.7)
     title = f"the first {MOST_POINTS:,} of {rows.height:,} rows"
     told = {"title": title} if rows.height > MOST_POINTS else {}
-    return _styled(points.encode(**axes).properties(width=WIDTH, **told))
+    return _styled(points.encode(**axes, description="label:N").properties(width=WIDTH, **told))
 
 
 def svg(chart: "Chart", prefix: str = "plot") -> str:

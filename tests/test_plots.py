@@ -109,7 +109,7 @@ def test_two_columns_of_a_query(lake: Lake) -> None:
         "SELECT n_messages, game_type, started_at, is_finished, [1] AS l, 1/0.0 AS i FROM games"
     ).with_columns(at=pl.datetime(2024, 1, pl.col("n_messages") % 28 + 1))
     drawn = labels(plots.svg(plots.plot_columns(rows, "n_messages", "game_type")))
-    found = [re.fullmatch(r"n_messages: (\d+); game_type: (\w+)", label) for label in drawn]
+    found = [re.fullmatch(r"n_messages: (\d+)\.0; game_type: (\w+)", label) for label in drawn]
     assert sorted((int(one[1]), one[2]) for one in found if one) == sorted(
         rows.select("n_messages", "game_type").iter_rows()
     )
