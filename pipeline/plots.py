@@ -49,13 +49,13 @@ def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
     return _styled(_in_panels(_dots(x, order.to_list()), data))
 
 
-def plot_profile(rows: pl.DataFrame, model: str) -> "Chart":
+def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
     """A model's values over the metrics with their intervals; ticks are those of all models.
 
     The rows are those of `lake.metrics(by=["model"])`. A value is drawn at its place in the range
     of its metric. Raises UsageError for a model without a row.
     """
-    if model not in rows["model"]:
+    if model not in rows["model"].to_list():
         raise UsageError(f"no row of {model} to plot")
     alt = _altair()
     titled = rows.with_columns(title=pl.col("metric").replace_strict(TITLES))
@@ -66,7 +66,7 @@ def plot_profile(rows: pl.DataFrame, model: str) -> "Chart":
     x = _x("place in the range of the metric", (0.0, 1.0))
     field = alt.Chart(_inline(data)).mark_tick(color=FIELD, thickness=1.5, size=9)
     ticks = field.encode(x=x, y=_y(order), description="label:N")
-    own = alt.layer(*_dots(x, order), data=_inline(data.filter(rows["model"] == model)))
+    own = alt.layer(*_dots(x, order), data=_inline(data.filter(rows["model"].eq_missing(model))))
     return _styled(alt.layer(ticks, own).properties(width=WIDTH))
 
 
