@@ -24,7 +24,7 @@ from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 from pipeline.reports.search import search
-from pipeline.reports.transcript import transcript
+from pipeline.reports.transcript import transcript, transcripts
 from pipeline.sqlfiles import View
 
 P = ParamSpec("P")
@@ -65,6 +65,7 @@ class Lake(stored.Lake):
     audit = _explained(audit)
     findings = _explained(findings)
     transcript = _explained(transcript)
+    transcripts = _explained(transcripts)
     search = _explained(search)
     cite = _explained(cite)
 
