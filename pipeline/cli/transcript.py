@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.cells import NULL
 from pipeline.cli import layout, output, terminal
-from pipeline.cli.cells import NULL
 from pipeline.printable import printable
 from pipeline.reports.transcript import EVERYBODY, Transcript
 from pipeline.statistics.sums import exact_sum
