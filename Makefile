@@ -80,7 +80,7 @@ lock:  ## resolve pyproject.toml into requirements/*.txt anew (UPGRADE=1: to the
 	@test -x .venv-lock/bin/uv || $(PYTHON) -m venv --clear .venv-lock
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(compile) --extra dev --output-file requirements/dev.txt
-	$(compile) --constraints requirements/dev.txt --output-file requirements/run.txt
+	$(compile) --extra view --constraints requirements/dev.txt --output-file requirements/run.txt
 	$(compile) --extra dev --resolution lowest-direct --output-file requirements/lowest.txt
 
 clean:  ## remove environments, caches and builds; lakes stay

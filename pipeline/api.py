@@ -1,28 +1,30 @@
 """The Python interface of a lake: its tables, metrics and reports, and SQL over all of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import duckdb
 import polars as pl
 
 from pipeline import lake as stored
-from pipeline import warehouse
+from pipeline import plots, warehouse
 from pipeline.errors import may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
-from pipeline.metrics import metrics
+from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.views import views
 from pipeline.reports.audit import audit, findings
+from pipeline.reports.cite import cite
 from pipeline.reports.compare import compare, contrast
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
-from pipeline.reports.transcript import transcript
+from pipeline.reports.search import search
+from pipeline.reports.transcript import transcript, transcripts
 from pipeline.sqlfiles import View
 
 P = ParamSpec("P")
@@ -64,6 +66,37 @@ class Lake(stored.Lake):
     audit = _explained(audit)
     findings = _explained(findings)
     transcript = _explained(transcript)
+    transcripts = _explained(transcripts)
+    search = _explained(search)
+    cite = _explained(cite)
+
+    @_explained
+    def plot_metric(
+        self, name: str, *, by: str | None = None, edition: str = PAPER, **asked: Any
+    ) -> "plots.Chart":
+        """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
+
+        With `by`, a column such as `game_type`, there is a panel for each of its values. Other
+        arguments are those of `metrics`. Plots need the extra `view`.
+        """
+        columns = list(dict.fromkeys(["model", by or "model"]))
+        rows = self.metrics(names=[name], by=columns, edition=edition, **asked)
+        return plots.plot_metric(rows, by=by)
+
+    @_explained
+    def plot_profile(self, model: str, *, edition: str = PAPER) -> "plots.Chart":
+        """A chart of one model over all metrics, against all others.
+
+        See `pipeline.plots.plot_profile`.
+        """
+        return plots.plot_profile(self.metrics(by=["model"], edition=edition), model)
+
+    @_explained
+    def plot_compare(
+        self, *pairs: tuple[str, str], names: Sequence[str] | None = None, edition: str = PAPER
+    ) -> "plots.Chart":
+        """A chart of the differences between models, with the arguments of `compare`."""
+        return plots.plot_differences(self.compare(*pairs, names=names, edition=edition))
 
     @_explained
     def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """What all tests share: the shared data folder, the slow tests' switch, hypothesis's profiles."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, settings
 TOP = Path(__file__).resolve().parent.parent
 SHARED = (TOP / os.environ.get("MAGIC_SHARED", "../shared")).resolve()
 NO_SHARED = "no shared data"
+NO_CHROMIUM = "no Chromium for the browser tests"
 
 # A time limit for one example would make a slow machine's run red. CI tries the same examples every
 # time; elsewhere each run tries new ones and keeps those that failed.
@@ -28,6 +30,17 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"{NO_SHARED}: {SHARED} is not a folder; name it in $MAGIC_SHARED")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium: $CHROMIUM, which `.ci/run` sets, or the first on the path."""
+    if "CHROMIUM" in os.environ:
+        wanted = os.environ["CHROMIUM"]
+        return shutil.which(wanted) or pytest.fail(f"$CHROMIUM: {wanted} is not a program")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    return found or pytest.skip(f"{NO_CHROMIUM}: install it, or name it in $CHROMIUM")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,3 +74,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("shared data", yellow=True)
         terminalreporter.line(f"Skipped for want of the shared data folder {SHARED}: {n_skipped}")
         terminalreporter.line("To run these tests too: make test MAGIC_SHARED=/path/to/shared")
+    n_unseen = sum(NO_CHROMIUM in str(report.longrepr) for report in skipped)
+    if n_unseen:
+        terminalreporter.section("browser tests", yellow=True)
+        terminalreporter.line(f"Skipped because there is no Chromium: {n_unseen}")
+        terminalreporter.line("To run these tests too: apt-get install chromium, or set $CHROMIUM")

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from pipeline.cli import cells, layout, terminal
+from pipeline import cells
+from pipeline.cli import layout, terminal
 
 TEXTS = st.text("ab c-_/.,é漢😀\n", max_size=60)
 

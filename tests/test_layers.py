@@ -12,9 +12,9 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"errors", "machine", "processes", "provenance", "vocabulary", "stores"},
+    {"cells", "errors", "machine", "printable", "processes", "provenance", "vocabulary", "stores"},
     {"game", "sqlfiles", "archives", "simulate"},
-    {"formats"},
+    {"formats", "written"},
     {"events"},
     {"lake"},
     {"warehouse"},
@@ -23,8 +23,11 @@ LAYERS: list[set[str]] = [
     {"statistics"},
     {"metrics"},
     {"reports"},
+    {"plots"},
     {"api"},
     {"sandbox"},
+    {"pages"},
+    {"view"},
     {"cli"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
@@ -33,12 +36,14 @@ ONLY = {
     "formats": {"game", "vocabulary"},
     "events": {"game", "vocabulary"},
     "sandbox": {"api", "errors", "processes"},
-    "simulate": {"errors", "machine", "processes"},
+    "simulate": {"cells", "errors", "machine", "processes"},
     "archives": {"errors", "stores"},
     "lake": {"errors", "events", "stores"},
 }
 # A library, and the only parts that may import it.
 KEEPERS = {
+    "altair": {"plots"},
+    "vl_convert": {"plots"},
     "deltalake": {"lake"},
     "filelock": {"stores"},
     "fsspec": {"warehouse"},
@@ -47,8 +52,11 @@ KEEPERS = {
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "sqlglot": {"spark", "metrics"},
+    "jinja2": {"pages"},
+    "starlette": {"view"},
+    "uvicorn": {"view"},
     "typer": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cells", "cli"},
     "prompt_toolkit": {"cli"},
     "click": {"cli"},
 }

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.cells import as_json
 from pipeline.cli import terminal
-from pipeline.cli.cells import as_json
 from pipeline.cli.output import show
 from pipeline.vocabulary import GameType
 

@@ -13,6 +13,7 @@ import pipeline
 from pipeline.cli import terminal
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
+PaperForm = Literal["table", "json", "csv", "markdown", "latex", "parquet"]
 
 SAFE_CSV = "csv-safe"
 DEFAULT_LAKE = pipeline.DEFAULT_LAKE
@@ -47,6 +48,7 @@ LakeOption = Annotated[
     ),
 ]
 FormOption = Annotated[Form, form_option()]
+PaperFormOption = Annotated[PaperForm, form_option("latex (booktabs), or parquet")]
 EditionOption = Annotated[
     Literal["paper", "release", "audited"],
     typer.Option(

@@ -4,15 +4,17 @@ import html
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import polars as pl
 
-from pipeline.cli import cells, layout, terminal
+from pipeline import cells
+from pipeline.cli import latex, layout, terminal
 from pipeline.cli.options import SAFE_CSV
+from pipeline.printable import printable
+from pipeline.written import csv_texts, first_part, json_texts, safe_csv_texts
 
-SLICE = 2000
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
 ID_SHOWN = 8
@@ -28,12 +30,17 @@ def show(
     decimals: int | None = None,
     as_records: bool = False,
 ) -> None:
-    """Writes the frame; for eyes (table and markdown) `brief` stands for it, under its headings."""
+    """Writes the frame; for eyes `brief` stands for it, under its headings.
+
+    Forms for eyes are table, markdown and latex.
+    """
     seen = frame if brief is None else brief
     if form == "table":
         _table([seen], headings or {}, decimals, as_records)
     elif form == "markdown":
         _write(_markdown([seen], headings or {}, decimals))
+    elif form == "latex":
+        _write(_latex(seen, headings or {}, decimals))
     else:
         _write(_WRITERS[form]([frame]))
 
@@ -74,14 +81,17 @@ def _write(chunks: Iterable[bytes]) -> None:
 
 
 def say(lines: Iterable[str], form: str) -> None:
-    """Says what whoever reads the frame has to know; in markdown it stays with the table."""
+    """Says what whoever reads the frame has to know; in a document it stays with the table."""
     if form == "table":
         for line in lines:
             terminal.note(line)
-    elif form == "markdown":
-        texts = (" ".join(terminal.printable(line).split()) for line in lines)
+        return
+    texts = [" ".join(printable(line).split()) for line in lines]
+    if form == "markdown":
         items = "".join(f"- {_beginning_literal(escaped(text))}\n" for text in texts)
         terminal.out_bytes(f"\n{items}".encode() if items else b"")
+    elif form == "latex":
+        terminal.out_bytes(latex.items(texts).encode())
 
 
 def beginning_of_id() -> pl.Expr:
@@ -103,8 +113,8 @@ def _table(
     decimals: int | None,
     as_records: bool,
 ) -> None:
-    first, frames = _first(parts)
-    names = [terminal.printable(headings.get(name, name)) for name in first.columns]
+    first, frames = first_part(parts)
+    names = [printable(headings.get(name, name)) for name in first.columns]
     width = terminal.width()
     most = None if width is None else LINES_SHOWN
     rows = (_rows(frame if most is None else frame.head(most), decimals) for frame in frames)
@@ -125,19 +135,10 @@ def _table(
         )
 
 
-def _first(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iterator[pl.DataFrame]]:
-    """The first part that has rows, if any has, and all from there on."""
-    frames = iter(parts)
-    first = next(frames)
-    while first.is_empty() and (following := next(frames, None)) is not None:
-        first = following
-    return first, chain([first], frames)
-
-
 def _rows(frame: pl.DataFrame, decimals: int | None) -> list[tuple[str, ...]]:
     """The frame's rows as printable cells."""
     columns = (
-        [terminal.printable(text) for text in cells.texts(column.to_list(), decimals)]
+        [printable(text) for text in cells.texts(column.to_list(), decimals)]
         for column in frame.iter_columns()
     )
     return list(zip(*columns, strict=True))
@@ -159,9 +160,9 @@ _BLOCK = re.compile(r"^(\d*)([#+.)-])")
 def _markdown(
     parts: Iterable[pl.DataFrame], headings: Mapping[str, str], decimals: int | None
 ) -> Iterator[bytes]:
-    first, frames = _first(parts)
+    first, frames = first_part(parts)
     names = [layout.in_one_line(headings.get(name, name)) for name in first.columns]
-    yield _markdown_row(map(terminal.printable, names)).encode()
+    yield _markdown_row(map(printable, names)).encode()
     yield _markdown_rule(_is_right(first)).encode()
     for frame in frames:
         for row in _rows(frame, decimals):
@@ -189,6 +190,15 @@ def _markdown_rule(is_right: list[bool]) -> str:
     return f"| {' | '.join('--:' if right else '---' for right in is_right)} |\n"
 
 
+def _latex(
+    frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None
+) -> Iterator[bytes]:
+    names = [layout.in_one_line(headings.get(name, name)) for name in frame.columns]
+    rows = _rows(frame, decimals)
+    for text in latex.table([*map(printable, names)], rows, _is_right(frame)):
+        yield text.encode()
+
+
 def json_text(frame: pl.DataFrame) -> str:
     """The frame as a list of records, one a line."""
     return b"".join(_json([frame])).decode().rstrip("\n")
@@ -196,76 +206,18 @@ def json_text(frame: pl.DataFrame) -> str:
 
 def _json(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     """A list of records, one a line."""
-    opening, end = "[\n", b"[]\n"
-    for rows in _slices(parts):
-        lines = ",\n".join(map(cells.as_json, rows.to_dicts()))
-        yield (opening + _safe_json(lines)).encode()
-        opening, end = ",\n", b"\n]\n"
-    yield end
-
-
-def _slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """All rows, a slice at a time, so that no text of all of them is made at once."""
-    return chain.from_iterable(part.iter_slices(SLICE) for part in parts if part.height)
-
-
-def _safe_json(text: str) -> str:
-    """The same JSON with what a terminal might obey written as `\\u009b`."""
-    return terminal.UNSAFE.sub(_json_escape, text)
-
-
-def _json_escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+    return (text.encode() for text in json_texts(parts))
 
 
 def _csv(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     """Comma-separated, nested values as JSON; to a terminal only what is printable."""
-    for text in _csv_texts(map(_flattened, parts)):
-        yield (terminal.printable(text) if terminal.is_out_terminal() else text).encode()
+    for text in csv_texts(parts):
+        yield (printable(text) if terminal.is_out_terminal() else text).encode()
 
 
 def _safe_csv(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     """The same for a spreadsheet: what it would run begins with an apostrophe, all is printable."""
-    for text in _csv_texts(map(_safe, parts)):
-        yield terminal.printable(text).encode()
-
-
-def _safe(frame: pl.DataFrame) -> pl.DataFrame:
-    flat = _flattened(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
-    text = pl.col(pl.String)
-    safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text)
-    return flat.with_columns(safe.name.keep())
-
-
-# How a text begins that a spreadsheet takes for a formula: some look past blanks, and read the wide
-# forms of these signs like the others.
-_FORMULA = re.compile(r"^\s*[=+\-@＝＋－＠]")
-
-
-def _csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    first, flat = _first(parts)
-    yield first.clear().write_csv()
-    for rows in _slices(flat):
-        yield rows.write_csv(include_header=False, datetime_format="%+", time_format="%T%.f")
-
-
-def _flattened(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(_flat(column) for column in frame.iter_columns())
-
-
-def _flat(column: pl.Series) -> pl.Series:
-    if column.dtype == pl.Binary:
-        values = [None if value is None else cells.spelt(value) for value in column]
-    elif column.dtype.is_nested():
-        values = [None if value is None else cells.as_json(value) for value in column.to_list()]
-    elif column.dtype == pl.Duration:
-        return column.dt.to_string()
-    elif column.dtype in (pl.Categorical, pl.Enum):
-        return column.cast(pl.String)
-    else:
-        return column
-    return pl.Series(column.name, values, pl.String)
+    return (text.encode() for text in safe_csv_texts(parts))
 
 
 def _parquet(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
@@ -278,7 +230,7 @@ def _parquet_parts(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
     """A Parquet file, a row group for each part."""
     import pyarrow.parquet as pq
 
-    first, frames = _first(parts)
+    first, frames = first_part(parts)
     file = _Pieces()
     with pq.ParquetWriter(file, first.to_arrow().schema, compression="zstd") as writer:
         for frame in frames:

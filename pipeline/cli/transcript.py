@@ -6,8 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.cells import NULL
 from pipeline.cli import layout, output, terminal
-from pipeline.cli.cells import NULL
+from pipeline.printable import printable
 from pipeline.reports.transcript import EVERYBODY, Transcript
 from pipeline.statistics.sums import exact_sum
 
@@ -125,10 +126,10 @@ def _audience(message: Mapping[str, Any]) -> str:
 
 def _heading(text: str, form: str, *, level: int) -> None:
     if form == "markdown":
-        terminal.out(f"{'#' * level} {output.escaped(terminal.printable(text))}\n\n")
+        terminal.out(f"{'#' * level} {output.escaped(printable(text))}\n\n")
     else:
         terminal.out("" if level == 1 else "\n")
-        terminal.out(terminal.printable(text), "heading")
+        terminal.out(printable(text), "heading")
         terminal.out("\n")
 
 
@@ -136,10 +137,10 @@ def _facts(facts: Mapping[str, object], form: str) -> None:
     told = {name: str(value) for name, value in facts.items() if value is not None}
     if form == "markdown":
         for name, value in told.items():
-            terminal.out(f"- {name}: {output.escaped(terminal.printable(value))}\n")
+            terminal.out(f"- {name}: {output.escaped(printable(value))}\n")
         terminal.out("\n")
         return
-    values = [terminal.printable(value) for value in told.values()]
+    values = [printable(value) for value in told.values()]
     for line in layout.records(list(told), [values], terminal.width()):
         terminal.out(line + "\n")
 
@@ -155,10 +156,10 @@ def _section(title: str, rows: pl.DataFrame, form: str) -> None:
 def _message(message: Mapping[str, Any], audience: str | None, marks: _Marks, form: str) -> None:
     """One message, by and to whom; without an audience it is as a player saw it."""
     to = f" → {audience}" if audience else ""
-    head = terminal.printable(f"{message['message_index']}  {message['player'] or NULL}{to}")
+    head = printable(f"{message['message_index']}  {message['player'] or NULL}{to}")
     aside = f"{message['phase']}{_of_round(message['round'])}" if audience else ""
-    lines = terminal.printable(message["content"]).rstrip().split("\n")
-    told = [(hit, terminal.printable(f"{_mark(hit)} {what}")) for hit, what in marks]
+    lines = printable(message["content"]).rstrip().split("\n")
+    told = [(hit, printable(f"{_mark(hit)} {what}")) for hit, what in marks]
     write_message = _message_in_markdown if form == "markdown" else _message_in_text
     write_message(head, aside, lines, told)
 

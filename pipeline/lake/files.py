@@ -22,8 +22,8 @@ MAX_FILE_BYTES = 256 * 2**20
 # To take out one game, the files are written anew that hold it; narrow rows take two bytes each.
 MAX_FILE_ROWS = 2**22
 MAX_GROUP_ROWS = 2**17
-# Each row group has a Bloom filter of its games, so that one game is found without reading the others.
-# So many of the groups that do not have a game are read all the same.
+# Each row group has a Bloom filter of its games, so that one game is found without reading all.
+# This share of the groups that do not have a game is read all the same.
 _FALSE_POSITIVES = 0.01
 # Measured on 300,000 messages: a higher level takes longer by a tenth, and saves a hundredth.
 COMPRESSION_LEVEL = 1

@@ -1,14 +1,16 @@
 """One game told whole: who sat where, what was said and to whom, and what each metric counted."""
 
+from collections.abc import Iterator, Sequence
+
 import polars as pl
 from msgspec import Struct
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.lake import Lake
-from pipeline.metrics.catalogue import NAMES
+from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, of_tables
-from pipeline.metrics.request import Request
+from pipeline.metrics.request import PAPER, Request
 
 EVERYBODY = "all"
 SEEN = ("message_index", "player", "content")
@@ -17,7 +19,7 @@ _NAMED = 5
 
 
 class Transcript(Struct, frozen=True):
-    """A game's rows in every table of games, and those that each metric (paper) counted in it."""
+    """A game's rows in every table of games, and those that each metric counted in it."""
 
     tables: dict[str, pl.DataFrame]
     counted: pl.DataFrame
@@ -43,26 +45,48 @@ def transcript(lake: Lake, game: str) -> Transcript:
 
     Raises UsageError if no game or several games match.
     """
-    game_id = _found(lake, game)
-    tables = {
-        name: lake.table(name).filter(pl.col("game_id") == game_id).collect()
-        for name in GAME_TABLES
-    }
+    (found,) = transcripts(lake, [_found(lake, game)])
+    return found
+
+
+def transcripts(
+    lake: Lake, game_ids: Sequence[str], *, edition: str = PAPER
+) -> Iterator[Transcript]:
+    """The games with these ids, in their order, with what the edition's metrics counted in them.
+
+    All are read at once, and a game that is not there is left out.
+    """
+    is_asked = pl.col("game_id").is_in(list(game_ids))
+    tables = {name: lake.table(name).filter(is_asked).collect() for name in GAME_TABLES}
     order = ("round", "seat", "message_index")
     for name, rows in tables.items():
         keys = ["message_index"] if name == "messages" else [c for c in order if c in rows.columns]
         tables[name] = rows.sort(keys) if keys else rows
-    return Transcript(tables, _counted(tables))
+    parts = {name: _by_game(rows) for name, rows in tables.items()}
+    counted = _counted(tables, edition)
+    of_game = _by_game(counted)
+    for game_id in game_ids:
+        if game_id in parts["games"]:
+            rows_of_game = {
+                name: parts[name].get(game_id, rows.clear()) for name, rows in tables.items()
+            }
+            yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()))
 
 
-def _counted(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    parts = rows.partition_by("game_id", as_dict=True, maintain_order=True)
+    return {str(game_id): part for (game_id,), part in parts.items()}
+
+
+def _counted(tables: dict[str, pl.DataFrame], edition: str) -> pl.DataFrame:
+    known = names(edition)
     rows = [
-        of_tables(lambda table: tables[table].lazy(), name, Request()).select(
+        of_tables(lambda table: tables[table].lazy(), name, Request(edition=edition)).select(
             pl.lit(name).alias("metric"), *COLUMNS
         )
-        for name in NAMES
+        for name in known
     ]
-    place = pl.col("metric").replace_strict({name: at for at, name in enumerate(NAMES)})
+    place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     return pl.concat(rows).collect().sort("message_index", place, "what", nulls_last=True)
 
 

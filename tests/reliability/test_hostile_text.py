@@ -118,6 +118,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["leaderboard"],
         ["metrics"],
         ["tables"],
+        ["search", "i", "a"],
         ["quarantine"],
         ["quarantine", "--full"],
         ["sql", "FROM players"],

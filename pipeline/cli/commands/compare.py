@@ -9,8 +9,8 @@ from pipeline.cli.options import (
     DEFAULT_LAKE,
     ConfidenceOption,
     EditionOption,
-    FormOption,
     LakeOption,
+    PaperFormOption,
     WhereOption,
     columns,
     confidence_level,
@@ -76,7 +76,7 @@ def compare(
     ] = False,
     edition: EditionOption = "paper",
     confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
-    form: FormOption = "table",
+    form: PaperFormOption = "table",
 ) -> None:
     """Compare two models in each metric: difference, interval, p-value.
 

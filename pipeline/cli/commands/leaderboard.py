@@ -11,11 +11,11 @@ from pipeline.cli.options import (
     ConfidenceOption,
     EditionOption,
     EngineOption,
-    FormOption,
     GamesOption,
     LakeOption,
     MasterOption,
     ModelsOption,
+    PaperFormOption,
     confidence_level,
     number_of_games,
 )
@@ -59,7 +59,7 @@ def leaderboard(
             help="Also rank models that lack a whole competition.",
         ),
     ] = False,
-    form: FormOption = "table",
+    form: PaperFormOption = "table",
 ) -> None:
     """Rank the models by win rate, with all metrics and their intervals.
 
@@ -76,6 +76,7 @@ def leaderboard(
       magic leaderboard
       magic leaderboard --include-incomplete --confidence 0.9
       magic leaderboard --edition release --format markdown > leaderboard.md
+      magic leaderboard --format latex > leaderboard.tex
     """
     num_of_game = number_of_games(edition, games)
     confidence = confidence_level(confidence)

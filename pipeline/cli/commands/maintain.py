@@ -42,7 +42,7 @@ def maintain(
     """
     import polars as pl
 
-    from pipeline.cli.cells import size
+    from pipeline.cells import size
     from pipeline.cli.output import show
     from pipeline.lake.maintain import maintain as maintain_lake
 

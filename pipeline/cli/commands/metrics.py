@@ -71,8 +71,8 @@ def metrics(
     where: WhereOption = None,
     confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
     form: Annotated[
-        Literal["table", "json", "csv", "markdown", "parquet", "magic-json"],
-        form_option("parquet, or magic-json"),
+        Literal["table", "json", "csv", "markdown", "latex", "parquet", "magic-json"],
+        form_option("latex (booktabs), parquet, or magic-json"),
     ] = "table",
 ) -> None:
     """Compute the metrics, with counts and confidence intervals.
@@ -130,7 +130,7 @@ def metrics(
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     say(explanation(rows), form)
     if "win_rate" in rows["metric"]:
-        say(_self_play(opened, rows), "markdown" if form == "markdown" else "table")
+        say(_self_play(opened, rows), form if form in ("markdown", "latex") else "table")
     if rows.is_empty():
         terminal.note("no game in the lake matches")
 

@@ -125,7 +125,7 @@ def _shortened(rows: "pl.DataFrame") -> "pl.DataFrame":
     """The rows with the first of each raw document."""
     import polars as pl
 
-    from pipeline.cli.cells import spelt
+    from pipeline.cells import spelt
 
     texts = [None if raw is None else _first(spelt(raw)) for raw in rows["raw"]]
     return rows.with_columns(pl.Series("raw", texts, pl.String))

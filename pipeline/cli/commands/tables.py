@@ -21,7 +21,7 @@ def tables(*, lake: LakeOption = DEFAULT_LAKE, form: FormOption = "table") -> No
     """
     import polars as pl
 
-    from pipeline.cli.cells import size
+    from pipeline.cells import size
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
 

@@ -1,0 +1,34 @@
+"""`magic cite`: how to cite the tool, the benchmark and the lake's state."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, EditionOption, LakeOption
+
+
+def cite(
+    *,
+    lake: LakeOption = DEFAULT_LAKE,
+    edition: EditionOption = "paper",
+    form: Annotated[
+        Literal["text", "bibtex"],
+        typer.Option("--format", metavar="FORM", help="Output format: text or bibtex."),
+    ] = "text",
+) -> None:
+    """Print how to cite values: the state of the lake, the tool and the benchmark.
+
+    The state of the lake is the number and date of its last ingest and the number of its games.
+
+    \b
+    Examples:
+      magic cite
+      magic cite --edition audited
+      magic cite --format bibtex > magic.bib
+    """
+    from pipeline.lake import open_lake
+    from pipeline.reports.cite import cite as cited
+
+    citation = cited(open_lake(lake), edition=edition)
+    terminal.out(citation.bibtex if form == "bibtex" else citation.text)

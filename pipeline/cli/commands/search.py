@@ -1,0 +1,117 @@
+"""`magic search`: words in the messages of all games."""
+
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pipeline.reports.search import Found
+
+HEADINGS = {"game_id": "game_\nid", "game_type": "game_\ntype", "message_index": "message_\nindex"}
+ID_SHOWN = 8
+LIMIT, SECONDS = 50, 30.0
+
+
+def search(
+    *,
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="WORDS", help="What to search for; quote what has blanks."),
+    ],
+    lake: LakeOption = DEFAULT_LAKE,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="MODEL", help="Only what this model said; repeatable."),
+    ] = None,
+    game_type: Annotated[
+        list[str] | None,
+        typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="N", help="Stop after N messages.")
+    ] = LIMIT,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", help="Stop after S seconds.")
+    ] = SECONDS,
+    after: Annotated[
+        str | None,
+        typer.Option("--after", metavar="KEY", help="Continue where an earlier search stopped."),
+    ] = None,
+    form: FormOption = "table",
+) -> None:
+    """Search the messages of all games for words.
+
+    A message is found if it contains all of the words. Case is ignored, no sign has a special
+    meaning, and a word may be a part of a longer one. A last line says how much of the lake was
+    searched, and how to continue. `magic show GAME` prints the whole game.
+
+    \b
+    Examples:
+      magic search vote
+      magic search "i vote for" --game-type chameleon --limit 5
+      magic search contribute 10 --model gpt-4 --format json
+    """
+    from pipeline.cli.output import show
+    from pipeline.lake import open_lake
+    from pipeline.reports.search import search as searched
+
+    found = searched(
+        open_lake(lake),
+        words,
+        models=model or None,
+        game_types=game_type or None,
+        limit=limit,
+        seconds=seconds,
+        after=after,
+    )
+    show(found.rows, form, brief=_brief(found.rows), headings=HEADINGS if form == "table" else {})
+    named = {
+        "--lake": [lake] if lake != DEFAULT_LAKE else [],
+        "--model": model or [],
+        "--game-type": game_type or [],
+        "--limit": [str(limit)] if limit != LIMIT else [],
+        "--seconds": [f"{seconds:g}"] if seconds != SECONDS else [],
+    }
+    again = _again(words, named)
+    bounds = {"limit": f"--limit {limit}", "time": f"--seconds {seconds:g}", "end": ""}
+    for line in _notes(found, bounds[found.stopped], again):
+        terminal.note(line)
+
+
+def _again(words: list[str], options: Mapping[str, list[str]]) -> str:
+    """The command line that searches for the same."""
+    given = [part for name, values in options.items() for one in values for part in (name, one)]
+    return shlex.join(["magic", "search", *given, "--", *words])
+
+
+def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """What fits on a line: of ids the beginning, and the text around the hit as one."""
+    import polars as pl
+
+    from pipeline.cli.output import beginning_of_id
+
+    text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
+    columns = ("game_id", "game_type", "message_index", "round", "seat", "model")
+    return rows.with_columns(beginning_of_id()).select(*columns, text=text)
+
+
+def _notes(found: "Found", bound: str, again: str) -> list[str]:
+    """How much was searched, how to go on, and how to read a game."""
+    n_found = found.rows.height
+    lines = [
+        f"{n_found:,} message{'' if n_found == 1 else 's'} found in {found.n_searched:,} of "
+        f"{found.n_messages:,} messages" + (f"; stopped by {bound}" if found.key else "")
+    ]
+    if found.key:
+        words = again.replace("magic search", f"magic search --after {found.key}", 1)
+        lines.append(f"to continue: {words}")
+    if n_found:
+        lines.append(f"to read a game: magic show {found.rows['game_id'][0][:ID_SHOWN]}")
+    return lines

@@ -1,0 +1,143 @@
+"""A report as one HTML file, which opens from disk and asks the network for nothing."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from itertools import groupby
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from pipeline.pages.report import Report
+from pipeline.printable import printable
+from pipeline.reports.transcript import EVERYBODY, Transcript
+
+NONE = "–"
+LONGEST_TEXT = 20_000
+"""A message with more characters is cut; `magic show` prints it whole."""
+SIGNIFICANT = 0.05
+_TEMPLATES = "templates"
+
+
+def report_html(found: Report) -> Iterator[str]:
+    """The file, a piece at a time."""
+    style = files("pipeline.pages").joinpath(_TEMPLATES, "report.css").read_text("utf-8")
+    # Nothing but this very text may be run or applied, whatever slips into the page.
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    page = _environment().get_template("report.html")
+    return page.generate(
+        report=found,
+        style=Markup(style),
+        style_hash=digest,
+        metrics=[card.name for card in found.cards],
+        ranges={card.name: (card.low, card.high) for card in found.cards},
+        models={profile.model: at for at, profile in enumerate(found.profiles, start=1)},
+    )
+
+
+def _environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader("pipeline.pages", _TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "number": _number,
+        "percent": _percent,
+        "svg": Markup,
+        "cut": _cut,
+        "columns": _columns,
+    }
+    found.globals |= {
+        "messages": _messages,
+        "matrix": _matrix,
+        "one_game": _facts,
+    }
+    return found
+
+
+def _shown(value: object) -> object:
+    """A value as it is written: null as a dash, and what steers or hides text written out."""
+    if value is None:
+        return NONE
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _number(value: float | None, decimals: int = 3) -> str:
+    return NONE if value is None else f"{value:.{decimals}f}"
+
+
+def _percent(value: float, ends: tuple[float, float]) -> str:
+    """A value's place in a range, as CSS and SVG write it."""
+    low, high = ends
+    return f"{100 * min(1.0, max(0.0, (value - low) / (high - low))):.1f}%"
+
+
+def _cut(text: str) -> str:
+    """A message without its end, if it is too long for a page."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]} […] {len(text) - LONGEST_TEXT:,} more characters are left out"
+
+
+def _columns(frame: pl.DataFrame) -> list[tuple[str, bool]]:
+    """The names of the columns, and whether they hold numbers."""
+    return [(name, dtype.is_numeric()) for name, dtype in frame.schema.items()]
+
+
+def _facts(told: Transcript) -> dict[str, Any]:
+    """What is said above a game's messages."""
+    game = told.game
+    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
+    players = told.tables["players"].select("seat", "player", "model", "role", "is_tested")
+    return {**game, "end": end, "players": players, "id": str(game["game_id"])[:8]}
+
+
+def _messages(told: Transcript) -> Iterator[dict[str, Any]]:
+    """Each message with those who were shown it, and what was counted in it."""
+    marks = _marks(told.counted)
+    for message in told.tables["messages"].iter_rows(named=True):
+        names = message["visible_to"]
+        others = [name for name in names if name != message["player"]]
+        to = "everybody" if EVERYBODY in names else ", ".join(others) or "nobody else"
+        yield {**message, "to": to, "marks": marks.get(message["message_index"], [])}
+
+
+def _marks(counted: pl.DataFrame) -> Mapping[int, list[dict[str, Any]]]:
+    known = counted.filter(pl.col("message_index").is_not_null()).sort(
+        "message_index", maintain_order=True
+    )
+    rows = known.select("message_index", "metric", "what", "hit").iter_rows(named=True)
+    return {index: list(group) for index, group in groupby(rows, lambda row: row["message_index"])}
+
+
+def _matrix(found: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
+    """By metric, a row for each model: its comparison with every other, itself left out."""
+    models = [model for model in found.board["model"] if model is not None]
+    for part in found.comparisons.partition_by("metric", maintain_order=True):
+        cells = {}
+        for row in part.iter_rows(named=True):
+            cells[row["model"], row["other"]] = _compared(row, 1)
+            cells[row["other"], row["model"]] = _compared(row, -1)
+        lines = [(one, [cells.get((one, other)) for other in models]) for one in models]
+        yield part["metric"][0], lines
+
+
+def _compared(row: Mapping[str, Any], sign: int) -> dict[str, Any]:
+    """A comparison as seen from one of its models."""
+    p, difference = row["p_holm"], row["difference"]
+    ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")]
+    return {
+        "difference": None if difference is None else sign * difference,
+        "low": ends[0 if sign > 0 else 1],
+        "high": ends[1 if sign > 0 else 0],
+        "p_holm": p,
+        "is_apart": p is not None and p < SIGNIFICANT,
+        "reason": row["reason"],
+    }

@@ -1,0 +1,275 @@
+"""Plots of what the API gives: altair charts for notebooks, and SVG for pages.
+
+Each `plot_…` takes a frame of the API and returns a chart; `svg` makes text of a chart. They need
+the extra `view`. Names from logs are data in a chart, never part of an expression.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pipeline.errors import PipelineError, UsageError
+from pipeline.metrics.catalogue import TITLES, metric
+from pipeline.printable import printable
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    Chart = alt.LayerChart | alt.FacetChart | alt.Chart
+
+# A blue near to Okabe and Ito's, and a grey: told apart whatever colours one sees, and with enough
+# contrast on white and on black.
+ACCENT, FIELD = "#2283c7", "#808080"
+# Stands for the colour of the text around the plot.
+INK = "#1a1b1c"
+FONT = "system-ui, sans-serif"
+WIDTH, PANEL_WIDTH, PANELS_BESIDE, ROW_HEIGHT = 440, 200, 3, 18
+MOST_POINTS, MOST_NAMES, LONGEST_NAME = 2000, 60, 60
+NONE = "–"
+_ID = re.compile(r'(?<=\bid=")|(?<=url\(#)')
+_SIDES = {"right": 8, "top": 4, "bottom": 4}
+# Where the title of the y axis is: written from left to right above it.
+_ABOVE = {"titleAngle": 0, "titleAlign": "left", "titleX": 0, "titleY": -10}
+_NEEDED = "plots need the extra `view`: run `pip install '.[view]'` in a checkout"
+
+
+def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
+    """A dot with its interval for each model, from rows of `lake.metrics` for one metric.
+
+    With `by`, a column of the rows such as `game_type`, there is a panel for each of its values.
+    """
+    name = _only(rows, "metric")
+    declared = metric(name, _only(rows, "edition"))
+    data = _estimates(rows, "model", "value", by)
+    best = data.group_by("name").agg(pl.col("value").mean())
+    order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
+    x = _x(TITLES[name], (declared.low, declared.high))
+    return _styled(_in_panels(_dots(x, order.to_list()), data))
+
+
+def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
+    """A model's values over the metrics with their intervals; ticks are those of all models.
+
+    The rows are those of `lake.metrics(by=["model"])`. A value is drawn at its place in the range
+    of its metric. Raises UsageError for a model without a row.
+    """
+    if model not in rows["model"].to_list():
+        raise UsageError(f"no row of {model} to plot")
+    alt = _altair()
+    titled = rows.with_columns(title=pl.col("metric").replace_strict(TITLES))
+    low, high = _ends_of_ranges(rows)
+    of_range = (pl.col("value", "low", "high") - low) / (high - low)
+    data = _estimates(titled, "title", "value").with_columns(of_range)
+    order = data["name"].unique(maintain_order=True).to_list()
+    x = _x("place in the range of the metric", (0.0, 1.0))
+    field = alt.Chart(_inline(data)).mark_tick(color=FIELD, thickness=1.5, size=9)
+    ticks = field.encode(x=x, y=_y(order), description="label:N")
+    own = alt.layer(*_dots(x, order), data=_inline(data.filter(rows["model"].eq_missing(model))))
+    return _styled(alt.layer(ticks, own).properties(width=WIDTH))
+
+
+def plot_differences(rows: pl.DataFrame) -> "Chart":
+    """The differences of `lake.compare` with their intervals, a panel for each pair of models."""
+    titled = rows.with_columns(
+        title=pl.col("metric").replace_strict(TITLES),
+        pair=pl.concat_str(pl.col("model"), pl.lit(" − "), pl.col("other")),
+    )
+    data = _estimates(titled, "title", "difference", "pair")
+    furthest = data.select(pl.max_horizontal(pl.col("value", "low", "high").abs().max())).item()
+    bound = float(furthest or 1)
+    alt = _altair()
+    zero = alt.Chart().mark_rule(color=INK, strokeDash=[3, 3], aria=False).encode(x=alt.datum(0))
+    order = data["name"].unique(maintain_order=True).to_list()
+    return _styled(_in_panels([zero, *_dots(_x("difference", (-bound, bound)), order)], data))
+
+
+def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
+    """The rows as points, one column against another, for example of the result of a query.
+
+    A column of numbers or times has an axis of its own kind; any other is taken for names. Of many
+    rows only the first `MOST_POINTS` are drawn, and the title says so. Raises UsageError for a
+    column that is not there, is nested, or has too many different names.
+    """
+    if strangers := [name for name in (x, y) if name not in rows.columns]:
+        known = ", ".join(rows.columns)
+        raise UsageError(f"no column {', '.join(strangers)} to plot: choose from {known}")
+    alt = _altair()
+    shown = rows.head(MOST_POINTS)
+    data = pl.DataFrame({"x": _values(shown[x]), "y": _values(shown[y])})
+    # A description of vega's own making would have the columns' names in an expression.
+    label = pl.format("{}: {}; {}: {}", pl.lit(_name(x)), "x", pl.lit(_name(y)), "y")
+    data = data.with_columns(label=label).drop_nulls()
+    kinds = (_kind(rows[x].dtype), _kind(rows[y].dtype))
+    axes = {
+        "x": alt.X("x", type=kinds[0], title=_name(x), scale=alt.Scale(zero=False)),
+        "y": alt.Y("y", type=kinds[1], title=_name(y), scale=alt.Scale(zero=False)),
+    }
+    points = alt.Chart(_inline(data)).mark_point(filled=True, color=ACCENT, size=36, opacity=0.7)
+    title = f"the first {MOST_POINTS:,} of {rows.height:,} rows"
+    told = {"title": title} if rows.height > MOST_POINTS else {}
+    return _styled(points.encode(**axes, description="label:N").properties(width=WIDTH, **told))
+
+
+def svg(chart: "Chart", prefix: str = "plot") -> str:
+    """The chart as SVG, for a page: texts are texts, and have the colour of the text around it.
+
+    The names of its parts begin with `prefix`, so that a page can have several. It refers to
+    nothing outside of itself.
+    """
+    try:
+        from vl_convert import vegalite_to_svg
+    except ModuleNotFoundError:
+        raise PipelineError(_NEEDED) from None
+    version = ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    text = vegalite_to_svg(chart.to_dict(), vl_version=version, allowed_base_urls=[])
+    text = text.replace(INK, "currentColor").replace("<svg ", '<svg overflow="visible" ', 1)
+    return _ID.sub(f"{prefix}-", text)
+
+
+def _altair() -> Any:
+    """The library, which only plots need; raises PipelineError where it is not installed."""
+    try:
+        import altair
+    except ModuleNotFoundError:
+        raise PipelineError(_NEEDED) from None
+    return altair
+
+
+def _only(rows: pl.DataFrame, column: str) -> str:
+    values = rows[column].unique().to_list()
+    if len(values) != 1:
+        raise UsageError(f"the plot is of one {column}, not of {len(values)}: filter the rows")
+    return str(values[0])
+
+
+def _estimates(rows: pl.DataFrame, name: str, value: str, panel: str | None = None) -> pl.DataFrame:
+    """name, panel, value, low, high, and the label that says it all; ends are null if unknown."""
+    has_interval = "ci_low" in rows.columns
+    data = pl.DataFrame(
+        {
+            "name": _names(rows[name]),
+            "panel": _names(rows[panel]) if panel else pl.repeat("", rows.height, eager=True),
+            "value": rows[value],
+            "low": rows["ci_low"] if has_interval else rows[value],
+            "high": rows["ci_high"] if has_interval else rows[value],
+        }
+    )
+    who = _names(rows["model"]) if name != "model" else data["name"]
+    labels = map(_label, who, data["name"], data["value"], data["low"], data["high"])
+    return data.with_columns(label=pl.Series(list(labels), dtype=pl.String))
+
+
+def _label(who: str, name: str, value: float | None, low: float | None, high: float | None) -> str:
+    """What a mark shows in words."""
+    what = who if who == name else f"{who}, {name}"
+    ends = "" if low is None or high is None else f" ({low:.4f} to {high:.4f})"
+    return f"{what}: {'no value' if value is None else f'{value:.4f}{ends}'}"
+
+
+def _ends_of_ranges(rows: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """The least and the greatest value that each row's metric can have."""
+    declared = [metric(*one) for one in rows.select("metric", "edition").iter_rows()]
+    return pl.Series([one.low for one in declared]), pl.Series([one.high for one in declared])
+
+
+def _names(column: pl.Series) -> pl.Series:
+    return pl.Series([_name(one) for one in column], dtype=pl.String)
+
+
+def _name(value: object) -> str:
+    """A name that can be drawn: printable, on one line, and of bounded length."""
+    text = printable(NONE if value is None else " ".join(str(value).split()))
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def _x(title: str, ends: tuple[float, float]) -> Any:
+    alt = _altair()
+    return alt.X("value:Q", title=title, scale=alt.Scale(domain=list(ends), nice=False))
+
+
+def _y(order: Sequence[str]) -> Any:
+    alt = _altair()
+    return alt.Y("name:N", title=None, scale=alt.Scale(domain=list(order)))
+
+
+def _dots(x: Any, order: Sequence[str]) -> list[Any]:
+    """The intervals, and the dots on them."""
+    alt = _altair()
+    # A mark for readers of the screen is the dot, which says its interval.
+    rules = alt.Chart().mark_rule(color=ACCENT, strokeWidth=2, opacity=0.6, aria=False)
+    dots = alt.Chart().mark_point(color=ACCENT, filled=True, size=50, opacity=1)
+    y = _y(order)
+    ends = {"x": alt.X("low:Q"), "x2": "high:Q", "y": y}
+    return [rules.encode(**ends), dots.encode(x=x, y=y, description="label:N")]
+
+
+def _in_panels(layers: Sequence[Any], data: pl.DataFrame) -> Any:
+    """The layers over the data; in panels, if there are several."""
+    alt = _altair()
+    chart = alt.layer(*layers, data=_inline(data))
+    names = data["panel"].unique(maintain_order=True).to_list()
+    if len(names) <= 1:
+        return chart.properties(width=WIDTH, title="".join(names))
+    facet = alt.Facet("panel:N", header=alt.Header(title=None), sort=names)
+    panels = chart.properties(width=PANEL_WIDTH)
+    return panels.facet(facet=facet, columns=min(PANELS_BESIDE, len(names)))
+
+
+def _inline(data: pl.DataFrame) -> Any:
+    """The rows that have a value, as part of the chart."""
+    has_value = pl.all() if "value" not in data.columns else pl.col("value")
+    return _altair().Data(values=data.filter(pl.all_horizontal(has_value.is_not_null())).to_dicts())
+
+
+def _values(column: pl.Series) -> pl.Series:
+    """A column's values as they are drawn; what is no finite number or time is a name or null."""
+    dtype = column.dtype
+    if dtype.is_nested() or dtype == pl.Binary:
+        raise UsageError(f"column {column.name} cannot be plotted: it has lists, structs or bytes")
+    if dtype.is_numeric():
+        numbers = column.cast(pl.Float64, strict=False)
+        return numbers.set(~numbers.is_finite(), None)
+    if dtype in (pl.Date, pl.Datetime):
+        return column.cast(pl.Datetime).dt.to_string("%Y-%m-%dT%H:%M:%S%.3f")
+    names = _names(column)
+    if (n_names := names.n_unique()) > MOST_NAMES:
+        raise UsageError(
+            f"column {column.name} has {n_names} different names: at most {MOST_NAMES} can be "
+            "plotted"
+        )
+    return names
+
+
+def _kind(dtype: pl.DataType) -> str:
+    if dtype.is_numeric():
+        return "quantitative"
+    return "temporal" if dtype in (pl.Date, pl.Datetime) else "nominal"
+
+
+def _styled(chart: Any) -> "Chart":
+    """The chart in the style of all of them."""
+    text = {"labelColor": INK, "titleColor": INK, "labelFont": FONT, "titleFont": FONT}
+    axis = text | {
+        "gridOpacity": 0.25,
+        "gridColor": FIELD,
+        "domainColor": FIELD,
+        "tickColor": FIELD,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 220,
+    }
+    title = {"color": INK, "font": FONT, "fontSize": 12, "anchor": "start"}
+    styled: Chart = (
+        # Fonts are wider in some browsers than they are expected to be.
+        chart.configure(background="transparent", font=FONT, padding={"left": 24, **_SIDES})
+        .configure_axis(**axis)
+        .configure_axisY(grid=False, ticks=False, domain=False, labelPadding=8, **_ABOVE)
+        .configure_axisX(tickCount=5, labelOverlap="greedy")
+        .configure_header(labelFontSize=12, labelFontWeight="bold", labelAnchor="start", **text)
+        .configure_title(**title)
+        .configure_view(stroke=None, step=ROW_HEIGHT)
+    )
+    return styled

@@ -1,0 +1,90 @@
+"""How to cite the tool, the benchmark, and the state of a lake that values were computed from."""
+
+from datetime import datetime
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline import __version__
+from pipeline.errors import UsageError
+from pipeline.lake import Lake
+from pipeline.metrics.request import EDITIONS, PAPER
+
+BENCHMARK = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"
+TOOL = f"The magic-pipeline authors, magic-pipeline, version {__version__}. Software, MIT licence."
+EDITION_TEXTS = {
+    "paper": "the formulas as published",
+    "release": "the formulas as the benchmark's own script computes them",
+    "audited": "the formulas as published, with answers judged by their texts",
+}
+
+
+class Citation(Struct, frozen=True):
+    """What identifies values: the lake's state, the edition and the version of magic-pipeline.
+
+    `ingest_id` is the number of the lake's last ingest, and `ingested_at` when it was committed;
+    0 and null before the first.
+    """
+
+    ingest_id: int
+    ingested_at: datetime | None
+    n_games: int
+    n_finished: int
+    edition: str
+    version: str = __version__
+
+    @property
+    def state(self) -> str:
+        """The state of the lake in words."""
+        games = f"{self.n_games:,} games ({self.n_finished:,} finished)"
+        if self.ingested_at is None:
+            return f"{games}, before the first ingest"
+        return f"{games}, after ingest {self.ingest_id} of {self.ingested_at:%Y-%m-%d %H:%M} UTC"
+
+    @property
+    def sentence(self) -> str:
+        """The sentence to quote beside the values."""
+        return (
+            f"Computed with magic-pipeline {self.version}, edition `{self.edition}` "
+            f"({EDITION_TEXTS[self.edition]}), from {self.state}."
+        )
+
+    @property
+    def text(self) -> str:
+        """How to cite, a line each: the values, the tool, the benchmark."""
+        return f"Values: {self.sentence}\nTool: {TOOL}\nBenchmark: {BENCHMARK}\n"
+
+    @property
+    def bibtex(self) -> str:
+        """The tool with the state of the lake, and the benchmark, as entries of BibTeX."""
+        note = self.sentence.replace("`", "")
+        return f"""@software{{magic-pipeline,
+  author  = {{{{The magic-pipeline authors}}}},
+  title   = {{{{magic-pipeline}}}},
+  version = {{{self.version}}},
+  note    = {{{note}}},
+}}
+
+@misc{{magic,
+  author        = {{Xu and others}},
+  title         = {{{{MAgIC}}}},
+  year          = {{2023}},
+  eprint        = {{2311.08562}},
+  archivePrefix = {{arXiv}},
+}}
+"""
+
+
+def cite(lake: Lake, *, edition: str = PAPER) -> Citation:
+    """How to cite values of this edition that were computed from the lake in its state.
+
+    Raises UsageError for an unknown edition.
+    """
+    if edition not in EDITIONS:
+        raise UsageError(f"no edition `{edition}`: choose from {', '.join(EDITIONS)}")
+    counts = lake.table("games").select(n=pl.len(), finished=pl.col("is_finished").sum()).collect()
+    n_games, n_finished = map(int, counts.row(0))
+    last = lake.last_ingest
+    at = last["finished_at"] if last else None
+    assert at is None or isinstance(at, datetime)
+    return Citation(lake.ingest_id, at, n_games, n_finished, edition)

@@ -1,0 +1,142 @@
+"""Words in messages over all games, within a bounded time and number of hits."""
+
+import math
+import re
+import time
+from collections.abc import Sequence
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline.errors import UsageError
+from pipeline.events.contracts import polars_schema
+from pipeline.lake import Lake, open_lake
+from pipeline.lake.stream import stream
+from pipeline.metrics.request import several
+from pipeline.metrics.validation import check_players
+from pipeline.vocabulary import GameType
+
+LIMIT = 50
+SECONDS = 30.0
+MOST_WORDS, LONGEST_WORD = 20, 200
+AROUND = 60
+"""So many characters are shown on each side of a hit."""
+
+_PLACE = ("game_id", "game_type", "message_index", "round", "seat", "player", "model")
+COLUMNS = (*_PLACE, "before", "hit", "after")
+_KEY = re.compile(r"(\d{1,18})\.(\d{1,18})")
+
+
+class Found(Struct, frozen=True):
+    """The messages found, and where the search stopped.
+
+    `rows` has the columns `COLUMNS`: the message's place, and its text around the first hit.
+    `n_searched` of `n_messages` in the lake were looked at, those of earlier pages included;
+    `stopped` is `end`, `limit` or `time`. `key` is what to continue from, null at the end.
+    """
+
+    rows: pl.DataFrame
+    n_searched: int
+    n_messages: int
+    stopped: str
+    key: str | None
+
+
+def search(
+    lake: Lake,
+    words: str | Sequence[str],
+    *,
+    models: Sequence[str] | None = None,
+    game_types: Sequence[str] | None = None,
+    limit: int = LIMIT,
+    seconds: float = SECONDS,
+    after: str | None = None,
+) -> Found:
+    """The messages that contain every one of the words, in the order of the lake's files.
+
+    A text is split into words at blanks; each item of a list is searched as it is, blanks
+    included. Case is ignored, no sign has a special meaning, and a word may be a part of a longer
+    one. `models` are those of the speakers. The search stops after `limit` messages found or after
+    so many `seconds`; to continue, pass the result's `key` as `after`. A key belongs to a state of
+    the lake, and a search that continues stays in this state. Raises UsageError for words that are
+    missing or too long, for an unknown model or game type, and for a wrong limit or key.
+    """
+    asked, models, game_types = _words(words), several(models), several(game_types)
+    _check(limit, seconds, game_types)
+    check_players(lake, models)
+    state, start = _begun(lake, after)
+    wanted = _wanted(asked, models, game_types)
+    ends_at = time.monotonic() + seconds
+    found = [pl.DataFrame(schema=polars_schema("messages")).select(*_PLACE, "content")]
+    n_left, stopped, at = limit, "end", start
+    for first, rows in stream(state, "messages", (*_PLACE, "content"), start):
+        hits = rows.with_row_index("row").filter(wanted).head(n_left)
+        n_left -= hits.height
+        at = first + (hits["row"][-1] + 1 if n_left == 0 else rows.height)
+        found.append(hits.drop("row"))
+        if n_left == 0 or time.monotonic() >= ends_at:
+            stopped = "time" if n_left else "limit"
+            break
+    n_messages = sum(state.counts("messages").values())
+    shown = _around(pl.concat(found), asked[0])
+    if at >= n_messages:
+        return Found(shown, n_messages, n_messages, "end", None)
+    return Found(shown, at, n_messages, stopped, f"{state.ingest_id}.{at}")
+
+
+def _words(words: str | Sequence[str]) -> tuple[str, ...]:
+    """The words one by one; raises UsageError where there is none, or one that is too long."""
+    asked = tuple(words.split()) if isinstance(words, str) else tuple(words)
+    if not asked or not all(map(str.strip, asked)):
+        raise UsageError("name at least one word to search for; a word must not be blank")
+    if len(asked) > MOST_WORDS or max(map(len, asked)) > LONGEST_WORD:
+        raise UsageError(
+            f"search for {MOST_WORDS} words or fewer, each of {LONGEST_WORD} characters or fewer"
+        )
+    return asked
+
+
+def _check(limit: int, seconds: float, game_types: Sequence[str] | None) -> None:
+    if limit < 1:
+        raise UsageError("the limit must be 1 message or more")
+    if not 0 < seconds < math.inf:
+        raise UsageError("the time must be more than 0 seconds")
+    if strangers := [one for one in game_types or () if one not in list(GameType)]:
+        known = ", ".join(GameType)
+        raise UsageError(f"no game type {', '.join(strangers)}: choose from {known}")
+
+
+def _begun(lake: Lake, after: str | None) -> tuple[Lake, int]:
+    """The state of the lake that is searched, and the number of the first row to look at."""
+    if after is None:
+        return lake, 0
+    key = _KEY.fullmatch(after)
+    if key is None:
+        raise UsageError(f"`{after}` is not a key that a search ended with, such as 3.20000")
+    ingest_id, row = map(int, key.groups())
+    return lake if ingest_id == lake.ingest_id else open_lake(lake.path, ingest_id), row
+
+
+def _wanted(
+    words: Sequence[str], models: Sequence[str] | None, game_types: Sequence[str] | None
+) -> pl.Expr:
+    conditions = [pl.col("content").str.contains(_pattern(word)) for word in words]
+    if models is not None:
+        conditions.append(pl.col("model").is_in(models))
+    if game_types is not None:
+        conditions.append(pl.col("game_type").is_in(game_types))
+    return pl.all_horizontal(conditions)
+
+
+def _pattern(word: str) -> str:
+    """A regular expression for the word itself, whatever its case."""
+    return f"(?i:{pl.escape_regex(word)})"
+
+
+def _around(rows: pl.DataFrame, word: str) -> pl.DataFrame:
+    """The rows with the first hit in each text, and the text before and after it."""
+    near = f"(?s:.{{0,{AROUND}}}"
+    parts = rf"(?P<before>{near}?))(?P<hit>{_pattern(word)})(?P<after>{near}))"
+    return rows.with_columns(pl.col("content").str.extract_groups(parts).struct.unnest()).select(
+        COLUMNS
+    )

@@ -1,0 +1,91 @@
+"""Frames as text for programs: JSON and CSV, a part at a time."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import polars as pl
+
+from pipeline import cells
+from pipeline.printable import UNSAFE, printable
+
+SLICE = 2000
+# How a text begins that a spreadsheet takes for a formula: some look past blanks, and read the wide
+# forms of these signs like the others.
+_FORMULA = re.compile(r"^\s*[=+\-@＝＋－＠]")
+
+
+def json_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
+    """A list of records, one a line."""
+    opening, end = "[\n", "[]\n"
+    for rows in _slices(parts):
+        lines = ",\n".join(map(cells.as_json, rows.to_dicts()))
+        yield opening + safe_json(lines)
+        opening, end = ",\n", "\n]\n"
+    yield end
+
+
+def safe_json(text: str) -> str:
+    """The same JSON with what a terminal might obey written as `\\u009b`."""
+    return UNSAFE.sub(_json_escape, text)
+
+
+def csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
+    """Comma-separated, nested values as JSON."""
+    return _csv_texts(map(_flattened, parts))
+
+
+def safe_csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
+    """The same for a spreadsheet: what it would run begins with an apostrophe, all is printable."""
+    return map(printable, _csv_texts(map(_safe, parts)))
+
+
+def first_part(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iterator[pl.DataFrame]]:
+    """The first part that has rows, if any has, and all from there on."""
+    frames = iter(parts)
+    first = next(frames)
+    while first.is_empty() and (following := next(frames, None)) is not None:
+        first = following
+    return first, chain([first], frames)
+
+
+def _slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """All rows, a slice at a time, so that no text of all of them is made at once."""
+    return chain.from_iterable(part.iter_slices(SLICE) for part in parts if part.height)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+
+
+def _safe(frame: pl.DataFrame) -> pl.DataFrame:
+    flat = _flattened(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
+    text = pl.col(pl.String)
+    safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text)
+    return flat.with_columns(safe.name.keep())
+
+
+def _csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
+    first, flat = first_part(parts)
+    yield first.clear().write_csv()
+    for rows in _slices(flat):
+        yield rows.write_csv(include_header=False, datetime_format="%+", time_format="%T%.f")
+
+
+def _flattened(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(_flat(column) for column in frame.iter_columns())
+
+
+def _flat(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.Binary:
+        values = [None if value is None else cells.spelt(value) for value in column]
+    elif column.dtype.is_nested():
+        values = [None if value is None else cells.as_json(value) for value in column.to_list()]
+    elif column.dtype == pl.Duration:
+        return column.dt.to_string()
+    elif column.dtype in (pl.Categorical, pl.Enum):
+        return column.cast(pl.String)
+    else:
+        return column
+    return pl.Series(column.name, values, pl.String)

@@ -1,0 +1,73 @@
+"""How to cite: what is said is true of the lake, and the same wherever it is said."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from rawlogs import write_logs
+
+import pipeline
+from pipeline.api import Lake
+from pipeline.cli import main
+from pipeline.errors import UsageError
+from pipeline.ingest import ingest
+from pipeline.lake import create_lake
+from pipeline.metrics.request import EDITIONS
+from pipeline.reports.cite import BENCHMARK, TOOL
+
+TOP = Path(pipeline.__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    top = tmp_path_factory.mktemp("cite")
+    for model in ("gpt-4", "cohere"):
+        ingest(write_logs(top / model, model), top / "lake")
+    return pipeline.open_lake(top / "lake")
+
+
+def test_the_sentence_names_the_state_edition_and_version(lake: Lake) -> None:
+    for edition in EDITIONS:
+        said = lake.cite(edition=edition).sentence
+        games = lake.sql("SELECT count(*) n, count_if(is_finished) f FROM games").row(0)
+        at = lake.sql("SELECT finished_at FROM ingests WHERE ingest_id = 2").item()
+        assert f"{games[0]:,} games ({games[1]:,} finished)" in said
+        assert f"after ingest 2 of {at:%Y-%m-%d %H:%M} UTC" in said
+        assert f"magic-pipeline {pipeline.__version__}, edition `{edition}`" in said
+
+
+def test_an_older_state_and_an_empty_lake(lake: Lake, tmp_path: Path) -> None:
+    older = pipeline.open_lake(str(lake.path), as_of=1).cite()
+    assert (older.ingest_id, older.n_games) < (2, lake.cite().n_games)
+    create_lake(tmp_path / "empty")
+    empty = pipeline.open_lake(tmp_path / "empty").cite()
+    assert (empty.ingest_id, empty.ingested_at, empty.n_games) == (0, None, 0)
+    assert "before the first ingest" in empty.sentence
+    with pytest.raises(UsageError, match="choose from paper"):
+        lake.cite(edition="other")
+
+
+def test_the_command_prints_it(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cite", "--lake", str(lake.path)]) == 0
+    said = capsys.readouterr().out
+    assert said == f"Values: {lake.cite().sentence}\nTool: {TOOL}\nBenchmark: {BENCHMARK}\n"
+    assert main(["cite", "--lake", str(lake.path), "--format", "bibtex"]) == 0
+    entries = capsys.readouterr().out
+    assert re.findall(r"^@(\w+)\{([\w-]+),$", entries, re.MULTILINE) == [
+        ("software", "magic-pipeline"),
+        ("misc", "magic"),
+    ]
+    assert entries.count("{") == entries.count("}")
+    assert lake.cite().sentence.replace("`", "") in entries
+    assert "2311.08562" in entries
+
+
+def test_the_file_for_citations_agrees() -> None:
+    text = (TOP / "CITATION.cff").read_text()
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [pipeline.__version__]
+    assert re.findall(r"^license: (.*)$", text, re.MULTILINE) == [project["license"]]
+    assert re.findall(r"^title: (.*)$", text, re.MULTILINE) == [project["name"]]
+    assert "arXiv:2311.08562" in text
+    assert "arXiv:2311.08562" in BENCHMARK

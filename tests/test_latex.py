@@ -1,0 +1,169 @@
+"""Tables in LaTeX: they compile, show texts as they are, and have the values of the frame."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline import open_lake
+from pipeline.cli import latex, main
+from pipeline.ingest import ingest
+from pipeline.simulate import simulate
+
+WORDS = {
+    "textbackslash": "\\",
+    "textasciitilde": "~",
+    "textasciicircum": "^",
+    "textless": "<",
+    "textgreater": ">",
+    "textbar": "|",
+    "textasciigrave": "`",
+    "char34": '"',
+    "times": "×",
+}
+HOSTILE = (
+    r"\input{/etc/passwd} \write18{rm} \end{tabular}",
+    "100 % & 5$ #1 a_b {c} ~x ^2",
+    "[1em] *",
+    "a -- b --- c ''d'' ``e`` ,,f ?`g",
+    '"a "o ^^41 ^^M',
+    "\\",
+    "a\n\nb",
+)
+
+
+def typeset(text: str) -> str:
+    """What LaTeX prints of a text without commands that do anything; fails for any other."""
+    token = re.compile(
+        r"\\([a-z]+\d*)\{\}|\\([{}$&#%_])|\{([\[\]*])\}|(\{\})|([^\\{}$&#%_~^<>\"`])"
+    )
+    shown = []
+    while text:
+        found = token.match(text)
+        assert found, f"LaTeX would obey {text!r}"
+        word, sign, grouped, nothing, plain = found.groups()
+        shown.append(WORDS[word] if word else "" if nothing else sign or grouped or plain)
+        text = text[found.end() :]
+    return "".join(shown)
+
+
+def table_of(text: str) -> list[list[str]]:
+    """The cells of a table, its headings first, each as it is printed."""
+    inner = text.partition("\\toprule\n")[2].partition("\\bottomrule")[0]
+    lines = [line for line in inner.splitlines() if line != r"\midrule"]
+    assert all(line.endswith(r" \\") for line in lines)
+    return [re.split(" & ", line.removesuffix(r" \\")) for line in lines]
+
+
+def number(cell: str) -> float | None:
+    """The number of a cell, with its power of ten."""
+    if cell == "–":
+        return None
+    return float(cell.strip("$").replace(r" \times 10^{", "e").rstrip("}"))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_text_is_printed_as_it_is(text: str) -> None:
+    assert typeset(latex.escaped(text)) == text.replace("\n", " ")
+
+
+@given(st.text(st.sampled_from("ab1 \\`*_[]()<>&|~$#+-=.!^%{}?:/;\"',\n"), max_size=12))
+def test_any_text_is_printed_as_it_is(text: str) -> None:
+    escaped = latex.escaped(text)
+    assert typeset(escaped) == text.replace("\n", " ")
+    # Fonts join these into other signs.
+    assert not re.search("--|''|,,|``|[?!]`", escaped)
+
+
+def test_a_row_cannot_begin_with_an_argument() -> None:
+    (*_, row, _) = latex.table(["x"], [["[1em]"]], [False])
+    assert row == "{[}1em{]} \\\\\n"
+
+
+def test_numbers_have_a_minus_and_powers_of_ten() -> None:
+    (*_, row, _) = latex.table(list("abcd"), [["-0.5", "2.5e-05", "12", "–"]], [True] * 4)
+    assert row == "$-0.5$ & $2.5 \\times 10^{-5}$ & 12 & – \\\\\n"
+
+
+def test_signs_that_need_another_engine_are_announced() -> None:
+    assert "LuaLaTeX" in "".join(latex.table(["x"], [["模型"]], [False]))
+    assert "LuaLaTeX" not in "".join(latex.table(["x"], [["Zoë – „a“ …"]], [False]))
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Games of models whose names LaTeX would obey."""
+    top = tmp_path_factory.mktemp("latex")
+    simulated = simulate(top / "logs", models=2, games=3, seed=5)
+    for log in simulated.results.rglob("*.json"):
+        text = log.read_text().replace(simulated.models[0], r"a_b%\\input{x} & 100$")
+        log.write_text(text)
+    ingest(simulated.results, top / "lake")
+    return top / "lake"
+
+
+Printed = Callable[..., str]
+
+
+@pytest.fixture
+def printed(lake: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Printed:
+    def run(*command: str) -> str:
+        assert main([*command, "--lake", str(lake), "--format", "latex"]) == 0
+        return capsysbinary.readouterr().out.decode()
+
+    return run
+
+
+def test_metrics_are_those_of_the_api(lake: Path, printed: Printed) -> None:
+    headings, *cells = table_of(printed("metrics"))
+    rows = open_lake(lake).metrics()
+    value = headings.index("value")
+    assert [typeset(row[headings.index("model")]) for row in cells] == rows["model"].to_list()
+    assert [number(row[value]) for row in cells] == pytest.approx(rows["value"].to_list(), abs=1e-4)
+
+
+def test_the_leaderboard_has_its_intervals_and_notes(lake: Path, printed: Printed) -> None:
+    text = printed("leaderboard")
+    headings, *cells = table_of(text)
+    rows = open_lake(lake).leaderboard()
+    assert [typeset(row[1]).removesuffix(" *") for row in cells] == rows["model"].to_list()
+    place = [typeset(name) for name in headings].index("judgement")
+    ends = rows.select("judgement", "judgement_low", "judgement_high").rows()
+    for row, expected in zip(cells, ends, strict=True):
+        found = [float(part) for part in re.findall(r"[\d.]+", row[place])]
+        assert found == pytest.approx(expected, abs=0.006)
+    assert r"\begin{itemize}" in text
+    notes = text.partition(r"\begin{itemize}\footnotesize" + "\n")[2].splitlines()[:-1]
+    assert all(typeset(note.removeprefix(r"\item ")) for note in notes)
+
+
+def test_comparisons_are_those_of_the_api(lake: Path, printed: Printed) -> None:
+    headings, *cells = table_of(printed("compare", "--all-pairs"))
+    rows = open_lake(lake).compare()
+    place = [typeset(name) for name in headings].index("difference")
+    assert [number(row[place]) for row in cells] == pytest.approx(
+        rows["difference"].to_list(), abs=1e-4
+    )
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+def test_it_compiles(tmp_path: Path, printed: Printed) -> None:
+    commands = (["leaderboard"], ["metrics"], ["compare", "--all-pairs"])
+    body = "\n\n".join(printed(*words) for words in commands)
+    lines = "".join("".join(latex.table(["x"], [[text]], [False])) for text in HOSTILE)
+    (tmp_path / "a.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs}\\usepackage[T1]{fontenc}\n"
+        f"\\begin{{document}}\n{body}\n{lines}\\end{{document}}\n"
+    )
+    told = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout.decode(errors="replace")[-2000:]
