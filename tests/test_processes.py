@@ -21,18 +21,17 @@ ASK = """
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from pipeline.warehouse import answer, batches, keep, workshop, write
+from pipeline.warehouse import answer, batches, ingest_connection, write
 endless = "SELECT sum(n % 7) AS total FROM range(1000000000000) AS numbers(n)"
 asked = {
     "answer": lambda connection: answer(connection, endless),
     "batches": lambda connection: list(batches(connection, endless, 10)),
-    "keep": lambda connection: keep(connection, "kept", endless),
     "write": lambda connection: write(connection, endless, scratch / "written.parquet"),
 }
 with TemporaryDirectory() as folder:
     scratch = Path(folder)
     try:
-        with workshop(None, (), scratch, 2**28) as connection:
+        with ingest_connection(None, (), scratch, 2**28) as connection:
             print("asking", flush=True)
             asked[sys.argv[1]](connection)
     except KeyboardInterrupt:
@@ -102,7 +101,7 @@ def test_closed_streams_fail_no_command(tmp_path: Path) -> None:
     assert subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("what", ["answer", "batches", "keep", "write"])
+@pytest.mark.parametrize("what", ["answer", "batches", "write"])
 def test_ctrl_c_ends_a_query(what: str) -> None:
     """DuckDB itself looks for it only here and there."""
     command = [sys.executable, "-c", ASK, what]

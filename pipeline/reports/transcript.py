@@ -1,16 +1,21 @@
-"""One game told whole: who sat where, what was said and to whom, and what each metric counted."""
+"""One game as a whole: who sat where, what was said and to whom, and what each metric counted."""
 
+import atexit
 from collections.abc import Iterator, Sequence
+from weakref import WeakKeyDictionary
 
 import polars as pl
+from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from pipeline.errors import UsageError
-from pipeline.events.contracts import GAME_TABLES
+from pipeline.events.contracts import GAME_TABLES, polars_schema
 from pipeline.lake import Lake
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.request import PAPER, Request
+from pipeline.sqlfiles import literal
+from pipeline.warehouse import answer, connect
 
 EVERYBODY = "all"
 SEEN = ("message_index", "player", "content")
@@ -56,8 +61,7 @@ def transcripts(
 
     All are read at once, and a game that is not there is left out.
     """
-    is_asked = pl.col("game_id").is_in(list(game_ids))
-    tables = {name: lake.table(name).filter(is_asked).collect() for name in GAME_TABLES}
+    tables = {name: _rows(lake, name, game_ids) for name in GAME_TABLES}
     order = ("round", "seat", "message_index")
     for name, rows in tables.items():
         keys = ["message_index"] if name == "messages" else [c for c in order if c in rows.columns]
@@ -71,6 +75,31 @@ def transcripts(
                 name: parts[name].get(game_id, rows.clear()) for name, rows in tables.items()
             }
             yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()))
+
+
+def _rows(lake: Lake, table: str, game_ids: Sequence[str]) -> pl.DataFrame:
+    """The rows of the games. DuckDB reads them, since it uses the files' Bloom filters."""
+    if not game_ids:
+        return pl.DataFrame(schema=polars_schema(table))
+    ids = ", ".join(map(literal, game_ids))
+    rows = answer(_connection(lake).cursor(), f"FROM {table} WHERE game_id IN ({ids})")
+    return rows.cast(pl.Schema(polars_schema(table)))
+
+
+# A connection of each open lake: to make one takes longer than to read a game.
+_connections: WeakKeyDictionary[Lake, DuckDBPyConnection] = WeakKeyDictionary()
+
+
+@atexit.register
+def _close() -> None:
+    # DuckDB complains of a connection that outlives the interpreter.
+    _connections.clear()
+
+
+def _connection(lake: Lake) -> DuckDBPyConnection:
+    if lake not in _connections:
+        _connections[lake] = connect(lake, {})
+    return _connections[lake]
 
 
 def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:

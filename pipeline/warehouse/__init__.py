@@ -206,12 +206,6 @@ def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {select}")
 
 
-def keep(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
-    """Computes the SELECT once and holds the result as a table of the connection's own."""
-    create = f"CREATE OR REPLACE TEMP TABLE {identifier(name)} AS {select}"
-    _attended(connection, lambda: connection.execute(create))
-
-
 def register(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
     """Lets queries on the connection read the rows by this name."""
     connection.register(name, rows.to_arrow())
