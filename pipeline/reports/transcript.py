@@ -61,7 +61,7 @@ def transcripts(
 
     All are read at once, and a game that is not there is left out.
     """
-    tables = {name: _rows(lake, name, game_ids) for name in GAME_TABLES}
+    tables = _tables(lake, game_ids)
     order = ("round", "seat", "message_index")
     for name, rows in tables.items():
         keys = ["message_index"] if name == "messages" else [c for c in order if c in rows.columns]
@@ -77,12 +77,22 @@ def transcripts(
             yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()))
 
 
-def _rows(lake: Lake, table: str, game_ids: Sequence[str]) -> pl.DataFrame:
+def _tables(lake: Lake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
     """The rows of the games. DuckDB reads them, since it uses the files' Bloom filters."""
     if not game_ids:
-        return pl.DataFrame(schema=polars_schema(table))
-    ids = ", ".join(map(literal, game_ids))
-    rows = answer(_connection(lake).cursor(), f"FROM {table} WHERE game_id IN ({ids})")
+        return {name: pl.DataFrame(schema=polars_schema(name)) for name in GAME_TABLES}
+    is_asked = f"game_id IN ({', '.join(map(literal, game_ids))})"
+    games = _rows(lake, "games", is_asked)
+    if types := games["game_type"].unique().to_list():
+        # A table has the rows of one type together.
+        is_asked += f" AND game_type IN ({', '.join(map(literal, types))})"
+    return {"games": games} | {
+        name: _rows(lake, name, is_asked) for name in GAME_TABLES if name != "games"
+    }
+
+
+def _rows(lake: Lake, table: str, condition: str) -> pl.DataFrame:
+    rows = answer(_connection(lake).cursor(), f"FROM {table} WHERE {condition}")
     return rows.cast(pl.Schema(polars_schema(table)))
 
 
