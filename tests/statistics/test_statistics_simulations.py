@@ -8,6 +8,7 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
 
 import false_alarms
+import margins
 from coverage import Cell, cell, least, table, uneven_table
 from document import write
 from shapes import METRICS, UNEVEN, is_one_trial, of_metric
@@ -70,6 +71,19 @@ def test_models_that_differ_are_told_apart_more_often():
     alike = false_alarms.alike("reasoning", false_alarms.COMPLETE, 20, 0.5, SOME).by_p
     alone, of_many = false_alarms.power("reasoning", SOME)
     assert alike < of_many <= alone
+
+
+@pytest.mark.parametrize("metric", ["reasoning", "win_rate"])
+def test_models_at_the_margin_are_seldom_called_alike(metric):
+    """Of 200 draws, .12 is more than four standard errors above .05; equal ones mostly are."""
+    assert margins.alike(metric, 40, 0.5, margins.MARGIN, 200) <= 0.12
+    assert margins.alike(metric, 100, 0.5, 0.0, 100) >= 0.8
+
+
+def test_a_fall_is_seen_as_often_as_is_said():
+    """Of 200 draws, .12 is four standard errors."""
+    _, share = margins.falls("reasoning", 20, 0.5, 200)
+    assert share == pytest.approx(margins.POWER, abs=0.12)
 
 
 def test_a_table_goes_between_its_markers(tmp_path):
