@@ -6,6 +6,7 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13; do \
 	&& { echo $$python; break; }; done)
 LAKE ?= lake
 PYTEST ?= -n 2 $(if $(CI),--slow)
+LOWEST ?= -n 2
 UV_VERSION = 0.13.8
 
 .DEFAULT_GOAL := help
@@ -26,7 +27,7 @@ help:  ## print this
 	@echo
 	@echo "PYTHON=…  another interpreter, 3.11 or newer"
 	@echo "LAKE=…    another folder for the tables of make demo"
-	@echo "PYTEST=…  arguments for pytest, as in make test PYTEST='-k votes'"
+	@echo "PYTEST=…  arguments for pytest, as in make test PYTEST='-k votes'; LOWEST=… the same for make lowest"
 	@echo "AUDIT=…   arguments for pip-audit, as in make audit AUDIT='--vulnerability-service osv'"
 
 demo:  ## install into .venv, ingest the sample games and print the leaderboard
@@ -52,7 +53,7 @@ lint:  ## the checks of style and types alone
 lowest:  ## run the tests with the lower bounds of pyproject.toml, in .venv-lowest
 	$(call environment,.venv-lowest,lowest)
 	@# Whether results are right is the question here, not what old releases warn of.
-	.venv-lowest/bin/python -m pytest -W default $(PYTEST)
+	.venv-lowest/bin/python -m pytest -W default $(LOWEST)
 
 bench:  ## measure speed and memory against named baselines (BENCH=metrics: only that one)
 	$(call environment,.venv,dev)

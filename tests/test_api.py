@@ -59,6 +59,7 @@ def test_a_method_answers_as_what_is_beneath(lake: Lake, question: str) -> None:
     assert_frame_equal(METHODS[name](lake, **asked), BENEATH[name](lake, **asked))
 
 
+@pytest.mark.slow
 def test_a_plan_and_a_difference(lake: Lake, tmp_path: Path) -> None:
     planned = lake.plan("win_rate", 0.2, power=0.9, level=0.1, edition="audited")
     asked = {"power": 0.9, "level": 0.1, "edition": "audited"}

@@ -35,6 +35,7 @@ def counts(rows: pl.DataFrame, *by: str) -> dict[tuple[str, ...], tuple[int, int
     }
 
 
+@pytest.mark.slow
 def test_public_games(public):
     """D6: votes against texts, silence of the chameleon, scores."""
     found = counts(audit(public), "kind")
@@ -84,6 +85,7 @@ def test_effects_are_those_of_the_editions(public):
         assert result == pytest.approx(edition["self_awareness"])
 
 
+@pytest.mark.slow
 def test_findings_are_as_many_as_found(public):
     for kind, n_found in audit(public).select("kind", "found").iter_rows():
         rows = findings(public, kind)
@@ -92,6 +94,7 @@ def test_findings_are_as_many_as_found(public):
         assert not rows["content"].has_nulls()
 
 
+@pytest.mark.slow
 def test_groups_add_up(public):
     whole = counts(audit(public), "kind")
     for by in (["model"], ["game_type", "format_version"], ["topic"], ["seat", "role"]):
@@ -161,6 +164,7 @@ def logs(tmp_path_factory) -> Path:
     return simulate(tmp_path_factory.mktemp("planted"), models=1, games=2, seed=5).results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PLANTED)
 def test_what_is_planted_is_found(kind, logs, tmp_path):
     folder, plant = PLANTED[kind]

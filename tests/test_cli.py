@@ -200,6 +200,7 @@ def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str)
     assert ("MAGIC_LAKE" in result.text) == (command != "simulate")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_of_the_help_run(
     magic: Magic, command: str, logs: Path, monkeypatch: pytest.MonkeyPatch
@@ -304,6 +305,7 @@ def showing(request: pytest.FixtureRequest, lake: Path, broken_lake: Path) -> li
     return [*command, "--lake", str(used)]
 
 
+@pytest.mark.slow
 def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
     records = magic(*showing, "--format", "json").records
     parquet = pl.read_parquet(io.BytesIO(magic(*showing, "--format", "parquet").out))
@@ -324,6 +326,7 @@ def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
             assert csv[name].to_list() == result
 
 
+@pytest.mark.slow
 def test_forms_for_eyes(magic: Magic, showing: list[str]) -> None:
     table = magic(*showing)
     assert table.code == 0
@@ -375,6 +378,7 @@ def test_json_keeps_numbers_exactly_and_has_no_nan(magic: Magic, lake: Path) -> 
     ]
 
 
+@pytest.mark.slow
 def test_no_rows_are_an_empty_list_and_a_header(magic: Magic, lake: Path) -> None:
     query = ["sql", "SELECT game_id, path FROM games WHERE FALSE", "--lake", lake, "--format"]
     assert magic(*query, "json").records == []
@@ -612,6 +616,7 @@ def test_a_schema_fits(magic: Magic, width: int, monkeypatch: pytest.MonkeyPatch
     assert max(map(cell_len, result.text.splitlines())) <= width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["FROM range(52800)", "SELECT repeat('a ', 900) FROM range(99)"])
 def test_a_long_result_is_cut_on_a_terminal_alone(
     magic: Magic, lake: Path, query: str, monkeypatch: pytest.MonkeyPatch
@@ -665,6 +670,7 @@ def test_a_comparison_of_no_models_is_empty_and_says_so(
     assert result.err == "nothing to compare: the lake has fewer than two models\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "markdown"])
 def test_the_size_of_a_family_is_said_where_p_values_are_adjusted(
     magic: Magic, lake: Path, broken_lake: Path, form: str
@@ -727,6 +733,7 @@ def test_schema_prints_every_contract_without_a_lake(magic: Magic) -> None:
     assert "One accusation vote." in magic("schema", "votes").text
 
 
+@pytest.mark.slow
 def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
     """Each by its name with its schema, if that is not the main one."""
     opened = pipeline.open_lake(lake)
@@ -766,6 +773,7 @@ def test_simulate_is_reproducible_and_can_be_ingested(magic: Magic, tmp_path: Pa
 # --- sql ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [[], ["--"]], ids=["bare", "after --"])
 @pytest.mark.parametrize("query", ["-- a note\nSELECT 1 AS n", "--note\nSELECT 1 AS n"])
 def test_a_query_may_begin_with_a_comment(
@@ -784,6 +792,7 @@ def test_sql_in_as_much_memory_as_can_be_counted(magic: Magic, lake: Path) -> No
     assert result.records == [{"n": 1}]
 
 
+@pytest.mark.slow
 def test_sql_from_a_file_and_from_stdin(
     magic: Magic, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -811,6 +820,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[PipeInput
         yield pipe
 
 
+@pytest.mark.slow
 def test_prompt_answers_until_the_user_leaves(
     magic: Magic, lake: Path, typed: PipeInput, tmp_path: Path
 ) -> None:
@@ -1033,6 +1043,7 @@ def with_other_contract(lake: Path, place: Path) -> None:
 # --- hostile text -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [None, 60])
 @pytest.mark.parametrize(
     "command",
@@ -1061,6 +1072,7 @@ def test_text_of_logs_cannot_drive_the_terminal(
     assert r"\x1b[31mevil\x07[bold]x[/bold]\u202e|`*" in shown or r"x\x1b[2J" in shown
 
 
+@pytest.mark.slow
 def test_json_and_parquet_keep_text_as_it_is(magic: Magic, lake: Path) -> None:
     query = ("sql", "SELECT DISTINCT model FROM votes WHERE model LIKE '%evil%'", "--lake", lake)
     assert magic(*query, "--format", "json").records == [{"model": EVIL}]
@@ -1167,6 +1179,7 @@ def test_a_file_that_upkeep_deletes_meanwhile_is_no_damage(
     assert "POLARS" not in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
 def test_a_reader_who_leaves_is_no_error(lake: Path, form: str) -> None:
     command = [*PROGRAM, "sql", "FROM range(200000)", "--lake", str(lake), "--format", form]
@@ -1179,6 +1192,7 @@ def test_a_reader_who_leaves_is_no_error(lake: Path, form: str) -> None:
         assert run.wait() == 0
 
 
+@pytest.mark.slow
 def test_progress_is_for_terminals_only(logs: Path, tmp_path: Path) -> None:
     command = [*PROGRAM, "ingest", str(logs), "--lake"]
     quiet = subprocess.run(

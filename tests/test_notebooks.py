@@ -29,6 +29,7 @@ def sample_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lake
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path, sample_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAGIC_LAKE", str(sample_lake))

@@ -39,6 +39,7 @@ def sql_folder(cwd: Path, python_path: Path | None) -> Path:
     return Path(done.stdout.strip())
 
 
+@pytest.mark.slow
 def test_wheel(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
@@ -49,10 +50,12 @@ def test_wheel(tmp_path: Path) -> None:
     assert sql_folder(tmp_path, unpacked) == unpacked / "pipeline" / "sql"
 
 
+@pytest.mark.slow
 def test_checkout(tmp_path: Path) -> None:
     assert sql_folder(tmp_path, ROOT) == ROOT / "sql"
 
 
+@pytest.mark.slow
 def test_editable_install(tmp_path: Path) -> None:
     try:
         distribution("magic-pipeline")

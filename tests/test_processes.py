@@ -52,6 +52,7 @@ def test_ctrl_c_is_for_us_alone() -> None:
     assert process.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
     """A terminal sends it to all processes: those that write logs for us have none to show."""
     out = tmp_path / "out"
@@ -71,6 +72,7 @@ def test_ctrl_c_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
     assert (process.returncode, *result) == (130, "", line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_end_as_ctrl_c_does(sent: signal.Signals, tmp_path: Path) -> None:
     """With the folder for what is worked out taken away, which nobody else knows of."""
@@ -101,6 +103,7 @@ def test_closed_streams_fail_no_command(tmp_path: Path) -> None:
     assert subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["answer", "batches", "write"])
 def test_ctrl_c_ends_a_query(what: str) -> None:
     """DuckDB itself looks for it only here and there."""

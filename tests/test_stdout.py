@@ -68,6 +68,7 @@ def loud(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(TOP)])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_what_libraries_print_is_no_result(
     command: list[str], lake: Path, loud: dict[str, str], tmp_path: Path
@@ -110,6 +111,7 @@ def test_a_process_of_ours_has_no_stdout(loud: dict[str, str]) -> None:
     assert run.stdout == ""
 
 
+@pytest.mark.slow
 def test_a_long_query_answers_and_no_more(lake: Path) -> None:
     """DuckDB draws a progress bar on stdout for a query of more than two seconds."""
     command = [*MAGIC, "sql", SLOW, "--lake", str(lake), "--format", "csv"]

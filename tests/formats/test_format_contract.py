@@ -86,6 +86,7 @@ def ingested(
     return format_, open_lake(top / "lake")
 
 
+@pytest.mark.slow
 def test_the_lake_is_whole(ingested: tuple[Format, Lake]) -> None:
     """Each event refers to a message of its seat, each result to a tested side, and so on."""
     _, lake = ingested

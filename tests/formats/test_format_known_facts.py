@@ -156,6 +156,7 @@ def test_scores_of_public_good_games_follow_from_the_amounts(public: list[Read])
         assert log["scores"] == pytest.approx(expected, rel=1e-12, abs=1e-9), path
 
 
+@pytest.mark.slow
 def test_least_contributions(public: list[Read]) -> None:
     for path, _, game in of_type(public, GameType.PUBLIC_GOOD):
         rounds: dict[int, list[float]] = defaultdict(list)
@@ -166,6 +167,7 @@ def test_least_contributions(public: list[Read]) -> None:
             assert c.round_total == sum(rounds[c.round]), path
 
 
+@pytest.mark.slow
 def test_the_winner_of_a_point_game_has_the_most_points(public: list[Read]) -> None:
     """Shared or not."""
     games = of_type(public, GameType.PRISONERS_DILEMMA, GameType.PUBLIC_GOOD)

@@ -55,6 +55,7 @@ def test_documents_and_games(public: dict[str, Path]) -> None:
         assert table(lake, "results").height == 1430
 
 
+@pytest.mark.slow
 def test_archive_and_folder_make_identical_tables(public: dict[str, Path]) -> None:
     """But for where they come from and the numbers of ingests."""
     ours, theirs = (
@@ -65,6 +66,7 @@ def test_archive_and_folder_make_identical_tables(public: dict[str, Path]) -> No
         assert found == theirs[name], name
 
 
+@pytest.mark.slow
 def test_the_folder_after_the_archive_is_all_copies(public: dict[str, Path]) -> None:
     report = ingest(public["folder"], public["of archive"], dry_run=True)
     assert nonzero(report) == {"duplicate": 1430, "ignored": 103}

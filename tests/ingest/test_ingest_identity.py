@@ -296,6 +296,7 @@ def test_a_known_place_unseen_still_holds_its_game(lab: Lab) -> None:
     assert models(lab.lake) == ["b"]
 
 
+@pytest.mark.slow
 def test_a_broken_replacement_leaves_the_old_game(lab: Lab) -> None:
     lab.write("a.json", game("a"))
     lab.ingest()
@@ -334,6 +335,7 @@ def test_a_replacement_that_is_no_log_leaves_the_old_game(lab: Lab) -> None:
 # The same file, however it is reached
 
 
+@pytest.mark.slow
 def test_the_same_files_reached_by_different_sources(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,6 +363,7 @@ def test_the_same_files_reached_by_different_sources(
     assert rows(lab.lake) == before
 
 
+@pytest.mark.slow
 def test_folder_then_archive(lab: Lab) -> None:
     """The games are the same games; each place of them counts for itself."""
     one_of_each(lab)
@@ -485,6 +488,7 @@ def test_another_model_makes_another_game_of_a_transcript(lab: Lab) -> None:
     assert lab.counts(model="x") == {"unchanged": 1}
 
 
+@pytest.mark.slow
 def test_a_transcript_without_a_model_is_known_by_its_bytes(lab: Lab) -> None:
     """Wherever it is; what was quarantined for want of a model leaves the quarantine."""
     lab.write("a.json", chatarena())
@@ -508,6 +512,7 @@ def test_bytes_that_two_models_played_do_not_say_which(lab: Lab) -> None:
     assert set(table(lab.lake, "games")["assigned_model"]) == {"x", "y"}
 
 
+@pytest.mark.slow
 def test_a_game_in_another_form_is_new_and_said_to_be(lab: Lab) -> None:
     """Spaces, escapes and the order of keys are form; a file that is written anew is no copy."""
     log = chameleon()

@@ -360,7 +360,7 @@ STEP = st.tuples(
 
 @pytest.mark.slow
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps=st.lists(STEP, min_size=1, max_size=4))
 def test_recalling_is_as_reading_whatever_came_before(

@@ -105,6 +105,7 @@ def change_some(lab: Lab) -> None:
 # The same lake
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_lake_that_one_makes(
     lab: Lab, pooled: list[Any], empty_lake: Path
 ) -> None:
@@ -146,6 +147,7 @@ def test_copies_decoded_by_both_workers_are_one_game(lab: Lab, pooled: list[Any]
     assert table(lab.lake, "quarantine")["path"].to_list() == ["a.json"]
 
 
+@pytest.mark.slow
 def test_a_game_without_an_index_gives_way_to_one_of_the_other_worker(
     lab: Lab, pooled: list[Any]
 ) -> None:
@@ -168,6 +170,7 @@ def test_the_bytes_of_what_is_refused_come_from_every_worker(lab: Lab, pooled: l
     assert report.faults["n_bytes"].to_list() == [1000 + len(BROKEN)] * 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["logs.tar.zst", "logs.zip"])
 def test_an_archive_is_read_here_and_decoded_by_others(
     lab: Lab, pooled: list[Any], empty_lake: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -200,6 +203,7 @@ def test_an_ingest_does_without_pandas(lab: Lab) -> None:
     assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "False\n"
 
 
+@pytest.mark.slow
 def test_a_rehearsal_by_two_processes(lab: Lab, pooled: list[Any]) -> None:
     write_all(lab)
     alone(lab, model="talker")
@@ -278,6 +282,7 @@ def begin(lab: Lab) -> tuple[Any, set[Path]]:
     return rows(lab.lake, **ALL), parquet_files(lab.lake)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("staged_at_once")
 def test_a_worker_that_is_killed(lab: Lab, pooled: list[Any]) -> None:
     """It is told how it ended, nothing of the ingest stays, and the next one does it all."""
@@ -339,6 +344,7 @@ def is_running(process: int) -> bool:
     return state.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's /proc")
 def test_workers_whose_ingest_is_killed_take_their_files_away(lab: Lab) -> None:
     before, lying = begin(lab)

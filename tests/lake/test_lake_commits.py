@@ -39,6 +39,7 @@ class Crash(BaseException):
 # Readers
 
 
+@pytest.mark.slow
 def test_a_reader_keeps_the_state_that_it_opened(lake: Path, more: Path) -> None:
     """Even if it has not read a row of it before something else is committed."""
     before = rows(lake, **ALL)
@@ -50,6 +51,7 @@ def test_a_reader_keeps_the_state_that_it_opened(lake: Path, more: Path) -> None
     assert open_lake(lake).ingest_id == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_of", [None, 2])
 def test_a_copy_of_a_reader_is_of_the_same_state(lake: Path, more: Path, as_of: int | None) -> None:
     """Also where it is opened only after something else is committed, in another process."""
@@ -68,6 +70,7 @@ def all_rows(lake: Lake) -> dict[str, list[str]]:
     return {name: sorted(map(repr, lake.table(name).collect().rows())) for name in TABLES}
 
 
+@pytest.mark.slow
 def test_a_reader_sees_one_state_for_the_whole_of_its_work(lake: Path, more: Path) -> None:
     """From its first look on: its other tables, and rows that it has yet to collect."""
     before = rows(lake, **ALL)
@@ -81,6 +84,7 @@ def test_a_reader_sees_one_state_for_the_whole_of_its_work(lake: Path, more: Pat
     assert sorted(map(repr, waiting.collect().rows())) == before["messages"]
 
 
+@pytest.mark.slow
 def test_a_reader_survives_replacements(lake: Path, used_lake: Path) -> None:
     """Files that were replaced stay for those who read them."""
     reader = open_lake(lake)
@@ -134,6 +138,7 @@ def undisturbed(
     return logs, rows(top / "lake", but_for=["ingests"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_tables", [0, 1, 7, 14, 15])
 def test_a_crash_between_commits_is_as_if_nothing_was(
     lake: Path,
@@ -158,6 +163,7 @@ def test_a_crash_between_commits_is_as_if_nothing_was(
     assert rows(lake, but_for=["ingests"]) == expected
 
 
+@pytest.mark.slow
 def test_a_crash_after_the_last_commit_has_happened(
     lake: Path, undisturbed: tuple[Path, dict[str, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +183,7 @@ def test_a_crash_after_the_last_commit_has_happened(
     assert nonzero(ingest(logs, lake, model="talker"))["unchanged"] == 7
 
 
+@pytest.mark.slow
 def test_two_crashes_in_a_row_and_another_source(
     lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch, used_lake: Path
 ) -> None:
@@ -276,6 +283,7 @@ def test_what_goes_wrong_in_writing_a_table_leaves_no_file(
 # Files
 
 
+@pytest.mark.slow
 def test_the_split_into_files_changes_nothing(
     tmp_path: Path, empty_lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +309,7 @@ def test_the_split_into_files_changes_nothing(
 # Beside another ingest
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
 def test_an_ingest_that_another_overtakes(lake: Path, more: Path) -> None:
     """Both land; what the other brought first is a copy here."""
@@ -314,6 +323,7 @@ def test_an_ingest_that_another_overtakes(lake: Path, more: Path) -> None:
     assert set(statuses(lake, 4).values()) == {"ingested", "quarantined", "ignored"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
 def test_an_ingest_overtaken_by_an_ingest_of_the_same(lake: Path, more: Path) -> None:
     report = ingest(more, lake, on_progress=during(3, lambda: ingest(more, lake)))
@@ -322,6 +332,7 @@ def test_an_ingest_overtaken_by_an_ingest_of_the_same(lake: Path, more: Path) ->
     assert table(lake, "quarantine").height == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
 def test_an_ingest_whose_known_game_another_takes_out(lake: Path, more: Path) -> None:
     """It did not decode that game, since the lake had it; it says so and changes nothing."""
@@ -349,6 +360,7 @@ def _ingest_at_once(source: Path, lake: Path, start: "Barrier") -> None:
     ingest(source, lake)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_new", [False, True], ids=["a lake that is there", "a new lake"])
 def test_two_processes_at_once_both_land(tmp_path: Path, used_lake: Path, is_new: bool) -> None:
     lake = tmp_path / "lake"
@@ -383,6 +395,7 @@ def _die_in_commit(source: Path, lake: Path) -> None:
     ingest(source, lake)
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_in_its_commit_locks_nobody_out(lake: Path, more: Path) -> None:
     before = rows(lake, **ALL)
     worker = multiprocessing.get_context("spawn").Process(target=_die_in_commit, args=(more, lake))
@@ -528,6 +541,7 @@ def test_a_table_that_is_none(lake: Path) -> None:
         open_lake(lake).table("game")
 
 
+@pytest.mark.slow
 def test_a_lake_may_be_moved(lake: Path, more: Path) -> None:
     """Nothing in it names the place where it is."""
     before = rows(lake, **ALL)
@@ -538,6 +552,7 @@ def test_a_lake_may_be_moved(lake: Path, more: Path) -> None:
     check(moved)
 
 
+@pytest.mark.slow
 def test_a_lake_within_its_own_source(tmp_path: Path, more: Path) -> None:
     """As `magic ingest .` has it: the lake's files are no logs, and no lake's log is one."""
     lake = more / "lake"

@@ -138,6 +138,7 @@ def test_rows_are_sorted_so_that_readers_skip(lake: Path, monkeypatch: pytest.Mo
         assert keys.equals(keys.sort("game_type", "model", nulls_last=False))
 
 
+@pytest.mark.slow
 def test_a_file_has_so_many_rows(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     most = 10
     for module in ("files", "maintain"):
@@ -164,6 +165,7 @@ def test_a_reader_keeps_its_files(lake: Path) -> None:
     assert seen == before
 
 
+@pytest.mark.slow
 def test_an_ingest_that_commits_meanwhile_wins(
     lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +210,7 @@ def faultless(tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "at", "is_committed"),
     [
@@ -409,6 +412,7 @@ def test_other_tools_read_a_maintained_lake(lake: Path) -> None:
         assert theirs.height == ours.height
 
 
+@pytest.mark.slow
 def test_logs_written_one_by_one(tmp_path: Path) -> None:
     """A file for each ingest and table, then one for each table, and the same answers."""
     logs = write_logs(tmp_path / "logs", "first")

@@ -266,6 +266,7 @@ FRAGMENTS = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=settings.default.max_examples)
 @given(
     answers=st.lists(

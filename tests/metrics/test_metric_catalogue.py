@@ -54,6 +54,7 @@ HALVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", HALVES)
 def test_a_metric_that_is_half_written_is_one_line(half: str, checkout: Path) -> None:
     files, message = HALVES[half]

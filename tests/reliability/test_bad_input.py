@@ -306,6 +306,7 @@ def crowd(build: Callable[[], Any], n: int) -> Any:
     return log | {"player_backends": {f"Player {k}": backend for k in range(1, n + 1)}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [chameleon, cost_sharing, public_good, chatarena])
 def test_a_million_players(lab: Lab, build: Callable[[], Any]) -> None:
     """Of transcripts, whose players have to speak, as many as a document holds."""
@@ -337,6 +338,7 @@ def test_10_million_messages(lab: Lab) -> None:
     assert "--max-document" in fault["message"]
 
 
+@pytest.mark.slow
 def test_30_thousand_messages(lab: Lab) -> None:
     """Odd, and no reason to refuse it."""
     log = undercover()

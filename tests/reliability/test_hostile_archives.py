@@ -155,6 +155,7 @@ def test_a_bomb_of_10_gib(lab: Lab, codec: str, ending: str) -> None:
     assert ("--max-document" if ending == "json" else "--max-expanded") in result
 
 
+@pytest.mark.slow
 def test_a_zip_bomb(lab: Lab) -> None:
     """Each member is as large as a document may be; it is their sum that is too much."""
     data = zipped(GOOD | {f"{n}.json": b" " * 2**20 for n in range(300)} | {"~.json": b""})

@@ -122,10 +122,10 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["quarantine"],
         ["quarantine", "--full"],
         ["sql", "FROM players"],
-        ["sql", "FROM messages"],
-        ["sql", "FROM documents"],
+        pytest.param(["sql", "FROM messages"], marks=pytest.mark.slow),
+        pytest.param(["sql", "FROM documents"], marks=pytest.mark.slow),
         ["sql", "SELECT [model, content] AS l, {'a': content} AS s FROM messages"],
-        ["sql", "PIVOT players ON model USING count(*)"],
+        pytest.param(["sql", "PIVOT players ON model USING count(*)"], marks=pytest.mark.slow),
     ],
     ids=" ".join,
 )

@@ -368,6 +368,7 @@ def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
     check(lab.lake)
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_game_is_refused_no_more(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though a part of the game itself is, and of the copy as well each time it is decoded."""
 

@@ -10,10 +10,10 @@ from lab import NOT_POSSIBLE
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = {
-    "kills": "--kills 3 --interrupts 1 --games 140 --patience 30",
-    "upkeeps": "--times 4 --games 56",
+    "kills": "--kills 2 --interrupts 1 --games 70 --patience 30",
+    "upkeeps": "--times 2 --games 56",
     "writers": "--writers 2 --rounds 2 --readers 1 --games 56",
-    "disk": "0 128 8192",
+    "disk": "128 8192",
     "bomb": "--seconds 60 --megabytes 400",
 }
 

@@ -79,6 +79,7 @@ def test_what_is_no_lake(tmp_path: Path) -> None:
         verify(tmp_path / "nothing")
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_lake_are_the_whole(
     whole: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -451,6 +452,7 @@ def test_every_file_has_the_hash_of_its_bytes(lake: Path, *, upkeep: bool) -> No
         assert hash_of(file.name) == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_log_without_counts(lake: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """As some tools write it: the files' own footers have the counts."""
     n_votes = open_lake(lake).table("votes").collect().height
@@ -474,6 +476,7 @@ def test_checks_that_need_an_unreadable_table_are_left_out_and_the_others_made(l
     assert {"file_missing", "score_ranks"} <= set(verified.faults["check"])
 
 
+@pytest.mark.slow
 def test_a_commit_begun_and_not_completed_is_a_warning(lake: Path, whole: Path) -> None:
     """The next ingest takes it back, so the lake is whole."""
     delta = log_of(lake, "votes")
@@ -531,6 +534,7 @@ def of_system(lake: Path, system: str) -> None:
         rewrite(lake, table, lambda rows: rows.with_columns(system=pl.lit(system)))
 
 
+@pytest.mark.slow
 def test_rules_of_some_systems_are_not_asked_of_others(lake: Path) -> None:
     """A payoff that MAgIC's Prisoner's Dilemma would not pay is an error in its games only."""
     of_systems = {check.name for check in checks.all_checks() if check.systems}
@@ -571,6 +575,7 @@ def mutated(folder: Path, n: int) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_no_log_can_make_a_lake_count_as_damaged(tmp_path: Path) -> None:
     """What logs say against themselves is a contradiction, whatever is changed in them."""
     ingest(mutated(tmp_path / "logs", 1500), tmp_path / "lake", model=MODEL, jobs=1)
@@ -610,6 +615,7 @@ def contradicted(tmp_path: Path) -> str:
     return str(tmp_path / "lake")
 
 
+@pytest.mark.slow
 def test_logs_that_contradict_themselves_have_an_exit_code_of_their_own(
     contradicted: str, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -624,6 +630,7 @@ def test_logs_that_contradict_themselves_have_an_exit_code_of_their_own(
     assert main([*command, "--allow-contradictions"]) == 1
 
 
+@pytest.mark.slow
 def test_the_command_exits_with_1_and_lists_what_is_wrong(
     lake: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

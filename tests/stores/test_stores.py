@@ -128,6 +128,7 @@ def test_sources_that_are_not_there(bucket: str, tree: Path) -> None:
 # Lakes
 
 
+@pytest.mark.slow
 def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None:
     """Some hundred games from and into the store, and the metrics of both engines."""
     result = simulate(tmp_path / "logs", models=2, games=12, seed=3, jobs=1)
@@ -156,6 +157,7 @@ def check_remote(url: str) -> None:
         TABLES[name].validate(opened.table(name).collect())
 
 
+@pytest.mark.slow
 def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> None:
     here, there = tmp_path / "lake", f"{bucket}/lake"
     for model in ("first", "second"):
@@ -181,6 +183,7 @@ def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> Non
     assert reader.ingest_id == opened.ingest_id - 1
 
 
+@pytest.mark.slow
 def test_a_failed_ingest_leaves_no_object(
     logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +207,7 @@ def _ingest(source: Path, lake: str) -> None:
     ingest(source, lake)
 
 
+@pytest.mark.slow
 def test_two_ingests_at_once_both_land(tmp_path: Path, bucket: str) -> None:
     lake = f"{bucket}/lake"
     sources = [write_logs(tmp_path / name, name) for name in ("left", "right")]
@@ -220,6 +224,7 @@ def test_two_ingests_at_once_both_land(tmp_path: Path, bucket: str) -> None:
     assert set(opened.table("results").collect()["model"]) >= {"left", "right"}
 
 
+@pytest.mark.slow
 def test_a_worker_writes_with_the_lake_s_name_alone(logs: Path, bucket: str) -> None:
     """What it sends back can be committed by another process."""
     lake = create_lake(f"{bucket}/lake")
@@ -251,6 +256,7 @@ def test_what_is_no_lake(bucket: str, capfd: pytest.CaptureFixture[str]) -> None
             assert lake in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_command_line_keeps_both_slashes(
     logs: Path, bucket: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -368,6 +374,7 @@ def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.Mon
             raise AssertionError
 
 
+@pytest.mark.slow
 def test_a_lost_lock_stops_a_commit(
     logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,6 +392,7 @@ def _die_with_the_lock(url: str) -> None:
         os._exit(9)
 
 
+@pytest.mark.slow
 def test_a_killed_process_locks_nobody_out(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = multiprocessing.get_context("spawn").Process(
         target=_die_with_the_lock, args=(f"{bucket}/.lock",)
