@@ -11,7 +11,9 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline.pages.report import Report
+from pipeline import plots
+from pipeline.metrics import ALL
+from pipeline.pages.report import Card, Report
 from pipeline.printable import printable
 from pipeline.reports.transcript import EVERYBODY, Transcript
 
@@ -24,10 +26,10 @@ _TEMPLATES = "templates"
 
 def report_html(found: Report) -> Iterator[str]:
     """The file, a piece at a time."""
-    style = files("pipeline.pages").joinpath(_TEMPLATES, "report.css").read_text("utf-8")
+    style = files("pipeline.pages").joinpath(_TEMPLATES, "one_file.css").read_text("utf-8")
     # Nothing but this very text may be run or applied, whatever slips into the page.
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = _environment().get_template("report.html")
+    page = _environment().get_template("one_file.html")
     return page.generate(
         report=found,
         style=Markup(style),
@@ -50,7 +52,6 @@ def _environment() -> Environment:
     found.filters |= {
         "number": _number,
         "percent": _percent,
-        "svg": Markup,
         "cut": _cut,
         "columns": _columns,
     }
@@ -58,6 +59,9 @@ def _environment() -> Environment:
         "messages": _messages,
         "matrix": _matrix,
         "one_game": _facts,
+        "plot_of_metric": _plot_of_metric,
+        "plot_by_type": _plot_by_type,
+        "plot_of_model": _plot_of_model,
     }
     return found
 
@@ -67,6 +71,23 @@ def _shown(value: object) -> object:
     if value is None:
         return NONE
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _plot_of_metric(card: Card) -> Markup:
+    rows = card.rows.filter(game_type=ALL)
+    return Markup(plots.svg(plots.plot_metric(rows), f"metric-{card.name}"))
+
+
+def _plot_by_type(card: Card) -> Markup | None:
+    """The plot of a metric by game type, None for one of a single type."""
+    rows = card.rows.filter(pl.col("game_type") != ALL)
+    if rows["game_type"].n_unique() < 2:
+        return None
+    return Markup(plots.svg(plots.plot_metric(rows, by="game_type"), f"types-{card.name}"))
+
+
+def _plot_of_model(found: Report, model: str | None, prefix: str) -> Markup:
+    return Markup(plots.svg(plots.plot_profile(found.values, model), prefix))
 
 
 def _number(value: float | None, decimals: int = 3) -> str:
