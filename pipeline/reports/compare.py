@@ -9,10 +9,10 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
+from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric, metrics
 from pipeline.metrics.counts import CLUSTER
 from pipeline.metrics.intervals import terms_of
-from pipeline.metrics.request import Request, several
+from pipeline.metrics.request import RELEASE, Request, several
 from pipeline.statistics.families import holm
 from pipeline.statistics.pairs import differences
 
@@ -33,6 +33,19 @@ COLUMNS = pl.Schema(
         "n_settings": pl.Int64(),
         "share_paired": pl.Float64(),
         "reason": pl.String(),
+    }
+)
+
+
+APART = pl.Schema(
+    {
+        "setting_id": pl.String(),
+        "game_type": pl.String(),
+        "value": pl.Float64(),
+        "other_value": pl.Float64(),
+        "difference": pl.Float64(),
+        "game": pl.String(),
+        "other_game": pl.String(),
     }
 )
 
@@ -69,6 +82,50 @@ def compare(
         confidence=confidence,
     )
     return compared if pairs else adjusted(compared, ["metric"])
+
+
+def settings_apart(
+    lake: Lake, one: str, other: str, name: str, *, edition: str = PAPER, limit: int = 10
+) -> pl.DataFrame:
+    """The settings that both models played in which the values of a metric differ most.
+
+    Columns: setting_id, game_type, value, other_value, difference (value − other_value), game and
+    other_game (the first of each model's games of the setting, by index). The edition `release` has
+    no values of settings: no rows.
+    """
+    _check_pairs([(one, other)])
+    pair = pl.DataFrame(schema=APART)
+    if edition == RELEASE:
+        return pair
+    values = metrics(
+        lake,
+        names=[name],
+        edition=edition,
+        models=[one, other],
+        by=["model", "setting_id", "game_type"],
+        confidence=None,
+    ).filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
+    keys = ["setting_id", "game_type"]
+    of_one, of_other = (values.filter(model=model).select(*keys, "value") for model in (one, other))
+    found = (
+        of_one.join(of_other.rename({"value": "other_value"}), on=keys)
+        .with_columns(difference=pl.col("value") - pl.col("other_value"))
+        .sort(-pl.col("difference").abs(), *keys)
+        .head(limit)
+    )
+    games = _first_games(lake, found["setting_id"].to_list())
+    for model, column in ((one, "game"), (other, "other_game")):
+        own = games.filter(model=model).select("setting_id", pl.col("game_id").alias(column))
+        found = found.join(own, on="setting_id", how="left", maintain_order="left")
+    return pl.concat([pair, found.select(APART.names())])
+
+
+def _first_games(lake: Lake, settings: Sequence[str]) -> pl.DataFrame:
+    """model, setting_id, game_id: the finished game of each model and setting that comes first."""
+    is_theirs = pl.col("setting_id").is_in(list(settings))
+    games = lake.table("results").filter("is_tested", "is_finished", is_theirs)
+    first = games.sort("game_index", "game_id", nulls_last=True)
+    return first.group_by("model", "setting_id").agg(pl.col("game_id").first()).collect()
 
 
 def _check_pairs(pairs: Sequence[object]) -> None:
