@@ -330,6 +330,54 @@ def test_the_sentence_to_quote_is_that_of_cite(page: Page, lake: Lake) -> None:
     assert lake.cite().bibtex.strip() in shown(page.section("cite"))
 
 
+# --- in a browser -------------------------------------------------------------------------------
+
+
+def test_it_opens_from_disk_and_every_click_leads_on(
+    text: str, chromium: str, tmp_path: Path
+) -> None:
+    """No request, no complaint, no fault of accessibility; also dark, narrow and without scripts."""
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import sync_playwright
+
+    file = tmp_path / "report.html"
+    file.write_text(text)
+    said: list[str] = []
+    asked: list[str] = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for scheme, width, scripts in (("light", 1400, True), ("dark", 375, False)):
+            opened = browser.new_context(
+                color_scheme=scheme,  # type: ignore[arg-type]
+                viewport={"width": width, "height": 800},
+                java_script_enabled=scripts,
+            ).new_page()
+            opened.on("console", lambda message: said.append(message.text))
+            opened.on("pageerror", lambda error: said.append(str(error)))
+            opened.on("dialog", lambda dialog: said.append(dialog.message))
+            opened.on("request", lambda request: asked.append(request.url))
+            opened.goto(file.as_uri())
+            if scripts:
+                faults = Axe().run(opened).response["violations"]
+                found = [one["id"] for one in faults if one["impact"] in ("serious", "critical")]
+                assert found == []
+            else:
+                shape = opened.locator("html").bounding_box()
+                assert shape
+                assert opened.locator("main").bounding_box()["width"] <= 375  # type: ignore[index]
+            opened.locator("#leaderboard td a").first.click()
+            evidence = opened.locator("tr:target details")
+            evidence.locator("summary").click()
+            evidence.locator("a").first.click()
+            assert re.search(r"#g\d+(-m\d+)?$", opened.url)
+            message = opened.locator(":target")
+            assert message.is_visible()
+            opened.screenshot(path=tmp_path / f"{scheme}.png")
+        browser.close()
+    assert said == []
+    assert set(asked) == {file.as_uri()}
+
+
 # --- the command, markdown and LaTeX ------------------------------------------------------------
 
 
