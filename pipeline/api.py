@@ -14,15 +14,16 @@ from pipeline.errors import may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
 from pipeline.metrics import PAPER, metrics
-from pipeline.metrics.evidence import evidence
+from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.views import views
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.cite import cite
-from pipeline.reports.compare import compare, contrast
+from pipeline.reports.compare import compare, contrast, settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff
+from pipeline.reports.games import games
 from pipeline.reports.plan import plan
-from pipeline.reports.ranking import leaderboard
+from pipeline.reports.ranking import board, leaderboard
 from pipeline.reports.search import search
 from pipeline.reports.transcript import transcript, transcripts
 from pipeline.sqlfiles import View
@@ -56,9 +57,13 @@ class Lake(stored.Lake):
 
     metrics = _explained(metrics)
     evidence = _explained(evidence)
+    evidence_page = _explained(evidence_page)
+    board = _explained(board)
     leaderboard = _explained(leaderboard)
     compare = _explained(compare)
     contrast = _explained(contrast)
+    settings_apart = _explained(settings_apart)
+    games = _explained(games)
     plan = _explained(plan)
     diff = _explained(diff)
     completeness = _explained(completeness)

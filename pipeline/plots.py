@@ -32,7 +32,7 @@ _ID = re.compile(r'(?<=\bid=")|(?<=url\(#)')
 _SIDES = {"right": 8, "top": 4, "bottom": 4}
 # Where the title of the y axis is: written from left to right above it.
 _ABOVE = {"titleAngle": 0, "titleAlign": "left", "titleX": 0, "titleY": -10}
-_NEEDED = "plots need the extra `view`: run `pip install '.[view]'` in a checkout"
+NEEDED = "plots and pages need the extra `view`: run `pip install '.[view]'` in a checkout"
 
 
 def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
@@ -64,8 +64,10 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
     data = _estimates(titled, "title", "value").with_columns(of_range)
     order = data["name"].unique(maintain_order=True).to_list()
     x = _x("place in the range of the metric", (0.0, 1.0))
-    field = alt.Chart(_inline(data)).mark_tick(color=FIELD, thickness=1.5, size=9)
-    ticks = field.encode(x=x, y=_y(order), description="label:N")
+    # The ticks are many, and those who hear a page find their values in its tables.
+    field = alt.Chart(_inline(data.select("name", "value")))
+    ticks = field.mark_tick(color=FIELD, thickness=1.5, size=9, aria=False)
+    ticks = ticks.encode(x=x, y=_y(order))
     own = alt.layer(*_dots(x, order), data=_inline(data.filter(rows["model"].eq_missing(model))))
     return _styled(alt.layer(ticks, own).properties(width=WIDTH))
 
@@ -121,9 +123,11 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
     try:
         from vl_convert import vegalite_to_svg
     except ModuleNotFoundError:
-        raise PipelineError(_NEEDED) from None
+        raise PipelineError(NEEDED) from None
     version = ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    text = vegalite_to_svg(chart.to_dict(), vl_version=version, allowed_base_urls=[])
+    # Checking the chart against its schema would take longer than drawing it.
+    chosen = chart.to_dict(validate=False)
+    text = vegalite_to_svg(chosen, vl_version=version, allowed_base_urls=[])
     text = text.replace(INK, "currentColor").replace("<svg ", '<svg overflow="visible" ', 1)
     return _ID.sub(f"{prefix}-", text)
 
@@ -133,7 +137,7 @@ def _altair() -> Any:
     try:
         import altair
     except ModuleNotFoundError:
-        raise PipelineError(_NEEDED) from None
+        raise PipelineError(NEEDED) from None
     return altair
 
 

@@ -1,12 +1,15 @@
 """Python processes of our own, and a connection to each."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from threading import Thread
 
 
 def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Connection]:
@@ -47,3 +50,25 @@ def theirs() -> Connection:
 def how_it_ended(code: int) -> str:
     """How a process ended with this exit code, as in `by signal 9`."""
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+
+def end_with(connection: Connection) -> None:
+    """Ends this process once the one that started it is gone, whatever is being computed.
+
+    Whatever comes over the connection from now on stays unread: it has to be read before.
+    """
+    Thread(target=_end_with, args=[connection], daemon=True).start()
+
+
+def _end_with(connection: Connection) -> None:
+    with suppress(EOFError, OSError):
+        connection.poll(None)
+    os._exit(0)
+
+
+def limit_memory(n_bytes: int) -> None:
+    """Lets this process take that many bytes more than now, if the system can tell."""
+    with suppress(OSError, ValueError):
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        most = min(taken + n_bytes, sys.maxsize)  # more is no number to the system
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -6,21 +6,17 @@ its memory limit.
 
 import io
 import os
-import resource
-import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
-from pathlib import Path
-from threading import Thread
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from pipeline.errors import PipelineError, QueryError
-from pipeline.processes import how_it_ended, start, theirs
+from pipeline.processes import end_with, how_it_ended, limit_memory, start, theirs
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
     import polars as pl
+
+    from pipeline.api import Lake
 
 _PROGRAM = "from pipeline.sandbox import main; main()"
 # Beside the data: stacks of threads and what allocators reserve.
@@ -60,8 +56,10 @@ class Sandbox:
         if self._next is None:
             self._next = _Process()
 
-    def sql(self, lake: str, query: str) -> "pl.DataFrame":
-        """The result of one reading statement on the lake as it is now: see `Lake.sql`.
+    def sql(self, lake: "str | Lake", query: str) -> "pl.DataFrame":
+        """The result of one reading statement on the lake: see `Lake.sql`.
+
+        For a path, the lake is in its newest state; one that is open stays in its own.
 
         Raises QueryError also where it takes too long, or too much memory.
         """
@@ -81,7 +79,7 @@ class _Process:
 
     def answer(
         self,
-        asked: tuple[str, str, int],
+        asked: "tuple[str | Lake, str, int]",
         seconds: float,
         while_waiting: Callable[[], AbstractContextManager[object]],
     ) -> "pl.DataFrame":
@@ -130,11 +128,11 @@ def main() -> None:
     from pipeline.api import open_lake
 
     lake, query, memory = connection.recv()
-    Thread(target=_end_with, args=[connection], daemon=True).start()
+    end_with(connection)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries tell that memory ran out
     try:
-        opened = open_lake(lake)
-        _limit(2 * memory + _OVERHEAD_BYTES)
+        opened = open_lake(lake) if isinstance(lake, str) else lake
+        limit_memory(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
         opened.sql(query, memory=memory).write_ipc_stream(rows)
     except MemoryError:
@@ -148,18 +146,3 @@ def main() -> None:
     else:
         connection.send(None)
         connection.send_bytes(rows.getbuffer())
-
-
-def _end_with(connection: "Connection") -> None:
-    """Ends this process once the one that started it is gone, also in the middle of a query."""
-    with suppress(EOFError, OSError):
-        connection.poll(None)
-    os._exit(0)
-
-
-def _limit(n_bytes: int) -> None:
-    """Lets this process take that many bytes more, where the system can tell."""
-    with suppress(OSError, ValueError):
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        most = min(taken + n_bytes, sys.maxsize)  # more is no number to the system
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -9,6 +9,7 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.errors import UsageError
+from pipeline.events.contracts import polars_schema
 from pipeline.lake import Lake
 from pipeline.metrics.catalogue import metric
 from pipeline.metrics.counting import rows
@@ -37,7 +38,7 @@ COLUMNS = (
     "message_index",
     "content",
 )
-_ORDER = (
+KEY = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
     *("role", "message_index"),
 )
@@ -90,7 +91,7 @@ def evidence(
     if is_hit is not None:
         has_hit = pl.col("hit").fill_null(0) > 0
         found = found.filter(has_hit if is_hit else ~has_hit)
-    return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
+    return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(KEY, nulls_last=True)
 
 
 def evidence_parts(
@@ -106,11 +107,63 @@ def evidence_parts(
     Memory is bounded, whatever the lake's size.
     """
     request = _request(lake, name, asked)
-    order = ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
+    order = ", ".join(f"{identifier(column)} NULLS LAST" for column in KEY)
     select = f"{_select(name, request, is_hit)}\nORDER BY {order}"
     if limit is not None:
         select += f" LIMIT {int(limit)}"
     return _parts(lake, request, select)
+
+
+def evidence_page(
+    lake: Lake,
+    name: str,
+    *,
+    is_hit: bool | None = None,
+    after: Sequence[object] | None = None,
+    limit: int = 50,
+    **asked: Unpack[Asked],
+) -> pl.DataFrame:
+    """The first `limit` rows of `evidence`, or those after the row whose `KEY` is `after`."""
+    request = _request(lake, name, asked)
+    if after is not None and len(after) != len(KEY):
+        raise UsageError(f"the key of a page is made of {', '.join(KEY)}")
+    columns = COLUMNS[:-1]
+    order = ", ".join(f"{identifier(column)} NULLS LAST" for column in KEY)
+    select = f"""SELECT {literal(name)} AS metric, *
+FROM ({counted_rows(name, columns, request)}) AS counted
+WHERE {_is_asked(is_hit)} AND {_is_after(after)}
+ORDER BY {order} LIMIT {int(limit)}"""
+    rows = pl.concat(_parts(lake, request, select))
+    # Looked up by game, since a join would read the messages of all.
+    games = pl.col("game_id").is_in(rows["game_id"].unique().to_list())
+    spoken = lake.table("messages").filter(games).select("game_id", "message_index", "content")
+    return rows.join(
+        spoken.collect(), on=["game_id", "message_index"], how="left", maintain_order="left"
+    )
+
+
+def _is_after(key: Sequence[object] | None) -> str:
+    """The condition that a row comes later than the one with this key; nulls come last."""
+    if key is None:
+        return "TRUE"
+    types = polars_schema("votes")
+    is_number = [column in types and types[column].is_integer() for column in KEY]
+    values = [
+        "NULL" if one is None else str(_integer(one)) if number else literal(str(one))
+        for one, number in zip(key, is_number, strict=True)
+    ]
+    either, same = [], "TRUE"
+    for column, value in zip(map(identifier, KEY), values, strict=True):
+        if value != "NULL":
+            either.append(f"({same} AND ({column} > {value} OR {column} IS NULL))")
+        same += f" AND {column} IS NOT DISTINCT FROM {value}"
+    return f"({' OR '.join(either) or 'FALSE'})"
+
+
+def _integer(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"the key of a page has a number where it has {value!r}")
+    return value
 
 
 def evidence_totals(

@@ -1,1 +1,22 @@
-"""What pages show: typed content from the Python API, and the templates that make HTML of it."""
+"""What each page shows, and how it looks: used by `magic view` and `magic report`.
+
+A page is a module of its own name: `Parameters` (what an address can say), `content` (a function of
+a lake and parameters, which returns typed frames and texts) and a template in `templates/`. Pages
+compute nothing that the Python interface does not give.
+"""
+
+from pipeline.pages.page import MENU, NAMES, Page, page, parameters
+from pipeline.pages.render import Link, as_csv, as_json, fragment, query_of
+
+__all__ = [
+    "MENU",
+    "NAMES",
+    "Link",
+    "Page",
+    "as_csv",
+    "as_json",
+    "fragment",
+    "page",
+    "parameters",
+    "query_of",
+]

@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from pipeline import plots, sqlfiles
+from pipeline import sqlfiles
 from pipeline.api import Lake
 from pipeline.errors import UsageError
-from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER, TITLES, metric
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, TITLES, metric
 from pipeline.metrics.catalogue import file_of, names
 from pipeline.reports.cite import Citation
 from pipeline.reports.transcript import Transcript
@@ -32,7 +32,7 @@ RANKED_BY = "win_rate"
 
 
 class Card(Struct, frozen=True):
-    """A metric: what it is, its values by model and game type, and its plots as SVG."""
+    """A metric: what it is, and its rows of `metrics` by model and game type."""
 
     name: str
     title: str
@@ -41,8 +41,7 @@ class Card(Struct, frozen=True):
     source: str
     low: float
     high: float
-    plot: str
-    by_type: str | None
+    rows: pl.DataFrame
 
 
 class Cell(Struct, frozen=True):
@@ -63,11 +62,10 @@ class Cell(Struct, frozen=True):
 
 
 class Profile(Struct, frozen=True):
-    """A model: its values over all metrics, and its plot as SVG."""
+    """A model, and its values over all metrics."""
 
     model: str | None
     cells: list[Cell]
-    plot: str
 
 
 class Report(Struct, frozen=True, dict=True):
@@ -79,6 +77,7 @@ class Report(Struct, frozen=True, dict=True):
     confidence: float
     games_per_cell: int
     board: pl.DataFrame
+    values: pl.DataFrame
     cards: list[Card]
     profiles: list[Profile]
     comparisons: pl.DataFrame
@@ -109,7 +108,7 @@ def report(
     """The content of a report on the lake in its state.
 
     Of each value, up to `games_per_cell` games are in it. Raises UsageError for a number that is
-    not in 0..`MOST_GAMES_PER_CELL`, and PipelineError without the extra `view`.
+    not in 0..`MOST_GAMES_PER_CELL`.
     """
     if not 0 <= games_per_cell <= MOST_GAMES_PER_CELL:
         raise UsageError(f"the games per cell must be 0 to {MOST_GAMES_PER_CELL}")
@@ -127,8 +126,9 @@ def report(
         confidence=confidence,
         games_per_cell=games_per_cell,
         board=board,
+        values=values,
         cards=[_card(name, edition, by_type.filter(metric=name)) for name in names(edition)],
-        profiles=[_profile(model, values, cells) for model in models],
+        profiles=[_profile(model, cells) for model in models],
         comparisons=lake.compare(
             names=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
             edition=edition,
@@ -186,9 +186,6 @@ def _command(model: str | None, name: str, edition: str) -> str:
 def _card(name: str, edition: str, rows: pl.DataFrame) -> Card:
     declared = metric(name, edition)
     said = {key: " ".join(lines) for key, lines in sqlfiles.header(file_of(name, edition)).items()}
-    has_types = rows["game_type"].n_unique() > 2
-    of_all = rows.filter(game_type=ALL)
-    by_type = rows.filter(pl.col("game_type") != ALL)
     return Card(
         name=name,
         title=TITLES[name],
@@ -197,17 +194,9 @@ def _card(name: str, edition: str, rows: pl.DataFrame) -> Card:
         source=said["source"],
         low=declared.low,
         high=declared.high,
-        plot=plots.svg(plots.plot_metric(of_all), f"metric-{name}"),
-        by_type=plots.svg(plots.plot_metric(by_type, by="game_type"), f"types-{name}")
-        if has_types
-        else None,
+        rows=rows,
     )
 
 
-def _profile(
-    model: str | None,
-    values: pl.DataFrame,
-    cells: Mapping[tuple[str | None, str], Cell],
-) -> Profile:
-    own = [cell for (of, _), cell in cells.items() if of == model]
-    return Profile(model, own, plots.svg(plots.plot_profile(values, model), "profile"))
+def _profile(model: str | None, cells: Mapping[tuple[str | None, str], Cell]) -> Profile:
+    return Profile(model, [cell for (of, _), cell in cells.items() if of == model])

@@ -3,80 +3,65 @@
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline.pages.report import Report
-from pipeline.printable import printable
+from pipeline import plots
+from pipeline.metrics import ALL
+from pipeline.pages.render import TEMPLATES, environment
+from pipeline.pages.report import Card, Report
 from pipeline.reports.transcript import EVERYBODY, Transcript
 
-NONE = "–"
 LONGEST_TEXT = 20_000
 """A message with more characters is cut; `magic show` prints it whole."""
 SIGNIFICANT = 0.05
-_TEMPLATES = "templates"
 
 
 def report_html(found: Report) -> Iterator[str]:
     """The file, a piece at a time."""
-    style = files("pipeline.pages").joinpath(_TEMPLATES, "report.css").read_text("utf-8")
+    style = (TEMPLATES / "one_file.css").read_text("utf-8")
     # Nothing but this very text may be run or applied, whatever slips into the page.
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = _environment().get_template("report.html")
-    return page.generate(
-        report=found,
-        style=Markup(style),
-        style_hash=digest,
-        metrics=[card.name for card in found.cards],
-        ranges={card.name: (card.low, card.high) for card in found.cards},
-        models={profile.model: at for at, profile in enumerate(found.profiles, start=1)},
+    return (
+        environment()
+        .get_template("one_file.html")
+        .generate(
+            report=found,
+            style=Markup(style),
+            style_hash=digest,
+            metrics=[card.name for card in found.cards],
+            ranges={card.name: (card.low, card.high) for card in found.cards},
+            models={profile.model: at for at, profile in enumerate(found.profiles, start=1)},
+            cut=_cut,
+            columns_of=_columns,
+            one_game=_facts,
+            messages=_messages,
+            matrix=_matrix,
+            plot_of_metric=_plot_of_metric,
+            plot_by_type=_plot_by_type,
+            plot_of_model=_plot_of_model,
+        )
     )
 
 
-def _environment() -> Environment:
-    found = Environment(
-        loader=PackageLoader("pipeline.pages", _TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters |= {
-        "number": _number,
-        "percent": _percent,
-        "svg": Markup,
-        "cut": _cut,
-        "columns": _columns,
-    }
-    found.globals |= {
-        "messages": _messages,
-        "matrix": _matrix,
-        "one_game": _facts,
-    }
-    return found
+def _plot_of_metric(card: Card) -> Markup:
+    rows = card.rows.filter(game_type=ALL)
+    return Markup(plots.svg(plots.plot_metric(rows), f"metric-{card.name}"))
 
 
-def _shown(value: object) -> object:
-    """A value as it is written: null as a dash, and what steers or hides text written out."""
-    if value is None:
-        return NONE
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+def _plot_by_type(card: Card) -> Markup | None:
+    """The plot of a metric by game type, None for one of a single type."""
+    rows = card.rows.filter(pl.col("game_type") != ALL)
+    if rows["game_type"].n_unique() < 2:
+        return None
+    return Markup(plots.svg(plots.plot_metric(rows, by="game_type"), f"types-{card.name}"))
 
 
-def _number(value: float | None, decimals: int = 3) -> str:
-    return NONE if value is None else f"{value:.{decimals}f}"
-
-
-def _percent(value: float, ends: tuple[float, float]) -> str:
-    """A value's place in a range, as CSS and SVG write it."""
-    low, high = ends
-    return f"{100 * min(1.0, max(0.0, (value - low) / (high - low))):.1f}%"
+def _plot_of_model(found: Report, model: str | None, prefix: str) -> Markup:
+    return Markup(plots.svg(plots.plot_profile(found.values, model), prefix))
 
 
 def _cut(text: str) -> str:
@@ -134,7 +119,7 @@ def _compared(row: Mapping[str, Any], sign: int) -> dict[str, Any]:
     p, difference = row["p_holm"], row["difference"]
     ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")]
     return {
-        "difference": None if difference is None else sign * difference,
+        "difference": None if difference is None else sign * difference + 0.0,  # not −0
         "low": ends[0 if sign > 0 else 1],
         "high": ends[1 if sign > 0 else 0],
         "p_holm": p,

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric, metrics
 from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.counts import CLUSTER
 from pipeline.metrics.grouping import group_columns, rolled, with_group
 from pipeline.metrics.intervals import terms_of
-from pipeline.metrics.request import ALL, Request, several
+from pipeline.metrics.request import ALL, RELEASE, Request, several
 from pipeline.metrics.thin import THIN
 from pipeline.metrics.validation import condition_on, row_schema
 from pipeline.statistics.contrast import Rate
@@ -52,6 +52,19 @@ _ASKED = {"one": pl.String()} | {
     name: COLUMNS[name]
     for name in ("other", "value", "other_value", "thin", "other_thin", "reason")
 }
+
+
+APART = pl.Schema(
+    {
+        "setting_id": pl.String(),
+        "game_type": pl.String(),
+        "value": pl.Float64(),
+        "other_value": pl.Float64(),
+        "difference": pl.Float64(),
+        "game": pl.String(),
+        "other_game": pl.String(),
+    }
+)
 
 
 def compare(
@@ -147,6 +160,50 @@ def _answer(
     if where is not None:
         request = replace(request, where=condition_on(lake, asked, where))
     return answered(lake, request, names=asked, confidence=confidence)
+
+
+def settings_apart(
+    lake: Lake, one: str, other: str, name: str, *, edition: str = PAPER, limit: int = 10
+) -> pl.DataFrame:
+    """The settings that both models played in which the values of a metric differ most.
+
+    Columns: setting_id, game_type, value, other_value, difference (value − other_value), game and
+    other_game (the first of each model's games of the setting, by index). The edition `release` has
+    no values of settings: no rows.
+    """
+    _check_pairs([(one, other)])
+    pair = pl.DataFrame(schema=APART)
+    if edition == RELEASE:
+        return pair
+    values = metrics(
+        lake,
+        names=[name],
+        edition=edition,
+        models=[one, other],
+        by=["model", "setting_id", "game_type"],
+        confidence=None,
+    ).filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
+    keys = ["setting_id", "game_type"]
+    of_one, of_other = (values.filter(model=model).select(*keys, "value") for model in (one, other))
+    found = (
+        of_one.join(of_other.rename({"value": "other_value"}), on=keys)
+        .with_columns(difference=pl.col("value") - pl.col("other_value"))
+        .sort(-pl.col("difference").abs(), *keys)
+        .head(limit)
+    )
+    games = _first_games(lake, found["setting_id"].to_list())
+    for model, column in ((one, "game"), (other, "other_game")):
+        own = games.filter(model=model).select("setting_id", pl.col("game_id").alias(column))
+        found = found.join(own, on="setting_id", how="left", maintain_order="left")
+    return pl.concat([pair, found.select(APART.names())])
+
+
+def _first_games(lake: Lake, settings: Sequence[str]) -> pl.DataFrame:
+    """model, setting_id, game_id: the finished game of each model and setting that comes first."""
+    is_theirs = pl.col("setting_id").is_in(list(settings))
+    games = lake.table("results").filter("is_tested", "is_finished", is_theirs)
+    first = games.sort("game_index", "game_id", nulls_last=True)
+    return first.group_by("model", "setting_id").agg(pl.col("game_id").first()).collect()
 
 
 def _check_pairs(pairs: Sequence[object]) -> None:

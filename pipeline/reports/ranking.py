@@ -1,8 +1,9 @@
 """The leaderboard, with the models that are not told apart."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -54,6 +55,25 @@ def leaderboard(
         num_of_game=num_of_game,
         confidence=confidence,
     )
+    return _ranked(lake, answer, edition=edition, include_incomplete=include_incomplete)
+
+
+class Board(NamedTuple):
+    """A leaderboard: the rows of `leaderboard`, and those of `metrics` that its cells are."""
+
+    ranking: pl.DataFrame
+    values: pl.DataFrame
+
+
+def board(lake: Lake, *, edition: str = PAPER) -> Board:
+    """The leaderboard with the counts of all its cells, from one computation."""
+    answer = over_all(lake, edition=edition, with_games=None)
+    return Board(_ranked(lake, answer, edition=edition), answer.rows)
+
+
+def _ranked(
+    lake: Lake, answer: Answer, *, edition: str, include_incomplete: bool = False
+) -> pl.DataFrame:
     assert answer.settings is not None, "values with intervals have settings"
     lacks = lacking(lake, answer.settings)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
@@ -74,8 +94,9 @@ def over_all(
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
+    with_games: Collection[str] | None = ("win_rate",),
 ) -> Answer:
-    """The metrics by model over all game types; n_games only where it is that of wins."""
+    """The metrics by model over all game types; n_games only of metrics `with_games`: None, all."""
     request = Request(
         edition=edition,
         num_of_game=num_of_game,
@@ -87,7 +108,7 @@ def over_all(
         request,
         engine=engine,
         master=master,
-        with_games=("win_rate",),
+        with_games=with_games,
         confidence=confidence,
     )
 

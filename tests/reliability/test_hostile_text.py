@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
+from markdowns import rendered
 
 from pipeline import open_lake
 from pipeline.cli import main, output, terminal
@@ -172,12 +172,6 @@ MARKUP = [
         "snake_case",
     ),
 ]
-
-
-def rendered(text: str) -> list[str]:
-    """The text of each cell and item that a reader of markdown makes of it, by their HTML."""
-    page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
-    return [cell for _, cell in re.findall(r"<(t[dh]|li)(?: [^>]*)?>(.*?)</\1>", page, re.DOTALL)]
 
 
 def as_html(text: str) -> str:

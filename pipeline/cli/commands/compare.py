@@ -131,7 +131,7 @@ def compare(
     hidden += ["p_alike"] if margin is not None else []
     brief = with_marks(_with_ids(rows.drop(hidden)), THIN)
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
-    say([_family(rows, all_pairs=all_pairs), *explanation(rows, THIN)], form)
+    say([family_note(rows, all_pairs=all_pairs), *explanation(rows, THIN)], form)
 
 
 def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
@@ -158,7 +158,7 @@ def _with_ids(rows: "pl.DataFrame") -> "pl.DataFrame":
     return rows.with_columns(pl.col("influential").list.eval(ids).list.join(" "))
 
 
-def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
+def family_note(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
     if rows.is_empty():
         return "nothing to compare: the lake has fewer than two models or groups"
     sizes = rows["family"].drop_nulls().unique().sort().to_list()

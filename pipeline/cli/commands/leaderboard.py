@@ -97,14 +97,14 @@ def leaderboard(
     )
     headings = HEADINGS if form == "table" else {}
     width = terminal.width() if form == "table" else None
-    brief = _brief(rows, is_wide=width is None or width >= WIDE)
-    show(rows, form, brief=brief, headings=headings, decimals=3)
-    say(_notes(rows), form)
+    shown = brief(rows, is_wide=width is None or width >= WIDE)
+    show(rows, form, brief=shown, headings=headings, decimals=3)
+    say(notes(rows), form)
     if rows.is_empty():
         terminal.note("the lake has no game of a tested model")
 
 
-def _brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
+def brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
     """The rows for eyes: intervals in the cells, incomplete models and thin values marked."""
     import polars as pl
 
@@ -135,7 +135,7 @@ def _cell(numbers: tuple[float | None, ...], mark: str) -> str | None:
     return " ".join(filter(None, (f"{value:.3f}", f"({'–'.join(texts)})" if ends else "", mark)))
 
 
-def _notes(rows: "pl.DataFrame") -> list[str]:
+def notes(rows: "pl.DataFrame") -> list[str]:
     """What the letters are of, what is incomplete, and why values are missing."""
     from pipeline.cli.thin import explanation
     from pipeline.reports.lacking import self_play_notes

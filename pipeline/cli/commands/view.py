@@ -1,0 +1,53 @@
+"""`magic view`: the lake in a browser."""
+
+from typing import Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, LakeOption
+from pipeline.errors import PipelineError
+
+NEEDED = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
+
+
+def view(
+    *,
+    lake: LakeOption = DEFAULT_LAKE,
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65535, metavar="PORT", help="Port; 0: any free one."),
+    ] = 8765,
+    host: Annotated[
+        str,
+        typer.Option("--host", metavar="HOST", help="Address to listen on."),
+    ] = "127.0.0.1",
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the browser.")
+    ] = True,
+) -> None:
+    """Look at the lake in a browser: leaderboard, evidence, transcripts, SQL.
+
+    From each value you can click to the rows that were counted and to their messages. A new ingest
+    shows without a restart. The server can be reached only from this machine; with another --host,
+    the printed address has a token that is needed to see anything. Ctrl-C ends it.
+
+    \b
+    Examples:
+      magic view
+      magic view --lake lake/ --port 9000 --no-browser
+    """
+    _check_installed()
+    from pipeline.view.server import serve
+
+    serve(lake, host=host, port=port, opens_browser=browser, say=terminal.note)
+
+
+def _check_installed() -> None:
+    """Raises PipelineError if the extra is not installed."""
+    from importlib.util import find_spec
+
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise PipelineError(
+            f"`magic view` needs {', '.join(missing)}: run `pip install '.[view]'` in a checkout"
+        )

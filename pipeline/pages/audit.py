@@ -1,0 +1,47 @@
+"""Where logs contradict themselves."""
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.pages.content import ROWS, Address, Content
+from pipeline.reports.audit import TITLES, findings_parts
+
+LANE = "long"
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    kind: str = ""
+    model: str = ""
+
+
+class Audit(Content, frozen=True, kw_only=True):
+    """`rows` are those of `audit`; `findings` the first rows of one kind."""
+
+    findings: pl.DataFrame | None
+    finding: str | None
+    is_cut: bool
+
+
+def content(lake: Lake, asked: Parameters) -> Audit:
+    """How often logs contradict themselves, and the findings of the kind that is asked for."""
+    models = [asked.model] if asked.model else None
+    rows = lake.audit(models=models)
+    findings = _first(lake, asked.kind, models) if asked.kind else None
+    is_cut = findings is not None and findings.height > ROWS
+    return Audit(
+        title="Audit",
+        rows=rows,
+        findings=None if findings is None else findings.head(ROWS),
+        finding=TITLES[asked.kind] if asked.kind else None,
+        is_cut=is_cut,
+    )
+
+
+def _first(lake: Lake, kind: str, models: list[str] | None) -> pl.DataFrame:
+    """The first findings, and one more if there are more."""
+    found: list[pl.DataFrame] = []
+    for part in findings_parts(lake, kind, models=models):
+        found.append(part.head(ROWS + 1))
+        if sum(one.height for one in found) > ROWS:
+            break
+    return pl.concat(found).head(ROWS + 1)

@@ -1,0 +1,65 @@
+"""Two models: their differences, and the settings where they differ most."""
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.metrics.catalogue import names
+from pipeline.pages.content import Address, Content, Edition, Faults, Head, heads, tested_models
+from pipeline.reports.compare import APART, COLUMNS
+
+LANE = "long"
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    model: str = ""
+    other: str = ""
+    metric: str = ""
+    edition: Edition = "paper"
+
+
+class Compare(Content, frozen=True, kw_only=True):
+    """`rows` are those of `compare`; `apart` are the settings with the largest differences."""
+
+    models: tuple[str, ...]
+    model: str
+    other: str
+    metrics: tuple[Head, ...]
+    metric: str
+    apart: pl.DataFrame
+
+
+def content(lake: Lake, asked: Parameters) -> Compare:
+    """The comparison of two models; without names, of the first two."""
+    models = tested_models(
+        lake.table("results").filter("is_tested").select("model").collect()["model"]
+    )
+    model = asked.model or next((name for name in models if name != asked.other), "")
+    other = asked.other or next((name for name in models if name != model), "")
+    metric = asked.metric or names(asked.edition)[0]
+    rows, apart = pl.DataFrame(schema=COLUMNS), pl.DataFrame(schema=APART)
+    faults = Faults()
+    if model and other:
+        with faults.of("other"):
+            rows = lake.compare((model, other), edition=asked.edition)
+            apart = lake.settings_apart(model, other, metric, edition=asked.edition)
+    return Compare(
+        title=f"{model} and {other}" if model and other else "Compare models",
+        rows=rows,
+        models=models,
+        model=model,
+        other=other,
+        metrics=heads(asked.edition),
+        metric=metric,
+        apart=apart,
+        notes=_notes(rows),
+        faults=faults,
+    )
+
+
+def _notes(rows: pl.DataFrame) -> list[str]:
+    sizes = rows["family"].drop_nulls().unique().to_list()
+    return [
+        f"p (Holm) is adjusted for the {size} p-values in this table. The null hypothesis is that "
+        "both models behave alike."
+        for size in sizes
+    ]

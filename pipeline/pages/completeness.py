@@ -1,0 +1,28 @@
+"""What is there of each model, what is missing, and what could not be read."""
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.pages.content import Address, Content, Edition
+
+LANE = "long"
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    expected: int | None = None
+    edition: Edition = "paper"
+
+
+class Completeness(Content, frozen=True, kw_only=True):
+    """`rows` are those of `completeness`, and `readability` those of the method of this name."""
+
+    readability: pl.DataFrame
+
+
+def content(lake: Lake, asked: Parameters) -> Completeness:
+    """The games of each model and competition, and the bounds of values."""
+    return Completeness(
+        title="Completeness",
+        rows=lake.completeness(expected=asked.expected),
+        readability=lake.readability(edition=asked.edition),
+    )

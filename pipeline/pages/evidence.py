@@ -1,0 +1,78 @@
+"""The rows behind a value: who did what, hit or miss, and the message it was read from."""
+
+import json
+from typing import Literal
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.errors import UsageError
+from pipeline.metrics.catalogue import NAMES, names
+from pipeline.metrics.evidence import COLUMNS, KEY
+from pipeline.metrics.request import ALL
+from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, Head, game_types, head
+
+LANE = "long"
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    metric: str = "win_rate"
+    model: str = ""
+    edition: Edition = "paper"
+    game_type: str = ALL
+    where: str = ""
+    hit: Literal["", "hits", "misses"] = ""
+    after: str = ""
+
+
+class Evidence(Content, frozen=True, kw_only=True):
+    """`rows` are those of `evidence`, a page of them; `after` is the key of the next page."""
+
+    head: Head
+    names: tuple[str, ...]
+    game_types: tuple[str, ...]
+    after: str | None
+
+
+def content(lake: Lake, asked: Parameters) -> Evidence:
+    """A page of the rows that the metric counted."""
+    faults = Faults()
+    rows = pl.DataFrame(schema=dict.fromkeys(("metric", *COLUMNS), pl.String))
+    with faults.of("where" if asked.where else "metric"):
+        rows = lake.evidence_page(
+            asked.metric,
+            edition=asked.edition,
+            models=[asked.model] if asked.model else None,
+            game_types=None if asked.game_type == ALL else [asked.game_type],
+            where=asked.where or None,
+            is_hit={"hits": True, "misses": False}.get(asked.hit),
+            after=key(asked.after),
+            limit=ROWS + 1,
+        )
+    shown = rows.head(ROWS)
+    is_more = rows.height > ROWS
+    known = asked.metric if asked.metric in NAMES else NAMES[0]
+    return Evidence(
+        title=f"Evidence of {head(known, asked.edition).title}",
+        rows=shown,
+        head=head(known, asked.edition),
+        names=names(asked.edition),
+        game_types=game_types(),
+        after=json.dumps(shown.select(KEY).row(-1)) if is_more else None,
+        faults=faults,
+    )
+
+
+def key(text: str) -> list[object] | None:
+    """The key of a page, from the text of an address."""
+    if not text:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(one, str | int | None) for one in found):
+        raise UsageError(
+            "the key of the page is not one that a page gives: start at the first page"
+        )
+    return found

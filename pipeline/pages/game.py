@@ -1,0 +1,188 @@
+"""One game told whole, or two of them side by side."""
+
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline.api import Lake
+from pipeline.errors import UsageError
+from pipeline.events.contracts import TABLES, OfSeat, polars_schema
+from pipeline.metrics.catalogue import TITLES
+from pipeline.pages.content import Address, Content
+from pipeline.reports.transcript import EVERYBODY, Transcript
+
+LANE = "quick"
+LONG = 1200
+"""A longer message is shown folded."""
+# What an event says only to who knows the roles.
+SECRET = ("is_correct", "is_correct_as_read", "secret", "kind")
+_SAID_ELSEWHERE = ("text", "share_text")
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    game: str = ""
+    beside: str = ""
+    metric: str = ""
+    roles: bool = False
+
+
+class Mark(Struct, frozen=True):
+    """What a metric counted in a message."""
+
+    metric: str
+    title: str
+    what: str
+    hit: float
+    player: str | None
+
+
+class Event(Struct, frozen=True):
+    """A row of an event table that was read from a message."""
+
+    table: str
+    player: str | None
+    facts: tuple[tuple[str, object], ...]
+
+
+class Message(Struct, frozen=True):
+    """One message: by whom, to whom, what was read from it, and what was counted in it.
+
+    `seen` says for each seat whether it was shown the message; `previous` and `following` are the
+    places of the counted messages before and after this one, if this is counted.
+    """
+
+    index: int
+    player: str | None
+    seat: int | None
+    phase: str
+    round: int | None
+    content: str
+    seen: tuple[bool, ...]
+    is_private: bool
+    parse_status: str
+    events: tuple[Event, ...]
+    marks: tuple[Mark, ...]
+    previous: int | None
+    following: int | None
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.content) > LONG
+
+
+class Told(Struct, frozen=True):
+    """One game as it is shown."""
+
+    game: Mapping[str, Any]
+    players: tuple[Mapping[str, Any], ...]
+    messages: tuple[Message, ...]
+    loose: tuple[Event, ...]
+    first: int | None
+
+
+class Game(Content, frozen=True, kw_only=True):
+    """`rows` are the messages of the first game; `told` are one game or two."""
+
+    told: tuple[Told, ...]
+    counted: pl.DataFrame
+    metrics: Mapping[str, str]
+
+
+def content(lake: Lake, asked: Parameters) -> Game:
+    """The game, and the one beside it."""
+    if not asked.game:
+        raise UsageError("this page needs a game: choose one on the page of games")
+    ids = [asked.game, *([asked.beside] if asked.beside else [])]
+    found = [lake.transcript(one) for one in ids]
+    told = tuple(_told(one, asked) for one in found)
+    counted = pl.concat([one.counted for one in found])
+    return Game(
+        title=_title(found[0].game),
+        rows=found[0].tables["messages"],
+        told=told,
+        counted=counted,
+        metrics={name: TITLES[name] for name in counted["metric"].unique(maintain_order=True)},
+    )
+
+
+def _title(game: Mapping[str, Any]) -> str:
+    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
+    return f"{str(game['game_type']).replace('_', ' ').capitalize()}: {end}"
+
+
+def _told(found: Transcript, asked: Parameters) -> Told:
+    players = tuple(found.tables["players"].iter_rows(named=True))
+    is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
+    marks = _by_message(found.counted.filter(is_wanted), _mark)
+    events = _events(found, with_secrets=asked.roles)
+    counted = sorted(index for index in marks if index is not None)
+    messages = tuple(
+        _message(row, players, events, marks, counted)
+        for row in found.tables["messages"].iter_rows(named=True)
+    )
+    return Told(
+        found.game, players, messages, events.get(None, ()), counted[0] if counted else None
+    )
+
+
+def _message(
+    row: Mapping[str, Any],
+    players: tuple[Mapping[str, Any], ...],
+    events: Mapping[int | None, tuple[Event, ...]],
+    marks: Mapping[int | None, tuple[Mark, ...]],
+    counted: list[int],
+) -> Message:
+    index = row["message_index"]
+    at = counted.index(index) if index in marks else None
+    to_all = EVERYBODY in row["visible_to"]
+    return Message(
+        index=index,
+        player=row["player"],
+        seat=row["seat"],
+        phase=row["phase"],
+        round=row["round"],
+        content=row["content"],
+        seen=tuple(to_all or one["player"] in row["visible_to"] for one in players),
+        is_private=not to_all and row["seat"] is None,
+        parse_status=row["parse_status"],
+        events=events.get(index, ()),
+        marks=marks.get(index, ()),
+        previous=counted[at - 1] if at else None,
+        following=counted[at + 1] if at is not None and at + 1 < len(counted) else None,
+    )
+
+
+def _by_message(rows: pl.DataFrame, made: Any) -> dict[int | None, tuple[Any, ...]]:
+    """What is made of each row, by the message that it was read from."""
+    ordered = rows.sort("message_index", nulls_last=True, maintain_order=True)
+    grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
+    return {index: tuple(map(made, group)) for index, group in grouped}
+
+
+def _mark(row: Mapping[str, Any]) -> Mark:
+    return Mark(row["metric"], TITLES[row["metric"]], row["what"], row["hit"], row["player"])
+
+
+def _events(found: Transcript, *, with_secrets: bool) -> dict[int | None, tuple[Event, ...]]:
+    """The rows of all event tables by message; without roles they do not say who was right."""
+    events: dict[int | None, tuple[Event, ...]] = {}
+    for name, rows in found.tables.items():
+        if not issubclass(TABLES[name], OfSeat):
+            continue
+        own = [column for column in polars_schema(name) if column not in OfSeat.columns()]
+        shown = [
+            column
+            for column in own
+            if column not in _SAID_ELSEWHERE and (with_secrets or column not in SECRET)
+        ]
+
+        def event(row: Mapping[str, Any], name: str = name, shown: list[str] = shown) -> Event:
+            facts = tuple((one, row[one]) for one in shown if row[one] is not None)
+            return Event(name, row["player"], facts)
+
+        for index, made in _by_message(rows, event).items():
+            events[index] = (*events.get(index, ()), *made)
+    return events

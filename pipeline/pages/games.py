@@ -1,0 +1,57 @@
+"""Games, found by what they are."""
+
+import json
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.metrics.request import ALL
+from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
+from pipeline.pages.evidence import key
+from pipeline.reports.games import COLUMNS, UNFINISHED
+from pipeline.vocabulary import Outcome
+
+LANE = "quick"
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    model: str = ""
+    game_type: str = ALL
+    outcome: str = ""
+    setting: str = ""
+    path: str = ""
+    after: str = ""
+
+
+class Games(Content, frozen=True, kw_only=True):
+    """`rows` are those of `games`, a page of them; `after` is the key of the next page."""
+
+    game_types: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    after: str | None
+
+
+def content(lake: Lake, asked: Parameters) -> Games:
+    """A page of the games that meet all conditions."""
+    faults = Faults()
+    rows = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    with faults.of("game_type"):
+        rows = lake.games(
+            model=asked.model or None,
+            game_type=None if asked.game_type == ALL else asked.game_type,
+            outcome=asked.outcome or None,
+            setting=asked.setting or None,
+            path=asked.path or None,
+            after=[str(one) for one in key(asked.after) or []] or None,
+            limit=ROWS + 1,
+        )
+    shown = rows.head(ROWS)
+    is_more = rows.height > ROWS
+    return Games(
+        title="Games",
+        rows=shown,
+        game_types=game_types(),
+        outcomes=(*map(str, Outcome), UNFINISHED),
+        after=json.dumps(shown.select("path", "game_id").row(-1)) if is_more else None,
+        faults=faults,
+    )

@@ -1,0 +1,163 @@
+"""Models by metrics: every value with its interval, what it counts, and where its rows are."""
+
+from typing import Literal
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.metrics.request import ALL
+from pipeline.pages.content import (
+    Address,
+    Content,
+    Edition,
+    Faults,
+    Head,
+    game_types,
+    heads,
+    listed,
+)
+
+LANE = "long"
+OF_MODEL = ("rank", "letters", "n_games", "n_missing", "n_self_play", "is_complete", "lacks")
+OF_CELL = ("value", "ci_low", "ci_high", "hits", "counted", "n_games", "reason", "is_complete")
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    edition: Edition = "paper"
+    game_type: str = ALL
+    where: str = ""
+    by: str = ""
+    sort: str = ""
+    order: Literal["down", "up"] = "down"
+
+
+class Leaderboard(Content, frozen=True, kw_only=True):
+    """`rows` has a row for each model (and group of `by`); `values` are the rows of `metrics`.
+
+    The columns of `rows` are those of `leaderboard` and `<metric>`, `<metric>_low`,
+    `<metric>_high`, `<metric>_counted`, `<metric>_games`, `<metric>_reason` for each metric.
+    """
+
+    values: pl.DataFrame
+    metrics: tuple[Head, ...]
+    groups: tuple[str, ...]
+    game_types: tuple[str, ...]
+    is_sliced: bool
+
+
+def content(lake: Lake, asked: Parameters) -> Leaderboard:
+    """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows."""
+    groups = listed(asked.by)
+    is_sliced = bool(groups or asked.where or asked.game_type != ALL)
+    faults = Faults()
+    ranking, values = _of_slice(lake, asked, groups, faults) if is_sliced else _whole(lake, asked)
+    found = heads(asked.edition, values["metric"].unique().to_list() if is_sliced else None)
+    rows = _wide(values, found, groups).join(ranking, on="model", how="left", nulls_equal=True)
+    notes = [] if is_sliced else _notes(ranking)
+    return Leaderboard(
+        title="Leaderboard",
+        rows=_sorted(rows, asked, groups),
+        values=values,
+        metrics=found,
+        groups=groups,
+        game_types=game_types(),
+        is_sliced=is_sliced,
+        notes=notes,
+        faults=faults,
+    )
+
+
+def _whole(lake: Lake, asked: Parameters) -> tuple[pl.DataFrame, pl.DataFrame]:
+    board = lake.board(edition=asked.edition)
+    return board.ranking.select("model", "family", *OF_MODEL), board.values
+
+
+def _of_slice(
+    lake: Lake, asked: Parameters, groups: tuple[str, ...], faults: Faults
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """No ranking, and the values; what is wrong with the request is said beside its field."""
+    schema = {"model": pl.String, **dict.fromkeys(("family", *OF_MODEL), pl.Null)}
+    ranking = pl.DataFrame(schema=schema)
+    by = list(dict.fromkeys(["model", "game_type", *groups]))
+    values = _empty(lake, groups)
+    with faults.of("game_type"):
+        if asked.game_type not in (ALL, *game_types()):
+            lake.metrics(game_types=[asked.game_type], confidence=None)
+    for field, where, columns in (("where", asked.where, by[:2]), ("by", "", by)):
+        # Each is tried alone, without intervals, so that its error is its own.
+        if not faults and (where or columns != by[:2]):
+            with faults.of(field):
+                lake.metrics(
+                    edition=asked.edition, by=columns, where=where or None, confidence=None
+                )
+    if not faults:
+        with faults.of("where"):
+            values = lake.metrics(
+                edition=asked.edition,
+                by=by,
+                game_types=[asked.game_type],
+                where=asked.where or None,
+            )
+    return ranking, values
+
+
+def _empty(lake: Lake, groups: tuple[str, ...]) -> pl.DataFrame:
+    texts = ["edition", "metric", "model", "game_type", *groups, "reason"]
+    numbers = ["value", "ci_low", "ci_high", "hits", "counted", "n_games"]
+    schema: dict[str, pl.DataType] = {name: pl.String() for name in texts}
+    schema |= {name: pl.Float64() for name in numbers} | {"is_complete": pl.Boolean()}
+    return pl.DataFrame(schema=schema)
+
+
+def _wide(values: pl.DataFrame, found: tuple[Head, ...], groups: tuple[str, ...]) -> pl.DataFrame:
+    """A row for each model and group, with the columns of each metric side by side."""
+    keys = list(dict.fromkeys(["model", *groups]))
+    ends = {
+        "value": "",
+        "ci_low": "_low",
+        "ci_high": "_high",
+        "counted": "_counted",
+        "n_games": "_games",
+        "reason": "_reason",
+    }
+    rows = values.select(keys).unique(maintain_order=True)
+    for head in found:
+        own = values.filter(metric=head.name).select(
+            *keys, *(pl.col(column).alias(f"{head.name}{end}") for column, end in ends.items())
+        )
+        rows = rows.join(own, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return rows
+
+
+def _sorted(rows: pl.DataFrame, asked: Parameters, groups: tuple[str, ...]) -> pl.DataFrame:
+    """The rows by the column asked for, by default by rank; nulls last."""
+    is_down = asked.order == "down"
+    names = ["model", *(name for name in groups if name != "model")]
+    if asked.sort in rows.columns:
+        return rows.sort(
+            asked.sort, *names, descending=[is_down, *(False for _ in names)], nulls_last=True
+        )
+    if rows["rank"].dtype == pl.Null:
+        return rows.sort(names, nulls_last=True)
+    win = [-pl.col("win_rate")] if "win_rate" in rows.columns else []
+    return rows.sort("rank", *win, "model", nulls_last=True)
+
+
+def _notes(ranking: pl.DataFrame) -> list[str]:
+    """What a reader of the table has to know."""
+    notes = [
+        f"Letters: the win rates of two models differ significantly only if the models share no "
+        f"letter. {size} pairs of ranked models are compared at the 5 % level, adjusted by Holm."
+        for size in ranking["family"].drop_nulls().unique()
+        if size
+    ]
+    if not ranking["is_complete"].all():
+        notes.append(
+            "* The model lacks settings that others played; “missing” counts them. A model that "
+            "lacks a whole competition has no rank."
+        )
+    if (ranking["n_self_play"] > 0).any():
+        notes.append(
+            "Self-play: in these games one model plays every seat, so their win rate is always 0.5."
+        )
+    return notes

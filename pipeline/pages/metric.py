@@ -1,0 +1,93 @@
+"""One metric: what it means, and its value for every model."""
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.metrics.catalogue import NAMES, file_of, metric
+from pipeline.metrics.request import ALL
+from pipeline.pages.content import Address, Content, Edition, Faults, Head, head, listed
+from pipeline.sqlfiles import header, text
+
+LANE = "long"
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    metric: str = "win_rate"
+    edition: Edition = "paper"
+    by: str = ""
+    where: str = ""
+
+
+class Metric(Content, frozen=True, kw_only=True):
+    """`rows` are those of `metrics` over all game types, `by_type` those of each game type."""
+
+    head: Head
+    names: tuple[str, ...]
+    source: str
+    combine: str
+    terms: pl.DataFrame
+    sql: str
+    by_type: pl.DataFrame
+    groups: tuple[str, ...]
+    plot: str | None
+
+
+def content(lake: Lake, asked: Parameters) -> Metric:
+    """The metric's definition, and its values by model, by game type and by what is asked."""
+    declared = metric(asked.metric, asked.edition)
+    groups = tuple(name for name in listed(asked.by) if name not in ("model", "game_type"))
+    rows, faults = _values(lake, asked, groups)
+    is_all = pl.col("game_type") == ALL
+    whole = rows.filter(is_all).sort("value", "model", descending=[True, False], nulls_last=True)
+    return Metric(
+        title=head(asked.metric, asked.edition).title,
+        rows=whole,
+        head=head(asked.metric, asked.edition),
+        names=NAMES,
+        source=header(f"metrics/{asked.metric}")["source"][0],
+        combine=str(declared.combine),
+        terms=pl.DataFrame(
+            [
+                {"term": one.name, "game types": ", ".join(one.game_types), "weight": one.weight}
+                for one in declared.terms
+            ]
+        ),
+        sql=text(file_of(asked.metric, asked.edition)),
+        by_type=rows.filter(~is_all),
+        groups=groups,
+        plot=_plot(whole, groups),
+        faults=faults,
+    )
+
+
+def _values(lake: Lake, asked: Parameters, groups: tuple[str, ...]) -> tuple[pl.DataFrame, Faults]:
+    faults = Faults()
+    for field, where, by in (
+        ("where", asked.where or None, groups),
+        ("where", asked.where or None, ()),
+        ("where", None, ()),
+    ):
+        with faults.of("by" if by else field):
+            found = lake.metrics(
+                names=[asked.metric],
+                edition=asked.edition,
+                by=["model", "game_type", *by],
+                where=where,
+            )
+            return _with(found, groups), faults
+    return pl.DataFrame(), faults
+
+
+def _with(rows: pl.DataFrame, groups: tuple[str, ...]) -> pl.DataFrame:
+    """The rows with a column for each group, also where it could not be grouped by."""
+    missing = [pl.lit(None, pl.String).alias(one) for one in groups if one not in rows.columns]
+    return rows.with_columns(missing)
+
+
+def _plot(rows: pl.DataFrame, groups: tuple[str, ...]) -> str | None:
+    """The plot of the rows as SVG; none where there is nothing to draw."""
+    if rows["value"].is_null().all() or len(groups) > 1:
+        return None
+    from pipeline.plots import plot_metric, svg
+
+    return svg(plot_metric(rows, by=groups[0] if groups else None))

@@ -1,0 +1,67 @@
+"""One model: its profile over all metrics against the field, by role, by opponent."""
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.errors import UsageError
+from pipeline.metrics.request import ALL, RELEASE
+from pipeline.pages.content import Address, Content, Edition, Head, heads, tested_models
+
+LANE = "long"
+DIMENSIONS = ("role", "opponent")
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    model: str = ""
+    edition: Edition = "paper"
+
+
+class Model(Content, frozen=True, kw_only=True):
+    """`rows` are the model's rows of `metrics`; `field` are those of all models."""
+
+    model: str | None
+    models: tuple[str, ...]
+    metrics: tuple[Head, ...]
+    field: pl.DataFrame
+    by_role: pl.DataFrame
+    by_opponent: pl.DataFrame
+    completeness: pl.DataFrame
+    plot: str | None
+
+
+def content(lake: Lake, asked: Parameters) -> Model:
+    """The model's values; without a name those of the first model."""
+    field = lake.metrics(edition=asked.edition, game_types=[ALL])
+    models = tested_models(field["model"])
+    model = asked.model or (models[0] if models else None)
+    if asked.model and asked.model not in models:
+        raise UsageError(f"no games of {asked.model} as a tested model")
+    there = lake.completeness()
+    return Model(
+        title=model or "No model",
+        rows=field.filter(model=model),
+        model=model,
+        models=models,
+        metrics=heads(asked.edition),
+        field=field,
+        by_role=_by(lake, asked, model, "role"),
+        by_opponent=_by(lake, asked, model, "opponent"),
+        completeness=there.filter(model=model),
+        plot=_plot(field, model),
+    )
+
+
+def _by(lake: Lake, asked: Parameters, model: str | None, column: str) -> pl.DataFrame:
+    """The model's values by one more column; no rows where the edition has none."""
+    if asked.edition == RELEASE or model is None:
+        return pl.DataFrame()
+    rows = lake.metrics(edition=asked.edition, models=[model], by=["model", "game_type", column])
+    return rows.filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
+
+
+def _plot(field: pl.DataFrame, model: str | None) -> str | None:
+    if field.filter(pl.col("model") == model)["value"].is_null().all():
+        return None
+    from pipeline.plots import plot_profile, svg
+
+    return svg(plot_profile(field, str(model)))

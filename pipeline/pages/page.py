@@ -1,0 +1,65 @@
+"""Which pages there are, and what an address says to one."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Protocol
+
+import msgspec
+
+from pipeline.errors import UsageError
+from pipeline.pages.content import Address, Content
+
+# The order in the menu; a page that is not in it is reached by links.
+MENU = (
+    *("leaderboard", "metric", "model", "compare", "games", "search"),
+    *("completeness", "audit", "quarantine", "tables", "sql"),
+)
+
+
+class Page(Protocol):
+    """A page's module. `LANE` says which worker processes compute it: see `pipeline.view`."""
+
+    Parameters: type[Address]
+    LANE: str
+
+    def content(self, lake: Any, asked: Any) -> Content: ...
+
+
+def _names() -> tuple[str, ...]:
+    """The pages: the modules beside this one that have a template."""
+    from pipeline.pages.render import TEMPLATES
+
+    package = __package__ or ""
+    modules = {module.name for module in iter_modules(import_module(package).__path__)}
+    return tuple(sorted(name for name in modules if (TEMPLATES / f"{name}.html").is_file()))
+
+
+NAMES = _names()
+
+
+@cache
+def page(name: str) -> Page:
+    """The page of this name; raises UsageError if there is none."""
+    if name not in NAMES:
+        raise UsageError(f"no page `{name}`: choose from {', '.join(NAMES)}")
+    found: Any = import_module(f"{__package__}.{name}")
+    return found  # type: ignore[no-any-return]
+
+
+def parameters(name: str, given: Mapping[str, str]) -> Address:
+    """The page's parameters as typed values; empty texts are left out.
+
+    Raises UsageError for an unknown parameter, or for a value that it cannot have.
+    """
+    wanted = page(name).Parameters
+    known = wanted.__struct_fields__
+    if strangers := [one for one in given if one not in known]:
+        names = ", ".join(known) or "none"
+        raise UsageError(f"no parameter {', '.join(strangers)[:200]}: this page has {names}")
+    texts = {one: text for one, text in given.items() if text}
+    try:
+        return msgspec.convert(texts, wanted, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"a parameter is wrong: {error}") from None

@@ -1,0 +1,52 @@
+"""What could not be used, and why."""
+
+import json
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.cells import spelt
+from pipeline.pages.content import ROWS, Address, Content
+from pipeline.pages.evidence import key
+
+LANE = "quick"
+RAW_SHOWN = 600
+KEY = ("source", "path", "json_path")
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    rule: str = ""
+    after: str = ""
+
+
+class Quarantine(Content, frozen=True, kw_only=True):
+    """`rows` are those of the table, with the beginning of the `raw` bytes as text."""
+
+    after: str | None
+
+
+def content(lake: Lake, asked: Parameters) -> Quarantine:
+    """A page of the rows, sorted by the place of the document."""
+    rows = lake.table("quarantine")
+    if asked.rule:
+        rows = rows.filter(rule=asked.rule)
+    if last := key(asked.after):
+        source, path, json_path = (str(one) for one in [*last, "", "", ""][:3])
+        same = pl.col("source") == source
+        later = (pl.col("path") > path) | (
+            (pl.col("path") == path) & (pl.col("json_path") > json_path)
+        )
+        rows = rows.filter((pl.col("source") > source) | (same & later))
+    found = rows.sort(KEY).head(ROWS + 1).collect()
+    shown = found.head(ROWS)
+    is_more = found.height > ROWS
+    return Quarantine(
+        title="Quarantine",
+        rows=shown.with_columns(raw=_beginning(shown["raw"])),
+        after=json.dumps(shown.select(KEY).row(-1)) if is_more else None,
+    )
+
+
+def _beginning(raw: pl.Series) -> pl.Series:
+    texts = [None if one is None else spelt(one[:RAW_SHOWN]) for one in raw]
+    return pl.Series("raw", texts, pl.String)

@@ -1,0 +1,187 @@
+"""Contents as HTML, JSON and CSV.
+
+A page of HTML is a fragment: its host puts it into a frame of its own, and says by `link` where
+other pages are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from pipeline import cells
+from pipeline.pages.bar import bar
+from pipeline.pages.content import Address, Content
+from pipeline.printable import printable
+from pipeline.sqlfiles import identifier, literal
+from pipeline.written import json_texts, safe_csv_texts, safe_json
+
+TEMPLATES = Path(__file__).parent / "templates"
+Link = Callable[..., str | None]
+"""The address of a page with parameters; None where the host does not have it."""
+NULL = cells.NULL
+
+
+@cache
+def environment() -> Environment:
+    """The templates, with what they can call. Everything that they insert is escaped."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    made.filters |= {
+        "text": text,
+        "number": number,
+        "words": words,
+        "exact": exact,
+        "brief": brief,
+        "spoken": spoken,
+        "drawn": Markup,  # plots are made of our own marks, with texts that vega escapes
+    }
+    made.globals |= {"bar": bar, "NULL": NULL, "narrowed": narrowed, "mark": mark}
+    return made
+
+
+def fragment(name: str, content: Content, asked: Address, link: Link, **more: object) -> Markup:
+    """The page as HTML, without a frame.
+
+    `more` can say the `level` of its heading (1), whether it `is_interactive`, so that it has forms
+    (true), and `prefix_of`, the beginning of the ids in a game by the game and its place.
+    """
+    template = environment().get_template(f"{name}.html")
+    context: dict[str, object] = {
+        "page": content,
+        "asked": asked,
+        "name": name,
+        "link": link,
+        "links": {"game": lambda row: link("game", game=row["game_id"])},
+        "level": 1,
+        "is_interactive": True,
+        "prefix_of": lambda _, place: "b-" if place else "",
+    }
+    return Markup(template.render(context | more))
+
+
+def query_of(asked: Mapping[str, object] | Address) -> str:
+    """Address as the query of an address; what has its default is left out."""
+    values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
+    said = {name: one for name, one in values.items() if one is not None and one not in ("", False)}
+    return urlencode({name: _word(one) for name, one in said.items()})
+
+
+def as_json(content: Content, asked: Address, state: int) -> str:
+    """The content as one JSON object, with the number of the lake's last ingest."""
+    fields = {name: getattr(content, name) for name in content.__struct_fields__}
+    parts = [f'"ingest": {state}', f'"parameters": {_json(msgspec.to_builtins(asked))}']
+    parts += [f'"{name}": {_json(value)}' for name, value in fields.items()]
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def as_csv(content: Content) -> str:
+    """The content's rows, without anything that a spreadsheet would run."""
+    return "".join(safe_csv_texts([content.rows]))
+
+
+def _json(value: object) -> str:
+    if isinstance(value, pl.DataFrame):
+        return "".join(json_texts([value])).rstrip("\n")
+    if isinstance(value, msgspec.Struct):
+        inner = ", ".join(
+            f'"{name}": {_json(getattr(value, name))}' for name in value.__struct_fields__
+        )
+        return "{" + inner + "}"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_json(str(k))}: {_json(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(map(_json, value)) + "]"
+    return safe_json(cells.as_json(value))
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# --- what templates call ------------------------------------------------------------------------
+
+
+def _finalized(value: object) -> object:
+    """What is inserted: a null as a dash, and no text that hides or turns another."""
+    if value is None:
+        return NULL
+    return printable(value) if type(value) is str else value
+
+
+def text(value: object) -> str:
+    """A cell of any type as text."""
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "seconds").replace("+00:00", " UTC")
+    return printable(cells.texts([value])[0])
+
+
+def number(value: float | None, decimals: int = 3) -> str:
+    """A number with so many decimals."""
+    if value is None:
+        return NULL
+    if value != 0 and abs(value) < 10**-decimals:
+        return f"{value:.1g}"
+    shown = f"{value:.{decimals}f}"
+    return shown.replace("-", "−")
+
+
+def exact(value: float | None) -> str:
+    """A number with all its digits, for programs that read the page."""
+    return "" if value is None else repr(value)
+
+
+def brief(value: str | None, n_signs: int) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join((value or "").split())
+    return printable(line if len(line) <= n_signs else line[: n_signs - 1] + "…")
+
+
+def spoken(value: str) -> str:
+    """A text as it was said, its lines included."""
+    return printable(value.strip())
+
+
+def mark(hit: float | None) -> Markup:
+    """A hit, a miss, or how much of a hit, as a sign and in words."""
+    if hit is None:
+        return Markup('<span class="none">unknown</span>')
+    sign, kind, said = ("✓", "hit", "hit") if hit else ("✗", "miss", "miss")
+    if 0 < hit < 1:
+        sign, said = f"{hit:.2g}", "of a hit"
+    return Markup(f'<span class="result {kind}">{sign} {said}</span>')
+
+
+def narrowed(where: str, groups: Sequence[str], row: Mapping[str, object]) -> str:
+    """The condition of a group: what was asked, and the values of the columns grouped by."""
+    parts = [f"({where})"] if where else []
+    for column in groups:
+        value = row[column]
+        if column in ("model", "game_type"):
+            continue
+        name = identifier(column)
+        if value is None:
+            parts.append(f"{name} IS NULL")
+        elif isinstance(value, bool):
+            parts.append(f"{name} = {str(value).lower()}")
+        else:
+            is_number = isinstance(value, int | float)
+            parts.append(f"{name} = {value if is_number else literal(str(value))}")
+    return where if parts == [f"({where})"] else " AND ".join(parts)
+
+
+def words(value: object) -> str:
+    """A name of ours as words: `win_rate` as `win rate`."""
+    return NULL if value is None else printable(str(value)).replace("_", " ")

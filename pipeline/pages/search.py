@@ -1,0 +1,56 @@
+"""Words in the messages of all games."""
+
+import polars as pl
+
+from pipeline.api import Lake
+from pipeline.metrics.request import ALL
+from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
+from pipeline.reports.search import COLUMNS
+
+LANE = "free"
+SECONDS = 10.0
+
+
+class Parameters(Address, frozen=True, kw_only=True):
+    words: str = ""
+    model: str = ""
+    game_type: str = ALL
+    after: str = ""
+
+
+class Search(Content, frozen=True, kw_only=True):
+    """`rows` are those of `search`; `after` is the key to continue from."""
+
+    game_types: tuple[str, ...]
+    n_searched: int
+    n_messages: int
+    stopped: str | None
+    after: str | None
+    seconds: float
+
+
+def content(lake: Lake, asked: Parameters) -> Search:
+    """The messages that have all of the words; nothing before words are given."""
+    faults = Faults()
+    found = None
+    if asked.words:
+        with faults.of("words"):
+            found = lake.search(
+                asked.words,
+                models=[asked.model] if asked.model else None,
+                game_types=None if asked.game_type == ALL else [asked.game_type],
+                limit=ROWS,
+                seconds=SECONDS,
+                after=asked.after or None,
+            )
+    return Search(
+        title="Search",
+        rows=found.rows if found else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String)),
+        game_types=game_types(),
+        n_searched=found.n_searched if found else 0,
+        n_messages=found.n_messages if found else 0,
+        stopped=found.stopped if found else None,
+        after=found.key if found else None,
+        seconds=SECONDS,
+        faults=faults,
+    )

@@ -1,0 +1,75 @@
+"""Games by what they are: a page of them at a time, without counting those that follow."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.lake import Lake
+from pipeline.vocabulary import GameType
+
+COLUMNS = (
+    *("game_id", "game_type", "models", "outcome", "is_finished", "n_rounds", "n_messages"),
+    *("setting_id", "game_index", "source", "path"),
+)
+UNFINISHED = "unfinished"
+_KEY = ("path", "game_id")
+
+
+def games(
+    lake: Lake,
+    *,
+    model: str | None = None,
+    game_type: str | None = None,
+    setting: str | None = None,
+    outcome: str | None = None,
+    path: str | None = None,
+    after: Sequence[str] | None = None,
+    limit: int = 50,
+) -> pl.DataFrame:
+    """A row for each game that meets all conditions, sorted by path, at most `limit`.
+
+    Columns: `COLUMNS`, with the tested `models`. `setting` and `path` are the beginning of an id
+    and a part of a path; `outcome` is a word of the vocabulary, or `unfinished`. `after` is the
+    path and game_id of the last row of the page before. Raises UsageError for an unknown game type.
+    """
+    if game_type is not None and game_type not in list(GameType):
+        raise UsageError(f"no game type {game_type}: choose from {', '.join(GameType)}")
+    found = lake.table("games")
+    if after is not None:
+        found = found.filter(_is_after(after))
+    if model is not None:
+        seats = lake.table("players").filter(pl.col("model") == model).select("game_id")
+        found = found.join(seats.unique(), on="game_id", how="semi")
+    if game_type is not None:
+        found = found.filter(game_type=game_type)
+    if setting is not None:
+        found = found.filter(pl.col("setting_id").str.starts_with(setting))
+    if path is not None:
+        found = found.filter(pl.col("path").str.contains(path, literal=True))
+    if outcome is not None:
+        is_it = ~pl.col("is_finished") if outcome == UNFINISHED else pl.col("outcome") == outcome
+        found = found.filter(is_it)
+    rows = found.sort(_KEY).head(limit).collect()
+    return _with_models(lake, rows).select(COLUMNS)
+
+
+def _is_after(key: Sequence[str]) -> pl.Expr:
+    if len(key) != len(_KEY):
+        raise UsageError("the key of a page is a path and the id of a game")
+    path, game_id = key
+    is_later = pl.col("path") > path
+    return is_later | ((pl.col("path") == path) & (pl.col("game_id") > game_id))
+
+
+def _with_models(lake: Lake, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the names of the tested models, sorted."""
+    ids = rows["game_id"].to_list()
+    models = (
+        lake.table("players")
+        .filter(pl.col("game_id").is_in(ids), "is_tested")
+        .group_by("game_id")
+        .agg(models=pl.col("model").drop_nulls().unique().sort())
+        .collect()
+    )
+    return rows.join(models, on="game_id", how="left", maintain_order="left")

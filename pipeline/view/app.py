@@ -1,0 +1,204 @@
+"""The application: addresses, states of the lake, and a cache of pages."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from pipeline import __version__
+from pipeline.api import Lake, open_lake
+from pipeline.errors import PipelineError
+from pipeline.pages import MENU, NAMES, page
+from pipeline.pages.render import TEMPLATES, environment
+from pipeline.view.links import link
+from pipeline.view.security import COOKIE, Guard, is_foreign, matches
+from pipeline.view.worker import Form, Made, Task
+from pipeline.view.workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+STATIC = TEMPLATES.parent / "static"
+CACHE_BYTES = 64 * 2**20
+_TYPES: Mapping[Form, str] = {
+    "html": "text/html; charset=utf-8",
+    "json": "application/json; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+}
+_Key = tuple[object, ...]
+
+
+class Cache:
+    """The pages made last, up to a number of bytes."""
+
+    def __init__(self, most: int = CACHE_BYTES) -> None:
+        self._most = most
+        self._n_bytes = 0
+        self._pages: OrderedDict[_Key, Made] = OrderedDict()
+
+    def get(self, key: _Key) -> Made | None:
+        """The page, None if it is not there."""
+        if key in self._pages:
+            self._pages.move_to_end(key)
+        return self._pages.get(key)
+
+    def put(self, key: _Key, made: Made) -> None:
+        """Keeps a page that was made without an error, instead of those not seen for longest."""
+        if made.status != 200 or len(made.text) > self._most // 8:
+            return
+        self._pages[key] = made
+        self._n_bytes += len(made.text)
+        while self._n_bytes > self._most:
+            self._n_bytes -= len(self._pages.popitem(last=False)[1].text)
+
+
+class Site:
+    """The pages of one lake."""
+
+    def __init__(self, lake: str, workers: Workers, token: str | None) -> None:
+        self._path = lake
+        self._workers = workers
+        self._token = token
+        self._lake: Lake | None = None
+        self._cache = Cache()
+        self._begun: dict[_Key, asyncio.Task[Made]] = {}
+
+    def app(self, hosts: "Collection[str]") -> Starlette:
+        """The application; `hosts` are those that requests can be for."""
+        routes = [
+            Route("/", self.root),
+            Mount("/static", StaticFiles(directory=STATIC)),
+            Route("/{page}.{form}", self.page),
+            Route("/{page}", self.page),
+        ]
+        guard = Middleware(Guard, hosts=hosts, token=self._token)
+        return Starlette(
+            routes=routes,
+            middleware=[guard],
+            lifespan=self._lifespan,
+            exception_handlers={404: self._missing, 500: self._defect},
+        )
+
+    async def root(self, request: Request) -> Response:
+        """To the leaderboard; with the token in the address, it becomes a cookie."""
+        if self._token is None:
+            return RedirectResponse("/leaderboard", 303)
+        given = request.query_params.get("token", "")
+        if not matches(given, self._token):
+            return self._framed("", "Not allowed", "Open the address that the server printed.", 401)
+        answer = RedirectResponse("/leaderboard", 303)
+        answer.set_cookie(COOKIE, self._token, httponly=True, samesite="lax")
+        return answer
+
+    async def page(self, request: Request) -> Response:
+        """A page in one of its forms."""
+        name, form = request.path_params["page"], request.path_params.get("form", "html")
+        if name not in NAMES or form not in _TYPES:
+            return self._framed("", "No such page", "There is no page at this address.", 404)
+        lane = page(name).LANE
+        if lane == "free" and request.query_params and is_foreign(request.headers):
+            return self._asks_first(request, name)
+        given = dict(request.query_params)
+        try:
+            lake = await asyncio.to_thread(self._newest)
+            made = await self._made(lake, Task(name, form, given), lane)
+        except PipelineError as error:
+            return self._framed(name, "Not shown", str(error), 500)
+        return self._answer(request, lake, name, form, made)
+
+    async def _made(self, lake: Lake, task: Task, lane: str) -> Made:
+        """The page from the cache, or made now; one that several ask for is made once."""
+        key = (lake.__reduce__()[1], task.page, task.form, tuple(sorted(task.given.items())))
+        if (found := self._cache.get(key)) is not None:
+            return found
+        if key not in self._begun:
+            self._begun[key] = asyncio.create_task(self._workers.made(lake, task, lane))
+            self._begun[key].add_done_callback(lambda _: self._begun.pop(key, None))
+        made = await asyncio.shield(self._begun[key])
+        if lane != "free" and self._cache.get(key) is None:
+            self._cache.put(key, made)
+        return made
+
+    def _newest(self) -> Lake:
+        """The lake in its newest state; opened anew only after something was committed."""
+        now = self._lake
+        if now is None or now.latest_version("ingests") != now.delta("ingests").version():
+            self._lake = now = open_lake(self._path)
+        return now
+
+    def _answer(self, request: Request, lake: Lake, name: str, form: Form, made: Made) -> Response:
+        headers = {"cache-control": "no-cache"}
+        if made.title == "Not shown" or form == "html":
+            is_fault = made.status != 200 and not made.text.startswith("<")
+            if is_fault:
+                return self._framed(name, made.title, made.text, made.status)
+            query = f"?{request.url.query}" if request.url.query else ""
+            forms = {one: f"/{name}.{one}{query}" for one in ("json", "csv")}
+            text = self._frame(name, made.title, made.text, lake.ingest_id, forms)
+            return Response(text, made.status, headers, _TYPES["html"])
+        if form == "csv":
+            headers["content-disposition"] = f'attachment; filename="{name}.csv"'
+        return Response(made.text, made.status, headers, _TYPES[form])
+
+    def _frame(
+        self, name: str, title: str, body: str, state: int | None, forms: Mapping[str, str]
+    ) -> str:
+        from markupsafe import Markup
+
+        return (
+            environment()
+            .get_template("frame.html")
+            .render(
+                name=name,
+                title=title,
+                body=Markup(body),
+                state=state,
+                forms=forms,
+                lake=self._path,
+                menu=MENU,
+                link=link,
+                version=__version__,
+            )
+        )
+
+    def _framed(self, name: str, title: str, message: str, status: int, **more: str) -> Response:
+        """A page that says why another is not shown."""
+        body = (
+            environment()
+            .get_template("fault.html")
+            .render(title=title, message=message, go_on=more.get("go_on"), label=more.get("label"))
+        )
+        state = self._lake.ingest_id if self._lake else None
+        return Response(self._frame(name, title, body, state, {}), status, None, _TYPES["html"])
+
+    def _asks_first(self, request: Request, name: str) -> Response:
+        """A query that another site's page leads to runs only after a click here."""
+        return self._framed(
+            name,
+            "Run this?",
+            "A page of another site led here. Look at the address before you run it.",
+            403,
+            go_on=f"/{name}?{request.url.query}",
+            label="Run it",
+        )
+
+    async def _missing(self, request: Request, error: Exception) -> Response:
+        return self._framed("", "No such page", "There is no page at this address.", 404)
+
+    async def _defect(self, request: Request, error: Exception) -> Response:
+        return self._framed("", "Not shown", f"a defect of the server: {type(error).__name__}", 500)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        for lane in ("long", "quick"):
+            await asyncio.to_thread(self._workers.warm, lane)
+        yield
+        self._workers.close()

@@ -1,0 +1,74 @@
+"""A process that makes pages, one after the other, until it is told nothing more."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from pipeline.errors import PipelineError, UsageError
+from pipeline.processes import theirs
+
+if TYPE_CHECKING:
+    from pipeline.api import Lake
+
+PROGRAM = "from pipeline.view.worker import main; main()"
+Form = Literal["html", "json", "csv"]
+
+
+class Task(Struct, frozen=True):
+    """A page to make, of one state of a lake."""
+
+    page: str
+    form: Form
+    given: Mapping[str, str]
+
+
+class Made(Struct, frozen=True):
+    """The text of an answer. For HTML it is a fragment with the page's title."""
+
+    status: int
+    title: str
+    text: str
+
+
+def main() -> None:
+    """Answers each task, which comes with its lake, through the connection."""
+    connection = theirs()
+    from pipeline.api import Lake
+
+    opened: dict[tuple[object, ...], Lake] = {}
+    while True:
+        try:
+            lake, task = connection.recv()
+        except EOFError:
+            return
+        key = lake.__reduce__()[1]
+        if key not in opened:
+            opened = {key: lake}  # what it has read of the tables is kept as long as it is asked
+        connection.send(_answer(opened[key], task))
+
+
+def _answer(lake: "Lake", task: Task) -> Made:
+    try:
+        return made(lake, task)
+    except PipelineError as error:
+        return Made(400 if isinstance(error, UsageError) else 500, "Not shown", str(error))
+    except MemoryError:
+        return Made(500, "Not shown", "memory ran out: ask for less")
+    except Exception as error:
+        return Made(500, "Not shown", f"{type(error).__name__}: {error}")
+
+
+def made(lake: "Lake", task: Task) -> Made:
+    """The page as HTML, JSON or CSV; raises PipelineError for what cannot be shown."""
+    from pipeline.pages import as_csv, as_json, fragment, page, parameters
+    from pipeline.view.links import link
+
+    asked = parameters(task.page, task.given)
+    content = page(task.page).content(lake, asked)
+    status = 400 if content.faults else 200
+    if task.form == "json":
+        return Made(status, content.title, as_json(content, asked, lake.ingest_id))
+    if task.form == "csv":
+        return Made(status, content.title, as_csv(content))
+    return Made(status, content.title, str(fragment(task.page, content, asked, link)))

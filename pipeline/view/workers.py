@@ -1,0 +1,143 @@
+"""Processes that make pages: a slow page is ended after a time, and never blocks the others.
+
+A page is made in the lane that its module names. Each lane has processes of its own, so that many
+slow pages of one kind leave the other kinds alone.
+"""
+
+import asyncio
+import os
+import resource
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from subprocess import TimeoutExpired
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from pipeline.processes import how_it_ended, start
+from pipeline.view.worker import PROGRAM, Made, Task
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from subprocess import Popen
+
+    from pipeline.api import Lake
+
+SECONDS = 30.0
+"""A page that takes longer is ended."""
+MEMORY = 4 * 2**30
+"""A process that takes more bytes is ended: a limit of addresses would not let plots be drawn."""
+KEPT_MEMORY = 2**30
+"""A process that keeps more bytes after a page is replaced."""
+_SECONDS_BETWEEN_LOOKS = 0.2
+LANES: Mapping[str, int] = {"quick": 2, "long": 2, "free": 2}
+
+
+class Workers:
+    """The processes of all lanes; each is started when it is first needed."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._idle: dict[str, list[_Process]] = {lane: [] for lane in LANES}
+        self._free = {lane: asyncio.Semaphore(n) for lane, n in LANES.items()}
+        self._all: set[_Process] = set()
+        self._lock = Lock()
+        self._is_closed = False
+
+    async def made(self, lake: "Lake", task: Task, lane: str) -> Made:
+        """The page, or why there is none."""
+        async with self._free[lane]:
+            return await asyncio.to_thread(self._made, lake, task, lane)
+
+    def close(self) -> None:
+        """Ends all processes, at work or not; pages that are being made come to an error."""
+        with self._lock:
+            self._is_closed = True
+            for process in self._all:
+                process.kill()
+
+    def warm(self, lane: str) -> None:
+        """Starts a process before a page needs it."""
+        process = self._taken(lane)
+        if process is not None:
+            self._idle[lane].append(process)
+
+    def _made(self, lake: "Lake", task: Task, lane: str) -> Made:
+        process = self._taken(lane)
+        if process is None:
+            return Made(503, "Stopped", "the server is stopping")
+        made = process.answer(lake, task, self._seconds)
+        if made is not None and process.n_bytes() < KEPT_MEMORY:
+            self._idle[lane].append(process)
+            return made
+        with self._lock:
+            self._all.discard(process)
+        status, title, text = process.end(self._seconds)
+        return made or Made(status, title, text)
+
+    def _taken(self, lane: str) -> "_Process | None":
+        with suppress(IndexError):
+            return self._idle[lane].pop()
+        with self._lock:
+            if self._is_closed:
+                return None
+            process = _Process()
+            self._all.add(process)
+            return process
+
+
+class _Process:
+    """A process that makes one page at a time."""
+
+    def __init__(self) -> None:
+        # Threads are for one page: with several at work, each takes a part of the processors.
+        self._process: Popen[bytes]
+        self._connection: Connection
+        self._process, self._connection = start(PROGRAM, POLARS_MAX_THREADS=str(_threads()))
+
+    def answer(self, lake: "Lake", task: Task, seconds: float) -> Made | None:
+        """The page; None if the process took too long or has ended, and has to be ended."""
+        try:
+            self._connection.send((lake, task))
+            ends_at = time.monotonic() + seconds
+            while not self._connection.poll(_SECONDS_BETWEEN_LOOKS):
+                if time.monotonic() > ends_at or self.n_bytes() > MEMORY:
+                    return None
+            made = self._connection.recv()
+            return made if isinstance(made, Made) else None
+        except (EOFError, OSError):
+            return None
+
+    def n_bytes(self) -> int:
+        """The memory that it has now, 0 if the system does not say."""
+        try:
+            pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
+        except OSError:
+            return 0
+        return int(pages) * resource.getpagesize()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self, seconds: float) -> tuple[int, str, str]:
+        """Ends it; the status, title and text of the page that it did not make."""
+        is_large = self.n_bytes() > MEMORY
+        code = self._process.poll()
+        if code is None:
+            with suppress(TimeoutExpired):
+                code = self._process.wait(_SECONDS_BETWEEN_LOOKS)  # it is perhaps about to end
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+        if is_large:
+            return 500, "Not shown", f"it took more than {MEMORY / 2**30:g} GiB: ask for less"
+        if code is None:
+            reason = f"it took longer than {seconds:g} seconds, and was ended: ask for less"
+            return 504, "Too slow", reason
+        how = how_it_ended(code)
+        return 500, "Not shown", f"its process ended {how}, perhaps because memory ran out"
+
+
+def _threads() -> int:
+    return max(2, (os.cpu_count() or 2) // 2)
