@@ -9,6 +9,10 @@ PYTEST ?= -n 2 $(if $(CI),--slow)
 LOWEST ?= -n 2
 UV_VERSION = 0.13.8
 
+# Every test starts processes, and without Python's cache of compiled modules each takes twice as long.
+# Some containers switch the cache off.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test lint lowest bench simulations torture audit lock clean

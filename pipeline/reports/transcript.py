@@ -108,7 +108,7 @@ def _close() -> None:
 
 def _connection(lake: Lake) -> DuckDBPyConnection:
     if lake not in _connections:
-        _connections[lake] = connect(lake, {})
+        _connections[lake] = connect(lake, {}, " ".join(GAME_TABLES))
     return _connections[lake]
 
 
