@@ -266,14 +266,20 @@ def _styled(chart: Any) -> "Chart":
         "labelLimit": 220,
     }
     title = {"color": INK, "font": FONT, "fontSize": 12, "anchor": "start"}
-    styled: Chart = (
+    alt = _altair()
+    flat = {"grid": False, "ticks": False, "domain": False, "labelPadding": 8}
+    header = {"labelFontSize": 12, "labelFontWeight": "bold", "labelAnchor": "start"}
+    # At once, since each step copies the chart with all its data.
+    styled: Chart = chart.configure(
+        background="transparent",
+        font=FONT,
         # Fonts are wider in some browsers than they are expected to be.
-        chart.configure(background="transparent", font=FONT, padding={"left": 24, **_SIDES})
-        .configure_axis(**axis)
-        .configure_axisY(grid=False, ticks=False, domain=False, labelPadding=8, **_ABOVE)
-        .configure_axisX(tickCount=5, labelOverlap="greedy")
-        .configure_header(labelFontSize=12, labelFontWeight="bold", labelAnchor="start", **text)
-        .configure_title(**title)
-        .configure_view(stroke=None, step=ROW_HEIGHT)
+        padding={"left": 24, **_SIDES},
+        axis=alt.AxisConfig(**axis),
+        axisY=alt.AxisConfig(**flat, **_ABOVE),
+        axisX=alt.AxisConfig(tickCount=5, labelOverlap="greedy"),
+        header=alt.HeaderConfig(**header, **text),
+        title=alt.TitleConfig(**title),
+        view=alt.ViewConfig(stroke=None, step=ROW_HEIGHT),
     )
     return styled

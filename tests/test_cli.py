@@ -61,7 +61,10 @@ COMMANDS = (
     "sql",
     "tables",
     "verify",
+    "view",
 )
+# Its server runs until it is ended: tests of its own start and end it.
+SERVING = "view"
 HEAVY = (
     "polars",
     "pyarrow",
@@ -202,7 +205,7 @@ def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [one for one in COMMANDS if one != SERVING])
 def test_examples_of_the_help_run(
     magic: Magic, command: str, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-WIDTH, HEIGHT, EDGE = 96, 12, 3
+WIDTH, HEIGHT, EDGE = 88, 12, 3
 _MIDDLE = HEIGHT / 2
 
 

@@ -18,7 +18,7 @@ LANE = "quick"
 LONG = 1200
 """A longer message is shown folded."""
 # What an event says only to who knows the roles.
-SECRET = ("is_correct", "is_correct_as_read", "secret", "kind")
+SECRET = ("is_correct", "is_correct_as_read", "secret")
 _SAID_ELSEWHERE = ("text", "share_text")
 
 

@@ -29,6 +29,8 @@ def serve(
 ) -> None:
     """Serves the pages of the lake until Ctrl-C; says the address first.
 
+    Port 0 is any that is free.
+
     Beyond this machine, the address has a token that a browser needs. Raises LakeError if there is
     no lake, and PipelineError if the port is taken.
     """
@@ -81,11 +83,13 @@ def _hosts(port: int) -> set[str]:
 
 
 def _listening(host: str, port: int) -> socket.socket:
+    """A socket that takes connections; raises PipelineError if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(128)  # whoever reads the address may ask at once
     except OverflowError:
         listening.close()
         raise UsageError(f"the port must be between 0 and 65535, not {port}") from None

@@ -1,5 +1,6 @@
 """A process that makes pages, one after the other, until it is told nothing more."""
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +12,7 @@ from pipeline.processes import theirs
 if TYPE_CHECKING:
     from pipeline.api import Lake
 
-PROGRAM = "from pipeline.view.worker import main; main()"
+PROGRAM = "from pipeline.view.worker import main; main({nice})"
 Form = Literal["html", "json", "csv"]
 
 
@@ -31,8 +32,12 @@ class Made(Struct, frozen=True):
     text: str
 
 
-def main() -> None:
-    """Answers each task, which comes with its lake, through the connection."""
+def main(nice: int) -> None:
+    """Answers each task, which comes with its lake, through the connection.
+
+    `nice` is how far the process stands back behind others.
+    """
+    os.nice(nice)
     connection = theirs()
     from pipeline.api import Lake
 

@@ -32,6 +32,8 @@ KEPT_MEMORY = 2**30
 """A process that keeps more bytes after a page is replaced."""
 _SECONDS_BETWEEN_LOOKS = 0.2
 LANES: Mapping[str, int] = {"quick": 2, "long": 2, "free": 2}
+NICE = {"free": 10}
+"""Queries of users leave the processors to other pages."""
 
 
 class Workers:
@@ -56,6 +58,9 @@ class Workers:
             self._is_closed = True
             for process in self._all:
                 process.kill()
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().dispose()
 
     def warm(self, lane: str) -> None:
         """Starts a process before a page needs it."""
@@ -68,7 +73,7 @@ class Workers:
         if process is None:
             return Made(503, "Stopped", "the server is stopping")
         made = process.answer(lake, task, self._seconds)
-        if made is not None and process.n_bytes() < KEPT_MEMORY:
+        if made is not None and process.n_bytes() < KEPT_MEMORY and not self._is_closed:
             self._idle[lane].append(process)
             return made
         with self._lock:
@@ -82,7 +87,7 @@ class Workers:
         with self._lock:
             if self._is_closed:
                 return None
-            process = _Process()
+            process = _Process(lane)
             self._all.add(process)
             return process
 
@@ -90,11 +95,12 @@ class Workers:
 class _Process:
     """A process that makes one page at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, lane: str) -> None:
         # Threads are for one page: with several at work, each takes a part of the processors.
         self._process: Popen[bytes]
         self._connection: Connection
-        self._process, self._connection = start(PROGRAM, POLARS_MAX_THREADS=str(_threads()))
+        program = PROGRAM.format(nice=NICE.get(lane, 0))
+        self._process, self._connection = start(program, POLARS_MAX_THREADS=str(_threads()))
 
     def answer(self, lake: "Lake", task: Task, seconds: float) -> Made | None:
         """The page; None if the process took too long or has ended, and has to be ended."""
@@ -120,6 +126,12 @@ class _Process:
     def kill(self) -> None:
         self._process.kill()
 
+    def dispose(self) -> None:
+        """Ends it, and gives back what it has of the system."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+
     def end(self, seconds: float) -> tuple[int, str, str]:
         """Ends it; the status, title and text of the page that it did not make."""
         is_large = self.n_bytes() > MEMORY
@@ -127,9 +139,7 @@ class _Process:
         if code is None:
             with suppress(TimeoutExpired):
                 code = self._process.wait(_SECONDS_BETWEEN_LOOKS)  # it is perhaps about to end
-        self._process.kill()
-        self._process.wait()
-        self._connection.close()
+        self.dispose()
         if is_large:
             return 500, "Not shown", f"it took more than {MEMORY / 2**30:g} GiB: ask for less"
         if code is None:

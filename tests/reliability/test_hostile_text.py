@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hostile import ESCAPES, MARKUP
 from hypothesis import given
 from hypothesis import strategies as st
 from markdowns import rendered
@@ -32,20 +33,6 @@ STEERING = {
     *(sign for sign in SIGNS if unicodedata.category(sign) == "Cc"),
     *"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\u2029\ufeff",
     *INVISIBLE,
-}
-ESCAPES = {
-    "colour": "\x1b[31mred\x1b[0m",
-    "clearing the screen": "\x1b[2J\x1b[H",
-    "title of the window": "\x1b]0;owned\x07",
-    "link": "\x1b]8;;http://example.com\x1b\\click\x1b]8;;\x1b\\",
-    "clipboard": "\x1b]52;c;cm0gLXJm\x07",
-    "report of the cursor": "\x1b[6n",
-    "in one byte": "\x9b2J",
-    "overwriting": "rm -rf\rls    ",
-    "erasing": "evil\b\b\b\bgood",
-    "turned round": "\u202egnp.exe",
-    "invisible": "gpt-4\u034f\u3164\u200b\ufe0f\U000e0041",
-    "path": "../../../../tmp/escaped",
 }
 FORMULAS = {
     "=1+1": "'=1+1",
@@ -153,25 +140,6 @@ def test_an_error_does_not_either(
 
 
 # --- markdown -----------------------------------------------------------------------------------
-
-MARKUP = [
-    *("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;b&gt; &amp; &", "<!-- x"),
-    *("<http://example.com>", "http://example.com www.example.com", "[a](javascript:x)", "![a](b)"),
-    *("[a]: http://x", "*a* **b** _c_ __d__ ~~e~~", "`a` ``b``", "a | b \\| c", "\\", "a\\", "$x$"),
-    *(
-        "# a",
-        "- a",
-        "+ a",
-        "* a",
-        "1. a",
-        "12) a",
-        "> a",
-        "---",
-        "a\n\n# b",
-        "a\n- b",
-        "snake_case",
-    ),
-]
 
 
 def as_html(text: str) -> str:

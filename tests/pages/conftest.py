@@ -1,0 +1,53 @@
+"""Lakes to look at, a server for each, and one browser."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hostile import ATTACKS, ESCAPES
+from servers import TOP, Served, start, stop
+
+from pipeline.ingest import ingest
+from pipeline.simulate import simulate
+
+SAMPLE = TOP / "data" / "sample" / "results"
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample's games."""
+    path = tmp_path_factory.mktemp("pages") / "lake"
+    ingest(SAMPLE, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def served(lake: Path) -> Iterator[Served]:
+    found = start(lake)
+    yield found
+    stop(found)
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake whose models, players, words and paths are all named by an enemy."""
+    top = tmp_path_factory.mktemp("hostile")
+    simulated = simulate(top / "logs", models=1, games=1, seed=3)
+    evil = [*ATTACKS, *ESCAPES.values(), "long" * 25_000]
+    for place, log in enumerate(sorted(simulated.results.rglob("*.json"))):
+        escaped = json.dumps(evil[place % len(evil)])[1:-1]
+        attack = json.dumps(ATTACKS[place % len(ATTACKS)])[1:-1]
+        text = log.read_text().replace("I ", f"{escaped} ")
+        log.write_text(text.replace(simulated.models[0], attack).replace("Player 1", attack))
+        log.rename(log.with_name(f"<img src=x onerror=hit>{log.name}"))
+    (simulated.results / "chameleon" / '"><script>.json').write_bytes(b'{"history": [<script>')
+    ingest(simulated.results, top / "lake")
+    return top / "lake"
+
+
+@pytest.fixture(scope="session")
+def attacked(hostile: Path) -> Iterator[Served]:
+    found = start(hostile)
+    yield found
+    stop(found)

@@ -1,0 +1,103 @@
+"""Text from logs is shown on pages, never obeyed: in HTML, attributes, SVG, JSON, CSV."""
+
+import csv
+import io
+import json
+import re
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hostile import ATTACKS
+from servers import Served
+
+from pipeline.pages import NAMES
+from pipeline.pages.render import TEMPLATES
+from pipeline.printable import UNSAFE
+
+STATIC = TEMPLATES.parent / "static"
+# What our templates and plots are made of. Anything else comes from a log.
+OURS = set(
+    """
+    html head meta title link script body a header nav button main footer p span div form
+    label select option input textarea h1 h2 h3 small table caption thead tbody tr th td data
+    svg rect line circle ul li dl dt dd details summary pre code b abbr figure g path text
+    section kbd mark br defs clippath tspan
+    """.split()  # noqa: SIM905 (a list of sixty quoted words is longer than the module)
+)
+
+
+class Tags(HTMLParser):
+    """The elements of a page, and the attributes of each."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+
+
+def addresses(served: Served) -> list[str]:
+    """Every page, some with names of the lake in their address."""
+    games = served.json("/games.json")["rows"]
+    models = sorted({model for game in games for model in game["models"]})
+    own = [f"/model?model={quote(model)}" for model in models]
+    own += [f"/evidence?metric=win_rate&model={quote(model)}" for model in models]
+    own += [f"/compare?model={quote(models[0])}&other={quote(models[1])}"]
+    own += [f"/game?game={game['game_id']}&roles=true" for game in games]
+    own += [f"/tables?table={name}" for name in ("players", "messages", "games", "documents")]
+    own += [f"/metric?metric=win_rate&where={quote(one)}" for one in ATTACKS[:3]]
+    own += [f"/sql?query={quote(one)}" for one in ATTACKS[:2]]
+    own += [f"/search?words={quote(one.split()[0])}" for one in ATTACKS[:5]]
+    return [*(f"/{name}" for name in NAMES), *own, "/sql?query=FROM+players&x=model&y=seat"]
+
+
+def check_page(text: str) -> None:
+    tags = Tags(text).found
+    assert {tag for tag, _ in tags} <= OURS
+    for tag, attributes in tags:
+        assert not [name for name in attributes if name.startswith("on")], tag
+        assert not {"style", "srcdoc", "formaction"} & set(attributes)
+        for name in ("href", "src", "action"):
+            assert re.match(r"[/#]|$", attributes.get(name, "")), attributes
+            assert not attributes.get(name, "").startswith("//")
+        hx = {name for name in attributes if name.startswith("hx-")}
+        assert hx <= {"hx-boost:inherited"}
+    scripts = [attributes.get("src") for tag, attributes in tags if tag == "script"]
+    assert scripts == ["/static/pages.js", "/static/htmx.min.js"]
+    assert not [sign for sign in UNSAFE.findall(text) if sign != "\n"]
+
+
+def test_nothing_of_a_log_becomes_a_part_of_a_page(attacked: Served) -> None:
+    seen = ""
+    for path in addresses(attacked):
+        answer = attacked.get(path)
+        assert answer.status in (200, 400), (path, answer.text[-600:])
+        check_page(answer.text)
+        seen += answer.text
+    assert "&lt;script&gt;window.hit=1" in seen
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("game", "sql")])
+def test_other_forms_hold_it_as_text(attacked: Served, name: str) -> None:
+    as_json = attacked.get(f"/{name}.json")
+    assert as_json.headers["content-type"].startswith("application/json")
+    assert not [sign for sign in UNSAFE.findall(as_json.text) if sign != "\n"]
+    json.loads(as_json.text)
+    as_csv = attacked.get(f"/{name}.csv")
+    assert as_csv.headers["content-disposition"] == f'attachment; filename="{name}.csv"'
+    for row in csv.reader(io.StringIO(as_csv.text)):
+        for cell in row:
+            is_number = re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell)
+            assert is_number or not re.match(r"\s*[=+\-@]", cell)
+
+
+def test_what_is_vendored_is_as_it_was_published() -> None:
+    script = (STATIC / "htmx.min.js").read_bytes()
+    docs = (Path(__file__).parents[2] / "docs" / "view.md").read_text()
+    assert sha256(script).hexdigest() in docs
+    assert "Zero-Clause BSD" in (STATIC / "htmx.LICENSE").read_text()

@@ -1,0 +1,224 @@
+"""Who may ask the server what, and what every answer says to the browser."""
+
+import asyncio
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from servers import TOP, Served, start, stop
+
+from pipeline.api import open_lake
+from pipeline.cli import main
+from pipeline.ingest import ingest
+from pipeline.pages import NAMES
+from pipeline.view.worker import Made, Task
+from pipeline.view.workers import Workers
+
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
+SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b".replace(" ", "+")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"/{name}" for name in NAMES),
+        *("/", "/nothing", "/static/style.css", "/static/nothing", "/leaderboard.json"),
+        *("/leaderboard.csv", "/leaderboard.xml", "/leaderboard?where=nonsense", "/game?game=x"),
+        *("/leaderboard?edition=x", "/leaderboard?unknown=1", "/static/../app.py", "/a/b/c"),
+    ],
+)
+def test_every_answer_has_the_headers(served: Served, path: str) -> None:
+    answer = served.get(path)
+    assert answer.status in (200, 303, 400, 404)
+    assert answer.headers["content-security-policy"].startswith(POLICY)
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_nothing_that_the_policy_refuses(served: Served, name: str) -> None:
+    text = served.get(f"/{name}").text
+    for part in (" style=", "<style", " onclick", "javascript:", "http://", "https://"):
+        if part == "http://":
+            text = text.replace("http://www.w3.org/", "")
+        assert part not in text, part
+
+
+def test_other_hosts_are_refused(served: Served) -> None:
+    """A name that an enemy points at this machine is another host to the browser."""
+    for host in ("evil.example", f"evil.example:{served.port}", "127.0.0.1:1", "", "localhost"):
+        answer = served.get("/leaderboard", Host=host)
+        assert answer.status == 421
+        assert "content-security-policy" in answer.headers
+    assert served.get("/leaderboard", Host=f"localhost:{served.port}").status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "cors"},
+        {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "iframe"},
+        {"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "no-cors", "Sec_Fetch_Dest": "script"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+def test_other_sites_are_refused(served: Served, headers: dict[str, str]) -> None:
+    answer = served.get("/leaderboard.json", **headers)
+    assert answer.status == 403
+    assert "rank" not in answer.text
+    assert "content-security-policy" in answer.headers
+
+
+def test_a_link_from_another_site_leads_here_but_runs_no_query(served: Served) -> None:
+    led = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}
+    led |= {"Sec_Fetch_Dest": "document"}
+    assert served.get("/leaderboard", **led).status == 200
+    answer = served.get("/sql?query=SELECT+42+AS+answer", **led)
+    assert answer.status == 403
+    assert 'href="/sql?query=SELECT+42+AS+answer"' in answer.text
+    assert 'id="result"' not in answer.text
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
+def test_only_reading(served: Served, method: str) -> None:
+    assert served.get("/leaderboard", method).status == 405
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/static/../../app.py", "/static/%2e%2e/%2e%2e/page.py", "/static/..%2f..%2fpage.py"),
+        *("/../../../etc/passwd", "/static//etc/passwd", "/static/%00", "/%2e%2e/x", "/page"),
+    ],
+)
+def test_no_file_of_ours_is_read(served: Served, path: str) -> None:
+    answer = served.get(path)
+    assert answer.status == 404
+    assert "import" not in answer.text
+    assert "root:" not in answer.text
+
+
+def test_too_long_an_address_is_refused(served: Served) -> None:
+    assert served.get(f"/leaderboard?where={'x' * 20_000}").status == 414
+    with socket.create_connection(("127.0.0.1", served.port)) as connection:
+        connection.sendall(b"GET /" + b"x" * 300_000)
+        connection.settimeout(10)
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert served.get("/leaderboard").status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/evidence?after=x", "/evidence?after=[1]", "/evidence?after=[[[]]]", "/games?after=[]x"),
+        *("/metric?metric=..", "/audit?kind=x", "/tables?table=../votes", "/model?model=nobody"),
+        *("/completeness?expected=0", "/completeness?expected=x", "/search?words=x&after=y"),
+        *("/compare?model=x&other=y", "/games?game_type=x", "/evidence?where=(SELECT+1)"),
+        *("/sql?query=DROP+TABLE+votes", "/sql?query=COPY+votes+TO+'x'", "/quarantine?after={}"),
+        *("/sql?query=FROM+'/etc/passwd'", "/leaderboard?by=x", "/leaderboard?game_type=x"),
+    ],
+)
+def test_a_wrong_request_is_explained(served: Served, path: str) -> None:
+    for form in ("", ".json", ".csv"):
+        page, _, query = path.partition("?")
+        answer = served.get(f"{page}{form}?{query}")
+        assert answer.status == 400, (form, answer.text)
+        assert "Traceback" not in answer.text
+        assert "defect" not in answer.text
+
+
+def test_ctrl_c_ends_within_a_second(lake: Path) -> None:
+    served = start(lake)
+    assert served.get("/tables").status == 200
+    began = time.monotonic()
+    assert stop(served) == 0
+    assert time.monotonic() - began < 1
+
+
+def test_slow_queries_block_nothing_and_end_by_ctrl_c(lake: Path) -> None:
+    served = start(lake)
+    assert served.get("/leaderboard").status == 200
+    with ThreadPoolExecutor(3) as pool:
+        slow = [pool.submit(served.get, f"/sql?query={SLOW}+WHERE+a.range>{i}") for i in range(3)]
+        time.sleep(2)
+        began = time.monotonic()
+        assert served.get("/leaderboard?sort=judgement").status == 200
+        assert served.get("/games").status == 200
+        assert time.monotonic() - began < 6
+        assert not any(one.done() for one in slow)
+        began = time.monotonic()
+        assert stop(served) == 0
+        assert time.monotonic() - began < 2  # the queries have both processors
+        for one in slow:
+            assert one.exception(5) or one.result().status in (500, 503)
+
+
+def test_a_slow_page_is_ended(lake: Path) -> None:
+    async def asked() -> list[Made]:
+        workers = Workers(seconds=1)
+        slow = Task("sql", "html", {"query": SLOW.replace("+", " ")})
+        quick = Task("tables", "json", {})
+        opened = open_lake(lake)
+        workers.warm("quick")
+        made = [await workers.made(opened, slow, "free"), await workers.made(opened, quick, "free")]
+        workers.close()
+        return [*made, await workers.made(opened, quick, "long")]
+
+    slow, quick, late = asyncio.run(asked())
+    assert slow.status == 504
+    assert "longer than 1 seconds" in slow.text
+    assert quick.status in (200, 504)  # a new process, which a busy machine may start slowly
+    assert late.status == 503
+
+
+def test_beyond_this_machine_a_token_is_needed(lake: Path) -> None:
+    served = start(lake, "--host", "0.0.0.0")
+    try:
+        token = served.address.partition("token=")[2]
+        assert len(token) > 20
+        assert served.get("/leaderboard").status == 401
+        assert served.get("/").status == 401
+        assert served.get("/?token=wrong").status == 401
+        led = served.get(f"/?token={token}")
+        assert (led.status, led.headers["location"]) == (303, "/leaderboard")
+        cookie = led.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=" in cookie
+        assert served.get("/leaderboard", Cookie=f"magic-token={token}").status == 200
+        assert served.get("/leaderboard", Cookie="magic-token=x").status == 401
+    finally:
+        stop(served)
+
+
+def test_a_new_ingest_shows_without_a_restart(tmp_path: Path, lake: Path) -> None:
+    sample = TOP / "data" / "sample" / "results"
+    ingest(sample / "undercover", tmp_path / "lake")
+    served = start(tmp_path / "lake")
+    try:
+        before = served.json("/leaderboard.json")
+        assert before["ingest"] == 1
+        ingest(sample / "chameleon", tmp_path / "lake")
+        after = served.json("/leaderboard.json")
+        assert after["ingest"] == 2
+        assert after["rows"] != before["rows"]
+        assert "after ingest 2" in served.get("/games").text
+    finally:
+        stop(served)
+
+
+def test_what_cannot_be_served_is_said(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["view", "--lake", str(tmp_path / "none"), "--no-browser"]) == 1
+    assert "no such lake" in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["view", "--lake", str(lake), "--no-browser", "--port", port]) == 1
+    assert "choose another --port" in capsys.readouterr().err
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["view", "--lake", str(lake), "--no-browser"]) == 1
+    assert "pip install '.[view]'" in capsys.readouterr().err

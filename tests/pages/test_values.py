@@ -1,0 +1,165 @@
+"""Every value, interval and count on the pages, read back out, is what the API gives."""
+
+import csv
+import io
+from pathlib import Path
+
+import polars as pl
+import pytest
+from readback import number, table
+from servers import Served
+
+from pipeline.api import Lake, open_lake
+from pipeline.metrics import NAMES
+from pipeline.metrics.evidence import KEY
+from pipeline.pages import fragment, page, parameters
+
+
+def link(page: str, at: str = "", **given: object) -> str:
+    return f"#{page}"
+
+
+def html(lake: Lake, name: str, **given: str) -> str:
+    asked = parameters(name, given)
+    return str(fragment(name, page(name).content(lake, asked), asked, link))
+
+
+@pytest.fixture(scope="module")
+def opened(lake: Path) -> Lake:
+    return open_lake(lake)
+
+
+def check_cells(text: str, name: str, values: pl.DataFrame, keys: list[str]) -> None:
+    """Each cell of a metric has the value, interval and counts of its row."""
+    rows = {tuple(row[key] for key in keys): row for row in values.iter_rows(named=True)}
+    n_checked = 0
+    for cells in table(text, name)[1:]:
+        named = [cell["text"].split("*")[0] for cell in cells]
+        for cell in (cell for cell in cells if cell["metric"]):
+            (row,) = [
+                row
+                for key, row in rows.items()
+                if key[0] == cell["metric"] and set(map(str, key[1:])) <= set(named)
+            ]
+            assert number(cell.get("value")) == row["value"]
+            if row["value"] is not None:
+                assert number(cell.get("low")) == row["ci_low"]
+                assert number(cell.get("high")) == row["ci_high"]
+                assert number(cell.get("counted")) == row["counted"]
+                assert number(cell["games"]) == row["n_games"]
+            n_checked += 1
+    assert n_checked == values.height
+
+
+@pytest.mark.parametrize("edition", ["paper", "release", "audited"])
+def test_leaderboard(opened: Lake, edition: str) -> None:
+    text = html(opened, "leaderboard", edition=edition)
+    values = opened.metrics(edition=edition, game_types=["all"])
+    check_cells(text, "leaderboard", values, ["metric", "model"])
+    ranked = opened.leaderboard(edition=edition)
+    shown = table(text, "leaderboard")[1:]
+    assert [number(row[0].get("data")) for row in shown] == ranked["rank"].to_list()
+    assert [row[1]["text"] for row in shown] == ranked["model"].to_list()
+    assert [row[2]["text"] for row in shown] == ranked["letters"].to_list()
+    counts = [[int(row[3]["text"]), int(row[4]["text"])] for row in shown]
+    assert counts == [list(row) for row in ranked.select("n_games", "n_missing").iter_rows()]
+
+
+def test_slice(opened: Lake) -> None:
+    where = "is_tested AND n_players = 3"
+    text = html(opened, "leaderboard", where=where, by="role", game_type="undercover")
+    values = opened.metrics(
+        by=["model", "game_type", "role"], where=where, game_types=["undercover"]
+    )
+    check_cells(text, "leaderboard", values, ["metric", "model", "role"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_metric(opened: Lake, name: str) -> None:
+    rows = opened.metrics(names=[name])
+    is_all = pl.col("game_type") == "all"
+    text = html(opened, "metric", metric=name)
+    check_cells(text, "all-types", rows.filter(is_all), ["metric", "model"])
+
+
+def test_model(opened: Lake) -> None:
+    rows = opened.metrics(game_types=["all"], models=["sim-cedar"])
+    text = html(opened, "model", model="sim-cedar")
+    check_cells(text, "profile", rows, ["metric"])
+
+
+def test_compare(opened: Lake) -> None:
+    text = html(opened, "compare", model="sim-atlas", other="sim-delta")
+    rows = opened.compare(("sim-atlas", "sim-delta"))
+    columns = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "p_holm"]
+    shown = [
+        [number(cell.get("data")) for cell in cells[1:8]] for cells in table(text, "compare")[1:]
+    ]
+    assert shown == [list(row) for row in rows.select(columns).iter_rows()]
+
+
+def test_completeness(opened: Lake) -> None:
+    text = html(opened, "completeness")
+    rows = opened.completeness()
+    numbers = [name for name, dtype in rows.schema.items() if dtype.is_numeric()]
+    shown = [
+        [int(cell["text"]) for cell in cells[2:-1]] for cells in table(text, "completeness")[1:]
+    ]
+    assert shown == [list(row) for row in rows.select(numbers).iter_rows()]
+    bounds = opened.readability().select("value", "value_min", "value_max", "counted").rows()
+    read = [
+        [number(cell.get("data")) for cell in cells[2:6]]
+        for cells in table(text, "readability")[1:]
+    ]
+    assert read == [list(row) for row in bounds]
+
+
+def test_audit(opened: Lake) -> None:
+    text = html(opened, "audit", kind="stated_votes")
+    rows = opened.audit()
+    shown = table(text, "audit")[1:]
+    counts = [[int(row[1]["text"]), int(row[2]["text"]), int(row[4]["text"])] for row in shown]
+    assert counts == [list(row) for row in rows.select("checked", "found", "n_games").iter_rows()]
+    floats = [[number(row[at].get("data")) for at in (3, 6, 7, 8)] for row in shown]
+    columns = ["share", "as_logged", "as_read", "effect"]
+    assert floats == [list(row) for row in rows.select(columns).iter_rows()]
+    assert len(table(text, "findings")[1:]) == opened.findings("stated_votes").height
+
+
+@pytest.mark.parametrize("name", ["judgement", "win_rate", "reasoning"])
+def test_pages_of_evidence_are_all_of_it(opened: Lake, name: str) -> None:
+    whole = opened.evidence(name)
+    parts, after = [], None
+    while True:
+        part = opened.evidence_page(name, after=after, limit=37)
+        parts.append(part)
+        if part.height < 37:
+            break
+        after = list(part.select(KEY).row(-1))
+    assert pl.concat(parts).equals(whole)
+
+
+def test_pages_of_games_are_all_of_them(opened: Lake) -> None:
+    found, after = [], None
+    while part := opened.games(after=after, limit=25)["game_id", "path"].rows():
+        found += part
+        after = (part[-1][1], part[-1][0])
+    games = opened.table("games").select("game_id", "path").sort("path", "game_id").collect()
+    assert found == games.rows()
+
+
+def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
+    board = served.json("/leaderboard.json?by=role")
+    for row in board["rows"][:6]:
+        if row["judgement_counted"]:
+            where = f"role = '{row['role']}'".replace(" ", "%20")
+            found = served.json(
+                f"/evidence.json?metric=judgement&model={row['model']}&where={where}"
+            )
+            assert len(found["rows"]) == row["judgement_counted"]
+
+
+def test_csv_has_the_rows_of_json(served: Served) -> None:
+    for name in ("leaderboard", "games", "completeness", "audit", "tables", "evidence"):
+        rows = list(csv.DictReader(io.StringIO(served.get(f"/{name}.csv").text)))
+        assert len(rows) == len(served.json(f"/{name}.json")["rows"]) > 0
