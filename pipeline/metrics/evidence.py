@@ -43,8 +43,9 @@ KEY = (
     *("role", "message_index"),
 )
 
-
 _ENGINES = ("polars", "duckdb")
+# So few rows are cut out first, and only their messages are looked up.
+_FEW_ROWS = 1_000
 
 
 class Asked(TypedDict, total=False):
@@ -106,6 +107,8 @@ def evidence_parts(
 
     Memory is bounded, whatever the lake's size.
     """
+    if limit is not None and limit <= _FEW_ROWS:
+        return iter([evidence_page(lake, name, is_hit=is_hit, limit=limit, **asked)])
     request = _request(lake, name, asked)
     order = ", ".join(f"{identifier(column)} NULLS LAST" for column in KEY)
     select = f"{_select(name, request, is_hit)}\nORDER BY {order}"
@@ -134,9 +137,9 @@ FROM ({counted_rows(name, columns, request)}) AS counted
 WHERE {_is_asked(is_hit)} AND {_is_after(after)}
 ORDER BY {order} LIMIT {int(limit)}"""
     rows = pl.concat(_parts(lake, request, select))
-    # Looked up by game, since a join would read the messages of all.
-    games = pl.col("game_id").is_in(rows["game_id"].unique().to_list())
-    spoken = lake.table("messages").filter(games).select("game_id", "message_index", "content")
+    # Looked up by type and game, since a join would read the messages of all.
+    games = [pl.col(key).is_in(rows[key].unique().to_list()) for key in ("game_type", "game_id")]
+    spoken = lake.table("messages").filter(*games).select("game_id", "message_index", "content")
     return rows.join(
         spoken.collect(), on=["game_id", "message_index"], how="left", maintain_order="left"
     )
