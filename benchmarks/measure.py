@@ -130,11 +130,16 @@ def peak_memory(command: Sequence[str]) -> tuple[float, int]:
     )
     peak = 0
     while process.poll() is None:
-        peak = max(peak, sum(map(_held, _tree(process.pid))))
+        peak = max(peak, held_by(process.pid))
         time.sleep(SAMPLE_SECONDS)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
     return time.perf_counter() - started, peak
+
+
+def held_by(process: int) -> int:
+    """The bytes that a process and all that it started hold now."""
+    return sum(map(_held, _tree(process)))
 
 
 def _tree(root: int) -> list[int]:
