@@ -44,6 +44,7 @@ demo:  ## install into .venv, ingest the sample games and print the leaderboard
 	@echo "  .venv/bin/magic sql --lake '$(LAKE)' \"SELECT model, target, count(*) FROM votes GROUP BY ALL\""
 	@echo "  .venv/bin/magic tables --lake '$(LAKE)'    what is there; 'magic schema' says what it means"
 	@echo "  .venv/bin/magic ingest PATH --lake '$(LAKE)'    your own logs: a folder or an archive"
+	@echo "  .venv/bin/magic view --lake '$(LAKE)'    all of it in the browser"
 
 test: lint  ## install the test tools as well, check style and types, run the tests
 	.venv/bin/python -m pytest $(PYTEST)

@@ -29,7 +29,6 @@ class Metric(Content, frozen=True, kw_only=True):
     sql: str
     by_type: pl.DataFrame
     groups: tuple[str, ...]
-    plot: str | None
 
 
 def content(lake: Lake, asked: Parameters) -> Metric:
@@ -55,7 +54,6 @@ def content(lake: Lake, asked: Parameters) -> Metric:
         sql=text(file_of(asked.metric, asked.edition)),
         by_type=rows.filter(~is_all),
         groups=groups,
-        plot=_plot(whole, groups),
         faults=faults,
     )
 
@@ -82,12 +80,3 @@ def _with(rows: pl.DataFrame, groups: tuple[str, ...]) -> pl.DataFrame:
     """The rows with a column for each group, also where it could not be grouped by."""
     missing = [pl.lit(None, pl.String).alias(one) for one in groups if one not in rows.columns]
     return rows.with_columns(missing)
-
-
-def _plot(rows: pl.DataFrame, groups: tuple[str, ...]) -> str | None:
-    """The plot of the rows as SVG; none where there is nothing to draw."""
-    if rows["value"].is_null().all() or len(groups) > 1:
-        return None
-    from pipeline.plots import plot_metric, svg
-
-    return svg(plot_metric(rows, by=groups[0] if groups else None))

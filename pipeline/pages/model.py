@@ -26,7 +26,6 @@ class Model(Content, frozen=True, kw_only=True):
     by_role: pl.DataFrame
     by_opponent: pl.DataFrame
     completeness: pl.DataFrame
-    plot: str | None
 
 
 def content(lake: Lake, asked: Parameters) -> Model:
@@ -47,7 +46,6 @@ def content(lake: Lake, asked: Parameters) -> Model:
         by_role=_by(lake, asked, model, "role"),
         by_opponent=_by(lake, asked, model, "opponent"),
         completeness=there.filter(model=model),
-        plot=_plot(field, model),
     )
 
 
@@ -57,11 +55,3 @@ def _by(lake: Lake, asked: Parameters, model: str | None, column: str) -> pl.Dat
         return pl.DataFrame()
     rows = lake.metrics(edition=asked.edition, models=[model], by=["model", "game_type", column])
     return rows.filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
-
-
-def _plot(field: pl.DataFrame, model: str | None) -> str | None:
-    if field.filter(pl.col("model") == model)["value"].is_null().all():
-        return None
-    from pipeline.plots import plot_profile, svg
-
-    return svg(plot_profile(field, str(model)))

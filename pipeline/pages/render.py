@@ -46,9 +46,8 @@ def environment() -> Environment:
         "exact": exact,
         "brief": brief,
         "spoken": spoken,
-        "drawn": Markup,  # plots are made of our own marks, with texts that vega escapes
     }
-    made.globals |= {"bar": bar, "NULL": NULL, "narrowed": narrowed, "mark": mark}
+    made.globals |= {"bar": bar, "NULL": NULL, "narrowed": narrowed, "mark": mark, "plot": plot}
     return made
 
 
@@ -162,6 +161,17 @@ def mark(hit: float | None) -> Markup:
     if 0 < hit < 1:
         sign, said = f"{hit:.2g}", "of a hit"
     return Markup(f'<span class="result {kind}">{sign} {said}</span>')
+
+
+def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:
+    """A plot of `pipeline.plots` as SVG; nothing where there is nothing to draw."""
+    if "value" in rows.columns and rows["value"].is_null().all():
+        return Markup("")
+    from pipeline import plots
+
+    chart = getattr(plots, f"plot_{kind}")(rows, *more, **options)
+    # Marks of ours, with texts that the library escapes.
+    return Markup(plots.svg(chart, prefix=f"plot-{kind}"))
 
 
 def narrowed(where: str, groups: Sequence[str], row: Mapping[str, object]) -> str:

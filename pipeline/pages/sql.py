@@ -6,6 +6,7 @@ from pipeline.api import Lake
 from pipeline.errors import PipelineError
 from pipeline.events.contracts import TABLES
 from pipeline.pages.content import Address, Content, Faults
+from pipeline.plots import plot_columns
 from pipeline.sandbox import Sandbox
 
 LANE = "free"
@@ -26,7 +27,7 @@ class Sql(Content, frozen=True, kw_only=True):
 
     tables: tuple[str, ...]
     has_run: bool
-    plot: str | None
+    is_plotted: bool
     shown: int
     seconds: float
 
@@ -34,17 +35,19 @@ class Sql(Content, frozen=True, kw_only=True):
 def content(lake: Lake, asked: Parameters) -> Sql:
     """The result of the query; nothing before there is one."""
     faults = Faults()
-    rows, plot = pl.DataFrame(), None
+    rows = pl.DataFrame()
     if asked.query.strip():
         rows = _answer(lake, asked.query, faults)
-    if asked.x and asked.y and not faults:
-        plot = _plot(rows, asked, faults)
+    is_plotted = bool(asked.x and asked.y and not faults)
+    if is_plotted:
+        with faults.of("x"):
+            plot_columns(rows, asked.x, asked.y)
     return Sql(
         title="SQL",
         rows=rows,
         tables=tuple(TABLES),
         has_run=bool(asked.query.strip()) and not faults.get("query"),
-        plot=plot,
+        is_plotted=is_plotted and "x" not in faults,
         shown=SHOWN,
         seconds=SECONDS,
         faults=faults,
@@ -58,12 +61,3 @@ def _answer(lake: Lake, query: str, faults: Faults) -> pl.DataFrame:
     except PipelineError as error:
         faults["query"] = str(error)
         return pl.DataFrame()
-
-
-def _plot(rows: pl.DataFrame, asked: Parameters, faults: Faults) -> str | None:
-    from pipeline.plots import plot_columns, svg
-
-    plot = None
-    with faults.of("x"):
-        plot = svg(plot_columns(rows, asked.x, asked.y))
-    return plot

@@ -118,12 +118,12 @@ def test_too_long_an_address_is_refused(served: Served) -> None:
         *("/metric?metric=..", "/audit?kind=x", "/tables?table=../votes", "/model?model=nobody"),
         *("/completeness?expected=0", "/completeness?expected=x", "/search?words=x&after=y"),
         *("/compare?model=x&other=y", "/games?game_type=x", "/evidence?where=(SELECT+1)"),
-        *("/sql?query=DROP+TABLE+votes", "/sql?query=COPY+votes+TO+'x'", "/quarantine?after={}"),
-        *("/sql?query=FROM+'/etc/passwd'", "/leaderboard?by=x", "/leaderboard?game_type=x"),
+        *("/sql?query=DROP+TABLE+votes", "/sql?query=FROM+'/etc/passwd'", "/quarantine?after={}"),
+        *("/leaderboard?by=x", "/leaderboard?game_type=x"),
     ],
 )
 def test_a_wrong_request_is_explained(served: Served, path: str) -> None:
-    for form in ("", ".json", ".csv"):
+    for form in ("", ".json"):
         page, _, query = path.partition("?")
         answer = served.get(f"{page}{form}?{query}")
         assert answer.status == 400, (form, answer.text)
@@ -139,6 +139,7 @@ def test_ctrl_c_ends_within_a_second(lake: Path) -> None:
     assert time.monotonic() - began < 1
 
 
+@pytest.mark.slow
 def test_slow_queries_block_nothing_and_end_by_ctrl_c(lake: Path) -> None:
     served = start(lake)
     assert served.get("/leaderboard").status == 200

@@ -1,0 +1,286 @@
+"""What a person does with the pages, in a real browser.
+
+Screenshots of every page are kept in $MAGIC_SCREENSHOTS, or else in pytest's temporary folder.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from servers import Served
+
+playwright = pytest.importorskip("playwright.sync_api")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+
+SIZES = {"desk": (1280, 850), "phone": (375, 740), "wide": (2560, 1200)}
+
+
+class Visit:
+    """A tab of the browser, with all that went wrong in it."""
+
+    def __init__(self, browser: "playwright.Browser", served: Served, **options: object) -> None:
+        self.served = served
+        self.context = browser.new_context(**options)
+        self.tab = self.context.new_page()
+        self.errors: list[str] = []
+        self.hosts: set[str] = set()
+        self.tab.on("console", self._heard)
+        self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.tab.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+
+    def _heard(self, message: "playwright.ConsoleMessage") -> None:
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
+
+    def go(self, path: str) -> "playwright.Page":
+        self.tab.goto(self.served.url(path))
+        return self.tab
+
+    def check(self) -> None:
+        """Asserts that nothing went wrong, and that no other host was asked."""
+        assert self.errors == []
+        assert self.hosts <= {f"127.0.0.1:{self.served.port}"}
+
+    def fits(self) -> bool:
+        """Whether the page is no wider than the window."""
+        wide: bool = self.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        return wide
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator["playwright.Browser"]:
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def visit(browser: "playwright.Browser", served: Served) -> Iterator[Visit]:
+    found = Visit(browser, served, viewport={"width": 1280, "height": 850})
+    yield found
+    found.check()
+    found.context.close()
+
+
+@pytest.fixture(scope="module")
+def pages(served: Served) -> dict[str, str]:
+    """Every page, at an address where it shows something."""
+    counted = served.json("/evidence.json?metric=judgement&model=sim-atlas")["rows"][0]
+    compared = "model=sim-atlas&other=sim-delta&metric=judgement"
+    apart = served.json(f"/compare.json?{compared}")["apart"][0]
+    game = f"game={counted['game_id']}"
+    return {
+        "leaderboard": "/leaderboard",
+        "slice": "/leaderboard?by=role",
+        "metric": "/metric?metric=judgement",
+        "model": "/model?model=sim-atlas",
+        "compare": f"/compare?{compared}",
+        "evidence": "/evidence?metric=judgement&model=sim-atlas",
+        "game": f"/game?{game}&metric=judgement#m{counted['message_index']}",
+        "roles": f"/game?{game}&roles=true",
+        "beside": f"/game?game={apart['game']}&beside={apart['other_game']}",
+        "games": "/games",
+        "search": "/search?words=vote",
+        "completeness": "/completeness",
+        "audit": "/audit?kind=stated_votes",
+        "quarantine": "/quarantine",
+        "tables": "/tables",
+        "table": "/tables?table=votes",
+        "sql": "/sql?query=SELECT+model,count(*)+AS+n,max(seat)+AS+s+FROM+votes+GROUP+BY+1&x=n&y=s",
+    }
+
+
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [
+        ("desk", "light"),
+        pytest.param("desk", "dark", marks=pytest.mark.slow),
+        pytest.param("phone", "light", marks=pytest.mark.slow),
+        pytest.param("phone", "dark", marks=pytest.mark.slow),
+        pytest.param("wide", "light", marks=pytest.mark.slow),
+    ],
+)
+def test_every_page_is_accessible_and_fits(
+    browser: "playwright.Browser",
+    served: Served,
+    pages: dict[str, str],
+    *,
+    tmp_path_factory: pytest.TempPathFactory,
+    size: str,
+    theme: str,
+) -> None:
+    """axe finds nothing serious or critical, and nothing is wider than the window."""
+    kept = Path(os.environ.get("MAGIC_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    kept.mkdir(exist_ok=True)
+    width, height = SIZES[size]
+    visit = Visit(browser, served, viewport={"width": width, "height": height}, color_scheme=theme)
+    for name, path in pages.items():
+        tab = visit.go(path)
+        assert visit.fits(), name
+        tab.screenshot(path=kept / f"{name}-{size}-{theme}.png")
+        found = axe.Axe().run(tab).response["violations"]
+        grave = [one for one in found if one["impact"] in ("serious", "critical")]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in grave] == [], name
+    visit.check()
+    visit.context.close()
+
+
+def test_no_page_is_wider_than_a_phone(
+    browser: "playwright.Browser", served: Served, pages: dict[str, str]
+) -> None:
+    visit = Visit(browser, served, viewport={"width": 375, "height": 740}, color_scheme="dark")
+    for name in ("slice", "roles", "beside", "table", "sql"):
+        visit.go(pages[name])
+        assert visit.fits(), name
+    visit.check()
+    visit.context.close()
+
+
+def test_sort_and_slice(visit: Visit) -> None:
+    tab = visit.go("/leaderboard")
+    assert tab.locator("tbody th").first.inner_text() == "sim-delta"
+    tab.get_by_role("link", name="Cooperation").click()
+    tab.wait_for_selector("th[aria-sort=descending]")
+    assert tab.locator("th[aria-sort=descending]").inner_text() == "Cooperation"
+    assert tab.get_by_role("button", name="Theme").is_visible()
+    tab.get_by_role("link", name="Cooperation").click()
+    tab.wait_for_selector("th[aria-sort=ascending]")
+    assert tab.locator("th[aria-sort=ascending]").inner_text() == "Cooperation"
+    assert tab.locator("tbody th").first.inner_text() == "sim-atlas"
+    tab.get_by_label("Only rows where").fill("role = 'civilian'")
+    tab.get_by_role("button", name="Show").click()
+    tab.wait_for_url("**where=role**")
+    assert tab.get_by_role("link", name="All rows").is_visible()
+    assert tab.locator("td[data-metric=cooperation] data").count() == 0
+
+
+def test_a_wrong_condition_is_said_beside_its_field(
+    browser: "playwright.Browser", served: Served
+) -> None:
+    visit = Visit(browser, served)
+    tab = visit.go("/leaderboard")
+    tab.get_by_label("Only rows where").fill("colour = 'red'")
+    tab.get_by_role("button", name="Show").click()
+    tab.wait_for_selector(".fault")
+    field = tab.get_by_label("Only rows where")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert "no column colour" in tab.locator(".fault").inner_text()
+    assert field.input_value() == "colour = 'red'"
+    visit.context.close()
+
+
+def test_from_a_cell_to_its_messages(visit: Visit) -> None:
+    tab = visit.go("/leaderboard")
+    row = tab.locator("tbody tr", has_text="sim-atlas")
+    row.locator("td[data-metric=judgement] a").click()
+    tab.wait_for_url("**/evidence?**")
+    assert tab.locator("#evidence tbody tr").count() == 16
+    tab.locator("#evidence tbody tr").first.locator("td.said a").click()
+    tab.wait_for_url("**/game?**#m26")
+    target = tab.locator("tr:target")
+    assert "counted" in (target.get_attribute("class") or "")
+    assert "Judgement" in target.inner_text()
+    assert target.evaluate("row => row.getBoundingClientRect().top < innerHeight")
+    tab.keyboard.press("n")
+    assert tab.url.endswith("#m28")
+    assert tab.locator("tr.at").get_attribute("id") == "m28"
+    tab.keyboard.press("p")
+    assert tab.url.endswith("#m26")
+    assert tab.locator("th", has_text="Role").count() == 0
+    tab.get_by_role("link", name="Show roles").click()
+    tab.wait_for_url("**roles=true**")
+    assert tab.locator("th", has_text="Role").count() == 1
+
+
+def test_side_by_side(visit: Visit, pages: dict[str, str]) -> None:
+    tab = visit.go(pages["compare"])
+    tab.get_by_role("link", name="side by side").first.click()
+    tab.wait_for_url("**beside=**")
+    games = tab.locator("section.game")
+    assert games.count() == 2
+    left, right = (games.nth(place).bounding_box() for place in range(2))
+    assert left is not None
+    assert right is not None
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] <= right["x"]
+
+
+def test_search_and_sql(visit: Visit) -> None:
+    tab = visit.go("/search")
+    tab.get_by_label("Words").fill("clue")
+    tab.get_by_role("button", name="Search").click()
+    tab.wait_for_selector("#found mark")
+    tab.locator("#found tbody a").first.click()
+    tab.wait_for_url("**/game?**")
+    tab = visit.go("/sql")
+    tab.get_by_role("textbox", name="Query").fill("SELECT 42 AS answer, 7 AS other")
+    tab.get_by_role("button", name="Run").click()
+    tab.wait_for_selector("#result")
+    assert tab.locator("#result td").all_inner_texts() == ["42", "7"]
+
+
+def test_the_theme_is_switched_and_kept(visit: Visit) -> None:
+    tab = visit.go("/leaderboard")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = tab.evaluate(paper)
+    for _ in range(2):
+        tab.get_by_role("button", name="Theme").click()
+    assert tab.get_by_role("button", name="Theme: dark").is_visible()
+    dark = tab.evaluate(paper)
+    assert dark != light
+    visit.go("/games")
+    assert tab.evaluate(paper) == dark
+
+
+def test_by_keyboard_alone(visit: Visit) -> None:
+    tab = visit.go("/leaderboard")
+    tab.keyboard.press("Tab")
+    assert tab.locator(":focus").inner_text() == "Skip to content"
+    tab.keyboard.press("Enter")
+    for _ in range(60):
+        tab.keyboard.press("Tab")
+        ring = tab.locator(":focus").evaluate("one => getComputedStyle(one).outlineStyle")
+        assert ring != "none"
+        if tab.locator("td[data-metric=judgement] a:focus").count():
+            break
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/evidence?**")
+    assert tab.locator("#evidence tbody tr").count() == 16
+
+
+def test_all_works_without_scripts(browser: "playwright.Browser", served: Served) -> None:
+    visit = Visit(browser, served, java_script_enabled=False)
+    tab = visit.go("/leaderboard")
+    assert not tab.locator("button.theme").is_visible()
+    tab.locator("[name=by]").fill("role")
+    tab.locator(".bar-form button").click()
+    assert tab.locator("th", has_text="Role").count() == 1
+    tab.locator("td[data-metric=judgement] a").first.click()
+    tab.locator("#evidence td.said a").first.click()
+    assert "/game?" in tab.url
+    tab.locator("a", has_text="next counted").first.click()
+    assert tab.locator("tr:target.counted").count() == 1
+    visit.check()
+    visit.context.close()
+
+
+def test_hostile_texts_do_nothing_and_break_nothing(
+    browser: "playwright.Browser", attacked: Served
+) -> None:
+    games = attacked.json("/games.json")["rows"]
+    paths = ["/leaderboard", "/games", "/quarantine", "/metric", "/model", "/search?words=vote"]
+    paths += [f"/game?game={game['game_id']}&roles=true" for game in games[::3]]
+    visit = Visit(browser, attacked, viewport={"width": 1280, "height": 850})
+    visit.tab.on("dialog", lambda dialog: visit.errors.append(dialog.message))
+    for path in paths:
+        tab = visit.go(path)
+        assert tab.evaluate("window.hit") is None, path
+        assert visit.fits(), path
+        assert tab.locator("main h1").is_visible()
+    visit.check()
+    visit.context.close()
