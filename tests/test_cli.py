@@ -565,11 +565,13 @@ def test_groups_add_up(magic: Magic, lake: Path, command: tuple[str, ...]) -> No
     assert result.out == expected.out
 
 
-def test_metrics_of_no_row_are_empty_and_say_so(magic: Magic, lake: Path) -> None:
+def test_metrics_of_no_row_have_reasons(magic: Magic, lake: Path) -> None:
     """The model is there, and no row of it."""
     chosen = ["--model", MODEL, "--where", "role = 'nobody'"]
     result = magic("metrics", "--lake", lake, *chosen, "--format", "json")
-    assert (result.code, result.records) == (0, [])
+    assert result.code == 0
+    assert [row["metric"] for row in result.records] == list(names("paper"))
+    assert all(row["reason"].startswith("no row meets") for row in result.records)
     assert "no game in the lake matches" in result.err
 
 
@@ -671,7 +673,7 @@ def test_a_comparison_of_no_models_is_empty_and_says_so(
 ) -> None:
     result = magic("compare", "--all-pairs", "--lake", lake_without_games)
     assert result.code == 0
-    assert result.err == "nothing to compare: the lake has fewer than two models\n"
+    assert result.err == "nothing to compare: the lake has fewer than two models or groups\n"
 
 
 @pytest.mark.slow

@@ -46,6 +46,7 @@ def test_readme_has_commands() -> None:
     assert len(readme_commands()) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", readme_commands(), ids=" ".join)
 def test_readme_command(words: list[str], lake: Path) -> None:
     own = ["data/sample/results" if word == "results/" else word for word in words]

@@ -7,6 +7,7 @@ import polars as pl
 
 from pipeline.cli import latex, output
 from pipeline.cli.commands import compare, leaderboard
+from pipeline.cli.thin import explanation, with_marks
 from pipeline.printable import printable
 
 if TYPE_CHECKING:
@@ -25,8 +26,10 @@ def report_text(found: "Report", form: str) -> Iterator[str]:
     yield output.document(_definitions(found), form)
     yield _heading("Comparison", form)
     hidden = ["family", "share_paired"]
-    yield output.document(found.comparisons.drop(hidden), form)
-    yield output.notes([compare.family_note(found.comparisons, all_pairs=True)], form)
+    compared = found.comparisons
+    yield output.document(with_marks(compared.drop(hidden), compare.THIN), form)
+    family = compare.family_note(compared, all_pairs=True)
+    yield output.notes([family, *explanation(compared, compare.THIN)], form)
     yield _heading("Completeness", form)
     yield output.document(found.completeness.drop("game_type"), form)
     yield _heading("Audit", form)

@@ -62,7 +62,11 @@ def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> p
     parts = [_values(name, declared, counts, request) for name, declared in metrics.items()]
     found = pl.collect_all(parts, engine="in-memory")
     if request.where is not None:
-        dropped = [name for name, rows in zip(metrics, found, strict=True) if rows.is_empty()]
+        dropped = [
+            name
+            for (name, declared), rows in zip(metrics.items(), found, strict=True)
+            if rows.is_empty() and request.shown_types(declared)
+        ]
         found += [_dropped(name, found[0].schema, request) for name in dropped]
     return pl.concat(found)
 

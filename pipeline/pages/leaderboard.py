@@ -6,6 +6,7 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.metrics.request import ALL
+from pipeline.metrics.thin import THIN
 from pipeline.pages.content import (
     Address,
     Content,
@@ -51,9 +52,12 @@ def content(lake: Lake, asked: Parameters) -> Leaderboard:
     is_sliced = bool(groups or asked.where or asked.game_type != ALL)
     faults = Faults()
     ranking, values = _of_slice(lake, asked, groups, faults) if is_sliced else _whole(lake, asked)
+    left_out = values.filter(pl.col("model").is_null())
+    values = values.filter(pl.col("model").is_not_null())
     found = heads(asked.edition, values["metric"].unique().to_list() if is_sliced else None)
     rows = _wide(values, found, groups).join(ranking, on="model", how="left", nulls_equal=True)
     notes = [] if is_sliced else _notes(ranking)
+    notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return Leaderboard(
         title="Leaderboard",
         rows=_sorted(rows, asked, groups),
@@ -105,8 +109,8 @@ def _empty(lake: Lake, groups: tuple[str, ...]) -> pl.DataFrame:
     texts = ["edition", "metric", "model", "game_type", *groups, "reason"]
     numbers = ["value", "ci_low", "ci_high", "hits", "counted", "n_games"]
     schema: dict[str, pl.DataType] = {name: pl.String() for name in texts}
-    schema |= {name: pl.Float64() for name in numbers} | {"is_complete": pl.Boolean()}
-    return pl.DataFrame(schema=schema)
+    schema |= {name: pl.Float64() for name in numbers}
+    return pl.DataFrame(schema=schema | {"is_complete": pl.Boolean(), "thin": THIN})
 
 
 def _wide(values: pl.DataFrame, found: tuple[Head, ...], groups: tuple[str, ...]) -> pl.DataFrame:
@@ -119,6 +123,7 @@ def _wide(values: pl.DataFrame, found: tuple[Head, ...], groups: tuple[str, ...]
         "counted": "_counted",
         "n_games": "_games",
         "reason": "_reason",
+        "thin": "_thin",
     }
     rows = values.select(keys).unique(maintain_order=True)
     for head in found:

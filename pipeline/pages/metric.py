@@ -3,6 +3,7 @@
 import polars as pl
 
 from pipeline.api import Lake
+from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import NAMES, file_of, metric
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import Address, Content, Edition, Faults, Head, head, listed
@@ -72,6 +73,8 @@ def _values(lake: Lake, asked: Parameters, groups: tuple[str, ...]) -> tuple[pl.
                 by=["model", "game_type", *by],
                 where=where,
             )
+            if where and found["model"].null_count():  # the row that says why there is none
+                raise UsageError(found["reason"][0])
             return _with(found, groups), faults
     return pl.DataFrame(), faults
 

@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline import cells
+from pipeline.metrics.thin import LEAST_GAMES
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content
 from pipeline.printable import printable
@@ -47,7 +48,14 @@ def environment() -> Environment:
         "brief": brief,
         "spoken": spoken,
     }
-    made.globals |= {"bar": bar, "NULL": NULL, "narrowed": narrowed, "mark": mark, "plot": plot}
+    made.globals |= {
+        "bar": bar,
+        "NULL": NULL,
+        "LEAST_GAMES": LEAST_GAMES,
+        "narrowed": narrowed,
+        "mark": mark,
+        "plot": plot,
+    }
     return made
 
 

@@ -99,6 +99,7 @@ def result(report: Report) -> dict[str, int]:
     return nonzero(report) | {"superseded": report.n_superseded, "bytes": report.n_bytes}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_given", [True, False], ids=["given", "in a folder"])
 @pytest.mark.parametrize("name", FORMS)
 def test_an_unchanged_archive_is_not_read_and_seen_the_same(

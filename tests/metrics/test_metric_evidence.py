@@ -25,6 +25,7 @@ def ordered(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.sort(rows.columns, nulls_last=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
 def test_evidence_on_the_public_games(name, edition, public_lake):
     """D4: both engines have the same rows; their sums are the metric's hits and counts."""
@@ -47,6 +48,7 @@ def test_evidence_on_the_public_games(name, edition, public_lake):
     assert_same(ordered(again.select(summed.columns)), ordered(summed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_hit", [None, True, False])
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
 def test_parts_are_the_same_rows(name, edition, is_hit, public_lake, monkeypatch):

@@ -79,6 +79,7 @@ def test_simulated_games(simulated, edition, num_of_game):
     assert_equal(*both(lake, games, edition, num_of_game), edition)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game_type", GameType)
 def test_simulated_games_of_one_type(simulated, game_type):
     """They have the values of that type, though nothing is grouped by it."""

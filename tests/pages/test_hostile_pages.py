@@ -72,6 +72,7 @@ def check_page(text: str) -> None:
     assert not [sign for sign in UNSAFE.findall(text) if sign != "\n"]
 
 
+@pytest.mark.slow
 def test_nothing_of_a_log_becomes_a_part_of_a_page(attacked: Served) -> None:
     seen = ""
     for path in addresses(attacked):
@@ -82,6 +83,7 @@ def test_nothing_of_a_log_becomes_a_part_of_a_page(attacked: Served) -> None:
     assert "&lt;script&gt;window.hit=1" in seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("game", "sql")])
 def test_other_forms_hold_it_as_text(attacked: Served, name: str) -> None:
     as_json = attacked.get(f"/{name}.json")

@@ -141,6 +141,7 @@ def zeros(codec: str) -> bytes:
     return COMPRESS[codec](bytes(2**26))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", [".zst", ".gz", ".xz"])
 @pytest.mark.parametrize("ending", ["tar", "jsonl", "json", "zip"])
 def test_a_bomb_of_10_gib(lab: Lab, codec: str, ending: str) -> None:

@@ -273,6 +273,7 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", DAMAGE)
 def test_damage_to_rows_is_found(lake: Path, what: str) -> None:
     table, change, check = DAMAGE[what]

@@ -131,7 +131,7 @@ def metrics(
     say(explanation(rows), form)
     if "win_rate" in rows["metric"]:
         say(_self_play(opened, rows), form if form in ("markdown", "latex") else "table")
-    if rows.is_empty():
+    if not (rows["n_games"] > 0).any():
         terminal.note("no game in the lake matches")
 
 
