@@ -60,6 +60,7 @@ COMMANDS = (
     "sql",
     "tables",
     "verify",
+    "view",
 )
 HEAVY = (
     "polars",
@@ -200,7 +201,7 @@ def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str)
     assert ("MAGIC_LAKE" in told.text) == (command != "simulate")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "view"])
 def test_examples_of_the_help_run(
     magic: Magic, command: str, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
