@@ -32,7 +32,7 @@ _ID = re.compile(r'(?<=\bid=")|(?<=url\(#)')
 _SIDES = {"right": 8, "top": 4, "bottom": 4}
 # Where the title of the y axis is: written from left to right above it.
 _ABOVE = {"titleAngle": 0, "titleAlign": "left", "titleX": 0, "titleY": -10}
-_NEEDED = "plots need the extra `view`: run `pip install '.[view]'` in a checkout"
+NEEDED = "plots and pages need the extra `view`: run `pip install '.[view]'` in a checkout"
 
 
 def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
@@ -49,13 +49,13 @@ def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
     return _styled(_in_panels(_dots(x, order.to_list()), data))
 
 
-def plot_profile(rows: pl.DataFrame, model: str) -> "Chart":
+def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
     """A model's values over the metrics with their intervals; ticks are those of all models.
 
     The rows are those of `lake.metrics(by=["model"])`. A value is drawn at its place in the range
     of its metric. Raises UsageError for a model without a row.
     """
-    if model not in rows["model"]:
+    if model not in rows["model"].to_list():
         raise UsageError(f"no row of {model} to plot")
     alt = _altair()
     titled = rows.with_columns(title=pl.col("metric").replace_strict(TITLES))
@@ -64,9 +64,11 @@ def plot_profile(rows: pl.DataFrame, model: str) -> "Chart":
     data = _estimates(titled, "title", "value").with_columns(of_range)
     order = data["name"].unique(maintain_order=True).to_list()
     x = _x("place in the range of the metric", (0.0, 1.0))
-    field = alt.Chart(_inline(data)).mark_tick(color=FIELD, thickness=1.5, size=9)
-    ticks = field.encode(x=x, y=_y(order), description="label:N")
-    own = alt.layer(*_dots(x, order), data=_inline(data.filter(rows["model"] == model)))
+    # The ticks are many, and those who hear a page find their values in its tables.
+    field = alt.Chart(_inline(data.select("name", "value")))
+    ticks = field.mark_tick(color=FIELD, thickness=1.5, size=9, aria=False)
+    ticks = ticks.encode(x=x, y=_y(order))
+    own = alt.layer(*_dots(x, order), data=_inline(data.filter(rows["model"].eq_missing(model))))
     return _styled(alt.layer(ticks, own).properties(width=WIDTH))
 
 
@@ -121,9 +123,11 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
     try:
         from vl_convert import vegalite_to_svg
     except ModuleNotFoundError:
-        raise PipelineError(_NEEDED) from None
+        raise PipelineError(NEEDED) from None
     version = ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    text = vegalite_to_svg(chart.to_dict(), vl_version=version, allowed_base_urls=[])
+    # Checking the chart against its schema would take longer than drawing it.
+    chosen = chart.to_dict(validate=False)
+    text = vegalite_to_svg(chosen, vl_version=version, allowed_base_urls=[])
     text = text.replace(INK, "currentColor").replace("<svg ", '<svg overflow="visible" ', 1)
     return _ID.sub(f"{prefix}-", text)
 
@@ -133,7 +137,7 @@ def _altair() -> Any:
     try:
         import altair
     except ModuleNotFoundError:
-        raise PipelineError(_NEEDED) from None
+        raise PipelineError(NEEDED) from None
     return altair
 
 
@@ -262,14 +266,20 @@ def _styled(chart: Any) -> "Chart":
         "labelLimit": 220,
     }
     title = {"color": INK, "font": FONT, "fontSize": 12, "anchor": "start"}
-    styled: Chart = (
+    alt = _altair()
+    flat = {"grid": False, "ticks": False, "domain": False, "labelPadding": 8}
+    header = {"labelFontSize": 12, "labelFontWeight": "bold", "labelAnchor": "start"}
+    # At once, since each step copies the chart with all its data.
+    styled: Chart = chart.configure(
+        background="transparent",
+        font=FONT,
         # Fonts are wider in some browsers than they are expected to be.
-        chart.configure(background="transparent", font=FONT, padding={"left": 24, **_SIDES})
-        .configure_axis(**axis)
-        .configure_axisY(grid=False, ticks=False, domain=False, labelPadding=8, **_ABOVE)
-        .configure_axisX(tickCount=5, labelOverlap="greedy")
-        .configure_header(labelFontSize=12, labelFontWeight="bold", labelAnchor="start", **text)
-        .configure_title(**title)
-        .configure_view(stroke=None, step=ROW_HEIGHT)
+        padding={"left": 24, **_SIDES},
+        axis=alt.AxisConfig(**axis),
+        axisY=alt.AxisConfig(**flat, **_ABOVE),
+        axisX=alt.AxisConfig(tickCount=5, labelOverlap="greedy"),
+        header=alt.HeaderConfig(**header, **text),
+        title=alt.TitleConfig(**title),
+        view=alt.ViewConfig(stroke=None, step=ROW_HEIGHT),
     )
     return styled

@@ -18,6 +18,8 @@ from pipeline.written import csv_texts, first_part, json_texts, safe_csv_texts
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
 ID_SHOWN = 8
+DOCUMENTS = ("markdown", "latex")
+"""Forms that others read with the notes that belong to a table."""
 TEXT_SHOWN = 100
 
 
@@ -37,12 +39,23 @@ def show(
     seen = frame if brief is None else brief
     if form == "table":
         _table([seen], headings or {}, decimals, as_records)
-    elif form == "markdown":
-        _write(_markdown([seen], headings or {}, decimals))
-    elif form == "latex":
-        _write(_latex(seen, headings or {}, decimals))
+    elif form in DOCUMENTS:
+        terminal.out_bytes(document(seen, form, headings=headings, decimals=decimals).encode())
     else:
         _write(_WRITERS[form]([frame]))
+
+
+def document(
+    frame: pl.DataFrame,
+    form: str,
+    *,
+    headings: Mapping[str, str] | None = None,
+    decimals: int | None = None,
+) -> str:
+    """The frame as a table of markdown or latex."""
+    if form == "latex":
+        return "".join(_latex(frame, headings or {}, decimals))
+    return b"".join(_markdown([frame], headings or {}, decimals)).decode()
 
 
 def show_parts(
@@ -86,12 +99,17 @@ def say(lines: Iterable[str], form: str) -> None:
         for line in lines:
             terminal.note(line)
         return
+    if form in DOCUMENTS:
+        terminal.out_bytes(notes(lines, form).encode())
+
+
+def notes(lines: Iterable[str], form: str) -> str:
+    """The lines as a list of markdown or latex, below a table."""
     texts = [" ".join(printable(line).split()) for line in lines]
-    if form == "markdown":
-        items = "".join(f"- {_beginning_literal(escaped(text))}\n" for text in texts)
-        terminal.out_bytes(f"\n{items}".encode() if items else b"")
-    elif form == "latex":
-        terminal.out_bytes(latex.items(texts).encode())
+    if form == "latex":
+        return latex.items(texts)
+    items = "".join(f"- {_beginning_literal(escaped(text))}\n" for text in texts)
+    return f"\n{items}" if items else ""
 
 
 def beginning_of_id() -> pl.Expr:
@@ -190,13 +208,10 @@ def _markdown_rule(is_right: list[bool]) -> str:
     return f"| {' | '.join('--:' if right else '---' for right in is_right)} |\n"
 
 
-def _latex(
-    frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None
-) -> Iterator[bytes]:
+def _latex(frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None) -> Iterator[str]:
     names = [layout.in_one_line(headings.get(name, name)) for name in frame.columns]
     rows = _rows(frame, decimals)
-    for text in latex.table([*map(printable, names)], rows, _is_right(frame)):
-        yield text.encode()
+    return latex.table([*map(printable, names)], rows, _is_right(frame))
 
 
 def json_text(frame: pl.DataFrame) -> str:

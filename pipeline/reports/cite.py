@@ -45,7 +45,7 @@ class Citation(Struct, frozen=True):
     def sentence(self) -> str:
         """The sentence to quote beside the values."""
         return (
-            f"Computed with magic-pipeline {self.version}, edition `{self.edition}` "
+            f"Computed with magic-pipeline {self.version}, edition {self.edition} "
             f"({EDITION_TEXTS[self.edition]}), from {self.state}."
         )
 
@@ -57,12 +57,11 @@ class Citation(Struct, frozen=True):
     @property
     def bibtex(self) -> str:
         """The tool with the state of the lake, and the benchmark, as entries of BibTeX."""
-        note = self.sentence.replace("`", "")
         return f"""@software{{magic-pipeline,
   author  = {{{{The magic-pipeline authors}}}},
   title   = {{{{magic-pipeline}}}},
   version = {{{self.version}}},
-  note    = {{{note}}},
+  note    = {{{self.sentence}}},
 }}
 
 @misc{{magic,

@@ -13,7 +13,7 @@ import pytest
 from hostile import ESCAPES, MARKUP
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
+from markdowns import rendered
 
 from pipeline import open_lake
 from pipeline.cli import main, output, terminal
@@ -140,12 +140,6 @@ def test_an_error_does_not_either(
 
 
 # --- markdown -----------------------------------------------------------------------------------
-
-
-def rendered(text: str) -> list[str]:
-    """The text of each cell and item that a reader of markdown makes of it, by their HTML."""
-    page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
-    return [cell for _, cell in re.findall(r"<(t[dh]|li)(?: [^>]*)?>(.*?)</\1>", page, re.DOTALL)]
 
 
 def as_html(text: str) -> str:

@@ -78,10 +78,10 @@ def compare(
     )
     hidden = ["family", "share_paired", *([] if rows["reason"].count() else ["reason"])]
     show(rows, form, brief=rows.drop(hidden), headings=HEADINGS if form == "table" else {})
-    say([_family(rows, all_pairs=all_pairs)], form)
+    say([family_note(rows, all_pairs=all_pairs)], form)
 
 
-def _family(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
+def family_note(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
     if rows.is_empty():
         return "nothing to compare: the lake has fewer than two models"
     sizes = rows["family"].drop_nulls().unique().sort().to_list()

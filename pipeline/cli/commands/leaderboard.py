@@ -96,14 +96,14 @@ def leaderboard(
     )
     headings = HEADINGS if form == "table" else {}
     width = terminal.width() if form == "table" else None
-    brief = _brief(rows, is_wide=width is None or width >= WIDE)
-    show(rows, form, brief=brief, headings=headings, decimals=3)
-    say(_notes(rows), form)
+    shown = brief(rows, is_wide=width is None or width >= WIDE)
+    show(rows, form, brief=shown, headings=headings, decimals=3)
+    say(notes(rows), form)
     if rows.is_empty():
         terminal.note("the lake has no game of a tested model")
 
 
-def _brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
+def brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
     """The rows for eyes: intervals in the metrics' cells, incomplete models marked."""
     import polars as pl
 
@@ -130,7 +130,7 @@ def _cell(value: float | None, low: float | None, high: float | None) -> str | N
     return f"{value:.3f} ({'–'.join(ends)})"
 
 
-def _notes(rows: "pl.DataFrame") -> list[str]:
+def notes(rows: "pl.DataFrame") -> list[str]:
     """What the letters are of, what is incomplete, and why values are missing."""
     from pipeline.reports.lacking import self_play_notes
 

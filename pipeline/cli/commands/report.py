@@ -1,0 +1,97 @@
+"""`magic report`: one file with everything that a reader needs."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_LAKE,
+    ConfidenceOption,
+    EditionOption,
+    LakeOption,
+    confidence_level,
+)
+
+NAMES = {"html": "report.html", "markdown": "report.md", "latex": "report.tex"}
+STDOUT = "-"
+
+
+def report(
+    *,
+    lake: LakeOption = DEFAULT_LAKE,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="The file to write, `-` for stdout; default: report.html, .md or .tex.",
+        ),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="The title of the report.")
+    ] = None,
+    edition: EditionOption = "paper",
+    games_per_cell: Annotated[
+        int | None,
+        typer.Option(
+            "--games-per-cell",
+            min=0,
+            metavar="N",
+            help="Show up to N games behind each value (html only); default: 1.",
+        ),
+    ] = None,
+    confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
+    form: Annotated[
+        Literal["html", "markdown", "latex"],
+        typer.Option("--format", metavar="FORM", help="Output format: html, markdown or latex."),
+    ] = "html",
+) -> None:
+    """Write a report: leaderboard, metrics, models, comparison, completeness, audit.
+
+    The HTML file opens from disk and needs no network. Each value leads to the rows that were
+    counted and from there to the messages, for a sample of games. The sample is chosen by the
+    games' ids, not by their results. The commands in the report print what it leaves out. An
+    existing file is replaced. The command needs the extra `view`.
+
+    \b
+    Examples:
+      magic report
+      magic report -o results.html --title "Our models" --games-per-cell 3
+      magic report --format markdown -o RESULTS.md
+      magic report --format latex -o - > tables.tex
+    """
+    confidence = confidence_level(confidence)
+    if games_per_cell is not None and form != "html":
+        raise typer.BadParameter("works only with --format html", param_hint="--games-per-cell")
+
+    from pipeline import open_lake, plots
+    from pipeline.errors import PipelineError
+
+    try:
+        from pipeline.cli.report_text import report_text
+        from pipeline.pages.report import GAMES_PER_CELL, TITLE
+        from pipeline.pages.report import report as content
+        from pipeline.pages.report_html import report_html
+    except ModuleNotFoundError:
+        raise PipelineError(plots.NEEDED) from None
+
+    wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
+    found = content(
+        open_lake(lake),
+        title=title or TITLE,
+        edition=edition,
+        confidence=confidence,
+        games_per_cell=wanted if form == "html" else 0,
+    )
+    parts = report_html(found) if form == "html" else report_text(found, form)
+    text = "".join(parts)
+    if out == STDOUT:
+        terminal.out_bytes(text.encode())
+        return
+    file = Path(out or NAMES[form])
+    file.write_text(text, encoding="utf-8")
+    terminal.note(f"wrote {file} ({len(text.encode()) / 1e6:.1f} MB)")

@@ -1,0 +1,202 @@
+"""The content of a report on a lake: frames and texts, of which one file is made.
+
+Everything comes from the Python API. Evidence and transcripts are a sample: for each value a few
+games, chosen by their ids, which are hashes, so that no result decides what is shown.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline import sqlfiles
+from pipeline.api import Lake
+from pipeline.errors import UsageError
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, TITLES, metric
+from pipeline.metrics.catalogue import file_of, names
+from pipeline.reports.cite import Citation
+from pipeline.reports.transcript import Transcript
+
+TITLE = "Games of language models: results"
+GAMES_PER_CELL = 1
+MOST_GAMES_PER_CELL = 20
+# Not every game has a row that each of its metrics counts.
+_SPARE = 4
+# Of so many models at most, all metrics are compared; of more only the one that ranks them.
+MOST_MODELS_COMPARED = 12
+RANKED_BY = "win_rate"
+
+
+class Card(Struct, frozen=True):
+    """A metric: what it is, and its rows of `metrics` by model and game type."""
+
+    name: str
+    title: str
+    row: str
+    formula: str
+    source: str
+    low: float
+    high: float
+    rows: pl.DataFrame
+
+
+class Cell(Struct, frozen=True):
+    """One value with its counts, and the counted rows of the games that are shown.
+
+    `evidence` has a row for each decision; `command` prints all of them.
+    """
+
+    metric: str
+    value: dict[str, Any]
+    evidence: pl.DataFrame
+    command: str
+
+    @property
+    def n_games(self) -> int:
+        """In how many games of the sample something was counted."""
+        return self.evidence["game_id"].n_unique()
+
+
+class Profile(Struct, frozen=True):
+    """A model, and its values over all metrics."""
+
+    model: str | None
+    cells: list[Cell]
+
+
+class Report(Struct, frozen=True, dict=True):
+    """All that the report shows. `games` are those of the sample, in the order of their ids."""
+
+    title: str
+    made_at: datetime
+    citation: Citation
+    confidence: float
+    games_per_cell: int
+    board: pl.DataFrame
+    values: pl.DataFrame
+    cards: list[Card]
+    profiles: list[Profile]
+    comparisons: pl.DataFrame
+    completeness: pl.DataFrame
+    readability: pl.DataFrame
+    audit: pl.DataFrame
+    games: list[Transcript]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each game within the report, by its id."""
+        return {str(one.game["game_id"]): at for at, one in enumerate(self.games, start=1)}
+
+    @cached_property
+    def cells(self) -> dict[tuple[str | None, str], Cell]:
+        """The cells by model and metric."""
+        return {(one.model, cell.metric): cell for one in self.profiles for cell in one.cells}
+
+
+def report(
+    lake: Lake,
+    *,
+    title: str = TITLE,
+    edition: str = PAPER,
+    confidence: float = DEFAULT_CONFIDENCE,
+    games_per_cell: int = GAMES_PER_CELL,
+) -> Report:
+    """The content of a report on the lake in its state.
+
+    Of each value, up to `games_per_cell` games are in it. Raises UsageError for a number that is
+    not in 0..`MOST_GAMES_PER_CELL`.
+    """
+    if not 0 <= games_per_cell <= MOST_GAMES_PER_CELL:
+        raise UsageError(f"the games per cell must be 0 to {MOST_GAMES_PER_CELL}")
+    board = lake.leaderboard(edition=edition, confidence=confidence)
+    values = lake.metrics(edition=edition, by=["model"], confidence=confidence)
+    by_type = lake.metrics(edition=edition, confidence=confidence)
+    sample = _sample(lake, edition, games_per_cell)
+    models = board["model"].to_list()
+    cells = _cells(values, sample, edition, games_per_cell)
+    shown = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
+    return Report(
+        title=title,
+        made_at=datetime.now(UTC),
+        citation=lake.cite(edition=edition),
+        confidence=confidence,
+        games_per_cell=games_per_cell,
+        board=board,
+        values=values,
+        cards=[_card(name, edition, by_type.filter(metric=name)) for name in names(edition)],
+        profiles=[_profile(model, cells) for model in models],
+        comparisons=lake.compare(
+            names=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
+            edition=edition,
+            confidence=confidence,
+        ),
+        completeness=lake.completeness(),
+        readability=lake.readability(edition=edition),
+        audit=lake.audit(),
+        games=[one for one in sample if one.game["game_id"] in shown],
+    )
+
+
+def _sample(lake: Lake, edition: str, games_per_cell: int) -> list[Transcript]:
+    """Some games of each model and competition, those with the lowest ids."""
+    if not games_per_cell:
+        return []
+    finished = lake.table("results").filter("is_tested", "is_finished")
+    lowest = (
+        finished.group_by("model", "competition")
+        .agg(pl.col("game_id").unique().bottom_k(games_per_cell + _SPARE))
+        .explode("game_id")
+        .collect()
+    )
+    return list(lake.transcripts(sorted(lowest["game_id"].unique()), edition=edition))
+
+
+def _cells(
+    values: pl.DataFrame, sample: Sequence[Transcript], edition: str, games_per_cell: int
+) -> dict[tuple[str | None, str], Cell]:
+    """A cell for each model and metric, with the rows of the first games that have any."""
+    counted = [one.counted for one in sample]
+    rows = pl.concat(counted) if counted else pl.DataFrame()
+    found: dict[tuple[str | None, str], pl.DataFrame] = {}
+    if not rows.is_empty():
+        parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
+        found = {(model, name): part for (model, name), part in parts.items()}
+    none = pl.DataFrame(schema={"game_id": pl.String})
+    cells = {}
+    for value in values.iter_rows(named=True):
+        key = (value["model"], value["metric"])
+        part = found.get(key, none)
+        games = part["game_id"].unique().sort().head(games_per_cell)
+        evidence = part.filter(pl.col("game_id").is_in(games.implode()))
+        cells[key] = Cell(value["metric"], value, evidence, _command(*key, edition))
+    return cells
+
+
+def _command(model: str | None, name: str, edition: str) -> str:
+    """The command line that prints all rows behind a value."""
+    options = ["--model", model] if model is not None else []
+    options += ["--edition", edition] if edition != PAPER else []
+    return shlex.join(["magic", "evidence", name, *options])
+
+
+def _card(name: str, edition: str, rows: pl.DataFrame) -> Card:
+    declared = metric(name, edition)
+    said = {key: " ".join(lines) for key, lines in sqlfiles.header(file_of(name, edition)).items()}
+    return Card(
+        name=name,
+        title=TITLES[name],
+        row=said["row"],
+        formula=said["value"],
+        source=said["source"],
+        low=declared.low,
+        high=declared.high,
+        rows=rows,
+    )
+
+
+def _profile(model: str | None, cells: Mapping[tuple[str | None, str], Cell]) -> Profile:
+    return Profile(model, [cell for (of, _), cell in cells.items() if of == model])

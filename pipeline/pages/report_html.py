@@ -1,0 +1,128 @@
+"""A report as one HTML file, which opens from disk and asks the network for nothing."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+
+from pipeline import plots
+from pipeline.metrics import ALL
+from pipeline.pages.render import TEMPLATES, environment
+from pipeline.pages.report import Card, Report
+from pipeline.reports.transcript import EVERYBODY, Transcript
+
+LONGEST_TEXT = 20_000
+"""A message with more characters is cut; `magic show` prints it whole."""
+SIGNIFICANT = 0.05
+
+
+def report_html(found: Report) -> Iterator[str]:
+    """The file, a piece at a time."""
+    style = (TEMPLATES / "one_file.css").read_text("utf-8")
+    # Nothing but this very text may be run or applied, whatever slips into the page.
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        environment()
+        .get_template("one_file.html")
+        .generate(
+            report=found,
+            style=Markup(style),
+            style_hash=digest,
+            metrics=[card.name for card in found.cards],
+            ranges={card.name: (card.low, card.high) for card in found.cards},
+            models={profile.model: at for at, profile in enumerate(found.profiles, start=1)},
+            cut=_cut,
+            columns_of=_columns,
+            one_game=_facts,
+            messages=_messages,
+            matrix=_matrix,
+            plot_of_metric=_plot_of_metric,
+            plot_by_type=_plot_by_type,
+            plot_of_model=_plot_of_model,
+        )
+    )
+
+
+def _plot_of_metric(card: Card) -> Markup:
+    rows = card.rows.filter(game_type=ALL)
+    return Markup(plots.svg(plots.plot_metric(rows), f"metric-{card.name}"))
+
+
+def _plot_by_type(card: Card) -> Markup | None:
+    """The plot of a metric by game type, None for one of a single type."""
+    rows = card.rows.filter(pl.col("game_type") != ALL)
+    if rows["game_type"].n_unique() < 2:
+        return None
+    return Markup(plots.svg(plots.plot_metric(rows, by="game_type"), f"types-{card.name}"))
+
+
+def _plot_of_model(found: Report, model: str | None, prefix: str) -> Markup:
+    return Markup(plots.svg(plots.plot_profile(found.values, model), prefix))
+
+
+def _cut(text: str) -> str:
+    """A message without its end, if it is too long for a page."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]} […] {len(text) - LONGEST_TEXT:,} more characters are left out"
+
+
+def _columns(frame: pl.DataFrame) -> list[tuple[str, bool]]:
+    """The names of the columns, and whether they hold numbers."""
+    return [(name, dtype.is_numeric()) for name, dtype in frame.schema.items()]
+
+
+def _facts(told: Transcript) -> dict[str, Any]:
+    """What is said above a game's messages."""
+    game = told.game
+    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
+    players = told.tables["players"].select("seat", "player", "model", "role", "is_tested")
+    return {**game, "end": end, "players": players, "id": str(game["game_id"])[:8]}
+
+
+def _messages(told: Transcript) -> Iterator[dict[str, Any]]:
+    """Each message with those who were shown it, and what was counted in it."""
+    marks = _marks(told.counted)
+    for message in told.tables["messages"].iter_rows(named=True):
+        names = message["visible_to"]
+        others = [name for name in names if name != message["player"]]
+        to = "everybody" if EVERYBODY in names else ", ".join(others) or "nobody else"
+        yield {**message, "to": to, "marks": marks.get(message["message_index"], [])}
+
+
+def _marks(counted: pl.DataFrame) -> Mapping[int, list[dict[str, Any]]]:
+    known = counted.filter(pl.col("message_index").is_not_null()).sort(
+        "message_index", maintain_order=True
+    )
+    rows = known.select("message_index", "metric", "what", "hit").iter_rows(named=True)
+    return {index: list(group) for index, group in groupby(rows, lambda row: row["message_index"])}
+
+
+def _matrix(found: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
+    """By metric, a row for each model: its comparison with every other, itself left out."""
+    models = [model for model in found.board["model"] if model is not None]
+    for part in found.comparisons.partition_by("metric", maintain_order=True):
+        cells = {}
+        for row in part.iter_rows(named=True):
+            cells[row["model"], row["other"]] = _compared(row, 1)
+            cells[row["other"], row["model"]] = _compared(row, -1)
+        lines = [(one, [cells.get((one, other)) for other in models]) for one in models]
+        yield part["metric"][0], lines
+
+
+def _compared(row: Mapping[str, Any], sign: int) -> dict[str, Any]:
+    """A comparison as seen from one of its models."""
+    p, difference = row["p_holm"], row["difference"]
+    ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")]
+    return {
+        "difference": None if difference is None else sign * difference + 0.0,  # not −0
+        "low": ends[0 if sign > 0 else 1],
+        "high": ends[1 if sign > 0 else 0],
+        "p_holm": p,
+        "is_apart": p is not None and p < SIGNIFICANT,
+        "reason": row["reason"],
+    }

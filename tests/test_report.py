@@ -1,0 +1,433 @@
+"""The report: every value in it is the API's, every link leads somewhere, and nothing runs."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from markdowns import rendered
+from test_latex import HOSTILE, number, table_of, typeset
+from test_plots import EVIL
+
+import pipeline
+from pipeline.api import Lake
+from pipeline.cli import main
+from pipeline.errors import UsageError
+from pipeline.ingest import ingest
+from pipeline.metrics import NAMES
+from pipeline.pages.report import Report, report
+from pipeline.pages.report_html import LONGEST_TEXT, report_html
+from pipeline.printable import printable
+from pipeline.simulate import simulate
+
+VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect"}
+WORDS = (EVIL, *HOSTILE, "<script>alert(1)</script>", "{{ 7 * 7 }} {% raw %}", "w" * 50_000)
+
+
+class Page(HTMLParser):
+    """A page as a tree of elements: each has its tag, attributes, text and children."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root: dict[str, Any] = {"tag": "", "at": {}, "in": [], "text": ""}
+        self.open = [self.root]
+        self.all: list[dict[str, Any]] = []
+        self.faults: list[str] = []
+        self.feed(text)
+        self.close()
+        self.faults += [f"{one['tag']} is not closed" for one in self.open[1:]]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        twice = [name for name, n in Counter(name for name, _ in attrs).items() if n > 1]
+        self.faults += [f"{tag} has {name} twice" for name in twice]
+        made = {"tag": tag, "at": dict(attrs), "in": [], "text": ""}
+        self.open[-1]["in"].append(made)
+        self.all.append(made)
+        if tag not in VOID:
+            self.open.append(made)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if self.open[-1]["tag"] != tag:
+            self.faults.append(f"{tag} ends within {self.open[-1]['tag']}")
+        else:
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        for one in self.open:
+            one["text"] += data if one is self.open[-1] else ""
+        if self.open[-1] is not self.root:
+            self.open[-1].setdefault("pieces", []).append(data)
+
+    def find(self, tag: str, within: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        for one in (within or self.root)["in"]:
+            if one["tag"] == tag:
+                yield one
+            yield from self.find(tag, one) if one["in"] else ()
+
+    def section(self, name: str) -> dict[str, Any]:
+        return next(one for one in self.all if one["at"].get("id") == name)
+
+
+def shown(element: dict[str, Any]) -> str:
+    """All text of an element and of those in it."""
+    return element["text"] + "".join(map(shown, element["in"]))
+
+
+def value(cell: dict[str, Any]) -> float | None:
+    """The number that a cell has for programs, null for a dash."""
+    data = list(Page("").find("data", cell))
+    return float(data[0]["at"]["value"]) if data else None
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Games of three models with names and words of an enemy; one lacks some games."""
+    top = tmp_path_factory.mktemp("report")
+    simulated = simulate(top / "logs", models=3, games=4, seed=8)
+    evil = json.dumps(EVIL)[1:-1]
+    for place, log in enumerate(sorted(simulated.results.rglob("*.json"))):
+        text = log.read_text().replace(simulated.models[0], evil)
+        word = json.dumps(WORDS[place % len(WORDS)])[1:-1]
+        log.write_text(text.replace("I ", f"{word} ", 1))
+        if simulated.models[1] in text and "/chameleon/" in str(log) and place % 3 == 0:
+            log.unlink()
+    (simulated.results / "broken.json").write_text('{"history": [')
+    ingest(simulated.results, top / "lake")
+    return pipeline.open_lake(top / "lake")
+
+
+@pytest.fixture(scope="module")
+def content(lake: Lake) -> Report:
+    return report(lake, title="A <b>title</b>", games_per_cell=2)
+
+
+@pytest.fixture(scope="module")
+def text(content: Report) -> str:
+    return "".join(report_html(content))
+
+
+@pytest.fixture(scope="module")
+def page(text: str) -> Page:
+    return Page(text)
+
+
+def test_the_file_is_well_formed_and_its_links_lead_somewhere(page: Page, text: str) -> None:
+    assert page.faults == []
+    assert text.startswith("<!doctype html>")
+    ids = Counter(one["at"]["id"] for one in page.all if "id" in one["at"])
+    assert [name for name, n in ids.items() if n > 1] == []
+    targets = [one["at"].get("href", "") for one in page.find("a")]
+    assert {target for target in targets if not target.startswith("#")} == set()
+    assert {target[1:] for target in targets} <= set(ids)
+    used = {name for one in page.all for name in one["at"].get("aria-labelledby", "").split()}
+    assert used <= set(ids)
+    headings = [int(one["tag"][1]) for one in page.all if re.fullmatch("h[1-6]", one["tag"])]
+    assert headings[0] == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(headings))
+
+
+def test_nothing_runs_and_nothing_is_fetched(page: Page, text: str) -> None:
+    tags = {one["tag"] for one in page.all}
+    assert not tags & {"script", "iframe", "object", "embed", "img", "form", "link", "base", "b1"}
+    attributes = {name for one in page.all for name in one["at"]}
+    assert not {name for name in attributes if name.startswith("on") or name in ("style", "src")}
+    policy = next(one for one in page.find("meta") if one["at"].get("http-equiv"))["at"]["content"]
+    (style,) = page.find("style")
+    digest = base64.b64encode(hashlib.sha256(style["text"].encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "url(" not in style["text"]
+    assert "@import" not in style["text"]
+    fetched = {
+        one["at"][name] for one in page.all for name in ("href", "xlink:href") if name in one["at"]
+    }
+    assert all(target.startswith("#") for target in fetched)
+    assert not set(text) & {chr(code) for code in (*range(9), *range(11, 32), 0x7F, 0x202E)}
+
+
+def test_hostile_texts_are_shown_as_they_are(page: Page, content: Report) -> None:
+    names = [shown(cell) for cell in page.find("th", page.section("leaderboard"))]
+    assert any(name.startswith('<img src=x onerror="alert(1)">') for name in names)
+    assert shown(next(page.find("h1"))) == "A <b>title</b>"
+    said = [shown(one) for one in page.find("p", page.section("games"))]
+    spoken = {
+        message
+        for one in content.games
+        for message in one.tables["messages"]["content"]
+        if message.isprintable()
+    }
+    assert spoken
+    assert {message[:LONGEST_TEXT] for message in spoken} <= {one[:LONGEST_TEXT] for one in said}
+    assert max(map(len, said)) < LONGEST_TEXT + 100
+
+
+def test_the_leaderboard_is_that_of_the_api(page: Page, lake: Lake) -> None:
+    board = lake.leaderboard()
+    _, *rows = page.find("tr", page.section("leaderboard"))
+    assert len(rows) == board.height
+    for row, expected in zip(rows, board.iter_rows(named=True), strict=True):
+        cells = row["in"]
+        assert shown(cells[0]) == str(expected["rank"] or "–")
+        assert shown(cells[3]) == str(expected["n_games"])
+        assert any(page.find("abbr", cells[1])) is not expected["is_complete"]
+        for cell, name in zip(cells[4:], NAMES, strict=True):
+            found = [float(one["at"]["value"]) for one in page.find("data", cell)]
+            ends = [expected[name], expected[f"{name}_low"], expected[f"{name}_high"]]
+            assert found == ([] if expected[name] is None else [e for e in ends if e is not None])
+
+
+def test_every_value_and_count_of_a_model_is_that_of_the_api(page: Page, lake: Lake) -> None:
+    values = lake.metrics(by=["model"])
+    models = lake.leaderboard()["model"].to_list()
+    checked = 0
+    for expected in values.iter_rows(named=True):
+        row = page.section(f"c{models.index(expected['model']) + 1}-{expected['metric']}")
+        name, number, ends, hits, counted, games, _ = row["in"]
+        assert shown(name) == expected["metric"]
+        found = [
+            float(one["at"]["value"])
+            for cell in (number, ends, hits)
+            for one in page.find("data", cell)
+        ]
+        wanted = [expected[one] for one in ("value", "ci_low", "ci_high", "hits")]
+        assert found == [one for one in wanted if one is not None]
+        assert shown(counted) == str("–" if expected["counted"] is None else expected["counted"])
+        assert shown(games) == str(expected["n_games"])
+        checked += 1
+    assert checked == len(models) * len(NAMES)
+
+
+def test_comparisons_are_those_of_the_api_from_both_sides(page: Page, lake: Lake) -> None:
+    rows = lake.compare()
+    models = lake.leaderboard()["model"].to_list()
+    found = {}
+    tables = list(page.find("table", page.section("comparison")))
+    for name, table in zip(rows["metric"].unique(maintain_order=True), tables, strict=True):
+        _, *lines = page.find("tr", table)
+        for one, line in zip(models, lines, strict=True):
+            for other, cell in zip(models, line["in"][1:], strict=True):
+                found[name, one, other] = value(cell)
+    for row in rows.iter_rows(named=True):
+        name, one, other = row["metric"], row["model"], row["other"]
+        assert found[name, one, other] == row["difference"]
+        back = found[name, other, one]
+        assert back == (None if row["difference"] is None else -row["difference"])
+
+
+def frame_of(page: Page, table: dict[str, Any]) -> list[list[object]]:
+    _, *rows = page.find("tr", table)
+    return [
+        [found if (found := value(cell)) is not None else shown(cell) for cell in row["in"]]
+        for row in rows
+    ]
+
+
+def cells_of(frame: pl.DataFrame) -> list[list[object]]:
+    return [
+        [
+            one
+            if isinstance(one, float)
+            else "–"
+            if one is None
+            else ("yes" if one else "no")
+            if isinstance(one, bool)
+            else printable(str(one))
+            for one in row
+        ]
+        for row in frame.rows()
+    ]
+
+
+def test_completeness_and_audit_are_those_of_the_api(page: Page, lake: Lake) -> None:
+    games, texts = page.find("table", page.section("completeness"))
+    assert frame_of(page, games) == cells_of(lake.completeness().drop("game_type"))
+    assert frame_of(page, texts) == cells_of(lake.readability())
+    (audit,) = page.find("table", page.section("audit"))
+    assert frame_of(page, audit) == cells_of(lake.audit())
+
+
+def test_a_value_leads_to_its_rows_and_these_to_the_messages(
+    page: Page, content: Report, lake: Lake
+) -> None:
+    """The sample is bounded, and each row of it is one that the metric counted."""
+    n_links = 0
+    for (model, name), cell in content.cells.items():
+        assert cell.n_games <= 2
+        if cell.value["n_games"]:
+            assert cell.n_games >= 1
+        everything = lake.evidence(name, models=[model]).drop("metric")
+        own = cell.evidence.select(everything.columns)
+        assert (
+            own.join(everything, on=everything.columns, how="semi", nulls_equal=True).height
+            == own.height
+        )
+        of_games = everything.filter(pl.col("game_id").is_in(own["game_id"].unique().implode()))
+        assert of_games.height == own.height
+        for game_id, index in own.select("game_id", "message_index").iter_rows():
+            target = f"g{content.numbers[game_id]}" + ("" if index is None else f"-m{index}")
+            element = page.section(target)
+            if index is not None:
+                spoken = lake.table("messages").filter(game_id=game_id, message_index=index)
+                said = printable(spoken.collect()["content"].item())
+                assert said[:LONGEST_TEXT] in shown(element)
+                assert name in shown(element)
+            n_links += 1
+    assert n_links > 20
+
+
+def test_the_sample_is_bounded_stated_and_chosen_by_ids(lake: Lake) -> None:
+    for n_games in (0, 1):
+        found = report(lake, games_per_cell=n_games)
+        assert all(cell.n_games <= n_games for cell in found.cells.values())
+        assert len(found.games) <= n_games * len(found.cells)
+        assert f"Up to {n_games} game" in "".join(report_html(found))
+    ids = [one.game["game_id"] for one in found.games]
+    assert ids == sorted(ids)
+    with pytest.raises(UsageError, match="0 to 20"):
+        report(lake, games_per_cell=21)
+
+
+def test_every_command_that_is_named_runs(
+    lake: Lake, content: Report, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import shlex
+
+    cells = [cell for cell in content.cells.values() if cell.value["n_games"]]
+    for cell in (*cells[:2], cells[-1]):
+        words = shlex.split(cell.command)
+        assert main([*words[1:], "--lake", str(lake.path), "--format", "json"]) == 0
+        assert len(json.loads(capsys.readouterr().out)) >= cell.evidence.height
+
+
+@pytest.mark.parametrize("edition", ["paper", "release", "audited"])
+def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
+    found = report(lake, edition=edition)
+    text = "".join(report_html(found))
+    assert found.citation.sentence.split(",")[0] in text
+    assert Page(text).faults == []
+
+
+def test_the_sentence_to_quote_is_that_of_cite(page: Page, lake: Lake) -> None:
+    assert lake.cite().sentence in shown(page.section("top"))
+    assert lake.cite().bibtex.strip() in shown(page.section("cite"))
+
+
+# --- in a browser -------------------------------------------------------------------------------
+
+
+def test_it_opens_from_disk_and_every_click_leads_on(
+    text: str, chromium: str, tmp_path: Path
+) -> None:
+    """No request, no complaint, nothing inaccessible; also dark, narrow and without scripts."""
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import sync_playwright
+
+    file = tmp_path / "report.html"
+    file.write_text(text)
+    said: list[str] = []
+    asked: list[str] = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for scheme, width, scripts in (("light", 1400, True), ("dark", 375, False)):
+            opened = browser.new_context(
+                color_scheme=scheme,  # type: ignore[arg-type]
+                viewport={"width": width, "height": 800},
+                java_script_enabled=scripts,
+            ).new_page()
+            opened.on("console", lambda message: said.append(message.text))
+            opened.on("pageerror", lambda error: said.append(str(error)))
+            opened.on("dialog", lambda dialog: said.append(dialog.message))
+            opened.on("request", lambda request: asked.append(request.url))
+            opened.goto(file.as_uri())
+            if scripts:
+                faults = Axe().run(opened).response["violations"]
+                found = [one["id"] for one in faults if one["impact"] in ("serious", "critical")]
+                assert found == []
+            else:
+                box = opened.locator("main").bounding_box()
+                assert box
+                assert box["width"] <= width
+            opened.locator("#leaderboard td a").first.click()
+            evidence = opened.locator("tr:target details")
+            evidence.locator("summary").click()
+            evidence.locator("a").first.click()
+            assert re.search(r"#g\d+(-m\d+)?$", opened.url)
+            message = opened.locator(":target")
+            assert message.is_visible()
+            opened.screenshot(path=tmp_path / f"{scheme}.png")
+        browser.close()
+    assert said == []
+    assert set(asked) == {file.as_uri()}
+
+
+# --- the command, markdown and LaTeX ------------------------------------------------------------
+
+
+def test_the_command_writes_a_file(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["report", "--lake", str(lake.path)]
+    for form, name in (("html", "report.html"), ("markdown", "report.md"), ("latex", "report.tex")):
+        assert main([*command, "--format", form]) == 0
+        assert main([*command, "--format", form, "-o", "-"]) == 0
+        out, err = capsysbinary.readouterr()
+        assert f"wrote {name}".encode() in err
+        without_date = re.compile(rb"Report of <time.*?</time>")
+        assert without_date.sub(b"", (tmp_path / name).read_bytes()) == without_date.sub(b"", out)
+    assert main([*command, "--format", "latex", "--games-per-cell", "1"]) == 2
+    assert main([*command, "-o", "nowhere/report.html"]) == 1
+
+
+def test_markdown_has_the_values_and_shows_texts_as_they_are(lake: Lake, capsys: Any) -> None:
+    assert main(["report", "--lake", str(lake.path), "--format", "markdown", "-o", "-"]) == 0
+    text = capsys.readouterr().out
+    cells = rendered(text)
+    board = lake.leaderboard()
+    for row in board.iter_rows(named=True):
+        assert any(f"{row['win_rate']:.3f} (" in cell for cell in cells)
+    assert any(cell.startswith("&lt;img src=x") for cell in cells)
+    assert "<img" not in text
+    assert lake.cite().sentence in text
+
+
+def test_latex_has_the_values(lake: Lake, capsys: Any) -> None:
+    assert main(["report", "--lake", str(lake.path), "--format", "latex", "-o", "-"]) == 0
+    text = capsys.readouterr().out
+    tables = re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.DOTALL)
+    assert text.count(r"\begin{") == text.count(r"\end{")
+    headings, *rows = table_of(tables[2])
+    assert [typeset(name) for name in headings][:3] == ["metric", "model", "other"]
+    found = [number(row[5]) for row in rows]
+    assert found == pytest.approx(lake.compare()["difference"].to_list(), abs=1e-4)
+
+
+def test_without_the_extra_the_command_says_what_to_install(lake: Lake, tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['jinja2'] = None; from pipeline.cli import main;"
+        f"sys.exit(main(['report', '--lake', {str(lake.path)!r}]))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert told.returncode == 1
+    assert b"[view]" in told.stderr
+    assert told.stderr.count(b"\n") == 1
