@@ -54,7 +54,7 @@ def start(lake: Path, *options: str) -> Served:
         stderr=subprocess.PIPE,
         text=True,
         cwd=TOP,
-        env={**os.environ, "PYTHONPATH": str(TOP)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TOP), *sys.path])},
     )
     assert process.stderr
     said = process.stderr.readline()
