@@ -1,12 +1,18 @@
 """Comparisons of slices, contrasts within a model, margins and falls, on lakes written by hand."""
 
+import math
+
 import polars as pl
 import pytest
 from event_tables import Frames, table
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from random_tables import event_tables
 
 from pipeline.errors import UsageError
-from pipeline.metrics import metrics
+from pipeline.metrics import NAMES, metrics
+from pipeline.metrics.request import EDITIONS
 from pipeline.reports.compare import compare, contrast
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
@@ -181,6 +187,30 @@ def test_a_plan_is_for_many_pairs_and_for_other_settings():
     assert apart["n_settings"] == 20
     with pytest.raises(UsageError, match="number of pairs must be 1 or more"):
         plan(lake, "win_rate", 0.2, n_pairs=0)
+
+
+def test_a_plans_sd_is_that_of_a_setting_whatever_else_a_model_played():
+    """B also played 80 other settings, half of them won, as in the 20 in common."""
+    hits = {"A": [1, 1, 1, 0] * 5, "B": [1, 0] * 10}
+    few = Frames({"results": pl.concat([won("A", hits["A"]), won("B", hits["B"], 100)])})
+    many = Frames({"results": pl.concat([won("A", hits["A"]), won("B", hits["B"] * 5, 100)])})
+    for is_paired in (True, False):
+        sds = [plan(one, "win_rate", 0.2, is_paired=is_paired)["sd"].item() for one in (few, many)]
+        assert sds[1] == pytest.approx(sds[0], rel=0.02)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=15)
+@given(tables=event_tables(), edition=st.sampled_from(EDITIONS), name=st.sampled_from(NAMES))
+def test_a_plan_is_made_of_any_lake_that_has_two_models(tables, edition, name):
+    """Also where only one of the editions counts anything of a model."""
+    lake = Frames(tables)
+    values = metrics(lake, edition=edition, by=["model"], names=[name])
+    has_value = values.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
+    if has_value.height < 2:
+        with pytest.raises(UsageError, match="a plan needs two models"):
+            plan(lake, name, 0.1, edition=edition)
+    else:
+        assert plan(lake, name, 0.1, edition=edition).height == math.comb(has_value.height, 2)
 
 
 def test_a_plan_says_whether_replays_would_help():
