@@ -151,7 +151,8 @@ def left_out(
     ]
     changes = pl.concat([paired, *own]).group_by(*_PAIR, "cluster").agg(_all_or_null("change"))
     found = changes.drop_nulls("change").join(pairs.select(*_PAIR, "difference"), on=_PAIR)
-    without = pl.col("difference") + pl.col("change")
+    # Added up, they may miss 0 by a last digit.
+    without = (pl.col("difference") + pl.col("change")).round(12)
     order = [pl.col("change").abs().round(12), pl.col("cluster")]
     return (
         found.with_columns(without=without)

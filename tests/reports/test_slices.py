@@ -86,13 +86,75 @@ def test_a_group_that_one_model_lacks_has_a_reason():
     lake = roles_lake()
     found = compare(lake, ("A", "B"), names=["judgement"], by="is_correct")
     rows = {row["is_correct"]: row for row in found.to_dicts()}
-    assert rows[False]["reason"] == "only one of the two models has games there"
+    assert rows[False]["reason"] == "no rows there of A"
     assert (rows[False]["value"], rows[False]["other_value"], rows[False]["p_value"]) == (
         None,
         0.0,
         None,
     )
     assert rows[True]["reason"] is None
+
+
+def test_a_metric_of_which_a_condition_leaves_nothing_says_so():
+    """In the metrics' order, beside what can be compared."""
+    found = compare(roles_lake(), ("A", "B"), names=["judgement", "win_rate"], where="role = 'x'")
+    assert found["metric"].to_list() == ["judgement", "win_rate"]
+    assert found["reason"].str.starts_with("no row meets the condition").all()
+    some = "role = 'undercover'"  # they do not vote
+    found = compare(roles_lake(), ("A", "B"), names=["judgement", "win_rate"], where=some)
+    assert found["reason"][0].startswith("A: nothing to count")
+    assert found["reason"][1] is None
+
+
+def test_a_reason_says_which_of_the_two_has_what():
+    lake = roles_lake()
+    own = lake.table("results").collect().with_columns(setting_id=pl.lit("f" * 32))
+    other = own.filter(model="A").with_columns(
+        pl.lit("cost_sharing").cast(own.schema["game_type"]).alias("game_type"),
+        game_id="x" + pl.col("game_id"),
+        competition=pl.lit("cost_sharing"),
+    )
+    found = compare(
+        Frames({"results": pl.concat([lake.table("results").collect(), other])}),
+        ("A", "B"),
+        names=["win_rate"],
+    )
+    assert found["reason"].item() == "only A has cost_sharing"
+
+
+def test_too_many_groups_are_refused(monkeypatch):
+    monkeypatch.setattr("pipeline.reports.compare.MOST_GROUPS", 1)
+    with pytest.raises(UsageError, match="`role` has 2 groups: all pairs of at most 1"):
+        contrast(roles_lake(), "A", "role")
+    with pytest.raises(UsageError, match="release has no groups of a model"):
+        contrast(roles_lake(), "A", "game_type", edition="release")
+
+
+@pytest.mark.parametrize("margin", [1.0, math.inf])
+def test_a_margin_that_no_difference_reaches_is_refused(margin):
+    lake = roles_lake()
+    with pytest.raises(UsageError, match="the margin must be less than 1"):
+        compare(lake, ("A", "B"), names=["win_rate"], margin=margin)
+    with pytest.raises(UsageError, match="the margin must be less than 1"):
+        contrast(lake, "A", "role", names=["win_rate"], margin=margin)
+    with pytest.raises(UsageError, match="the margin must be less than 2"):
+        diff(lake, lake, margin=margin + 1)
+    for wrong in (-1, math.nan):
+        with pytest.raises(UsageError, match="the margin must be greater than 0"):
+            diff(lake, lake, margin=wrong)
+
+
+def test_verdicts_can_be_told_from_the_adjusted_p_values():
+    """Of three pairs, each p of alike times their number as Holm has it."""
+    half = [n % 2 for n in range(200)]
+    less = [hit if n % 20 != 1 else 0 for n, hit in enumerate(half)]
+    tables = [
+        won(m, h, 1000 * n) for n, (m, h) in enumerate({"a": half, "b": half, "c": less}.items())
+    ]
+    found = compare(Frames({"results": pl.concat(tables)}), names=["win_rate"], margin=0.1)
+    assert found["p_alike_holm"].to_list() == pytest.approx(holm(found["p_alike"].to_list()))
+    is_alike = found["verdict"] == "alike"
+    assert is_alike.to_list() == (found["p_alike_holm"] <= 0.05).to_list()
 
 
 def test_roles_of_a_model_are_contrasted_by_setting():
@@ -150,7 +212,16 @@ def test_influence_of_single_settings():
     (row,) = compare(lake, ("A", "B"), names=["win_rate"], influence=True).to_dicts()
     assert (row["without_low"], row["without_high"]) == pytest.approx((0.0, 0.25))
     assert row["influential"][0]["setting_id"] == f"{3:032x}"
-    assert row["influential"][0]["difference"] == pytest.approx(0.0)
+    assert row["influential"][0]["difference"] == 0.0
+
+
+def test_a_difference_of_nothing_without_a_setting_is_0():
+    """Not −1.4e−17, which adding up floats leaves."""
+    hits = {"A": [1] * 8 + [0] * 6, "B": [1] * 7 + [0] * 7}
+    tables = [won(model, h, 100 * n) for n, (model, h) in enumerate(hits.items())]
+    lake = Frames({"results": pl.concat(tables)})
+    (row,) = compare(lake, ("A", "B"), names=["win_rate"], influence=True).to_dicts()
+    assert row["influential"][0]["difference"] == 0.0
 
 
 def test_a_fall_is_tested_against_the_margin():

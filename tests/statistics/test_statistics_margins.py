@@ -3,6 +3,7 @@
 from collections import defaultdict
 from statistics import NormalDist
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import assume, given
@@ -60,6 +61,19 @@ def test_too_few_games_see_no_fall():
     assert fall_seen(Rate(1.0, 30, 2.0), Rate(1.0, 30, 2.0), 0.0, 0.05) == pytest.approx(
         2 * fall_seen(Rate(1.0, 30), Rate(1.0, 30), 0.0, 0.05)
     )
+
+
+def test_a_fall_is_that_of_the_value_where_ranges_differ():
+    """From .8 of a range of 1, which is .4 of 2: what is seen begins there."""
+    own = fall_seen(Rate(0.4, 100, 2.0), Rate(0.8, 100), 0.05, 0.05)
+    assert own is not None
+    assert 0.05 < own < 0.8
+    after = Rate((0.8 - own) / 2, 100, 2.0)
+    errors = [
+        one.range * (one.rate * (1 - one.rate) / 100) ** 0.5 for one in (after, Rate(0.8, 100))
+    ]
+    high = difference(after, Rate(0.8, 100), NORMAL.inv_cdf(0.95)).high
+    assert high + NORMAL.inv_cdf(0.8) * np.hypot(*errors) == pytest.approx(-0.05)
 
 
 _SUMS = st.dictionaries(
