@@ -20,6 +20,7 @@ from pipeline.metrics.thin import THIN
 from pipeline.metrics.validation import condition_on, row_schema
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.families import holm
+from pipeline.statistics.influence import COLUMNS as INFLUENCE
 from pipeline.statistics.margins import p_alike
 from pipeline.statistics.pairs import BASIS, differences, left_out
 from pipeline.statistics.sums import exact_sum
@@ -47,7 +48,6 @@ COLUMNS = pl.Schema(
 )
 ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
 MOST_GROUPS = 100
-_INFLUENCE = ("without_low", "without_high", "influential")
 _SIDES = ("entity", "other_entity")
 _ASKED = {"one": pl.String()} | {
     name: COLUMNS[name]
@@ -84,9 +84,10 @@ def compare(
     p_alike_holm (adjusted in the same families) and verdict: `alike` if p_alike_holm reaches the
     level 1 − confidence, else `better` or `worse` if p_holm does, else `undecided`.
     With `influence`, also without_low and without_high (the range of the difference if any one
-    setting is left out) and influential (the settings that change it most, with the difference
-    without each). Raises UsageError for an unknown model or metric, for a model compared with
-    itself, for a pair that is given twice, and for a margin that no difference can reach.
+    setting is left out) and influential (the clusters that change it most, settings unless games
+    are the clusters, with the difference without each). Raises UsageError for an unknown model or
+    metric, for a model compared with itself, for a pair that is given twice, and for a margin that
+    no difference can reach.
     """
     _check_pairs(pairs)
     if margin is not None:
@@ -317,7 +318,7 @@ def _compared(
     ).select(
         *groups.columns,
         *(name for name in COLUMNS if name not in ("metric", "model", "other")),
-        *(_INFLUENCE if influence else ()),
+        *(INFLUENCE if influence else ()),
         "basis",
     )
 
@@ -379,7 +380,7 @@ def _nothing(influence: bool) -> pl.DataFrame:
         if n not in ("metric", "model", "other", "p_holm", "family")
     }
     return pl.DataFrame(
-        schema=own | {"basis": BASIS} | (dict.fromkeys(_INFLUENCE, pl.Null) if influence else {})
+        schema=own | {"basis": BASIS} | (dict.fromkeys(INFLUENCE, pl.Null) if influence else {})
     )
 
 

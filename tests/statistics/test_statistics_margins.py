@@ -143,14 +143,16 @@ def test_settings_left_out_one_by_one(cells):
         if {t for _, _, t in rest} == names:
             without[setting] = naive(rest, method)
     without = {s: d for s, d in without.items() if d is not None}
-    told = left_out(sums, terms, found, 99).to_dicts()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.statistics.influence.MOST_INFLUENTIAL", 99)
+        told = left_out(sums, terms, found).to_dicts()
     if not without:
         assert told == []
         return
     (row,) = told
     assert row["without_low"] == pytest.approx(min(without.values()), abs=1e-9)
     assert row["without_high"] == pytest.approx(max(without.values()), abs=1e-9)
-    listed = {one["setting_id"]: one["difference"] for one in row["influential"]}
+    listed = {one["cluster"]: one["difference"] for one in row["influential"]}
     assert listed == pytest.approx(without, abs=1e-9)
     changes = [abs(one["difference"] - found["difference"].item()) for one in row["influential"]]
     assert changes == pytest.approx(sorted(changes, reverse=True), abs=1e-9)

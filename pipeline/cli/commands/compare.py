@@ -105,7 +105,7 @@ def compare(
     _check(models, grouped, all_pairs=all_pairs)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import say, show
+    from pipeline.cli.output import say, show, with_ids
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.reports.compare import compare as compared
@@ -129,7 +129,7 @@ def compare(
         )
     hidden = ["family", "share_paired", *([] if rows["reason"].count() else ["reason"])]
     hidden += ["p_alike", "p_alike_holm"] if margin is not None else []
-    brief = with_marks(_with_ids(rows.drop(hidden)), THIN)
+    brief = with_marks(with_ids(rows.drop(hidden)), THIN)
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     notes = [_family(rows, all_pairs=all_pairs), *_without_groups(rows, metric or [], grouped)]
     say([*notes, *explanation(rows, THIN)], form)
@@ -148,18 +148,6 @@ def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
         )
     if len(models) == 1 and len(by) != 1:
         raise typer.BadParameter("with one model, name one column", param_hint="--by")
-
-
-def _with_ids(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """The rows for eyes: influential settings by the beginning of their id."""
-    import polars as pl
-
-    from pipeline.cli.output import ID_SHOWN
-
-    if "influential" not in rows.columns:
-        return rows
-    ids = pl.element().struct["setting_id"].str.head(ID_SHOWN)
-    return rows.with_columns(pl.col("influential").list.eval(ids).list.join(" "))
 
 
 def _without_groups(rows: "pl.DataFrame", metrics: list[str], by: list[str]) -> list[str]:
