@@ -673,7 +673,7 @@ def test_a_comparison_of_no_models_is_empty_and_says_so(
 ) -> None:
     result = magic("compare", "--all-pairs", "--lake", lake_without_games)
     assert result.code == 0
-    assert result.err == "nothing to compare: the lake has fewer than two models or groups\n"
+    assert result.err == "nothing to compare: there are fewer than two models or groups\n"
 
 
 @pytest.mark.slow

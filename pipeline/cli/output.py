@@ -117,6 +117,14 @@ def beginning_of_id() -> pl.Expr:
     return pl.col("game_id").str.head(ID_SHOWN)
 
 
+def with_ids(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows for eyes: what is influential by the beginning of its id."""
+    if "influential" not in rows.columns:
+        return rows
+    ids = pl.element().struct["cluster"].str.head(ID_SHOWN)
+    return rows.with_columns(pl.col("influential").list.eval(ids).list.join(" "))
+
+
 def beginning_of_text() -> pl.Expr:
     """The beginning of each `content`, on one line."""
     text = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()

@@ -16,6 +16,7 @@ from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.completeness import played, with_completeness
 from pipeline.metrics.counts import Question, clusters
 from pipeline.metrics.engines import ENGINES, check_engine, count, games_of_terms
+from pipeline.metrics.influence import with_influence
 from pipeline.metrics.intervals import sums_by_cluster, with_intervals
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.thin import with_thin
@@ -79,6 +80,7 @@ def metrics(
     game_types: Sequence[str] | None = None,
     where: str | None = None,
     confidence: float | None = DEFAULT_CONFIDENCE,
+    influence: bool = False,
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group.
 
@@ -93,7 +95,9 @@ def metrics(
     `all` cover all types. If `by` is None or empty, there is one group. `num_of_game` is for the
     edition release: only games with a lower number count. `master` is for the engine spark: see
     `pipeline.spark.open_session`. `where` is a SQL condition on the rows: see
-    `pipeline.metrics.condition.condition`.
+    `pipeline.metrics.condition.condition`. With `influence`, also without_low and without_high (the
+    range of the value if any one setting is left out; a game, if `ci_method` says so) and
+    influential (the clusters that change it most, with the value without each).
     Raises UsageError for an unknown name or model.
     """
     asked = several(edition_names(edition) if names is None else names)
@@ -105,9 +109,14 @@ def metrics(
         game_types=several(game_types),
         where=None if where is None else condition_on(lake, asked, where),
     )
-    return answered(
+    if influence and confidence is None:
+        raise UsageError("influence comes with intervals: leave out `confidence=None`")
+    answer = answered(
         lake, request, engine=engine, master=master, names=asked, confidence=confidence
-    ).rows
+    )
+    if not influence or answer.sums is None:
+        return answer.rows
+    return with_influence(answer.rows, asked, answer.sums, request)
 
 
 def answered(

@@ -20,6 +20,7 @@ from pipeline.metrics.thin import THIN
 from pipeline.metrics.validation import condition_on, row_schema
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.families import holm
+from pipeline.statistics.influence import COLUMNS as INFLUENCE
 from pipeline.statistics.margins import p_alike
 from pipeline.statistics.pairs import BASIS, differences, left_out
 from pipeline.statistics.sums import exact_sum
@@ -46,7 +47,7 @@ COLUMNS = pl.Schema(
     }
 )
 ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
-_INFLUENCE = ("without_low", "without_high", "influential")
+MOST_GROUPS = 100
 _SIDES = ("entity", "other_entity")
 _ASKED = {"one": pl.String()} | {
     name: COLUMNS[name]
@@ -92,14 +93,18 @@ def compare(
     other_value. The difference is null, with a `reason`, if either value is null. A `p_value` of
     1 / (2 × `contrast.DRAWS`) is the smallest that the drawn signs can show: read it as "at most".
 
-    With a `margin`, also p_alike (two one-sided tests: the difference is within ± the margin) and
-    verdict: `alike` within the margin, else `better` or `worse`, else `undecided`, all adjusted.
+    With a `margin`, also p_alike (two one-sided tests: the difference is within ± the margin),
+    p_alike_holm (adjusted in the same families) and verdict: `alike` if p_alike_holm reaches the
+    level 1 − confidence, else `better` or `worse` if p_holm does, else `undecided`.
     With `influence`, also without_low and without_high (the range of the difference if any one
-    setting is left out) and influential (the settings that change it most, with the difference
-    without each). Raises UsageError for an unknown model or metric, for a model compared with
-    itself, and for a pair that is given twice.
+    setting is left out) and influential (the clusters that change it most, settings unless games
+    are the clusters, with the difference without each). Raises UsageError for an unknown model or
+    metric, for a model compared with itself, for a pair that is given twice, and for a margin that
+    no difference can reach.
     """
     _check_pairs(pairs)
+    if margin is not None:
+        check_margin(margin, names, edition)
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair)) if pairs else None
     request = Request(
         edition=edition,
@@ -133,12 +138,17 @@ def contrast(
     `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`. Columns
     are those of `compare`, except that the column named by `by` and `other` are two of its values,
     as texts. They are paired by setting where they share settings. p_holm is adjusted for all rows.
-    Without `names`, the metrics are those whose rows have the column.
+    Without `names`, the metrics are those whose rows have the column. Raises UsageError if a metric
+    has more than `MOST_GROUPS` groups.
     """
+    if edition == RELEASE:
+        raise UsageError("the edition release has no groups of a model: use the edition paper")
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
     having = [name for name in edition_names(edition) if by in row_schema(lake, name)]
     names = names or having or None
+    if margin is not None:
+        check_margin(margin, names, edition)
     request = Request(
         edition=edition, by=("model", by), models=(model,), game_types=several(game_types)
     )
@@ -147,6 +157,21 @@ def contrast(
     pairs = _of_values(within, by)
     compared = _compared(within, pairs, confidence, label=by, influence=influence)
     return _finished(adjusted(compared, []), margin, confidence, [])
+
+
+def check_margin(
+    margin: float, names: Sequence[str] | None, edition: str, *, may_be_0: bool = False
+) -> None:
+    """Raises UsageError for a margin below which are none or all of the metrics' differences."""
+    if not (margin > 0 or (may_be_0 and margin == 0)):
+        raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
+    asked = several(edition_names(edition) if names is None else names)
+    widest = max((one.high - one.low for one in (metric(n, edition) for n in asked)), default=1.0)
+    if margin >= widest:
+        raise UsageError(
+            f"the margin must be less than {widest:g}, since no difference is larger, "
+            f"not {margin:g}"
+        )
 
 
 def _answer(
@@ -238,19 +263,34 @@ def _entities(answer: Answer) -> pl.DataFrame:
 
 
 def _of_models(answer: Answer, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
-    """A row for each metric, group and pair of models: metric, the other groups, model, other and
-    their entities, null where a model has no row."""
-    rows = _entities(answer).filter(pl.col("model").is_not_null())
+    """A row for each metric, group and pair of models: metric, the other groups, model, other,
+    their entities, null where a model has no row, and `lacking`, what is to be said of that."""
+    everything = _entities(answer)
+    rows = everything.filter(pl.col("model").is_not_null())
     by = ["metric", *(name for name in answer.request.by if name != "model")]
     wanted = pl.DataFrame(
         list(pairs), schema={"model": pl.String, "other": pl.String}, orient="row"
     )
-    groups = rows.select(by).unique(maintain_order=True).join(wanted, how="cross")
+    # Of a metric of which a condition leaves nothing there is one row, without a model.
+    is_nothing = ~pl.col("metric").is_in(rows["metric"].unique().implode())
+    groups = (
+        everything.filter(is_nothing | pl.col("model").is_not_null())
+        .select(*by, nothing=pl.when(is_nothing).then("reason"))
+        .unique(maintain_order=True)
+        .join(wanted, how="cross")
+    )
     own = rows.select(*by, "model", "entity")
     others = own.rename({"model": "other", "entity": "other_entity"})
-    return groups.join(
+    found = groups.join(
         own, on=[*by, "model"], how="left", nulls_equal=True, maintain_order="left"
     ).join(others, on=[*by, "other"], how="left", nulls_equal=True, maintain_order="left")
+    without = [
+        pl.when(pl.col(entity).is_null()).then(pl.col(name))
+        for name, entity in zip(("model", "other"), _SIDES, strict=True)
+    ]
+    names = pl.concat_str(without, separator=", ", ignore_nulls=True)
+    said = pl.when(names != "").then(pl.lit("no rows there of ") + names)
+    return found.with_columns(lacking=pl.coalesce("nothing", said)).drop("nothing")
 
 
 def _of_values(answer: Answer, by: str) -> pl.DataFrame:
@@ -258,6 +298,12 @@ def _of_values(answer: Answer, by: str) -> pl.DataFrame:
     rows = _entities(answer).filter(pl.col("model").is_not_null(), pl.col(by).is_not_null())
     if by == "game_type":
         rows = rows.filter(pl.col(by) != ALL)
+    most = rows.group_by("metric").len()["len"].max() or 0
+    if isinstance(most, int) and most > MOST_GROUPS:
+        raise UsageError(
+            f"`{by}` has {most:,} groups: all pairs of at most {MOST_GROUPS} are compared; choose "
+            "some by a condition (--where), or another column"
+        )
     found = [
         (name, one["model"], str(one[by]), str(other[by]), one["entity"], other["entity"])
         for (name,), part in rows.partition_by("metric", as_dict=True, maintain_order=True).items()
@@ -319,15 +365,17 @@ def _compared(
         )
         for (name,), part in pairs.partition_by("metric", as_dict=True, maintain_order=True).items()
     ]
-    groups = pairs.drop(_SIDES)
+    groups = pairs.drop(_SIDES, "lacking", strict=False)
     compared = pl.concat(found) if found else _nothing(influence)
+    if "lacking" in pairs.columns:
+        compared = compared.with_columns(reason=pl.coalesce(pairs["lacking"], "reason"))
     named = pl.concat([groups, compared], how="horizontal")
     return named.with_columns(
         p_holm=pl.lit(None, pl.Float64), family=pl.lit(None, pl.Int64)
     ).select(
         *groups.columns,
         *(name for name in COLUMNS if name not in ("metric", "model", "other")),
-        *(_INFLUENCE if influence else ()),
+        *(INFLUENCE if influence else ()),
         "basis",
     )
 
@@ -389,7 +437,7 @@ def _nothing(influence: bool) -> pl.DataFrame:
         if n not in ("metric", "model", "other", "p_holm", "family")
     }
     return pl.DataFrame(
-        schema=own | {"basis": BASIS} | (dict.fromkeys(_INFLUENCE, pl.Null) if influence else {})
+        schema=own | {"basis": BASIS} | (dict.fromkeys(INFLUENCE, pl.Null) if influence else {})
     )
 
 
@@ -398,16 +446,18 @@ def _reason(
     row_of: Mapping[str | None, dict[str, Any]],
     terms: Mapping[str, set[str]],
 ) -> str | None:
-    """Why two entities cannot be compared, null if they can."""
-    for entity in pair:
-        if entity is None:
-            return "only one of the two models has games there"
+    """Why two entities that there are cannot be compared, null if they can."""
+    one, other = pair
+    if one is None or other is None:
+        return None
+    for entity in (one, other):
         if row_of[entity]["value"] is None:
             return f"{row_of[entity]['label']}: {row_of[entity]['reason']}"
-    one, other = (terms[entity] for entity in pair if entity is not None)
-    if different := one ^ other:
-        return f"only one of the two has {', '.join(sorted(different))}"
-    return None
+    only = [(one, terms[one] - terms[other]), (other, terms[other] - terms[one])]
+    told = [
+        f"only {row_of[name]['label']} has {', '.join(sorted(own))}" for name, own in only if own
+    ]
+    return "; ".join(told) or None
 
 
 def adjusted(
@@ -437,23 +487,21 @@ def rates(basis: dict[str, Any]) -> tuple[Rate, Rate]:
 def _finished(
     rows: pl.DataFrame, margin: float | None, confidence: float, by: Sequence[str]
 ) -> pl.DataFrame:
-    """The rows without their basis; with a margin also `p_alike` and `verdict`."""
+    """The rows without their basis; with a margin also p_alike, p_alike_holm and verdict."""
     if margin is None:
         return rows.drop("basis")
-    if not margin > 0:
-        raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
     p_values = [
         None if one is None else p_alike(*rates(one), margin, one["correlation"])
         for one in rows["basis"]
     ]
     told = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
-    told = adjusted(told, by, "p_alike", "alike_holm")
+    told = adjusted(told, by, "p_alike", "p_alike_holm")
     level = 1 - confidence
     is_apart, is_above = pl.col("p_holm") <= level, pl.col("difference") > 0
     verdict = (
         pl.when(pl.col("difference").is_null())
         .then(None)
-        .when(pl.col("alike_holm") <= level)
+        .when(pl.col("p_alike_holm") <= level)
         .then(pl.lit(ALIKE))
         .when(is_apart & is_above)
         .then(pl.lit(BETTER))
@@ -461,4 +509,4 @@ def _finished(
         .then(pl.lit(WORSE))
         .otherwise(pl.lit(UNDECIDED))
     )
-    return told.with_columns(verdict=verdict).drop("alike_holm")
+    return told.with_columns(verdict=verdict)

@@ -11,7 +11,7 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import COLUMNS, adjusted, of_metric, rates
+from pipeline.reports.compare import COLUMNS, adjusted, check_margin, of_metric, rates
 from pipeline.statistics.margins import fall_seen, p_above
 from pipeline.statistics.pairs import BASIS
 from pipeline.statistics.sums import exact_sum
@@ -42,6 +42,8 @@ def diff(
     and has no p-value. Otherwise they are compared like two models, on the settings that both have.
     `p_holm` is adjusted for all p-values of the result.
     """
+    if margin is not None:
+        check_margin(margin, None, edition, may_be_0=True)
     if not isinstance(after, Lake):
         after = open_lake(after)
     request = Request(edition=edition)

@@ -64,12 +64,13 @@ def plan(
     found = []
     for (one, other), (n_common, correlation) in zip(pairs, common, strict=True):
         n = n_common if is_paired else min(own[one], own[other])
-        sd = _of_a_setting(of_model[one], of_model[other], n, correlation, is_paired=is_paired)
+        of_one, of_other = (own[name] * _variance(of_model[name]) for name in (one, other))
+        sd = _of_a_setting(of_one, of_other, n, correlation, is_paired=is_paired)
         needed = (
             None if sd is None else settings_needed(difference, sd, is_paired=is_paired, **asked)
         )
-        both = {part: parts[one][part] + parts[other][part] for part in parts[one]}
-        of_variance = {f"share_{level}": share for level, share in shares(both)._asdict().items()}
+        both = _shares([parts[name] for name in (one, other) if name in parts])
+        of_variance = {f"share_{level}": share for level, share in both._asdict().items()}
         pair = {"metric": name, "model": one, "other": other, "difference": difference}
         needs = {"n_settings": n, "sd": sd, "settings": needed}
         found.append(pair | asked | needs | of_variance)
@@ -80,12 +81,22 @@ def plan(
 
 
 def _squares(lake: Lake, name: str, edition: str) -> dict[str, dict[str, float]]:
-    """Each model's sums of squares; in groups of one setting, the clusters are the games."""
+    """Each model's sums of squares; in groups of one setting, the clusters are the games.
+
+    The release edition has no such groups: the sums are those of `paper`, for models it counts.
+    """
     request = Request(edition=PAPER if edition == RELEASE else edition, by=("model", "setting_id"))
     answer = answered(lake, request, names=[name], with_games=())
     assert answer.sums is not None, "values with intervals have sums"
     cells = answer.sums.rename({"setting_id": "setting", "cluster": "game"})
     return {row.pop("model"): row for row in squares(cells).to_dicts()}
+
+
+def _shares(parts: list[dict[str, float]]) -> Shares:
+    """The shares of the variance of these models together."""
+    return (
+        shares({part: sum(one[part] for one in parts) for part in parts[0]}) if parts else Shares()
+    )
 
 
 def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
@@ -101,16 +112,18 @@ def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
 
 
 def _of_a_setting(
-    one: dict[str, Any], other: dict[str, Any], n: int, correlation: float, *, is_paired: bool
+    v: float, other_v: float, n: int, correlation: float, *, is_paired: bool
 ) -> float | None:
-    """The cautious sd of a setting's difference, or of a setting; null with fewer than two."""
+    """The cautious sd of a setting's difference, or of a setting; null with fewer than two.
+
+    Both models' variances are those of a setting.
+    """
     if n < 2:
         return None
-    v, other_v = _variance(one), _variance(other)
     both = (
         v + other_v - 2 * correlation * math.sqrt(v * other_v) if is_paired else (v + other_v) / 2
     )
-    return math.sqrt(cautious_variance(n * both, n))
+    return math.sqrt(cautious_variance(both, n))
 
 
 def _variance(row: dict[str, Any]) -> float:

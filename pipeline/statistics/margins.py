@@ -29,19 +29,20 @@ def fall_seen(
     """The fall from B to A that a test of "fell by more than the margin" sees with `power`.
 
     A fall d is seen so often where it is beyond the margin by the interval's reach at the level and
-    z of the power times its standard error, both at B's rate and that rate less d. None if even a
-    fall to 0 would not be.
+    z of the power times its standard error, both at B's value and that value less d. None if even
+    a fall to 0 would not be.
     """
     normal = NormalDist()
     z_level, z_power = normal.inv_cdf(1 - level), normal.inv_cdf(power)
+    before = b.range * b.rate
 
     def is_seen(fall: float) -> bool:
-        after = a._replace(rate=b.rate - fall / a.range)
+        after = a._replace(rate=min(1.0, max(0.0, (before - fall) / a.range)))
         found = difference(after, b, z_level, correlation)
         error = _standard_error(after, b, correlation)
         return found.high + z_power * error < -margin
 
-    low, high = 0.0, b.rate * a.range
+    low, high = 0.0, before
     if not is_seen(high):
         return None
     for _ in range(50):

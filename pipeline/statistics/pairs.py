@@ -36,6 +36,7 @@ from pipeline.statistics.contrast import (
     sign_flip_ps,
     z_at,
 )
+from pipeline.statistics.influence import changes, extremes
 from pipeline.statistics.interval import intervals
 from pipeline.statistics.sums import exact_sum, scaled_sum
 
@@ -43,8 +44,6 @@ from pipeline.statistics.sums import exact_sum, scaled_sum
 LEAST_PAIRED = 0.5
 # Of all pairs that are worked out at once: more would take more memory.
 MOST_CELLS = 2_000_000
-# Of a difference so many settings are named.
-MOST_INFLUENTIAL = 3
 PAIRED, UNPAIRED = "paired by setting", "unpaired"
 _RATE = dict.fromkeys(Rate._fields, pl.Float64())
 BASIS = pl.Struct({"one": pl.Struct(_RATE), "other": pl.Struct(_RATE), "correlation": pl.Float64()})
@@ -117,27 +116,18 @@ def correlations(
     ]
 
 
-def left_out(
-    sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: pl.DataFrame, at_once: int = MOST_INFLUENTIAL
-) -> pl.DataFrame:
-    """Of each pair the difference without one setting: one, other, without_low, without_high
-    (the least and the most), influential (the settings that change it most).
+def left_out(sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Of each pair the difference without any one setting: one, other, and `influence.COLUMNS`.
 
-    The arguments are those of `differences`, and of its rows one, other and method. Without setting
-    s a ratio is (H − h_s) / (C − c_s). A setting that has all of a term is left out of this, since
-    there is no value without it.
+    The arguments are those of `differences`, and of its rows one, other, difference and method.
     """
     cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
     weighted = _weighted(cells, terms)
     is_paired = pl.col("method") == PAIRED
     common = _common(cells, weighted, pairs.filter(is_paired).select(_PAIR))
-    paired = _changes(
-        common.select(
-            *_PAIR, "cluster", "term", "weight", "c", h=pl.col("h_one") - pl.col("h_other")
-        )
-    )
+    paired = changes(common.with_columns(h=pl.col("h_one") - pl.col("h_other")), _PAIR)
     own = [
-        _changes(
+        changes(
             pairs.filter(~is_paired)
             .select(_PAIR)
             .join(
@@ -145,45 +135,12 @@ def left_out(
                 left_on=side,
                 right_on="model",
             )
-            .with_columns(h=sign * _H)
+            .with_columns(h=sign * _H),
+            _PAIR,
         )
         for side, sign in zip(_PAIR, (1, -1), strict=True)
     ]
-    changes = pl.concat([paired, *own]).group_by(*_PAIR, "cluster").agg(_all_or_null("change"))
-    found = changes.drop_nulls("change").join(pairs.select(*_PAIR, "difference"), on=_PAIR)
-    without = pl.col("difference") + pl.col("change")
-    order = [pl.col("change").abs().round(12), pl.col("cluster")]
-    return (
-        found.with_columns(without=without)
-        .sort(*_PAIR, *order, descending=[False, False, True, False])
-        .group_by(_PAIR, maintain_order=True)
-        .agg(
-            without_low=pl.col("without").min(),
-            without_high=pl.col("without").max(),
-            influential=pl.struct(setting_id="cluster", difference="without").head(at_once),
-        )
-    )
-
-
-def _changes(cells: pl.DataFrame) -> pl.DataFrame:
-    """one, other, cluster, change: what leaving the cluster out adds to Σ weight × h / c."""
-    of_term = [*_PAIR, "term"]
-    by_cluster = cells.group_by(*of_term, "cluster").agg(
-        h=exact_sum(_H), c=_C.sum(), weight=pl.col("weight").first()
-    )
-    h, c = exact_sum(_H).over(of_term), _C.sum().over(of_term)
-    rest = pl.when(c - _C > 0).then((h - _H) / (c - _C))
-    change = pl.col("weight") * (rest - h / c)
-    return (
-        by_cluster.with_columns(change=change)
-        .group_by(*_PAIR, "cluster")
-        .agg(_all_or_null("change"))
-    )
-
-
-def _all_or_null(name: str) -> pl.Expr:
-    """The sum, null where one is."""
-    return pl.when(pl.col(name).is_not_null().all()).then(scaled_sum(pl.col(name))).alias(name)
+    return extremes(pl.concat([paired, *own]), pairs, _PAIR, "difference")
 
 
 def _rows(

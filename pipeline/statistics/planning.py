@@ -2,6 +2,8 @@
 
 import math
 
+MOST_SETTINGS = 1_000_000
+
 
 def settings_needed(
     difference: float,
@@ -11,23 +13,35 @@ def settings_needed(
     level: float = 0.05,
     is_paired: bool = True,
 ) -> int | None:
-    """Settings that each of two models has to play, once, for a test to see the difference.
+    """Settings that each of two models has to play for a test to see the difference.
 
     `sd` is the standard deviation of a setting's difference if both play the same settings, else
     that of a setting of one model; in the metric's unit, as is `difference`. By the power of the
     t-test, paired or of two samples, two-sided; None past a million settings.
     """
-    # Imported here, since it takes most of a second.
-    from statsmodels.stats.power import TTestIndPower, TTestPower
-
     if sd == 0:
         return 2
     effect = abs(difference) / sd
-    if effect < 0.003:
+    low, high = 1, MOST_SETTINGS
+    if not _power(high, effect, level, is_paired=is_paired) >= power:
         return None
-    asked = {"effect_size": min(effect, 5.0), "power": power, "alpha": level}
-    n = (TTestPower if is_paired else TTestIndPower)().solve_power(**asked)
-    return max(2, math.ceil(float(n)))
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_enough = _power(middle, effect, level, is_paired=is_paired) >= power
+        low, high = (low, middle) if is_enough else (middle, high)
+    return high
+
+
+def _power(n: int, effect: float, level: float, *, is_paired: bool) -> float:
+    """The power of a two-sided t-test of n settings a model, an effect in standard deviations.
+
+    Less the other tail, a false alarm of the wrong sign: scipy's is NaN at many places, so that a
+    solver that adds it (such as that of statsmodels) ends anywhere at small levels.
+    """
+    from scipy.stats import nct, t
+
+    df, shift = (n - 1, math.sqrt(n)) if is_paired else (2 * n - 2, math.sqrt(n / 2))
+    return float(nct.sf(t.isf(level / 2, df), df, effect * shift))
 
 
 def cautious_variance(variance: float, n: int, *, assurance: float = 0.8) -> float:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.statistics.sums import exact_sum, scaled_sum
+
 _PARTS = (
     *("ss_items", "ss_games", "ss_settings", "df_items", "df_games", "df_settings"),
     *("games_in_games", "games_in_settings", "settings_in_settings", "n_fractional"),
@@ -36,30 +38,32 @@ def squares(cells: pl.DataFrame) -> pl.DataFrame:
     h, c = pl.col("h"), pl.col("c")
     stratum = ["model", "stratum", "term"]
     settings = cells.group_by(*stratum, "setting").agg(
-        hn=(h**2 / c).sum(),
-        within=(h - h**2 / c).sum(),
+        hn=scaled_sum(h**2 / c),
+        within=scaled_sum(h - h**2 / c),
         cc=(c**2).sum(),
         games=pl.len(),
         n_fractional=((h != h.round()) & (c > 1)).sum(),
-        h=h.sum(),
+        h=exact_sum(h),
         c=c.sum(),
     )
-    hn, cc = pl.col("hn").sum(), pl.col("cc")
-    between = (h**2 / c).sum()
+    hn, cc = scaled_sum(pl.col("hn")), pl.col("cc")
+    between, cc_c = scaled_sum(h**2 / c), scaled_sum(cc / c)
     n_games, n_settings, n_items = pl.col("games").sum(), pl.len(), c.sum()
     of_stratum = settings.group_by(stratum).agg(
-        pl.col("within").sum().alias("ss_items"),
+        scaled_sum(pl.col("within")).alias("ss_items"),
         (hn - between).alias("ss_games"),
-        (between - h.sum() ** 2 / n_items).alias("ss_settings"),
+        (between - exact_sum(h) ** 2 / n_items).alias("ss_settings"),
         (n_items - n_games).alias("df_items"),
         (n_games - n_settings).alias("df_games"),
         (n_settings - 1).alias("df_settings"),
-        (n_items - (cc / c).sum()).alias("games_in_games"),
-        ((cc / c).sum() - cc.sum() / n_items).alias("games_in_settings"),
+        (n_items - cc_c).alias("games_in_games"),
+        (cc_c - cc.sum() / n_items).alias("games_in_settings"),
         (n_items - (c**2).sum() / n_items).alias("settings_in_settings"),
         pl.col("n_fractional").sum(),
     )
-    return of_stratum.group_by("model").agg(pl.col(_PARTS).cast(pl.Float64).sum())
+    return of_stratum.group_by("model").agg(
+        scaled_sum(pl.col(name).cast(pl.Float64)).alias(name) for name in _PARTS
+    )
 
 
 def shares(parts: dict[str, float]) -> Shares:

@@ -1,12 +1,18 @@
 """Comparisons of slices, contrasts within a model, margins and falls, on lakes written by hand."""
 
+import math
+
 import polars as pl
 import pytest
 from event_tables import Frames, table
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from random_tables import event_tables
 
 from pipeline.errors import UsageError
-from pipeline.metrics import metrics
+from pipeline.metrics import NAMES, metrics
+from pipeline.metrics.request import EDITIONS
 from pipeline.reports.compare import compare, contrast
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
@@ -80,13 +86,75 @@ def test_a_group_that_one_model_lacks_has_a_reason():
     lake = roles_lake()
     found = compare(lake, ("A", "B"), names=["judgement"], by="is_correct")
     rows = {row["is_correct"]: row for row in found.to_dicts()}
-    assert rows[False]["reason"] == "only one of the two models has games there"
+    assert rows[False]["reason"] == "no rows there of A"
     assert (rows[False]["value"], rows[False]["other_value"], rows[False]["p_value"]) == (
         None,
         0.0,
         None,
     )
     assert rows[True]["reason"] is None
+
+
+def test_a_metric_of_which_a_condition_leaves_nothing_says_so():
+    """In the metrics' order, beside what can be compared."""
+    found = compare(roles_lake(), ("A", "B"), names=["judgement", "win_rate"], where="role = 'x'")
+    assert found["metric"].to_list() == ["judgement", "win_rate"]
+    assert found["reason"].str.starts_with("no row meets the condition").all()
+    some = "role = 'undercover'"  # they do not vote
+    found = compare(roles_lake(), ("A", "B"), names=["judgement", "win_rate"], where=some)
+    assert found["reason"][0].startswith("A: nothing to count")
+    assert found["reason"][1] is None
+
+
+def test_a_reason_says_which_of_the_two_has_what():
+    lake = roles_lake()
+    own = lake.table("results").collect().with_columns(setting_id=pl.lit("f" * 32))
+    other = own.filter(model="A").with_columns(
+        pl.lit("cost_sharing").cast(own.schema["game_type"]).alias("game_type"),
+        game_id="x" + pl.col("game_id"),
+        competition=pl.lit("cost_sharing"),
+    )
+    found = compare(
+        Frames({"results": pl.concat([lake.table("results").collect(), other])}),
+        ("A", "B"),
+        names=["win_rate"],
+    )
+    assert found["reason"].item() == "only A has cost_sharing"
+
+
+def test_too_many_groups_are_refused(monkeypatch):
+    monkeypatch.setattr("pipeline.reports.compare.MOST_GROUPS", 1)
+    with pytest.raises(UsageError, match="`role` has 2 groups: all pairs of at most 1"):
+        contrast(roles_lake(), "A", "role")
+    with pytest.raises(UsageError, match="release has no groups of a model"):
+        contrast(roles_lake(), "A", "game_type", edition="release")
+
+
+@pytest.mark.parametrize("margin", [1.0, math.inf])
+def test_a_margin_that_no_difference_reaches_is_refused(margin):
+    lake = roles_lake()
+    with pytest.raises(UsageError, match="the margin must be less than 1"):
+        compare(lake, ("A", "B"), names=["win_rate"], margin=margin)
+    with pytest.raises(UsageError, match="the margin must be less than 1"):
+        contrast(lake, "A", "role", names=["win_rate"], margin=margin)
+    with pytest.raises(UsageError, match="the margin must be less than 2"):
+        diff(lake, lake, margin=margin + 1)
+    for wrong in (-1, math.nan):
+        with pytest.raises(UsageError, match="the margin must be greater than 0"):
+            diff(lake, lake, margin=wrong)
+
+
+def test_verdicts_can_be_told_from_the_adjusted_p_values():
+    """Of three pairs, each p of alike times their number as Holm has it."""
+    half = [n % 2 for n in range(200)]
+    less = [hit if n % 20 != 1 else 0 for n, hit in enumerate(half)]
+    tables = [
+        won(m, h, 1000 * n) for n, (m, h) in enumerate({"a": half, "b": half, "c": less}.items())
+    ]
+    found = compare(Frames({"results": pl.concat(tables)}), names=["win_rate"], margin=0.1)
+    assert found["p_alike_holm"].to_list() == pytest.approx(holm(found["p_alike"].to_list()))
+    is_alike = found["verdict"] == "alike"
+    assert is_alike.to_list() == (found["p_alike_holm"] <= 0.05).to_list()
 
 
 def test_roles_of_a_model_are_contrasted_by_setting():
@@ -143,8 +211,43 @@ def test_influence_of_single_settings():
     lake = Frames({"results": pl.concat([won("A", [1, 1, 1, 1, 0]), won("B", [1, 1, 1, 0, 0], 9)])})
     (row,) = compare(lake, ("A", "B"), names=["win_rate"], influence=True).to_dicts()
     assert (row["without_low"], row["without_high"]) == pytest.approx((0.0, 0.25))
-    assert row["influential"][0]["setting_id"] == f"{3:032x}"
-    assert row["influential"][0]["difference"] == pytest.approx(0.0)
+    assert row["influential"][0]["cluster"] == f"{3:032x}"
+    assert row["influential"][0]["difference"] == 0.0
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=8)
+@given(tables=event_tables(), by=st.sampled_from([[], ["model"], ["model", "game_type"]]))
+def test_a_value_without_a_setting_is_that_of_a_lake_without_it(tables, by):
+    """Each setting is left out by a condition, unless then a term or the value is gone."""
+    lake = Frames(tables)
+    found = metrics(lake, by=by, influence=True)
+    assert_frame_equal(
+        found.drop("without_low", "without_high", "influential"), metrics(lake, by=by)
+    )
+    by_setting = found.filter(pl.col("ci_method").str.ends_with("clustered by setting"))
+    for row in by_setting.filter(pl.col("influential").list.len() > 0).iter_rows(named=True):
+        without = [one["value"] for one in row["influential"]]
+        assert row["without_low"] <= min(without)
+        assert max(without) <= row["without_high"]
+        for one in row["influential"]:
+            where = f"setting_id IS DISTINCT FROM '{one['cluster']}'"
+            rest = metrics(lake, names=[row["metric"]], by=by, where=where, confidence=None)
+            (own,) = rest.filter(*(pl.col(name).eq_missing(row[name]) for name in by)).to_dicts()
+            assert own["value"] == pytest.approx(one["value"], abs=1e-9)
+
+
+def test_influence_needs_the_clusters():
+    with pytest.raises(UsageError, match="influence comes with intervals"):
+        metrics(roles_lake(), confidence=None, influence=True)
+
+
+def test_a_difference_of_nothing_without_a_setting_is_0():
+    """Not −1.4e−17, which adding up floats leaves."""
+    hits = {"A": [1] * 8 + [0] * 6, "B": [1] * 7 + [0] * 7}
+    tables = [won(model, h, 100 * n) for n, (model, h) in enumerate(hits.items())]
+    lake = Frames({"results": pl.concat(tables)})
+    (row,) = compare(lake, ("A", "B"), names=["win_rate"], influence=True).to_dicts()
+    assert row["influential"][0]["difference"] == 0.0
 
 
 def test_a_fall_is_tested_against_the_margin():
@@ -181,6 +284,30 @@ def test_a_plan_is_for_many_pairs_and_for_other_settings():
     assert apart["n_settings"] == 20
     with pytest.raises(UsageError, match="number of pairs must be 1 or more"):
         plan(lake, "win_rate", 0.2, n_pairs=0)
+
+
+def test_a_plans_sd_is_that_of_a_setting_whatever_else_a_model_played():
+    """B also played 80 other settings, half of them won, as in the 20 in common."""
+    hits = {"A": [1, 1, 1, 0] * 5, "B": [1, 0] * 10}
+    few = Frames({"results": pl.concat([won("A", hits["A"]), won("B", hits["B"], 100)])})
+    many = Frames({"results": pl.concat([won("A", hits["A"]), won("B", hits["B"] * 5, 100)])})
+    for is_paired in (True, False):
+        sds = [plan(one, "win_rate", 0.2, is_paired=is_paired)["sd"].item() for one in (few, many)]
+        assert sds[1] == pytest.approx(sds[0], rel=0.02)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=15)
+@given(tables=event_tables(), edition=st.sampled_from(EDITIONS), name=st.sampled_from(NAMES))
+def test_a_plan_is_made_of_any_lake_that_has_two_models(tables, edition, name):
+    """Also where only one of the editions counts anything of a model."""
+    lake = Frames(tables)
+    values = metrics(lake, edition=edition, by=["model"], names=[name])
+    has_value = values.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
+    if has_value.height < 2:
+        with pytest.raises(UsageError, match="a plan needs two models"):
+            plan(lake, name, 0.1, edition=edition)
+    else:
+        assert plan(lake, name, 0.1, edition=edition).height == math.comb(has_value.height, 2)
 
 
 def test_a_plan_says_whether_replays_would_help():

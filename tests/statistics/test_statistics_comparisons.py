@@ -1,5 +1,6 @@
 """Comparisons: against McNemar's tests, Newcombe's intervals, statsmodels, and by hand."""
 
+import itertools
 from math import erfc
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, permutation_test
+from scipy.stats import binom, chi, norm, permutation_test
+from scipy.stats import t as student
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
@@ -168,6 +170,22 @@ def test_a_plan_has_the_power_it_promises():
     assert settings_needed(0.5, 1.0) == 34
     assert settings_needed(-0.5, 1.0) == 34
     assert settings_needed(1e-6, 1.0) is None
+
+
+@pytest.mark.parametrize("n_pairs", [1, 45, 190, 1000, 4950, 100_000])
+def test_a_plan_for_many_pairs_has_the_power_it_promises(n_pairs):
+    """Power by integration over the sample's sd: .8 where the plan says so, less with one fewer."""
+    quantiles = (np.arange(20_000) + 0.5) / 20_000
+    for effect, is_paired in itertools.product((0.2, 0.4, 1.0), (True, False)):
+        level = 0.05 / n_pairs
+        n = settings_needed(effect, 1.0, level=level, is_paired=is_paired)
+        powers = []
+        for number in (n, n - 1):
+            df, shift = (number - 1, number) if is_paired else (2 * number - 2, number / 2)
+            sd = chi.ppf(quantiles, df) / np.sqrt(df)
+            powers.append(norm.sf(student.isf(level / 2, df) * sd - effect * shift**0.5).mean())
+        assert powers[0] >= 0.8 - 1e-4
+        assert powers[1] < 0.8 + 1e-4
 
 
 def test_a_pilots_variance_is_raised():

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from statistics import NormalDist
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import assume, given
@@ -60,6 +61,19 @@ def test_too_few_games_see_no_fall():
     assert fall_seen(Rate(1.0, 30, 2.0), Rate(1.0, 30, 2.0), 0.0, 0.05) == pytest.approx(
         2 * fall_seen(Rate(1.0, 30), Rate(1.0, 30), 0.0, 0.05)
     )
+
+
+def test_a_fall_is_that_of_the_value_where_ranges_differ():
+    """From .8 of a range of 1, which is .4 of 2: what is seen begins there."""
+    own = fall_seen(Rate(0.4, 100, 2.0), Rate(0.8, 100), 0.05, 0.05)
+    assert own is not None
+    assert 0.05 < own < 0.8
+    after = Rate((0.8 - own) / 2, 100, 2.0)
+    errors = [
+        one.range * (one.rate * (1 - one.rate) / 100) ** 0.5 for one in (after, Rate(0.8, 100))
+    ]
+    high = difference(after, Rate(0.8, 100), NORMAL.inv_cdf(0.95)).high
+    assert high + NORMAL.inv_cdf(0.8) * np.hypot(*errors) == pytest.approx(-0.05)
 
 
 _SUMS = st.dictionaries(
@@ -129,14 +143,16 @@ def test_settings_left_out_one_by_one(cells):
         if {t for _, _, t in rest} == names:
             without[setting] = naive(rest, method)
     without = {s: d for s, d in without.items() if d is not None}
-    told = left_out(sums, terms, found, 99).to_dicts()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.statistics.influence.MOST_INFLUENTIAL", 99)
+        told = left_out(sums, terms, found).to_dicts()
     if not without:
         assert told == []
         return
     (row,) = told
     assert row["without_low"] == pytest.approx(min(without.values()), abs=1e-9)
     assert row["without_high"] == pytest.approx(max(without.values()), abs=1e-9)
-    listed = {one["setting_id"]: one["difference"] for one in row["influential"]}
+    listed = {one["cluster"]: one["difference"] for one in row["influential"]}
     assert listed == pytest.approx(without, abs=1e-9)
     changes = [abs(one["difference"] - found["difference"].item()) for one in row["influential"]]
     assert changes == pytest.approx(sorted(changes, reverse=True), abs=1e-9)

@@ -124,6 +124,19 @@ def test_known_components_are_found():
     assert found == pytest.approx((0.3, 0.14, 0.56), abs=0.03)
 
 
+def test_the_order_of_games_changes_nothing():
+    """Not even a last digit: equal lakes have equal shares."""
+    generator = np.random.default_rng(5)
+    counted = generator.integers(1, 98, 3000)
+    hits = generator.integers(0, counted + 1)
+    rows = [
+        (str(n % 7), str(n // 21), str(n), h, c)
+        for n, (h, c) in enumerate(zip(hits, counted, strict=True))
+    ]
+    orders = [np.arange(3000), *(generator.permutation(3000) for _ in range(5))]
+    assert len({squares(cells([rows[n] for n in order])).row(0) for order in orders}) == 1
+
+
 def test_an_unpaired_plan_is_cohens():
     """64 in each group see half a standard deviation with power .8 at 5 %: table 2.4."""
     assert settings_needed(0.5, 1.0, is_paired=False) == 64

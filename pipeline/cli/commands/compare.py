@@ -105,7 +105,7 @@ def compare(
     _check(models, grouped, all_pairs=all_pairs)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import say, show
+    from pipeline.cli.output import say, show, with_ids
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.reports.compare import compare as compared
@@ -128,16 +128,20 @@ def compare(
             opened, *([(models[0], models[1])] if models else []), by=grouped, **options
         )
     hidden = ["family", "share_paired", *([] if rows["reason"].count() else ["reason"])]
-    hidden += ["p_alike"] if margin is not None else []
-    brief = with_marks(_with_ids(rows.drop(hidden)), THIN)
+    hidden += ["p_alike", "p_alike_holm"] if margin is not None else []
+    brief = with_marks(with_ids(rows.drop(hidden)), THIN)
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
-    say([family_note(rows, all_pairs=all_pairs), *explanation(rows, THIN)], form)
+    notes = [family_note(rows, all_pairs=all_pairs), *_without_groups(rows, metric or [], grouped)]
+    say([*notes, *explanation(rows, THIN)], form)
 
 
 def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
     """Raises unless two models are named, or one and a column, or neither with --all-pairs."""
     if all_pairs is bool(models):
-        raise typer.BadParameter("name two models, or use --all-pairs", param_hint="MODEL")
+        raise typer.BadParameter(
+            "name two models, or one model with --by COLUMN, or use --all-pairs alone",
+            param_hint="MODEL",
+        )
     if len(models) > 2 or (len(models) == 1 and not by):
         raise typer.BadParameter(
             "name two models, or one model with --by COLUMN", param_hint="MODEL"
@@ -146,21 +150,19 @@ def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
         raise typer.BadParameter("with one model, name one column", param_hint="--by")
 
 
-def _with_ids(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """The rows for eyes: influential settings by the beginning of their id."""
-    import polars as pl
-
-    from pipeline.cli.output import ID_SHOWN
-
-    if "influential" not in rows.columns:
-        return rows
-    ids = pl.element().struct["setting_id"].str.head(ID_SHOWN)
-    return rows.with_columns(pl.col("influential").list.eval(ids).list.join(" "))
+def _without_groups(rows: "pl.DataFrame", metrics: list[str], by: list[str]) -> list[str]:
+    """What to say of metrics that were named and have no row."""
+    known = set(rows["metric"])
+    missing = [name for name in metrics if name not in known] if known else []
+    if not missing:
+        return []
+    of_what = f"groups of {', '.join(by)}" if by else "models"
+    return [f"nothing to compare in {', '.join(missing)}: there are fewer than two {of_what}"]
 
 
 def family_note(rows: "pl.DataFrame", *, all_pairs: bool) -> str:
     if rows.is_empty():
-        return "nothing to compare: the lake has fewer than two models or groups"
+        return "nothing to compare: there are fewer than two models or groups"
     sizes = rows["family"].drop_nulls().unique().sort().to_list()
     if not sizes:
         return "nothing could be compared"

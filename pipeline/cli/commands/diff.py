@@ -34,12 +34,7 @@ HEADINGS = {
 THIN = ("thin", "new_thin")
 FALLS = (
     "fall_seen: the smallest fall that the test of a regression sees with power .8; "
-    "– if there are too few settings to see any"
-)
-THIN = ("thin", "new_thin")
-FALLS = (
-    "fall_seen: the smallest fall that the test of a regression sees with power .8; "
-    "– if there are too few settings to see any"
+    "– if it would see none, or if there is no test"
 )
 LakesArgument = Annotated[
     list[str] | None,
@@ -82,11 +77,12 @@ def diff(
 ) -> None:
     """Show what changed between two lakes, by metric and model, and if it exceeds noise.
 
-    If both lakes count the same games, the difference is no estimate. Otherwise new games are
-    compared with the games that are gone, paired by setting if possible. With
+    If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
+    two states are compared like two models, paired by setting if possible. With
     `--fail-on-regression`, `p_fall` is the p-value of "the value fell by more than MARGIN",
-    adjusted by Holm's method, and `fall_seen` is the smallest fall that this test sees with power
-    .8.
+    adjusted by Holm's method: it is a regression at .05 or less. `fall_seen` is the smallest fall
+    that this test sees with a probability of .8; smaller falls can stay unseen. A value that cannot
+    be compared is no regression: `reason` says why.
 
     \b
     Examples:
@@ -148,6 +144,8 @@ def _family(rows: "pl.DataFrame") -> str:
 def _regressions(rows: "pl.DataFrame") -> bool:
     """Whether a value fell by more than the margin, and notes of those that did."""
     fell = rows.filter("is_regression")
+    if n_untold := rows["is_regression"].null_count():
+        terminal.note(f"{n_untold} of {rows.height} values could not be compared: see `reason`")
     for name, model, difference in fell.select("metric", "model", "difference").iter_rows():
         terminal.note(f"regression: {name} of {model} fell by {-difference:.4f}")
     return not fell.is_empty()

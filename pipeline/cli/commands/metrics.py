@@ -70,6 +70,10 @@ def metrics(
     ] = None,
     where: WhereOption = None,
     confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
+    influence: Annotated[
+        bool,
+        typer.Option("--influence", help="Also show how much single settings change a value."),
+    ] = False,
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "latex", "parquet", "magic-json"],
         form_option("latex (booktabs), parquet, or magic-json"),
@@ -79,7 +83,10 @@ def metrics(
 
     The intervals are clustered by setting: the settings played are taken as a sample of all
     settings. A value that cannot be computed is null, and `reason` says why. `thin` marks a value
-    of which a term has fewer than five games of its own, and gives their number.
+    of which a term has fewer than five games of its own, and gives their number. With
+    `--influence`, `without_low` and `without_high` are the range of the value if any one setting
+    is left out, and `influential` names the settings that change it most.
+
     `--format magic-json` writes the JSON of the benchmark's own script, for one model of the
     release edition.
 
@@ -87,6 +94,7 @@ def metrics(
     Examples:
       magic metrics --model gpt-4 --format csv
       magic metrics --metric judgement --by model,role
+      magic metrics --metric win_rate --by model --influence
       magic metrics --by model,opponent --where "format_version = 'plain' AND n_rounds = 3"
       magic metrics --edition release --games 20 --engine duckdb
       magic metrics --engine spark --master spark://head:7077
@@ -94,11 +102,11 @@ def metrics(
     """
     grouped = columns([BY] if by is None else by)
     if form == "magic-json":
-        _check_magic_json(edition, grouped, model, metric, game_type, where)
+        _check_magic_json(edition, grouped, model, metric, game_type, where, influence)
     num_of_game = number_of_games(edition, games)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import say, show
+    from pipeline.cli.output import say, show, with_ids
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.metrics import magic_json
@@ -117,6 +125,7 @@ def metrics(
         where=where,
         num_of_game=num_of_game,
         confidence=None if form == "magic-json" else confidence,
+        influence=influence,
     )
     if form == "magic-json":
         terminal.out(magic_json(rows) + "\n")
@@ -126,7 +135,7 @@ def metrics(
         return
     all_there = ["reason"] if rows["reason"].is_null().all() else []
     hidden = ["edition", "terms", "ci_method", "effective_items", "is_complete", *all_there]
-    brief = with_marks(rows.drop(hidden))
+    brief = with_marks(with_ids(rows.drop(hidden)))
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     say(explanation(rows), form)
     if "win_rate" in rows["metric"]:
@@ -153,6 +162,6 @@ def _check_magic_json(
     if edition != "release" or len(model or ()) != 1 or not is_whole:
         raise typer.BadParameter(
             "magic-json needs --edition release and exactly one --model, without --by, --metric, "
-            "--game-type or --where",
+            "--game-type, --where or --influence",
             param_hint="--format",
         )
