@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from pipeline.statistics.contrast import Rate, difference
 from pipeline.statistics.margins import fall_seen, p_above, p_alike
@@ -146,6 +147,10 @@ def test_settings_left_out_one_by_one(cells):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.statistics.influence.MOST_INFLUENTIAL", 99)
         told = left_out(sums, terms, found).to_dicts()
+        both = pl.concat([found, differences(sums, terms, [("b", "a")], 0.95)])
+        together = left_out(sums, terms, both)
+        patch.setattr("pipeline.statistics.pairs.MOST_CELLS", 1)
+        assert_frame_equal(left_out(sums, terms, both), together, check_row_order=False)
     if not without:
         assert told == []
         return
