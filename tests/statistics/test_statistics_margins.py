@@ -158,6 +158,8 @@ def test_settings_left_out_one_by_one(cells):
     assert row["without_low"] == pytest.approx(min(without.values()), abs=1e-9)
     assert row["without_high"] == pytest.approx(max(without.values()), abs=1e-9)
     listed = {one["cluster"]: one["difference"] for one in row["influential"]}
-    assert listed == pytest.approx(without, abs=1e-9)
+    now = found["difference"].item()
+    changing = {s: d for s, d in without.items() if abs(d - now) > 1e-10}
+    assert listed == pytest.approx(changing, abs=1e-9)
     changes = [abs(one["difference"] - found["difference"].item()) for one in row["influential"]]
     assert changes == pytest.approx(sorted(changes, reverse=True), abs=1e-9)
