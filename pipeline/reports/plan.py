@@ -33,11 +33,12 @@ def plan(
     `is_paired`, models will play different settings. Columns: metric, model, other, difference,
     power, level, n_settings (the pilot: in common, or the fewer of both), sd (of a setting's
     difference in the metric's unit, or of a setting; raised because the pilot is small), settings
-    (needed by each model over all competitions, in the pilot's proportions; replays are not new
-    settings; null if more than a million are needed), share_settings, share_games and share_items
-    (of the variance of an item: between settings, between games of a setting, within a game; null
-    where two of these cannot be told apart, as without replays or with one item a game: then the
-    level above has both). If the pilot has fewer than two settings, sd and settings are null.
+    (needed by each model over all competitions, in the pilot's proportions, each played as often as
+    in the pilot; replays are not new settings; null if more than a million are needed),
+    share_settings, share_games and share_items (of the variance of an item: between settings,
+    between games of a setting, within a game; null where two of these cannot be told apart, as
+    without replays or with one item a game: then the level above has both). If the pilot has fewer
+    than two settings, sd and settings are null.
     Raises UsageError if the lake has fewer than two models with the metric, if the difference is
     impossible, and for a wrong difference, power, level or number of pairs.
     """

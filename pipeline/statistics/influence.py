@@ -44,7 +44,10 @@ def changes(cells: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def extremes(
     changes: pl.DataFrame, values: pl.DataFrame, by: Sequence[str], name: str
 ) -> pl.DataFrame:
-    """The columns of `COLUMNS` for each group, from its `changes` and its value of that name."""
+    """The columns of `COLUMNS` for each group, from its `changes` and its value of that name.
+
+    Clusters that change nothing are not named.
+    """
     found = (
         _summed(changes, by)
         .drop_nulls("change")
@@ -52,15 +55,16 @@ def extremes(
     )
     # Added up, they may miss 0 by a last digit.
     without = (pl.col(name) + pl.col("change")).round(12)
-    order = [pl.col("change").abs().round(12), pl.col("cluster")]
+    size = pl.col("change").abs().round(12)
+    named = pl.struct("cluster", pl.col("without").alias(name)).filter(size > 0)
     return (
         found.with_columns(without=without)
-        .sort(*by, *order, descending=[*(False for _ in by), True, False])
+        .sort(*by, size, "cluster", descending=[*(False for _ in by), True, False])
         .group_by(by, maintain_order=True)
         .agg(
             without_low=pl.col("without").min(),
             without_high=pl.col("without").max(),
-            influential=pl.struct("cluster", pl.col("without").alias(name)).head(MOST_INFLUENTIAL),
+            influential=named.head(MOST_INFLUENTIAL),
         )
     )
 

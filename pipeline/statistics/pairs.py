@@ -90,12 +90,16 @@ def differences(
     cells = cells.with_columns(pl.col("stratum", "cluster").rank("dense"))
     weighted = _weighted(cells, terms)
     own = _rates(cells, weighted, ["model"])
-    n_models = max(1, cells["model"].n_unique())
-    at_once = max(1, MOST_CELLS * n_models // max(1, cells.height))
     rows: list[tuple[Any, ...]] = []
-    for start in range(0, len(pairs), at_once):
+    for start in range(0, len(pairs), at_once := _at_once(cells)):
         rows += _rows(cells, weighted, own, pairs[start : start + at_once], confidence)
     return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
+
+
+def _at_once(cells: pl.DataFrame) -> int:
+    """How many pairs are worked out at once, to bound the memory."""
+    n_models = max(1, cells["model"].n_unique())
+    return max(1, MOST_CELLS * n_models // max(1, cells.height))
 
 
 def correlations(
@@ -106,14 +110,17 @@ def correlations(
     The arguments are those of `differences`; the correlation is shrunk, and 0 without settings.
     """
     cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
-    of_pairs = pl.DataFrame(list(pairs), schema=list(_PAIR), orient="row")
-    by_setting = _by_setting(_common(cells, _weighted(cells, terms), of_pairs))
-    return [
-        (len(found.x), shrunk_correlation(found.u_one, found.u_other))
-        if (found := by_setting.get(pair))
-        else (0, 0.0)
-        for pair in pairs
-    ]
+    weighted = _weighted(cells, terms)
+    found: list[tuple[int, float]] = []
+    for start in range(0, len(pairs), at_once := _at_once(cells)):
+        some = pairs[start : start + at_once]
+        of_pairs = pl.DataFrame(list(some), schema=list(_PAIR), orient="row")
+        of_some = _by_setting(_common(cells, weighted, of_pairs))
+        for pair in some:
+            own = of_some.get(pair)
+            rho = 0.0 if own is None else shrunk_correlation(own.u_one, own.u_other)
+            found.append((0 if own is None else len(own.x), rho))
+    return found
 
 
 def left_out(sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -123,6 +130,11 @@ def left_out(sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: pl.DataFrame) -> pl
     """
     cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
     weighted = _weighted(cells, terms)
+    parts = [_left_out(cells, weighted, part) for part in pairs.iter_slices(_at_once(cells))]
+    return pl.concat(parts or [_left_out(cells, weighted, pairs)])
+
+
+def _left_out(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     is_paired = pl.col("method") == PAIRED
     common = _common(cells, weighted, pairs.filter(is_paired).select(_PAIR))
     paired = changes(common.with_columns(h=pl.col("h_one") - pl.col("h_other")), _PAIR)

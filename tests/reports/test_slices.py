@@ -236,6 +236,12 @@ def test_a_value_without_a_setting_is_that_of_a_lake_without_it(tables, by):
             assert own["value"] == pytest.approx(one["value"], abs=1e-9)
 
 
+def test_settings_that_change_nothing_are_not_influential():
+    lake = Frames({"results": won("A", [1] * 6)})
+    (row,) = metrics(lake, names=["win_rate"], by=["model"], influence=True).to_dicts()
+    assert (row["without_low"], row["without_high"], row["influential"]) == (1.0, 1.0, [])
+
+
 def test_influence_needs_the_clusters():
     with pytest.raises(UsageError, match="influence comes with intervals"):
         metrics(roles_lake(), confidence=None, influence=True)

@@ -6,7 +6,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from pipeline.statistics.contrast import Rate, difference, mover, wilson
-from pipeline.statistics.pairs import LEAST_PAIRED, PAIRED, UNPAIRED, differences
+from pipeline.statistics.pairs import LEAST_PAIRED, PAIRED, UNPAIRED, correlations, differences
 
 Z = 1.959963984540054
 
@@ -126,6 +126,24 @@ def test_other_pairs_change_nothing(monkeypatch):
     monkeypatch.setattr("pipeline.statistics.pairs.MOST_CELLS", 1)
     assert_frame_equal(together, all_compared(sums, pairs))
     assert all_compared(sums, []).is_empty()
+
+
+def test_correlations_are_those_of_the_comparisons(monkeypatch):
+    """Also a part of the pairs at a time; 0 settings where none are common."""
+    generator = np.random.default_rng(7)
+    sums = [
+        sums_of(model, {f"{n:02}": (generator.integers(0, 5), 5) for n in range(start, end)})
+        for model, start, end in (("a", 0, 30), ("b", 3, 30), ("c", 5, 28), ("d", 50, 60))
+    ]
+    pairs = [("a", "b"), ("c", "a"), ("a", "d")]
+    rows = all_compared(sums, pairs).select("n_settings", "basis").to_dicts()
+    expected = [(row["n_settings"], row["basis"]["correlation"]) for row in rows]
+    by_term = pl.concat(sums).group_by("model", "term")
+    terms = by_term.agg(weight=pl.lit(1.0), counted=pl.col("c").sum())
+    for most in (2_000_000, 1):
+        monkeypatch.setattr("pipeline.statistics.pairs.MOST_CELLS", most)
+        assert correlations(pl.concat(sums), terms, pairs) == expected
+    assert expected[2] == (0, 0.0)
 
 
 def test_the_other_way_round_is_the_same_with_another_sign():

@@ -67,7 +67,7 @@ def compare(
         typer.Option(
             "--margin",
             metavar="D",
-            help="Also say whether models are alike: apart by less than D.",
+            help="Also test whether models are alike: they differ by less than D.",
         ),
     ] = None,
     influence: Annotated[
@@ -87,10 +87,10 @@ def compare(
     patterns, so its smallest p-value is 0.000025 (2.5e-05): read it as "at most".
 
     `--game-type`, `--where` and `--by` choose and group rows as in `magic metrics`. With one model
-    and one column, all pairs of its groups are compared, such as its roles. With `--margin`,
-    `verdict` is alike (within the margin), better, worse or undecided. With `--influence`,
-    `without_low` and `without_high` are the range of the difference if any one setting is left
-    out, and `influential` names the settings that change it most.
+    and one column, all pairs of its groups are compared, such as its roles. With `--margin D`,
+    `verdict` is alike (the difference is shown to be within -D..D), better, worse or undecided.
+    With `--influence`, `without_low` and `without_high` are the range of the difference if any one
+    setting is left out, and `influential` names the settings that change it most.
 
     \b
     Examples:

@@ -34,7 +34,9 @@ def plan(
     ] = 0.05,
     pairs: Annotated[
         int,
-        typer.Option("--pairs", metavar="N", help="Divide the level by N pairs to be compared."),
+        typer.Option(
+            "--pairs", metavar="N", help="You will compare N pairs: divide the level by N."
+        ),
     ] = 1,
     unpaired: Annotated[
         bool, typer.Option("--unpaired", help="The models will play different settings.")
@@ -45,9 +47,11 @@ def plan(
     """Compute how many settings are needed to detect a difference between two models.
 
     The lake is the pilot study. For each pair of models, `n_settings` is the number of settings
-    that both played, and `settings` is the number needed: over all of the metric's competitions
-    together, in the pilot's proportions. Playing a setting again does not give a new setting. The
-    pilot's variance is raised, so that the plan is large enough with a probability of 80 %.
+    that both played in it. `settings` is the number that each model needs to play: over all of the
+    metric's competitions together, in the pilot's proportions, each as often as in the pilot.
+    Playing a setting again does not give a new setting. `sd` is the standard deviation of a
+    setting's difference (of a setting's value with --unpaired), raised so that the plan is large
+    enough with a probability of 80 %.
 
     `share_settings`, `share_games` and `share_items` say where the variance of an item lies:
     between settings, between games of a setting, or within a game. Replays of a setting reduce the
