@@ -19,7 +19,7 @@ settings.register_profile(
     "fast", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
-    "ci", settings.get_profile("fast"), max_examples=100, derandomize=True, print_blob=True
+    "ci", settings.get_profile("fast"), max_examples=30, derandomize=True, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
 
