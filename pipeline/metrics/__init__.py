@@ -152,7 +152,7 @@ def answered(
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
         return Answer(_sorted(rows, asked, request), request)
-    sums = sums_by_cluster(counts.sums, declared, request, settings)
+    sums = sums_by_cluster(counts.sums, declared, request)
     rows = with_intervals(rows, declared, sums, request, confidence)
 
     def games_of(few: Collection[str]) -> pl.DataFrame:

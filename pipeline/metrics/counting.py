@@ -3,7 +3,16 @@
 import polars as pl
 
 from pipeline.metrics.columns import with_game
-from pipeline.metrics.counts import CLUSTER, GAMES, HITS, SUMS, Clusters, Counts, Question
+from pipeline.metrics.counts import (
+    CLUSTER,
+    GAME_MARK,
+    GAMES,
+    HITS,
+    SUMS,
+    Clusters,
+    Counts,
+    Question,
+)
 from pipeline.metrics.declaration import IS_READABLE, POOLED, Metric, Rows, Tables
 from pipeline.metrics.request import POOL, RELEASE, Request
 
@@ -137,6 +146,7 @@ def cluster(clusters: Clusters) -> pl.Expr:
         return setting
     model = pl.col("model").fill_null("")
     game = _GAME.str.head(clusters.digits) + model if clusters.is_cut else _GAME
+    game = pl.lit(GAME_MARK) + game
     # A model's name may hold any character, but a competition's has no line break.
     sides = [f"{competition}\n{model}" for model, competition in clusters.by_game]
     is_by_game = (pl.col("competition") + "\n" + model).is_in(sides)

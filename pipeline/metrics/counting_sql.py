@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from pipeline import sqlfiles
 from pipeline.metrics.catalogue import file_of
-from pipeline.metrics.counts import Clusters, Question
+from pipeline.metrics.counts import GAME_MARK, Clusters, Question
 from pipeline.metrics.declaration import POOLED
 from pipeline.metrics.request import POOL, RELEASE, Request
 from pipeline.sqlfiles import identifier, literal
@@ -143,7 +143,7 @@ def _cluster(clusters: Clusters) -> str:
     cut = f"substr(game_id, 1, {clusters.digits}) || coalesce(model, '')"
     game = cut if clusters.is_cut else "game_id"
     is_by_game = f"(coalesce(model, ''), competition) IN ({sides})"
-    return f"CASE WHEN {is_by_game} THEN {game} ELSE setting_id END"
+    return f"CASE WHEN {is_by_game} THEN {literal(GAME_MARK)} || {game} ELSE setting_id END"
 
 
 def _wanted(request: Request) -> str:

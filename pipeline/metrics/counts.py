@@ -66,6 +66,10 @@ class Counts(NamedTuple):
     sides: pl.DataFrame
 
 
+GAME_MARK = "game "
+"""What a cluster that is a game begins with; a setting's id is made of hexadecimal digits."""
+
+
 def clusters(played: pl.DataFrame, request: Request) -> Clusters:
     """The clusters for a request, from the settings that were played (`completeness.played`).
 

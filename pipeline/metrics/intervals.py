@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import statistics
-from pipeline.metrics.counts import CLUSTER
+from pipeline.metrics.counts import CLUSTER, GAME_MARK
 from pipeline.metrics.declaration import POOLED, Metric
 from pipeline.metrics.grouping import group_columns, join, rolled, with_group
 from pipeline.metrics.request import POOL, Request
@@ -18,26 +18,25 @@ ROW_COLUMNS = ("value", *_INTERVAL, *list(VALUE_COLUMNS)[1:])
 
 
 def sums_by_cluster(
-    sums: pl.DataFrame, metrics: Mapping[str, Metric], request: Request, settings: pl.DataFrame
+    sums: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.DataFrame:
     """Hits `h` and counted `c` of each term: metric, the finest groups, stratum, cluster,
     cluster_kind, term, h, c.
 
     Where a metric is one ratio of all its terms, these are one term, called `pooled`. A cluster is
-    of the kind `setting` if it is one of the `settings` that were `played`, else `game`.
+    of the kind `setting` or `game`.
     """
     pooled = [name for name, declared in metrics.items() if declared.combine in POOLED]
     term = pl.when(pl.col("metric").is_in(pooled)).then(pl.lit(POOL)).otherwise("term")
-    is_setting = pl.col("cluster").is_in(settings["setting_id"].unique().implode())
-    kind = (
-        pl.when(is_setting).then(pl.lit("setting")).otherwise(pl.lit("game")).alias("cluster_kind")
-    )
+    is_game = pl.col("cluster").str.starts_with(GAME_MARK)
+    kind = pl.when(is_game).then(pl.lit("game")).otherwise(pl.lit("setting"))
     keys = ["metric", *request.fine, *CLUSTER]
     return (
         sums.lazy()
         .filter(pl.col("counted") > 0)
         .group_by(*keys, kind.alias("cluster_kind"), term.alias("term"), maintain_order=True)
         .agg(h=pl.col("hits").sum().cast(pl.Float64), c=pl.col("counted").sum().cast(pl.Float64))
+        .with_columns(pl.col("cluster").str.strip_prefix(GAME_MARK))
         .collect(engine="in-memory")
     )
 
