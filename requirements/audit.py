@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-KNOWN = "jinja2==2.10"  # CVE-2019-10906
+KNOWN = "django==3.2"  # CVE-2021-31542; a package that no lock has
 
 
 def asked(requirements: Path, options: list[str], *more: str) -> subprocess.CompletedProcess[str]:
@@ -31,9 +31,9 @@ def knows_faults(options: list[str]) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         requirements = Path(folder) / "known.txt"
         requirements.write_text(f"{KNOWN}\n")
-        told = asked(requirements, options, "--format", "json")
+        done = asked(requirements, options, "--format", "json")
     try:
-        return any(found["vulns"] for found in json.loads(told.stdout)["dependencies"])
+        return any(found["vulns"] for found in json.loads(done.stdout)["dependencies"])
     except (ValueError, KeyError):
         return False
 
@@ -45,11 +45,11 @@ def main(lock: str, *options: str) -> int:
             file=sys.stderr,
         )
         return 1
-    told = asked(HERE / f"{lock}.txt", list(options))
-    print(told.stdout or told.stderr.strip())
-    if told.returncode:
+    done = asked(HERE / f"{lock}.txt", list(options))
+    print(done.stdout or done.stderr.strip())
+    if done.returncode:
         print("audit: failed: a pinned version has a fault, or was not found", file=sys.stderr)
-    return int(told.returncode != 0)
+    return int(done.returncode != 0)
 
 
 if __name__ == "__main__":
