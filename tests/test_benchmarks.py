@@ -32,6 +32,7 @@ def test_benchmark_writes_its_section(name: str, scratch: Path, tmp_path: Path) 
         capture_output=True,
         text=True,
         check=False,
+        timeout=600,
     )
     text = results.read_text(encoding="utf-8")
     # 1 where a limit is missed, as it may be at this size.
