@@ -1,0 +1,88 @@
+"""Builds the documentation site: python docs [FOLDER], by default into site/.
+
+The pages are those of this folder, README.md, CHANGELOG.md, and those that are generated from the
+code. A warning of the site's builder is an error.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+import apipage
+import commandpage
+import formulapage
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent
+# Pages from elsewhere in the repository, by their place in the site.
+FROM_TOP = {"index.md": "README.md", "changelog.md": "CHANGELOG.md"}
+GENERATED: dict[str, Callable[[], str]] = {
+    "api.md": apipage.text,
+    "commands.md": commandpage.text,
+    "formulas.md": formulapage.text,
+}
+LINK = re.compile(r"\[(?P<words>[^\]\[]*)\]\((?P<target>[^)\s:#]+)(?P<anchor>#[^)\s]*)?\)")
+
+
+def places() -> dict[str, str]:
+    """The place of each file in the site, by its path in the repository."""
+    own = [path for path in HERE.rglob("*") if path.suffix in (".md", ".png", ".svg", ".css")]
+    found = {path.relative_to(TOP).as_posix(): path.relative_to(HERE).as_posix() for path in own}
+    generated = {f"docs/{name}": name for name in GENERATED}
+    return found | generated | {source: place for place, source in FROM_TOP.items()}
+
+
+def with_links(text: str, source: str, known: dict[str, str]) -> str:
+    """The text of a page with its links as they are in the site.
+
+    A link to a file that is no page, such as a module, becomes the file's name.
+    """
+    folder, place = PurePosixPath(source).parent, PurePosixPath(known[source]).parent
+
+    def link(found: re.Match[str]) -> str:
+        target = os.path.normpath(folder / found["target"])
+        if target not in known and (TOP / target).exists():
+            return found["words"] if "`" in found["words"] else f"`{target}`"
+        way = os.path.relpath(known.get(target, target), place)
+        return f"[{found['words']}]({way}{found['anchor'] or ''})"
+
+    return LINK.sub(link, text)
+
+
+def stage(folder: Path) -> None:
+    """Puts every page and picture into the folder, as the site has them."""
+    known = places()
+    for source, place in known.items():
+        target = folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if place in GENERATED:
+            target.write_text(with_links(GENERATED[place](), source, known), encoding="utf-8")
+        elif place.endswith(".md"):
+            text = (TOP / source).read_text(encoding="utf-8")
+            target.write_text(with_links(text, source, known), encoding="utf-8")
+        else:
+            shutil.copyfile(TOP / source, target)
+
+
+def build(site: Path) -> int:
+    """Builds the site in place of the folder; returns the exit code of its builder."""
+    with TemporaryDirectory() as scratch:
+        work = Path(scratch)
+        shutil.copyfile(TOP / "zensical.toml", work / "zensical.toml")
+        stage(work / "docs")
+        command = [sys.executable, "-m", "zensical", "build", "--strict"]
+        if code := subprocess.run(command, cwd=work, check=False).returncode:
+            return code
+        shutil.rmtree(site, ignore_errors=True)
+        shutil.move(work / "site", site)
+    print(f"The site is in {site}: open {site / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(build(Path(*sys.argv[1:2]) if sys.argv[1:] else TOP / "site"))

@@ -1,0 +1,96 @@
+"""The reference of the Python interface, from its signatures and docstrings."""
+
+import inspect
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from plain import escaped, fence
+
+import pipeline
+from pipeline import api, errors
+
+INTRODUCTION = """# Python API
+
+Everything here is public. What is not on this page may change without notice.
+[Use it from Python](howto/python.md) shows how to begin.
+"""
+WIDTH = 88
+FIRST = ("open_lake", "Lake")
+
+
+def text() -> str:
+    """The page: the public names of the package, the lake's methods, the errors."""
+    names = [name for name in pipeline.__all__ if not name.startswith("__")]
+    names = [*FIRST, *(name for name in names if name not in FIRST)]
+    public = {name: getattr(pipeline, name, None) or getattr(api, name) for name in names}
+    parts = [INTRODUCTION, *(part for name in names for part in section(name, public[name]))]
+    parts.append("## Errors")
+    parts.append("Each derives from `pipeline.errors.PipelineError`.")
+    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind)]
+    parts += [f"`{kind.__name__}`\n\n: {prose(kind)}" for kind in kinds]
+    return "\n\n".join(parts) + "\n"
+
+
+def section(name: str, value: Any) -> list[str]:
+    """A public name, and if it is a class what its objects have."""
+    if inspect.ismodule(value):
+        return []
+    if not inspect.isclass(value):
+        signed = [fence("python", signature(f"pipeline.{name}", value))] if callable(value) else []
+        return [f"## `{name}`", *signed, prose(value)]
+    parts = [f"## `{name}`", prose(value)]
+    for member, found in sorted(members(value).items()):
+        label = member if name != "Lake" else f"lake.{member}"
+        parts.append(f"### `{label}`")
+        if callable(found):
+            parts.append(fence("python", signature(label, found)))
+        parts.append(prose(found))
+    return parts
+
+
+def members(kind: type) -> dict[str, Any]:
+    """The public methods and properties of a class that have a docstring."""
+    found = {name: inspect.getattr_static(kind, name) for name in dir(kind) if name[0] != "_"}
+    own = (property, cached_property, classmethod, staticmethod)
+    values = {name: getattr(kind, name) for name in found}
+    return {
+        name: values[name] if callable(values[name]) else value
+        for name, value in found.items()
+        if (isinstance(value, own) or inspect.isfunction(value)) and inspect.getdoc(value)
+    }
+
+
+def signature(name: str, function: Callable[..., Any]) -> str:
+    """The call with its parameters and what it returns, without `self`; a line each if long."""
+    signed = inspect.signature(function)
+    given = [one for one in signed.parameters.values() if one.name not in ("self", "lake")]
+    try:
+        short = str(signed.replace(parameters=given))
+    except ValueError:
+        short = str(signed)
+    short = short.replace("polars.dataframe.frame.", "pl.").replace(
+        "polars.lazyframe.frame.", "pl."
+    )
+    line = f"{name}{short}".replace("'", "")
+    if len(line) <= WIDTH:
+        return line
+    head, _, rest = line.partition("(")
+    inner, _, result = rest.rpartition(")")
+    return f"{head}(\n" + "".join(f"    {one},\n" for one in split(inner)) + f"){result}"
+
+
+def split(inner: str) -> list[str]:
+    """The parameters between commas that are in no bracket."""
+    parts, depth, begin = [], 0, 0
+    for place, sign in enumerate(inner):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            parts.append(inner[begin:place].strip())
+            begin = place + 1
+    return [*parts, inner[begin:].strip()]
+
+
+def prose(value: Any) -> str:
+    """A docstring as markdown."""
+    return escaped(inspect.getdoc(value) or "")

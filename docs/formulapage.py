@@ -1,0 +1,48 @@
+"""The reference of the metrics, from the headers of their SQL files."""
+
+from plain import cell, fence
+
+from pipeline import sqlfiles
+from pipeline.metrics.catalogue import NAMES, TITLES, file_of, names
+from pipeline.metrics.request import EDITIONS
+
+INTRODUCTION = """# Metrics and their SQL
+
+Each metric is one SQL file in `sql/metrics/`; this page is made from these files. An edition
+that has no file of its own uses that of `paper`. [The metrics](metrics.md) says what is counted,
+and [Editions](editions.md) which edition to use.
+"""
+FIELDS = {
+    "row": "one row is",
+    "value": "value",
+    "range": "range",
+    "source": "source",
+}
+
+
+def text() -> str:
+    """The page: a section for each metric, with every file that an edition has of its own."""
+    parts = [INTRODUCTION]
+    for name in NAMES:
+        parts.append(f"## {TITLES[name]}")
+        files = {
+            file_of(name, edition): edition
+            for edition in reversed(EDITIONS)
+            if name in names(edition)
+        }
+        parts += [part for file in sorted(files) for part in of_file(name, file, files[file])]
+    return "\n\n".join(parts) + "\n"
+
+
+def of_file(name: str, file: str, edition: str) -> list[str]:
+    """What one file says, as a table and its SQL; the file's first edition is the one named."""
+    header = sqlfiles.header(file)
+    view = name if edition == "paper" else f"{edition}.{name}"
+    rows = [
+        f"| {label} | {cell(' '.join(header[key]))} |"
+        for key, label in FIELDS.items()
+        if key in header
+    ]
+    lines = ["| edition | " + f"`{edition}` |", "| --- | --- |", f"| view | `{view}` |", *rows]
+    sql = "\n".join(f"    {line}" for line in fence("sql", sqlfiles.text(file)).splitlines())
+    return ["\n".join(lines), f'??? note "SQL of `{view}`"\n\n{sql}']
