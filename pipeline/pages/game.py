@@ -10,9 +10,10 @@ from msgspec import Struct
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, OfSeat, polars_schema
-from pipeline.metrics.catalogue import TITLES
+from pipeline.metrics.catalogue import titles
 from pipeline.pages.content import Address, Content
-from pipeline.reports.transcript import EVERYBODY, Transcript
+from pipeline.reports.said import EVERYBODY, title
+from pipeline.reports.transcript import Transcript
 
 LANE = "quick"
 LONG = 1200
@@ -96,21 +97,16 @@ def content(lake: Lake, asked: Parameters) -> Game:
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")
     ids = [asked.game, *([asked.beside] if asked.beside else [])]
-    found = [lake.transcript(one) for one in ids]
+    found = [lake.game(one) for one in ids]
     told = tuple(_told(one, asked) for one in found)
     counted = pl.concat([one.counted for one in found])
     return Game(
-        title=_title(found[0].game),
+        title=title(found[0].game).capitalize(),
         rows=found[0].tables["messages"],
         told=told,
         counted=counted,
-        metrics={name: TITLES[name] for name in counted["metric"].unique(maintain_order=True)},
+        metrics={name: titles()[name] for name in counted["metric"].unique(maintain_order=True)},
     )
-
-
-def _title(game: Mapping[str, Any]) -> str:
-    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
-    return f"{str(game['game_type']).replace('_', ' ').capitalize()}: {end}"
 
 
 def _told(found: Transcript, asked: Parameters) -> Told:
@@ -163,7 +159,7 @@ def _by_message(rows: pl.DataFrame, made: Any) -> dict[int | None, tuple[Any, ..
 
 
 def _mark(row: Mapping[str, Any]) -> Mark:
-    return Mark(row["metric"], TITLES[row["metric"]], row["what"], row["hit"], row["player"])
+    return Mark(row["metric"], titles()[row["metric"]], row["what"], row["hit"], row["player"])
 
 
 def _events(found: Transcript, *, with_secrets: bool) -> dict[int | None, tuple[Event, ...]]:
