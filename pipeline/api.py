@@ -25,6 +25,7 @@ from pipeline.reports.compare import compare, contrast, settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.games import find
+from pipeline.reports.missing import missing
 from pipeline.reports.plan import plan
 from pipeline.reports.quarantine import quarantine
 from pipeline.reports.ranking import board, leaderboard
@@ -115,6 +116,7 @@ class Lake(stored.Lake):
     diff = _method(diff)
     diff_games = _method(diff_games)
     completeness = _method(completeness)
+    missing = _method(missing)
     readability = _method(readability)
     audit = _method(audit)
     findings = _method(findings)
@@ -292,6 +294,26 @@ class Lake(stored.Lake):
         it.
         """
         return warehouse.connect(self, self._views, memory=memory)
+
+    @_method
+    def settings(self) -> pl.DataFrame:
+        """A row for each setting, what was fixed before play: the view `settings`, sorted.
+
+        Columns:
+            - `setting_id`, `game_type`, `system`: the setting, the game, and the harnesses that ran
+              it.
+            - `topic`, `word`, `other_word`: the words of a game of hidden roles.
+            - `hidden_player`, `tested_player`: who has the hidden role, and who is tested.
+            - `n_rounds_fixed`: the number of rounds.
+            - `multiplier`: by what contributions to the public good are multiplied.
+            - `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`, `payoff_two_defect`: the
+              payoffs of the Prisoner's Dilemma, in points.
+            - `n_games`, `n_finished`: games with this setting, and those with an end.
+            - `setting`: the whole as JSON.
+
+        What a game does not have is null.
+        """
+        return self.sql("FROM settings ORDER BY game_type, setting_id")
 
     @cached_property
     def _views(self) -> dict[str, View]:

@@ -84,6 +84,8 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "diff": (lambda lake: lake.diff(lake), set()),
     "diff_games": (lambda lake: lake.diff_games(lake), set()),
     "completeness": (lambda lake: lake.completeness(), set()),
+    "missing": (lambda lake: lake.missing(), set()),
+    "settings": (lambda lake: lake.settings(), set()),
     "readability": (lambda lake: lake.readability(), set()),
     "audit": (lambda lake: lake.audit(by=["game_type"]), {"game_type"}),
     "findings": (lambda lake: lake.findings("stated_votes"), set()),
@@ -118,6 +120,7 @@ ELSEWHERE = {
     "sql": "Lake.sql",
     "view": "Lake.page",
     "ingest": "pipeline.ingest.ingest",
+    "catalog": "pipeline.catalog.renew",
     "maintain": "pipeline.lake.maintain.maintain",
     "simulate": "pipeline.simulate.simulate",
 }

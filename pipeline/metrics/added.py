@@ -7,20 +7,17 @@ import polars as pl
 from pipeline.errors import MetricError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
-from pipeline.metrics.catalogue import NAMES, Added, knowing
+from pipeline.metrics.catalogue import Added, knowing
 from pipeline.metrics.counting_sql import FINAL
 from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
 from pipeline.metrics.request import Request
+from pipeline.metrics.views import views
 from pipeline.sqlfiles import header_of
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-# What a view, a schema or a column of the leaderboard is called already.
-_TAKEN = {
-    *NAMES,
-    *TABLES,
-    *("metrics", "shared", "release", "audited", "attempts", "evidence", "terms", "audit"),
+_OF_LEADERBOARD = {
     *("rank", "model", "letters", "family", "n_games", "n_missing", "n_self_play", "is_complete"),
     *("lacks", "reasons"),
 }
@@ -34,7 +31,7 @@ def added(
     Raises MetricError for a name that is taken, and for a declaration or SQL that cannot count,
     says something impossible, or differs from the other.
     """
-    if not _NAME.fullmatch(name) or name in _TAKEN:
+    if not _NAME.fullmatch(name) or name in _taken():
         raise MetricError(
             f"`{name}` cannot be the name of a new metric: choose another, of small letters, "
             "digits and underscores"
@@ -49,6 +46,12 @@ def added(
     if sql is not None:
         _check_same(name, counted, _counted(lake, name, one, "duckdb"))
     return one
+
+
+def _taken() -> set[str]:
+    """What a table, view, schema or column of the leaderboard is called already."""
+    with knowing({}):
+        return {*TABLES, *(one.partition(".")[0] for one in views()), *_OF_LEADERBOARD}
 
 
 def _check_form(name: str, sql: str) -> None:
