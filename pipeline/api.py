@@ -232,6 +232,11 @@ class Lake(stored.Lake):
         path.write_text("".join(report_html(found)), encoding="utf-8")
         return path
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The lake in a notebook that shows no HTML; where it is stays out of what is kept."""
+        name = str(self.path).rpartition("/")[2]
+        printer.text(f"<Lake {name} after ingest {self.ingest_id}>")
+
     @_method
     def _repr_html_(self) -> str | None:
         try:

@@ -17,6 +17,7 @@ from pipeline.pages.page import page, parameters
 from pipeline.pages.render import environment, fragment
 
 _STYLE = Path(__file__).parent / "static" / "style.css"
+# The name of the frame is doubled, so that our rules win over those of the notebook itself.
 # The parts of the style of `magic view` that what is shown in a cell needs.
 _PARTS = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
 _OF_FRAME = ("a ", "a:hover", ".vh ", ".none ", ".id ")
@@ -30,6 +31,10 @@ font-variant-numeric: tabular-nums;
 overflow-wrap: break-word;
 [data-jp-theme-light="false"] &, .vscode-dark & { color-scheme: dark; }
 table { margin: 0; font: inherit; font-variant-numeric: inherit; color: inherit; }
+tr:nth-child(n) { background: none; }
+dt, dd { float: none; width: auto; padding: 0; font-weight: inherit; }
+h4 { font: 620 1.05em/1.3 system-ui, sans-serif; margin: 1.2rem 0 .4rem; }
+ul.notes { padding: 0; }
 thead th { position: static; }
 .scroll, .scroll:not(.wide) { overflow-x: auto; }
 .board th, .board td { padding-inline: .35rem; }
@@ -102,6 +107,5 @@ def _style() -> str:
     named = dict(zip(parts[::2], parts[1::2], strict=True))
     colours = frame.partition(":root {")[2].partition("}")[0]
     lines = [line for line in frame.splitlines() if line.startswith(_OF_FRAME)]
-    return (
-        f".magic-page {{{colours}{''.join(lines)}{''.join(named[name] for name in _PARTS)}{_OWN}}}"
-    )
+    own = "".join([colours, *lines, *(named[name] for name in _PARTS), _OWN])
+    return f".magic-page.magic-page {{{own}}}"

@@ -62,7 +62,7 @@ def test_the_style_stays_inside(lake: Path) -> None:
     """All rules are inside of one block, for the class of our own frame."""
     html = pipeline.open_lake(lake)._repr_html_()
     style = style_of(html)
-    assert style.startswith(".magic-page {")
+    assert style.startswith(".magic-page.magic-page {")
     depth = [0]
     for sign in re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL):
         depth.append(depth[-1] + {"{": 1, "}": -1}.get(sign, 0))
