@@ -132,7 +132,7 @@ def test_a_wrong_request_is_explained(served: Served, path: str) -> None:
         answer = served.get(f"{page}{form}?{query}")
         assert answer.status == 400, (form, answer.text)
         assert "Traceback" not in answer.text
-        assert "defect" not in answer.text
+        assert "a defect of the server" not in answer.text
 
 
 def test_ctrl_c_ends_within_a_second(lake: Path) -> None:
