@@ -85,6 +85,14 @@ ModelsOption = Annotated[
     list[str] | None,
     typer.Option("--model", metavar="MODEL", help="Only this model; may be repeated."),
 ]
+MetricsOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="METRIC", help="Only this metric; may be repeated."),
+]
+GameTypesOption = Annotated[
+    list[str] | None,
+    typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
+]
 
 ConfidenceOption = Annotated[
     float,
