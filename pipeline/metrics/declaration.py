@@ -86,4 +86,4 @@ def either(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
 
 def as_hit(flag: pl.Expr) -> pl.Expr:
     """A yes or no as a hit: 1, 0, or null."""
-    return flag.cast(pl.Float64)
+    return flag.cast(pl.Int64)
