@@ -200,6 +200,7 @@ def test_equal_bytes_of_different_indexes_are_two_games(lab: Lab, at_once: bool)
 @pytest.mark.parametrize(
     ("first", "second"), [("a.json", "b/3.json"), ("a/3.json", "b.json"), ("a/3.json", "b/03.json")]
 )
+@pytest.mark.slow
 def test_equal_bytes_without_different_indexes_are_one_game(
     lab: Lab, first: str, second: str, at_once: bool
 ) -> None:
@@ -472,6 +473,7 @@ def test_a_transcript_needs_a_model(lab: Lab) -> None:
     assert lab.counts(model="x") == {"unchanged": 1}
 
 
+@pytest.mark.slow
 def test_another_model_makes_another_game_of_a_transcript(lab: Lab) -> None:
     lab.write("a.json", chatarena())
     lab.ingest(model="x")

@@ -183,6 +183,7 @@ def test_a_slow_page_is_ended(lake: Path) -> None:
     assert late.status == 503
 
 
+@pytest.mark.slow
 def test_beyond_this_machine_a_token_is_needed(lake: Path) -> None:
     served = start(lake, "--host", "0.0.0.0")
     try:
@@ -202,6 +203,7 @@ def test_beyond_this_machine_a_token_is_needed(lake: Path) -> None:
         stop(served)
 
 
+@pytest.mark.slow
 def test_a_new_ingest_shows_without_a_restart(tmp_path: Path, lake: Path) -> None:
     sample = TOP / "data" / "sample" / "results"
     ingest(sample / "undercover", tmp_path / "lake")

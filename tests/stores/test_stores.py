@@ -345,6 +345,7 @@ def test_a_lock_excludes_and_is_given_back(bucket: str) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it works, as long as it shows that it lives."""
     monkeypatch.setattr(leases, "BEAT_SECONDS", 0.1)
