@@ -2,6 +2,8 @@
 
 import atexit
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -117,6 +119,13 @@ def _connection(lake: Lake) -> DuckDBPyConnection:
     if lake not in _connections:
         _connections[lake] = connect(lake, {}, " ".join(GAME_TABLES))
     return _connections[lake]
+
+
+def by_message(rows: pl.DataFrame) -> dict[int | None, list[dict[str, Any]]]:
+    """The rows by the message that they were read from; None for rows of no message."""
+    ordered = rows.sort("message_index", nulls_last=True, maintain_order=True)
+    grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
+    return {index: list(group) for index, group in grouped}
 
 
 def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
