@@ -217,9 +217,8 @@ def _markdown_rule(is_right: list[bool]) -> str:
 
 
 def _latex(frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None) -> Iterator[str]:
-    names = [layout.in_one_line(headings.get(name, name)) for name in frame.columns]
-    rows = _rows(frame, decimals)
-    return latex.table([*map(printable, names)], rows, _is_right(frame))
+    names = [headings.get(name) or printable(layout.in_one_line(name)) for name in frame.columns]
+    return latex.table(names, _rows(frame, decimals), _is_right(frame))
 
 
 def json_text(frame: pl.DataFrame) -> str:
