@@ -1,6 +1,6 @@
 """The Python interface of a lake: its tables, metrics and reports, and SQL over all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -104,15 +104,25 @@ class Lake(stored.Lake):
         return plots.plot_differences(self.compare(*pairs, names=names, edition=edition))
 
     @_explained
-    def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
+    def sql(
+        self,
+        query: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        memory: int | None = None,
+    ) -> pl.DataFrame:
         """The result of one SELECT on the tables and views.
 
         Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
-        `memory` is DuckDB's memory limit in bytes, by default most of the machine's memory. Raises
-        QueryError for a wrong statement, and for one that would do more than read the lake.
+        `parameters` has the value of each parameter of the query, for example `{"model": "gpt-4"}`
+        for `$model`: a text that DuckDB casts where it is compared with a column. `memory` is
+        DuckDB's memory limit in bytes, by default most of the machine's memory. Raises QueryError
+        for a wrong statement, and for one that would do more than read the lake.
         """
-        with warehouse.connect(self, self._views, query, memory=memory) as connection:
-            return warehouse.query(connection, query, [*TABLES, *self._views])
+        # A value can name a table, as in `query_table($name)`.
+        wanted = "\n".join([query, *(parameters or {}).values()])
+        with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
+            return warehouse.query(connection, query, [*TABLES, *self._views], parameters)
 
     @_explained
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
