@@ -22,6 +22,7 @@ from pipeline.reports.compare import compare, contrast, settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff
 from pipeline.reports.games import games
+from pipeline.reports.missing import missing
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import board, leaderboard
 from pipeline.reports.search import search
@@ -67,6 +68,7 @@ class Lake(stored.Lake):
     plan = _explained(plan)
     diff = _explained(diff)
     completeness = _explained(completeness)
+    missing = _explained(missing)
     readability = _explained(readability)
     audit = _explained(audit)
     findings = _explained(findings)
@@ -133,6 +135,10 @@ class Lake(stored.Lake):
         it.
         """
         return warehouse.connect(self, self._views, memory=memory)
+
+    def settings(self) -> pl.DataFrame:
+        """A row for each setting, what was fixed before play: the view `settings`, sorted."""
+        return self.sql("FROM settings ORDER BY game_type, setting_id")
 
     @cached_property
     def _views(self) -> dict[str, View]:
