@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 import zipfile
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 import pipeline
 from pipeline.cli import main, table_file
 from pipeline.errors import PipelineError, QueryError
+from pipeline.extras import install_command
 from pipeline.ingest import ingest
 
 TOP = Path(__file__).parent.parent
@@ -204,6 +204,7 @@ def test_a_file_that_cannot_be_written_is_reported_first(
 def test_without_the_library_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    monkeypatch.setattr("pipeline.extras.find_spec", lambda name: None)
     assert main(["sql", "SELECT 1", "--lake", "none", "-o", str(tmp_path / "a.xlsx")]) == 1
-    assert capsys.readouterr().err == f"magic: {table_file.EXTRA}\n"
+    error = capsys.readouterr().err
+    assert error == f"magic: an XLSX file needs xlsxwriter: run `{install_command('excel')}`\n"

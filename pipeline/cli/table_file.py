@@ -5,14 +5,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from pipeline.errors import PipelineError, UsageError
+from pipeline.extras import check_extra
 from pipeline.written import csv_texts, flattened, json_lines, json_texts, safe_csv_texts
 
-EXTRA = "XLSX files need the extra `excel`: run `pip install '.[excel]'`, or write CSV or Parquet"
 EXACT = 10**15
 """A spreadsheet keeps the digits of whole numbers up to here."""
 _TOO_MUCH = (
@@ -32,7 +31,7 @@ def check(file: Path) -> None:
     if not file.parent.is_dir():
         raise PipelineError(f"{file}: there is no folder {file.parent}; create it first")
     if _ending(file) == ".xlsx":
-        _xlsxwriter()
+        check_extra("an XLSX file", "excel", ("xlsxwriter",))
 
 
 def write(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> None:
@@ -74,7 +73,9 @@ def _parquet(frame: pl.DataFrame, file: Path) -> None:
 def _xlsx(frame: pl.DataFrame, file: Path) -> None:
     """A sheet in which every text is a plain text, also one that looks like a formula or a link."""
     columns = pl.DataFrame([_for_a_sheet(column) for column in flattened(frame).iter_columns()])
-    with _xlsxwriter().Workbook(file, {"constant_memory": True, "nan_inf_to_errors": True}) as book:
+    from xlsxwriter import Workbook
+
+    with Workbook(file, {"constant_memory": True, "nan_inf_to_errors": True}) as book:
         sheet = book.add_worksheet()
         sheet.freeze_panes(1, 0)
         bold, day = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd"})
@@ -118,14 +119,6 @@ def _for_a_sheet(column: pl.Series) -> pl.Series:
     if column.dtype in (pl.Date, pl.Datetime):
         return column if (column.dt.year() >= 1900).all() else column.dt.to_string("iso")
     return column.dt.to_string("iso") if column.dtype.is_temporal() else column
-
-
-def _xlsxwriter() -> Any:
-    try:
-        import xlsxwriter
-    except ModuleNotFoundError:
-        raise PipelineError(EXTRA) from None
-    return xlsxwriter
 
 
 _safe_csv = _of_texts(safe_csv_texts)
