@@ -1,6 +1,6 @@
 """The Python interface of a lake: its tables, metrics and reports, and SQL over all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -22,6 +22,7 @@ from pipeline.reports.compare import compare, contrast, settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff
 from pipeline.reports.games import games
+from pipeline.reports.missing import missing
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import board, leaderboard
 from pipeline.reports.search import search
@@ -67,6 +68,7 @@ class Lake(stored.Lake):
     plan = _explained(plan)
     diff = _explained(diff)
     completeness = _explained(completeness)
+    missing = _explained(missing)
     readability = _explained(readability)
     audit = _explained(audit)
     findings = _explained(findings)
@@ -104,15 +106,25 @@ class Lake(stored.Lake):
         return plots.plot_differences(self.compare(*pairs, names=names, edition=edition))
 
     @_explained
-    def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
+    def sql(
+        self,
+        query: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        memory: int | None = None,
+    ) -> pl.DataFrame:
         """The result of one SELECT on the tables and views.
 
         Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
-        `memory` is DuckDB's memory limit in bytes, by default most of the machine's memory. Raises
-        QueryError for a wrong statement, and for one that would do more than read the lake.
+        `parameters` has the value of each parameter of the query, for example `{"model": "gpt-4"}`
+        for `$model`: a text that DuckDB casts where it is compared with a column. `memory` is
+        DuckDB's memory limit in bytes, by default most of the machine's memory. Raises QueryError
+        for a wrong statement, and for one that would do more than read the lake.
         """
-        with warehouse.connect(self, self._views, query, memory=memory) as connection:
-            return warehouse.query(connection, query, [*TABLES, *self._views])
+        # A value can name a table, as in `query_table($name)`.
+        wanted = "\n".join([query, *(parameters or {}).values()])
+        with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
+            return warehouse.query(connection, query, [*TABLES, *self._views], parameters)
 
     @_explained
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
@@ -123,6 +135,10 @@ class Lake(stored.Lake):
         it.
         """
         return warehouse.connect(self, self._views, memory=memory)
+
+    def settings(self) -> pl.DataFrame:
+        """A row for each setting, what was fixed before play: the view `settings`, sorted."""
+        return self.sql("FROM settings ORDER BY game_type, setting_id")
 
     @cached_property
     def _views(self) -> dict[str, View]:

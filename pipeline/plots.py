@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pipeline.errors import PipelineError, UsageError
+from pipeline.extras import install_command
 from pipeline.metrics.catalogue import TITLES, metric
 from pipeline.printable import printable
 
@@ -32,7 +33,7 @@ _ID = re.compile(r'(?<=\bid=")|(?<=url\(#)')
 _SIDES = {"right": 8, "top": 4, "bottom": 4}
 # Where the title of the y axis is: written from left to right above it.
 _ABOVE = {"titleAngle": 0, "titleAlign": "left", "titleX": 0, "titleY": -10}
-NEEDED = "plots and pages need the extra `view`: run `pip install '.[view]'` in a checkout"
+NEEDED = f"plots and pages need the extra `view`: run `{install_command('view')}`"
 
 
 def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":

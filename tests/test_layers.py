@@ -59,6 +59,7 @@ KEEPERS = {
     "rich": {"cells", "cli"},
     "prompt_toolkit": {"cli"},
     "click": {"cli"},
+    "xlsxwriter": {"cli"},
 }
 WITHOUT_POLARS = {
     "errors",

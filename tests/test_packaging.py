@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.extras import DISTRIBUTION
+
 ROOT = Path(__file__).parent.parent
 JUDGE = """
 import pipeline, sys
@@ -58,7 +60,7 @@ def test_checkout(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_editable_install(tmp_path: Path) -> None:
     try:
-        distribution("magic-pipeline")
+        distribution(DISTRIBUTION)
     except PackageNotFoundError:
-        pytest.skip("magic-pipeline is not installed here")
+        pytest.skip(f"{DISTRIBUTION} is not installed here")
     assert sql_folder(tmp_path, None) == ROOT / "sql"

@@ -17,6 +17,8 @@ from pipeline.written import csv_texts, first_part, json_texts, safe_csv_texts
 
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
+LINES_PAGED = 10_000
+"""And no more in a pager: it is laid out as a whole before its first line is seen."""
 ID_SHOWN = 8
 DOCUMENTS = ("markdown", "latex")
 """Forms that others read with the notes that belong to a table."""
@@ -142,7 +144,7 @@ def _table(
     first, frames = first_part(parts)
     names = [printable(headings.get(name, name)) for name in first.columns]
     width = terminal.width()
-    most = None if width is None else LINES_SHOWN
+    most = None if width is None else LINES_PAGED if terminal.is_paged() else LINES_SHOWN
     rows = (_rows(frame if most is None else frame.head(most), decimals) for frame in frames)
     if as_records:
         blocks = [row for part in rows for row in part]

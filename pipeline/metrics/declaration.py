@@ -80,8 +80,8 @@ def one(name: str) -> pl.Expr:
 
 
 def either(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
-    """One word where the flag is set, the other where it is not or is unknown."""
-    return pl.when(flag).then(pl.lit(yes)).otherwise(pl.lit(no))
+    """One word where the flag is set, the other where it is not, and null where it is unknown."""
+    return pl.when(flag).then(pl.lit(yes)).when(~flag).then(pl.lit(no))
 
 
 def as_hit(flag: pl.Expr) -> pl.Expr:

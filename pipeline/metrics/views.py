@@ -1,8 +1,9 @@
 """The views of SQL: the metrics, their terms and evidence, what texts say, and the audit.
 
 A file in one of the folders of `sql/` that are for reading is a view, and its folder is the view's
-schema: `sql/shared`, `sql/audit`, `sql/metrics` (in the main schema) and its editions. The views of
-attempts, evidence and terms are made of the same files.
+schema: `sql/shared`, `sql/audit`; `sql` itself and `sql/metrics` are the main schema, and the
+folders in `sql/metrics` are the editions. The views of attempts, evidence and terms are made of the
+same files.
 """
 
 from collections.abc import Iterable
@@ -48,7 +49,7 @@ _OF_ATTEMPT = (
 def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     """Every view by its name, with its schema if that is not the main one; the order is one in
     which they can be made."""
-    found = shared(num_of_game)
+    found = shared(num_of_game) | {name: _of_file(name) for name in sqlfiles.names("")}
     for edition in EDITIONS:
         found |= _of_edition(edition)
     for schema, (select, row) in _OF_ROWS.items():

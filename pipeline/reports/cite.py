@@ -7,11 +7,15 @@ from msgspec import Struct
 
 from pipeline import __version__
 from pipeline.errors import UsageError
+from pipeline.extras import DISTRIBUTION
 from pipeline.lake import Lake
 from pipeline.metrics.request import EDITIONS, PAPER
 
 BENCHMARK = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"
-TOOL = f"The magic-pipeline authors, magic-pipeline, version {__version__}. Software, MIT licence."
+TOOL = (
+    f"The magic-pipeline authors, magic-pipeline, version {__version__}. "
+    f"Python package {DISTRIBUTION}, MIT licence."
+)
 EDITION_TEXTS = {
     "paper": "the formulas as published",
     "release": "the formulas as the benchmark's own script computes them",
@@ -61,6 +65,7 @@ class Citation(Struct, frozen=True):
   author  = {{{{The magic-pipeline authors}}}},
   title   = {{{{magic-pipeline}}}},
   version = {{{self.version}}},
+  howpublished = {{Python package {DISTRIBUTION}}},
   note    = {{{self.sentence}}},
 }}
 

@@ -6,6 +6,7 @@ or so many games as are asked for. Bounds are Manski's (C. F. Manski, American E
 intervals, and no order of models follows from them. Their terms are combined as the value's are.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 import polars as pl
@@ -17,6 +18,7 @@ from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
+from pipeline.metrics.validation import check_models
 from pipeline.metrics.values import VALUE
 from pipeline.statistics.sums import exact_sum, exact_sums
 from pipeline.vocabulary import ParseStatus
@@ -33,7 +35,9 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 )
 
 
-def completeness(lake: Lake, *, expected: int | None = None) -> pl.DataFrame:
+def completeness(
+    lake: Lake, *, expected: int | None = None, models: Sequence[str] | None = None
+) -> pl.DataFrame:
     """A row for each model and competition that any model played: its games in the lake.
 
     Columns: model, competition, expected (settings; or games if `expected` is given), found and
@@ -43,6 +47,7 @@ def completeness(lake: Lake, *, expected: int | None = None) -> pl.DataFrame:
     """
     if expected is not None and expected < 1:
         raise UsageError("the number of expected games must be 1 or more")
+    check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = results.group_by(_OF_SIDE).agg(
         n_games=pl.col("game_id").n_unique().cast(pl.Int64),
@@ -81,6 +86,8 @@ def completeness(lake: Lake, *, expected: int | None = None) -> pl.DataFrame:
         .sort(_OF_SIDE, nulls_last=True)
         .collect()
     )
+    if models:
+        return found.filter(pl.col("model").is_in(models))
     whole = quarantined.null_count().collect().item()
     if not whole:
         return found
@@ -103,7 +110,9 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
     }
 
 
-def readability(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
+def readability(
+    lake: Lake, *, edition: str = PAPER, models: Sequence[str] | None = None
+) -> pl.DataFrame:
     """A row for each model and metric: what could not be read, and the bounds of the value.
 
     Columns: model, metric, value, value_min, value_max, counted (rows), n_unreadable (rows whose
@@ -112,6 +121,7 @@ def readability(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
     is_complete. The bounds are null if the value is null. They vary `unreadable` rows; `ambiguous`
     rows were read, and count as the game registered them.
     """
+    check_models(lake, models)
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
     missing = _missing(lake, request)
@@ -124,7 +134,8 @@ def readability(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
         )
         for name in names(edition)
     ]
-    return pl.concat(found).sort("model", nulls_last=True, maintain_order=True)
+    rows = pl.concat(found).sort("model", nulls_last=True, maintain_order=True)
+    return rows.filter(pl.col("model").is_in(models)) if models else rows
 
 
 def _rows(lake: Lake, name: str, request: Request) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """The same work on Spark: a session, an ingest's workers, and the lake's tables and views in it.
 
-The only part that imports pyspark, and only once Spark is asked for: it comes with
-`pip install '.[spark]'` in a checkout.
+The only part that imports pyspark, and only once Spark is asked for: it comes with the extra
+`spark`.
 """
 
 from pipeline.spark.cluster import cluster

@@ -6,11 +6,11 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
+from pipeline.extras import check_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,10 +28,10 @@ def open_session(master: str | None = None) -> "SparkSession":
     """The session that runs in this process, or a new one on the master.
 
     The master is the one given, else $SPARK_MASTER, else this machine with all its cores. Raises
-    UsageError without the extra, without Java, for a master that does not answer, and for another
-    master than that of the session that runs.
+    PipelineError without the extra; UsageError without Java, for a master that does not answer, and
+    for another master than that of the session that runs.
     """
-    _check_extra()
+    check_extra("Spark", "spark", _EXTRA)
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -41,14 +41,6 @@ def open_session(master: str | None = None) -> "SparkSession":
     if master not in (None, its):
         raise UsageError(f"Spark already runs on {its} in this process: stop it to use {master}")
     return running
-
-
-def _check_extra() -> None:
-    if missing := [name for name in _EXTRA if find_spec(name) is None]:
-        raise UsageError(
-            f"Spark needs {', '.join(missing)}: run this in a checkout of magic-pipeline: `pip "
-            "install '.[spark]'`"
-        )
 
 
 def _check_java() -> None:

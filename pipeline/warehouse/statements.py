@@ -63,6 +63,35 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     return statements[0].query
 
 
+def split(sql: str) -> list[str]:
+    """The statements of a text, each with its comments; raises QueryError if none can be read."""
+    try:
+        return [one.query.strip() for one in duckdb.extract_statements(sql)]
+    except duckdb.Error as error:
+        raise QueryError(plain_message(error)) from None
+
+
+def parameters(sql: str) -> set[str]:
+    """The names of the parameters in the text, such as `model` for `$model`."""
+    return {name for one in duckdb.extract_statements(sql) for name in one.named_parameters}
+
+
+def check_values(sql: str, values: Collection[str]) -> None:
+    """Raises QueryError if a parameter of the statement has no value, or a value no parameter."""
+    names = parameters(sql)
+    if missing := sorted(names - {*values}):
+        signs = ", ".join(f"${name}" for name in missing)
+        raise QueryError(
+            f"no value for {signs}: give one, for example `--param {missing[0]}=VALUE` (at the "
+            f"prompt: `.param {missing[0]}=VALUE`; in Python: `parameters`)"
+        )
+    if unused := sorted({*values} - names):
+        raise QueryError(
+            f"the query does not use the parameter {', '.join(unused)}: write ${unused[0]} in the "
+            "query, or leave the parameter out"
+        )
+
+
 def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
     """The kind of a statement, None for one that DuckDB parses and has no name for in Python."""
     try:

@@ -24,6 +24,7 @@ from rawlogs import (
     undercover,
 )
 
+from pipeline.events.identity import identified_setting
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.reports.audit import findings
@@ -595,6 +596,20 @@ def test_games_on_the_same_setting_share_its_id(lab: Lab) -> None:
     assert of["a.json"] == of["b.json"]
     assert of["e.json"] == of["f.json"]
     assert len(set(of.values())) == 5
+    texts = dict(games.select("path", "setting").iter_rows())
+    assert len(set(texts.values())) == 5
+    assert texts["a.json"] == texts["b.json"]
+    assert json.loads(texts["c.json"])["multiplier"] == 2.5
+    assert '"multiplier":2,' in texts["a.json"]
+
+
+def test_a_setting_is_written_with_sorted_keys_and_plain_numbers() -> None:
+    setting = {"b": [1, 2.0, 2.5, True, None], "a": {"z": 1e300, "y": "1.0", "x": -0.0}}
+    found = identified_setting("chameleon", setting)
+    written = '{"a":{"x":0,"y":"1.0","z":1e300},"b":[1,2,2.5,true,null]}'
+    assert found.setting == written
+    assert identified_setting("chameleon", json.loads(written)).setting == written
+    assert identified_setting("undercover", setting).setting_id != found.setting_id
 
 
 def test_a_source_whose_name_is_no_text_is_noted(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
+from pipeline.extras import DISTRIBUTION
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
 from pipeline.metrics.request import EDITIONS
@@ -68,6 +69,8 @@ def test_the_file_for_citations_agrees() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
     assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [pipeline.__version__]
     assert re.findall(r"^license: (.*)$", text, re.MULTILINE) == [project["license"]]
-    assert re.findall(r"^title: (.*)$", text, re.MULTILINE) == [project["name"]]
+    assert f"value: pypi:{project['name']}\n" in text
+    assert project["name"] == DISTRIBUTION
+    assert f"Python package {DISTRIBUTION}," in TOOL
     assert "arXiv:2311.08562" in text
     assert "arXiv:2311.08562" in BENCHMARK

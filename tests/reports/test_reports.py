@@ -13,6 +13,7 @@ from pipeline.metrics.request import EDITIONS
 from pipeline.reports.compare import COLUMNS, compare
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, games_that_did_it
+from pipeline.reports.missing import missing
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 
@@ -170,6 +171,38 @@ def test_completeness_counts_games_where_a_number_is_given(tmp_path):
         (3, 3, True),
         (4, 3, False),
     ]
+
+
+def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
+    """The model lacks setting 3, and a game of setting 2 has no end: its path is named."""
+    fixed = [f"{n} | {s:032x} | {s * 1.5}" for n, s in enumerate([0, 1, 2, 3, 0, 1, 2], start=1)]
+    games = table(
+        "games",
+        "game | setting_id | multiplier\n" + "\n".join(fixed),
+        **{"game_type": "public_good", "sha256": "0" * 64, "content_id": "0" * 32},
+        **{"format": "magic", "format_version": "plain", "source": "logs", "path": "7.json"},
+        **{"n_players": 3, "n_rounds": 5, "n_messages": 0},
+    )
+    lake = lake_of(tmp_path, {"results": results(MISSING), "games": games})
+    columns = ["model", "setting_id", "game_index", "n_unfinished", "paths", "multiplier"]
+    assert missing(lake).select(columns).rows() == [
+        ("lacking", f"{2:032x}", 0, 1, ["7.json"], 3.0),
+        ("lacking", f"{3:032x}", 0, 0, [], 4.5),
+    ]
+    assert missing(lake, models=["whole"]).is_empty()
+    counts = (
+        completeness(lake).group_by("model").agg((pl.col("expected") - pl.col("finished")).sum())
+    )
+    assert dict(counts.iter_rows()) == {"whole": 0, "lacking": 2}
+
+
+def test_models_are_asked_for_by_name(tmp_path):
+    lake = lake_with(tmp_path, MISSING)
+    assert completeness(lake, models=["lacking"])["expected"].to_list() == [4]
+    assert set(readability(lake, models=["lacking"])["model"]) == {"lacking"}
+    for ask in (completeness, readability, missing):
+        with pytest.raises(UsageError, match="no game of nobody"):
+            ask(lake, models=["nobody"])
 
 
 @pytest.mark.parametrize("expected", [0, -1])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from event_tables import lake_of, stacked
 
+from pipeline.extras import install_command
 from pipeline.ingest import ingest
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import NAMES
@@ -35,7 +36,7 @@ def spark(tmp_path_factory) -> Iterator[object]:
     """The session on the cluster; skips where the extra or Java is missing."""
     missing = [name for name in ("pyspark", "sqlglot", "pandas") if not find_spec(name)]
     if missing:
-        pytest.skip(f"no {', '.join(missing)}: pip install '.[spark]'")
+        pytest.skip(f"no {', '.join(missing)}: {install_command('spark')}")
     if not shutil.which("java"):
         pytest.skip("no Java: Spark needs 17 or newer")
     import pyspark

@@ -1,6 +1,7 @@
 """The session: one a process, on a cluster whose executors can run our code; else a clear word."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +10,16 @@ import pytest
 from rawlogs import chameleon, encode
 
 import pipeline
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError, UsageError
+from pipeline.extras import install_command
 from pipeline.spark import open_session, session
+
+INSTALL = install_command("spark")
 
 
 def test_without_the_extra(monkeypatch):
-    monkeypatch.setattr(session, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"^[^\n]*pip install '\.\[spark\]'[^\n]*$"):
+    monkeypatch.setattr("pipeline.extras.find_spec", lambda name: None)
+    with pytest.raises(PipelineError, match=rf"^Spark needs [^\n]*{re.escape(INSTALL)}[^\n]*$"):
         open_session()
 
 

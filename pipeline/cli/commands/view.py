@@ -6,7 +6,7 @@ import typer
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, LakeOption
-from pipeline.errors import PipelineError
+from pipeline.extras import check_extra
 
 NEEDED = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
 
@@ -37,17 +37,7 @@ def view(
       magic view
       magic view --lake lake/ --port 9000 --no-browser
     """
-    _check_installed()
+    check_extra("`magic view`", "view", NEEDED)
     from pipeline.view.server import serve
 
     serve(lake, host=host, port=port, opens_browser=browser, say=terminal.note)
-
-
-def _check_installed() -> None:
-    """Raises PipelineError if the extra is not installed."""
-    from importlib.util import find_spec
-
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise PipelineError(
-            f"`magic view` needs {', '.join(missing)}: run `pip install '.[view]'` in a checkout"
-        )
