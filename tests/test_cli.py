@@ -222,8 +222,9 @@ def test_examples_of_the_help_run(
         if command == "compare":
             log.write_text(log.read_text().replace(f'"{MODEL}"', f'"{MODEL}-pgm"'))
     found = examples(magic(command, "--help").text)
-    for lake in ("lake", "before", "after"):
-        magic("ingest", "results", "others", "--lake", lake)
+    magic("ingest", "results", "others", "--lake", "lake")
+    for lake in ("before", "after"):
+        shutil.copytree("lake", lake)
     for example in found:
         if "--engine spark" in example or "://" in example:
             continue  # needs a cluster or a store: tests/spark and tests/stores have those
