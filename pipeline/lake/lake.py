@@ -19,6 +19,7 @@ from deltalake.exceptions import DeltaError
 from pipeline.errors import DAMAGE_HINT, LakeError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
 from pipeline.lake.damage import damage
+from pipeline.lake.names import CATALOG
 from pipeline.stores import Location, location
 
 VERSION_KEY = "magic.contractVersion"
@@ -284,7 +285,8 @@ def create_lake(path: str | Path | Location) -> Lake:
     folder = _folder(path)
     try:
         folder.make()
-        if folder.names() - {*TABLES, LOCK}:
+        names = {name for name in folder.names() if not name.startswith(CATALOG)}
+        if names - {*TABLES, LOCK}:
             raise LakeError(
                 f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
             )

@@ -24,7 +24,15 @@ from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.filesystem import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
 from pipeline.warehouse.statements import check_values, plain_message, reading, refuse_unshowable
-from pipeline.warehouse.views import create_table_view, create_view, lists_names, referenced
+from pipeline.warehouse.views import (
+    comment,
+    create_table_view,
+    create_view,
+    lists_names,
+    meanings,
+    quoted,
+    referenced,
+)
 
 T = TypeVar("T")
 
@@ -111,14 +119,14 @@ def bounded(
 
 def columns(name: str, views: Mapping[str, View]) -> pl.Schema:
     """The columns of one of the views; no lake is needed."""
-    tables, found = referenced(".".join(map(identifier, name.split("."))), views)
+    tables, found = referenced(quoted(name), views)
     with _opened(1, None) as connection:
         connection.execute(_LOCKS[0])
         for table in tables:
-            create_table_view(connection, [], table, with_comments=False)
+            create_table_view(connection, [], table)
         for one in found:
-            create_view(connection, one, views, with_comments=False)
-        rows = connection.sql(f"FROM {'.'.join(map(identifier, name.split('.')))} LIMIT 0")
+            create_view(connection, one, views)
+        rows = connection.sql(f"FROM {quoted(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
 
 
@@ -147,7 +155,7 @@ def ingest_connection(
                 connection.register_filesystem(files)
             for table in tables:
                 names = files.of(table) if files else []
-                create_table_view(connection, names, table, with_comments=False)
+                create_table_view(connection, names, table)
             yield connection
     except duckdb.OutOfMemoryException:
         raise LakeError(
@@ -188,11 +196,12 @@ def _make_views(
     files = LakeFiles(lake)
     connection.register_filesystem(files)
     tables, found = referenced(wanted, views)
-    with_comments = lists_names(wanted)
     for table in tables:
-        create_table_view(connection, files.of(table), table, with_comments=with_comments)
+        create_table_view(connection, files.of(table), table)
     for name in found:
-        create_view(connection, name, views, with_comments=with_comments)
+        create_view(connection, name, views)
+    if lists_names(wanted):
+        comment(connection, meanings(tables, found))
 
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:

@@ -7,6 +7,7 @@ import typer
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, local_folder, n_bytes
+from pipeline.cli.renewal import renew_catalog
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
         terminal.note("nothing new can be read")
     else:
         show_report(retried.report, form)
+        renew_catalog(lake)
     if retried.n_left:
         terminal.note(f"documents still in quarantine: {retried.n_left:,}")
     if retried.gone:

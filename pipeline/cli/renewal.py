@@ -1,0 +1,12 @@
+"""What every command does that has changed a lake: it renews the lake's catalogue."""
+
+from pipeline.cli import terminal
+
+
+def renew_catalog(lake: str) -> None:
+    """Renews `magic.duckdb`, with a note if it could not: what the command did is done."""
+    # Imported here: a command that fails before does not wait for it.
+    from pipeline.catalog import renewed_after_ingest
+
+    if note := renewed_after_ingest(lake):
+        terminal.note(note)
