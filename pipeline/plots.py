@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import install_command
-from pipeline.metrics.catalogue import TITLES, metric
+from pipeline.metrics.catalogue import metric, titles
 from pipeline.printable import printable
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
     data = _estimates(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
-    x = _x(TITLES[name], (declared.low, declared.high))
+    x = _x(titles()[name], (declared.low, declared.high))
     return _styled(_in_panels(_dots(x, order.to_list()), data))
 
 
@@ -59,7 +59,7 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
     if model not in rows["model"].to_list():
         raise UsageError(f"no row of {model} to plot")
     alt = _altair()
-    titled = rows.with_columns(title=pl.col("metric").replace_strict(TITLES))
+    titled = rows.with_columns(title=pl.col("metric").replace_strict(titles()))
     low, high = _ends_of_ranges(rows)
     of_range = (pl.col("value", "low", "high") - low) / (high - low)
     data = _estimates(titled, "title", "value").with_columns(of_range)
@@ -76,7 +76,7 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
 def plot_differences(rows: pl.DataFrame) -> "Chart":
     """The differences of `lake.compare` with their intervals, a panel for each pair of models."""
     titled = rows.with_columns(
-        title=pl.col("metric").replace_strict(TITLES),
+        title=pl.col("metric").replace_strict(titles()),
         pair=pl.concat_str(pl.col("model"), pl.lit(" − "), pl.col("other")),
     )
     data = _estimates(titled, "title", "difference", "pair")

@@ -9,9 +9,10 @@ from msgspec import Struct
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, OfSeat, polars_schema
-from pipeline.metrics.catalogue import TITLES
+from pipeline.metrics.catalogue import titles
 from pipeline.pages.content import Address, Content
-from pipeline.reports.transcript import EVERYBODY, Transcript, by_message
+from pipeline.reports.said import EVERYBODY, by_message, title
+from pipeline.reports.transcript import Transcript
 
 T = TypeVar("T")
 
@@ -74,7 +75,7 @@ class Message(Struct, frozen=True):
         return len(self.content) > LONG
 
 
-class Shown(Struct, frozen=True):
+class OneGame(Struct, frozen=True):
     """One game as it is shown."""
 
     game: Mapping[str, Any]
@@ -87,7 +88,7 @@ class Shown(Struct, frozen=True):
 class Game(Content, frozen=True, kw_only=True):
     """`rows` are the messages of the first game; `games` are one or two."""
 
-    games: tuple[Shown, ...]
+    games: tuple[OneGame, ...]
     counted: pl.DataFrame
     metrics: Mapping[str, str]
 
@@ -97,24 +98,19 @@ def content(lake: Lake, asked: Parameters) -> Game:
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")
     ids = [asked.game, *([asked.beside] if asked.beside else [])]
-    found = [lake.transcript(one) for one in ids]
-    shown = tuple(_shown(one, asked) for one in found)
+    found = [lake.game(one) for one in ids]
+    shown = tuple(_one_game(one, asked) for one in found)
     counted = pl.concat([one.counted for one in found])
     return Game(
-        title=_title(found[0].game),
+        title=title(found[0].game).capitalize(),
         rows=found[0].tables["messages"],
         games=shown,
         counted=counted,
-        metrics={name: TITLES[name] for name in counted["metric"].unique(maintain_order=True)},
+        metrics={name: titles()[name] for name in counted["metric"].unique(maintain_order=True)},
     )
 
 
-def _title(game: Mapping[str, Any]) -> str:
-    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
-    return f"{str(game['game_type']).replace('_', ' ').capitalize()}: {end}"
-
-
-def _shown(found: Transcript, asked: Parameters) -> Shown:
+def _one_game(found: Transcript, asked: Parameters) -> OneGame:
     players = tuple(found.tables["players"].iter_rows(named=True))
     is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
     marks = _made(found.counted.filter(is_wanted), _mark)
@@ -124,7 +120,7 @@ def _shown(found: Transcript, asked: Parameters) -> Shown:
         _message(row, players, events, marks, counted)
         for row in found.tables["messages"].iter_rows(named=True)
     )
-    return Shown(
+    return OneGame(
         found.game, players, messages, events.get(None, ()), counted[0] if counted else None
     )
 
@@ -164,7 +160,7 @@ def _made(
 
 
 def _mark(row: Mapping[str, Any]) -> Mark:
-    return Mark(row["metric"], TITLES[row["metric"]], row["what"], row["hit"], row["player"])
+    return Mark(row["metric"], titles()[row["metric"]], row["what"], row["hit"], row["player"])
 
 
 def _events(found: Transcript, *, with_secrets: bool) -> dict[int | None, tuple[Event, ...]]:

@@ -12,7 +12,8 @@ from pipeline import plots
 from pipeline.metrics import ALL
 from pipeline.pages.render import TEMPLATES, environment
 from pipeline.pages.report import Card, Report
-from pipeline.reports.transcript import EVERYBODY, Transcript, by_message
+from pipeline.reports.said import EVERYBODY, by_message
+from pipeline.reports.transcript import Transcript
 
 LONGEST_TEXT = 20_000
 """A message with more characters is cut; `magic show` prints it whole."""

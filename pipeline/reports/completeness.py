@@ -40,10 +40,17 @@ def completeness(
 ) -> pl.DataFrame:
     """A row for each model and competition that any model played: its games in the lake.
 
-    Columns: model, competition, expected (settings; or games if `expected` is given), found and
-    finished (of these), n_games, n_unfinished, n_quarantined (parts of its games), is_complete. The
-    model of a document that is quarantined as a whole is unknown: the last row counts them. Raises
-    UsageError if `expected` is less than 1.
+    The model of a document that is quarantined as a whole is unknown: the last row counts them.
+
+    Columns:
+        - `model`, `competition`, `game_type`: what could be complete.
+        - `expected`: settings that any model played; or games, if `expected` is given.
+        - `found`, `finished`: how many of these the lake has, and with an end.
+        - `n_games`, `n_unfinished`: games, and games without an end.
+        - `n_quarantined`: parts of its games that could not be used.
+        - `is_complete`: whether as many are finished as are expected.
+
+    Raises UsageError if `expected` is less than 1, and for an unknown model.
     """
     if expected is not None and expected < 1:
         raise UsageError("the number of expected games must be 1 or more")
@@ -115,11 +122,20 @@ def readability(
 ) -> pl.DataFrame:
     """A row for each model and metric: what could not be read, and the bounds of the value.
 
-    Columns: model, metric, value, value_min, value_max, counted (rows), n_unreadable (rows whose
-    `parse_status` is not `ok`, as in `metrics`), of these n_ambiguous and n_outages, n_missing
-    (estimated rows of missing games, and rows that were counted although their game is unfinished),
-    is_complete. The bounds are null if the value is null. They vary `unreadable` rows; `ambiguous`
-    rows were read, and count as the game registered them.
+    The bounds vary `unreadable` rows; `ambiguous` rows were read, and count as the game registered
+    them. They are no confidence interval, and no order of models follows from them.
+
+    Columns:
+        - `model`, `metric`, `value`: the value, over all game types.
+        - `value_min`, `value_max`: its bounds, in the metric's unit; null if the value is null.
+        - `counted`: rows that were counted.
+        - `n_unreadable`: rows whose `parse_status` is not `ok`, as in `metrics`.
+        - `n_ambiguous`, `n_outages`: how many of these are ambiguous, and outages.
+        - `n_missing`: rows of missing games, estimated, and rows that were counted although their
+          game is unfinished.
+        - `is_complete`: whether there is neither a missing row nor an outage.
+
+    Raises UsageError for an unknown model or edition.
     """
     check_models(lake, models)
     request = Request(edition=edition, by=("model",))

@@ -32,15 +32,29 @@ def diff(
 ) -> pl.DataFrame:
     """A row for each metric and model of either lake, with the change of its value.
 
-    `after` is a lake or the path of one. Columns: metric, model, value (before), new_value, thin
-    and new_thin (terms with very few games), difference (new_value − value), ci_low, ci_high,
-    p_value, p_holm, family, method, n_settings, n_common, n_gone and n_new (games),
-    is_beyond_noise, reason. With a `margin`, also p_fall (one-sided, adjusted by Holm: the value
-    fell by more than the margin), fall_seen (the smallest fall that this test sees with power .8,
-    at the level of .05 divided by the number of tests; null if even a fall to 0 would not be seen)
-    and is_regression. If both lakes count the same games, the difference is not an estimate
-    and has no p-value. Otherwise they are compared like two models, on the settings that both have.
-    `p_holm` is adjusted for all p-values of the result.
+    `after` is a lake or the path of one. If both lakes count the same games, the difference is not
+    an estimate and has no p-value. Otherwise they are compared like two models, on the settings
+    that both have.
+
+    Columns:
+        - `metric`, `model`: the value.
+        - `value`, `new_value`: before and after, in the metric's unit.
+        - `thin`, `new_thin`: their terms with very few games.
+        - `difference`: new_value − value.
+        - `ci_low`, `ci_high`: its interval at the level `confidence`.
+        - `p_value`, `p_holm`, `family`: the p-value, adjusted by Holm for all of the result, and
+          the number of these.
+        - `method`, `n_settings`: how it was computed, and the settings in common.
+        - `n_common`, `n_gone`, `n_new`: games that both, only the first, and only the second count.
+        - `is_beyond_noise`: whether the value changed by more than chance explains.
+        - `reason`: why there is no difference.
+
+    With a `margin`, also `p_fall` (one-sided, adjusted by Holm: the value fell by more than the
+    margin), `fall_seen` (the smallest fall that this test sees with power .8, at the level of .05
+    divided by the number of tests; null if even a fall to 0 would not be seen) and `is_regression`.
+
+    Raises UsageError for an unknown edition or a wrong margin, and LakeError if there is no lake at
+    the path.
     """
     if margin is not None:
         check_margin(margin, None, edition, may_be_0=True)
@@ -215,7 +229,16 @@ def changed_games(
     return changed.sort(key, nulls_last=True)
 
 
-def games_that_did_it(before: Lake, after: Lake, *, edition: str = PAPER) -> pl.DataFrame:
-    """`changed_games` of all metrics."""
+def diff_games(before: Lake, after: Lake | str | Path, *, edition: str = PAPER) -> pl.DataFrame:
+    """The games behind `diff`: a row for each metric and game that only one lake counts.
+
+    `after` is a lake or the path of one.
+
+    Columns:
+        - `metric`, `model`, `competition`, `setting_id`, `game_id`: what was counted, of whom.
+        - `change`: `gone` if only the first lake counts the game, `new` if only the second does.
+        - `hits`, `counted`: the game's hits and counted rows.
+    """
+    after = after if isinstance(after, Lake) else open_lake(after)
     request = Request(edition=edition)
     return pl.concat(changed_games((before, after), name, request) for name in names(edition))

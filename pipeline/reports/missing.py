@@ -19,10 +19,15 @@ _OF_SIDE = ["model", "competition", "setting_id"]
 def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each setting that any model played, and this model has not finished a game of.
 
-    Columns: model, competition, game_type, setting_id, game_index (the lowest number of a game of
-    this setting and competition), n_unfinished (games of this model), paths (of these games), and
-    the columns of `SETTING`, which say what was fixed before play. Raises UsageError for a model
-    without games.
+    Columns:
+        - `model`, `competition`, `game_type`, `setting_id`: what is missing.
+        - `game_index`: the lowest number of a game of this setting and competition.
+        - `n_unfinished`, `paths`: the model's games of it without an end, and their logs.
+        - `topic`, `word`, `other_word`, `hidden_player`, `tested_player`, `n_rounds_fixed`,
+          `multiplier`, `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`,
+          `payoff_two_defect`, `setting`: what was fixed before play, as in `Lake.settings`.
+
+    Raises UsageError for a model without games.
     """
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")

@@ -2,8 +2,6 @@
 
 import atexit
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -16,17 +14,21 @@ from pipeline.lake import Lake
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.request import PAPER, Request
+from pipeline.reports.said import EVERYBODY, as_text, said, title
 from pipeline.sqlfiles import literal
 from pipeline.warehouse import answer, connect
 
-EVERYBODY = "all"
 SEEN = ("message_index", "player", "content")
 """What a player is shown of a message; whom else it was shown to, a player is not."""
 _NAMED = 5
 
 
 class Transcript(Struct, frozen=True):
-    """A game's rows in every table of games, and those that each metric counted in it."""
+    """A game's rows in every table of games, and those that each metric counted in it.
+
+    `tables` has a frame for each table of games by its name, with the table's columns. `counted`
+    has the columns of `Lake.evidence`, but for the text.
+    """
 
     tables: dict[str, pl.DataFrame]
     counted: pl.DataFrame
@@ -36,8 +38,30 @@ class Transcript(Struct, frozen=True):
         """The game's row of `games`."""
         return self.tables["games"].row(0, named=True)
 
+    @property
+    def players(self) -> pl.DataFrame:
+        """The game's rows of `players`: a row for each seat."""
+        return self.tables["players"]
+
+    @property
+    def messages(self) -> pl.DataFrame:
+        """The game's rows of `messages`, in order."""
+        return self.tables["messages"]
+
+    @property
+    def text(self) -> str:
+        """The transcript as plain text: each message with who was shown it, and what was counted
+        in it. ✓ is a hit, ✗ a miss, and a number a partial hit."""
+        return as_text(title(self.game), said(self.messages, self.counted))
+
     def seen_by(self, seat: int) -> pl.DataFrame:
-        """The messages that were shown to a seat, as `SEEN`; raises UsageError for no such seat."""
+        """The messages that were shown to a seat.
+
+        Columns:
+            - `message_index`, `player`, `content`: the message, who spoke, and the text.
+
+        Raises UsageError for a seat that the game does not have.
+        """
         players = dict(self.tables["players"].select("seat", "player").iter_rows())
         if seat not in players:
             seats = ", ".join(map(str, sorted(players)))
@@ -67,12 +91,19 @@ def transcripts(
     All are read at once, and a game that is not there is left out.
     """
     tables = _tables(lake, game_ids)
+    counted = _counted(tables, edition)
+    return _split(game_ids, tables, counted)
+
+
+def _split(
+    game_ids: Sequence[str], tables: dict[str, pl.DataFrame], counted: pl.DataFrame
+) -> Iterator[Transcript]:
+    """The rows of all, by game."""
     order = ("round", "seat", "message_index")
     for name, rows in tables.items():
         keys = ["message_index"] if name == "messages" else [c for c in order if c in rows.columns]
         tables[name] = rows.sort(keys) if keys else rows
     parts = {name: _by_game(rows) for name, rows in tables.items()}
-    counted = _counted(tables, edition)
     of_game = _by_game(counted)
     for game_id in game_ids:
         if game_id in parts["games"]:
@@ -119,13 +150,6 @@ def _connection(lake: Lake) -> DuckDBPyConnection:
     if lake not in _connections:
         _connections[lake] = connect(lake, {}, " ".join(GAME_TABLES))
     return _connections[lake]
-
-
-def by_message(rows: pl.DataFrame) -> dict[int | None, list[dict[str, Any]]]:
-    """The rows by the message that they were read from; None for rows of no message."""
-    ordered = rows.sort("message_index", nulls_last=True, maintain_order=True)
-    grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
-    return {index: list(group) for index, group in grouped}
 
 
 def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -12,7 +12,7 @@ from pipeline.metrics import metric, metrics
 from pipeline.metrics.request import EDITIONS
 from pipeline.reports.compare import COLUMNS, compare
 from pipeline.reports.completeness import completeness, readability
-from pipeline.reports.diff import diff, games_that_did_it
+from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.missing import missing
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
@@ -471,7 +471,7 @@ def test_the_same_games_are_no_difference(tmp_path):
     assert found["difference"].to_list() == [0.0, 0.0]
     assert found["p_value"].null_count() == 2
     assert found["is_beyond_noise"].to_list() == [False, False]
-    assert games_that_did_it(lake, lake).is_empty()
+    assert diff_games(lake, lake).is_empty()
 
 
 def test_a_fall_is_beyond_noise_where_settings_agree_on_it(tmp_path):
@@ -484,5 +484,5 @@ def test_a_fall_is_beyond_noise_where_settings_agree_on_it(tmp_path):
     assert (fell["n_common"], fell["n_gone"], fell["n_new"]) == (0, 20, 20)
     assert fell["is_beyond_noise"] is True
     assert new["reason"] == "only after"
-    changed = games_that_did_it(before, after).filter(metric="win_rate", model="m")
+    changed = diff_games(before, after).filter(metric="win_rate", model="m")
     assert sorted(changed["change"].unique()) == ["gone", "new"]

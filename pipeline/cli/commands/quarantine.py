@@ -13,7 +13,6 @@ from pipeline.errors import UsageError
 if TYPE_CHECKING:
     import polars as pl
 
-BRIEF = ("path", "json_path", "rule", "message")
 RAW_SHOWN = 400
 
 
@@ -77,10 +76,10 @@ def quarantine(
 def _list(lake: str, form: str, *, full: bool) -> None:
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
+    from pipeline.reports.quarantine import BRIEF
+    from pipeline.reports.quarantine import quarantine as quarantined
 
-    found = open_lake(lake).table("quarantine").sort("source", "path", "json_path")
-    # The raw documents can be more than fits into memory.
-    rows = (found if full else found.select("source", *BRIEF)).collect()
+    rows = quarantined(open_lake(lake), with_raw=full)
     if full:
         show(rows, form, brief=_shortened(rows), as_records=True)
     else:
