@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline import lake as stored
 from pipeline import plots, warehouse
+from pipeline.catalog import write_catalog
 from pipeline.errors import may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
@@ -76,6 +77,7 @@ class Lake(stored.Lake):
     transcripts = _explained(transcripts)
     search = _explained(search)
     cite = _explained(cite)
+    write_catalog = _explained(write_catalog)
 
     @_explained
     def plot_metric(

@@ -42,6 +42,7 @@ MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
     "audit",
+    "catalog",
     "cite",
     "compare",
     "completeness",

@@ -23,7 +23,7 @@ LAYERS: list[set[str]] = [
     {"statistics"},
     {"metrics"},
     {"reports"},
-    {"plots"},
+    {"catalog", "plots"},
     {"api"},
     {"sandbox"},
     {"pages"},

@@ -57,6 +57,11 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "secret_directory": _NOWHERE,
     "temp_directory": "",
 }
+# Of a database in a file.
+_STORAGE: dict[str, str | int] = {
+    "storage_compatibility_version": "v1.4.0",  # the oldest that the tests open it with
+    "default_block_size": 2**14,  # the least: there are many columns, and few rows
+}
 # Once the views are made, in this order: each takes away what those before it need.
 _LOCKS = (
     "SET TimeZone = 'UTC'",
@@ -167,6 +172,11 @@ def ingest_connection(
         raise LakeError(
             f"the results of the ingest could not be merged; nothing was changed: {what}"
         ) from None
+
+
+def new_database(file: Path) -> duckdb.DuckDBPyConnection:
+    """A connection to a new database in the file, for statements of our own."""
+    return duckdb.connect(file, config={**_CONFIGURATION, **_STORAGE, "threads": 1})
 
 
 def _threads(memory: int) -> int:
