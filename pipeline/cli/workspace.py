@@ -62,9 +62,9 @@ class Workspace:
         from pipeline.warehouse.statements import split
 
         statements = split(text)
-        for number, statement in enumerate(statements, start=1):
+        for number, (statement, names) in enumerate(statements, start=1):
             try:
-                self._query(statement)
+                self._query(statement, names)
             except PipelineError as error:
                 if len(statements) == 1:
                     raise
@@ -72,12 +72,10 @@ class Workspace:
                 rest = "" if number == len(statements) else "; the next ones were not run"
                 raise type(error)(f"{where}: {error}{rest}") from None
 
-    def _query(self, statement: str) -> None:
+    def _query(self, statement: str, names: set[str]) -> None:
         from pipeline.cli.output import show
-        from pipeline.warehouse.statements import parameters
 
-        used = parameters(statement)
-        values = {name: value for name, value in self._parameters.items() if name in used}
+        values = {name: value for name, value in self._parameters.items() if name in names}
         began = time.monotonic()
         rows = self._sandbox.sql(self._lake, statement, values)
         seconds = time.monotonic() - began

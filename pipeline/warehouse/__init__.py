@@ -271,7 +271,7 @@ def query(
     """
     try:
         statement = reading(connection, sql)
-        check_values(statement, parameters or {})
+        check_values(connection, statement, parameters or {})
     except duckdb.Error as error:
         raise QueryError(plain_message(error)) from None
     return answer(connection, statement, names, parameters)

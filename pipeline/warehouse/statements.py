@@ -4,7 +4,7 @@ This gives clear refusals. The real protection is that DuckDB can see only the l
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 import duckdb
@@ -63,22 +63,26 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     return statements[0].query
 
 
-def split(sql: str) -> list[str]:
-    """The statements of a text, each with its comments; raises QueryError if none can be read."""
+def split(sql: str) -> list[tuple[str, set[str]]]:
+    """The statements of a text, with their comments, and the names of each one's parameters.
+
+    Raises QueryError for what is no SQL.
+    """
     try:
-        return [one.query.strip() for one in duckdb.extract_statements(sql)]
+        statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
         raise QueryError(plain_message(error)) from None
+    return [(one.query.strip(), parameters([one])) for one in statements]
 
 
-def parameters(sql: str) -> set[str]:
-    """The names of the parameters in the text, such as `model` for `$model`."""
-    return {name for one in duckdb.extract_statements(sql) for name in one.named_parameters}
+def parameters(statements: Iterable[duckdb.Statement]) -> set[str]:
+    """The names of the statements' parameters, such as `model` for `$model`."""
+    return {name for one in statements for name in one.named_parameters}
 
 
-def check_values(sql: str, values: Collection[str]) -> None:
+def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]) -> None:
     """Raises QueryError if a parameter of the statement has no value, or a value no parameter."""
-    names = parameters(sql)
+    names = parameters(connection.extract_statements(sql))
     if missing := sorted(names - {*values}):
         signs = ", ".join(f"${name}" for name in missing)
         raise QueryError(
