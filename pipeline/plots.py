@@ -128,6 +128,7 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
     version = ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     # Checking the chart against its schema would take longer than drawing it.
     chosen = chart.to_dict(validate=False)
+    chosen["config"]["background"] = "transparent"
     text = vegalite_to_svg(chosen, vl_version=version, allowed_base_urls=[])
     text = text.replace(INK, "currentColor").replace("<svg ", '<svg overflow="visible" ', 1)
     return _ID.sub(f"{prefix}-", text)
@@ -272,7 +273,7 @@ def _styled(chart: Any) -> "Chart":
     header = {"labelFontSize": 12, "labelFontWeight": "bold", "labelAnchor": "start"}
     # At once, since each step copies the chart with all its data.
     styled: Chart = chart.configure(
-        background="transparent",
+        background="white",  # a notebook may be dark, and the texts are not
         font=FONT,
         # Fonts are wider in some browsers than they are expected to be.
         padding={"left": 24, **_SIDES},
