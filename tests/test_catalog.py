@@ -206,19 +206,21 @@ def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
 
 
 def test_no_reader_of_the_lake_minds_it(lake: Path) -> None:
-    before = {path for path in lake.parent.rglob(f"{CATALOG}*") if path.is_file()}
-    assert before == {lake / CATALOG}
+    (lake / f"{CATALOG}.bak").write_bytes(b"a user's own copy")
+    before = set(lake.glob(f"*{CATALOG}*"))
+    assert before == {lake / CATALOG, lake / f"{CATALOG}.bak"}
     (lake / CATALOG).write_bytes(b"no database")
     (lake / f"{CATALOG}.wal").write_bytes(b"left by a program that was killed")
-    old = lake / f"{CATALOG}.old"
-    old.write_bytes(b"left by an ingest that was killed")
-    os.utime(old, (0, 0))
+    for draft in (lake / f".{CATALOG}.0.draft", lake / f".{CATALOG}.0.draft.wal"):
+        draft.write_bytes(b"left by an ingest that was killed")
+    for path in lake.glob(f"*{CATALOG}*"):
+        os.utime(path, (0, 0))
     assert verify(lake).faults.is_empty()
     assert pipeline.open_lake(lake).metrics().height
     maintain(lake)
     create_lake(lake)
     renew(lake)
-    assert {path for path in lake.parent.rglob(f"{CATALOG}*") if path.is_file()} == before
+    assert set(lake.glob(f"*{CATALOG}*")) == before
     assert query(lake, "SELECT count(*) > 0 FROM votes") == [(True,)]
 
 
@@ -262,7 +264,7 @@ def test_a_renewal_that_fails_leaves_the_ingest_done(
     assert note.startswith(f"{CATALOG} could not be renewed: ")
     assert note.endswith("; run `magic catalog` to renew it")
     assert pipeline.open_lake(lake).ingest_id == 2
-    assert [path.name for path in lake.glob(f"{CATALOG}*")] == [CATALOG]
+    assert [path.name for path in lake.glob(f"*{CATALOG}*")] == [CATALOG]
     assert main(["catalog", "--lake", str(lake)]) == 1
 
 

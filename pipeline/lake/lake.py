@@ -298,7 +298,7 @@ def create_lake(path: str | Path | Location) -> Lake:
     folder = _folder(path)
     try:
         folder.make()
-        names = {name for name in folder.names() if not name.startswith(CATALOG)}
+        names = {name for name in folder.names() if CATALOG not in name}
         if names - {*TABLES, LOCK}:
             raise LakeError(
                 f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
