@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline import lake as stored
 from pipeline import plots, warehouse
+from pipeline.catalog import write_catalog
 from pipeline.errors import PipelineError, may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
@@ -126,6 +127,7 @@ class Lake(stored.Lake):
     quarantine = _method(quarantine)
     tables = _method(tables)
     cite = _method(cite)
+    write_catalog = _method(write_catalog)
 
     @_method
     def game(self, game: str) -> Game:
@@ -280,15 +282,25 @@ class Lake(stored.Lake):
         return plots.plot_differences(self.compare(*pairs, names=names, edition=edition))
 
     @_method
-    def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
+    def sql(
+        self,
+        query: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        memory: int | None = None,
+    ) -> pl.DataFrame:
         """The result of one SELECT on the tables and views.
 
         Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
-        `memory` is DuckDB's memory limit in bytes, by default most of the machine's memory. Raises
-        QueryError for a wrong statement, and for one that would do more than read the lake.
+        `parameters` has the value of each parameter of the query, for example `{"model": "gpt-4"}`
+        for `$model`: a text that DuckDB casts where it is compared with a column. `memory` is
+        DuckDB's memory limit in bytes, by default most of the machine's memory. Raises QueryError
+        for a wrong statement, and for one that would do more than read the lake.
         """
-        with warehouse.connect(self, self._views, query, memory=memory) as connection:
-            return warehouse.query(connection, query, [*TABLES, *self._views])
+        # A value can name a table, as in `query_table($name)`.
+        wanted = "\n".join([query, *(parameters or {}).values()])
+        with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
+            return warehouse.query(connection, query, [*TABLES, *self._views], parameters)
 
     @_method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:

@@ -24,6 +24,7 @@ from pipeline.warehouse.catalog import Stored, write_database
 # Metrics and leaderboard of so many games take a second, and less memory than the ingest before.
 MOST_GAMES = 250_000
 RENEW = "run `magic catalog` to renew it"
+_DRAFT = ".draft"
 # A draft that is older was left by a process that was killed.
 _DRAFT_HOURS = 1
 
@@ -110,7 +111,7 @@ def write_catalog(lake: Lake, file: str | Path) -> None:
 def _write(lake: Lake, folder: Location, name: str) -> None:
     """Puts the catalogue in the folder, complete or not at all."""
     _delete_old_drafts(folder, name)
-    draft = folder.draft(f"{name}.{uuid4()}")
+    draft = folder.draft(f".{name}.{uuid4()}{_DRAFT}")
     try:
         draft.path.unlink(missing_ok=True)  # DuckDB takes no empty file
         write_database(draft.path, lake, views(), _stored(lake))
@@ -127,7 +128,8 @@ def _delete_old_drafts(folder: Location, name: str) -> None:
         return
     since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
     for file in folder.files():
-        if file.name.startswith(f"{name}.") and file.modified_at < since:
+        is_draft = file.name.startswith(f".{name}.") and _DRAFT in file.name
+        if is_draft and file.modified_at < since:
             (folder / file.name).unlink(missing_ok=True)
 
 

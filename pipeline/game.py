@@ -29,6 +29,19 @@ QUESTION_MARK = "metric_"
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 
+# Columns of `games` that a setting fixes, and the keys that lead to each.
+FIXED: dict[str, tuple[str, ...]] = {
+    "other_word": ("undercover_code",),
+    "hidden_player": ("hidden",),
+    "tested_player": ("tested",),
+    "n_rounds_fixed": ("rounds",),
+    "multiplier": ("multiplier",),
+    "payoff_cooperate": ("payoffs", "cooperate"),
+    "payoff_defect": ("payoffs", "defect"),
+    "payoff_one_defect": ("payoffs", "one_defect"),
+    "payoff_two_defect": ("payoffs", "two_defect"),
+}
+
 
 class Fault(Struct, frozen=True, gc=False):
     """A document, or a part of one, that cannot be used, and the rule that it breaks."""
@@ -221,51 +234,9 @@ class Game(Struct, kw_only=True):
         """The secret word that the civilian side knows."""
         return self.setting.get("code", self.setting.get("civilian_code"))
 
-    @property
-    def other_word(self) -> JsonValue:
-        """The secret word that an undercover knows instead."""
-        return self.setting.get("undercover_code")
-
-    @property
-    def hidden_player(self) -> JsonValue:
-        """Who has the hidden role."""
-        return self.setting.get("hidden")
-
-    @property
-    def tested_player(self) -> JsonValue:
-        """Who is under test, where the setting says so."""
-        return self.setting.get("tested")
-
-    @property
-    def n_rounds_fixed(self) -> JsonValue:
-        """How many rounds are played, where that is fixed before play."""
-        return self.setting.get("rounds")
-
-    @property
-    def multiplier(self) -> JsonValue:
-        """What the pool of a Public Good is multiplied by."""
-        return self.setting.get("multiplier")
-
-    @property
-    def payoff_cooperate(self) -> JsonValue:
-        """The points of each player where all cooperate."""
-        return self._payoff("cooperate")
-
-    @property
-    def payoff_defect(self) -> JsonValue:
-        """The points of each player where all defect."""
-        return self._payoff("defect")
-
-    @property
-    def payoff_one_defect(self) -> JsonValue:
-        """The points of a player who alone defects."""
-        return self._payoff("one_defect")
-
-    @property
-    def payoff_two_defect(self) -> JsonValue:
-        """The points of each of two players who defect."""
-        return self._payoff("two_defect")
-
-    def _payoff(self, choices: str) -> JsonValue:
-        payoffs = self.setting.get("payoffs")
-        return payoffs.get(choices) if isinstance(payoffs, dict) else None
+    def fixed(self, column: str) -> JsonValue:
+        """What the setting says for one of the columns `FIXED`, null if it does not."""
+        value: JsonValue = dict(self.setting)
+        for key in FIXED[column]:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value

@@ -111,8 +111,8 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     }
     points = alt.Chart(_inline(data)).mark_point(filled=True, color=ACCENT, size=36, opacity=0.7)
     title = f"the first {MOST_POINTS:,} of {rows.height:,} rows"
-    told = {"title": title} if rows.height > MOST_POINTS else {}
-    return _styled(points.encode(**axes, description="label:N").properties(width=WIDTH, **told))
+    titled = {"title": title} if rows.height > MOST_POINTS else {}
+    return _styled(points.encode(**axes, description="label:N").properties(width=WIDTH, **titled))
 
 
 def svg(chart: "Chart", prefix: str = "plot") -> str:

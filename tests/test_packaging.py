@@ -1,6 +1,7 @@
 """The SQL files are found in a wheel, in an editable install and in a plain checkout."""
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import pipeline
 from pipeline.extras import DISTRIBUTION
 
 ROOT = Path(__file__).parent.parent
@@ -21,6 +23,13 @@ rows = pipeline.open_lake("lake").metrics(engine="duckdb", names=["judgement"])
 assert rows.height, rows
 print(folder())
 """
+IMPORTS = """
+import jupyterlab, nbclient, pyspark, starlette, vl_convert, xlsxwriter
+import pipeline
+assert "site-packages" in pipeline.__file__
+assert pipeline.open_lake().metrics(names=["judgement"]).height
+"""
+EXTRAS = ("view", "notebooks", "spark", "excel")
 
 
 def sql_folder(cwd: Path, python_path: Path | None) -> Path:
@@ -41,16 +50,21 @@ def sql_folder(cwd: Path, python_path: Path | None) -> Path:
     return Path(done.stdout.strip())
 
 
-@pytest.mark.slow
-def test_wheel(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("hatchling")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    unpacked = tmp_path / "unpacked"
-    zipfile.ZipFile(wheel).extractall(unpacked)
-    assert sql_folder(tmp_path, unpacked) == unpacked / "pipeline" / "sql"
-    check_types(tmp_path, unpacked)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.mark.slow
+def test_wheel(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    assert sql_folder(tmp_path, tmp_path) == tmp_path / "pipeline" / "sql"
+    check_types(tmp_path, tmp_path)
 
 
 TYPED = """
@@ -94,6 +108,43 @@ def check_types(folder: Path, package: Path) -> None:
     for kind in ("arg-type", "call-arg", "attr-defined"):
         assert f"[{kind}]" in seen["wrong"]
     assert "Found 3 errors" in seen["wrong"]
+
+
+def locked_versions() -> str:
+    """The versions of dev.txt as constraints: with their hashes pip would want one of the wheel."""
+    lock = (ROOT / "requirements" / "dev.txt").read_text()
+    return "".join(f"{pin}\n" for pin in re.findall(r"^\S+==[^\n\\]+", lock, re.MULTILINE))
+
+
+@pytest.mark.slow
+def test_wheel_with_all_extras_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    (tmp_path / "constraints.txt").write_text(locked_versions())
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+    def run(program: str, *arguments: str) -> str:
+        done = subprocess.run(
+            [tmp_path / "venv" / "bin" / program, *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    install = ["-m", "pip", "install", "--quiet", "--no-compile"]
+    run("python", *install, "-c", "constraints.txt", f"{DISTRIBUTION}[all] @ {wheel.as_uri()}")
+    run("python", "-m", "pip", "check")
+    # What the errors advise needs no index: an installed project is taken as it is.
+    run("python", *install, "--no-index", *(f"{DISTRIBUTION}[{extra}]" for extra in EXTRAS))
+    assert run("magic", "--version").split()[-1] == pipeline.__version__
+    assert " 112\n" in run("magic", "ingest", str(ROOT / "data" / "sample" / "results"))
+    assert "judgement" in run("magic", "leaderboard")
+    run("magic", "report", "-o", "report.html")
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+    run("python", "-c", IMPORTS)
 
 
 @pytest.mark.slow

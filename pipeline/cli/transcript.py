@@ -22,41 +22,41 @@ _FACTS = (
 )
 
 
-def write(told: Transcript, form: str) -> None:
+def write(found: Transcript, form: str) -> None:
     """The whole game; `form` is `text` or `markdown`."""
-    game = told.game
+    game = found.game
     _heading(title(game), form, level=1)
     _facts({name: game[name] for name in _FACTS} | {"log": game["path"]}, form)
-    _section("Players", _players(told), form)
+    _section("Players", _players(found), form)
     _heading("Messages", form, level=2)
-    for one in said(told.tables["messages"], told.counted):
+    for one in said(found.tables["messages"], found.counted):
         _message(one, form)
-    for what, rows in _votes(told):
+    for what, rows in _votes(found):
         _section(what, rows, form)
-    _section("What the metrics counted", _sums(told.counted), form)
-    if told.counted.is_empty():
+    _section("What the metrics counted", _sums(found.counted), form)
+    if found.counted.is_empty():
         terminal.note("no metric counted anything in this game")
 
 
-def write_seen(told: Transcript, seat: int, form: str) -> None:
+def write_seen(found: Transcript, seat: int, form: str) -> None:
     """What a seat was shown, and nothing else."""
-    seen = told.seen_by(seat)
-    game = told.game
+    seen = found.seen_by(seat)
+    game = found.game
     _heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
     _facts({"game_id": game["game_id"]}, form)
     for one in said_to_one(seen):
         _message(one, form)
 
 
-def as_json(told: Transcript) -> str:
+def as_json(found: Transcript) -> str:
     """The game's rows of every table, and what was counted, as one object."""
-    return _object(told.tables | {"counted": told.counted})
+    return _object(found.tables | {"counted": found.counted})
 
 
-def seen_as_json(told: Transcript, seat: int) -> str:
+def seen_as_json(found: Transcript, seat: int) -> str:
     """The same for what a seat was shown."""
-    game = told.tables["games"].select("game_id", "game_type", pl.lit(seat).alias("seat"))
-    return _object({"games": game, "messages": told.seen_by(seat)})
+    game = found.tables["games"].select("game_id", "game_type", pl.lit(seat).alias("seat"))
+    return _object({"games": game, "messages": found.seen_by(seat)})
 
 
 def _object(frames: Mapping[str, pl.DataFrame]) -> str:
@@ -64,15 +64,15 @@ def _object(frames: Mapping[str, pl.DataFrame]) -> str:
     return "{" + ",\n".join(fields) + "}\n"
 
 
-def _players(told: Transcript) -> pl.DataFrame:
-    players = told.tables["players"].select(
+def _players(found: Transcript) -> pl.DataFrame:
+    players = found.tables["players"].select(
         "seat", "player", "model", "role", "is_tested", "final_score"
     )
     return players.drop("final_score") if players["final_score"].is_null().all() else players
 
 
-def _votes(told: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:
-    votes, for_proposals = told.tables["votes"], told.tables["proposal_votes"]
+def _votes(found: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:
+    votes, for_proposals = found.tables["votes"], found.tables["proposal_votes"]
     if votes.height:
         yield (
             "Votes",
@@ -107,14 +107,14 @@ def _heading(text: str, form: str, *, level: int) -> None:
 
 
 def _facts(facts: Mapping[str, object], form: str) -> None:
-    told = {name: str(value) for name, value in facts.items() if value is not None}
+    found = {name: str(value) for name, value in facts.items() if value is not None}
     if form == "markdown":
-        for name, value in told.items():
+        for name, value in found.items():
             terminal.out(f"- {name}: {output.escaped(printable(value))}\n")
         terminal.out("\n")
         return
-    values = [printable(value) for value in told.values()]
-    for line in layout.records(list(told), [values], terminal.width()):
+    values = [printable(value) for value in found.values()]
+    for line in layout.records(list(found), [values], terminal.width()):
         terminal.out(line + "\n")
 
 

@@ -28,6 +28,7 @@ from pipeline.events.contracts import (
 from pipeline.events.identity import Setting, identified_setting
 from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.game import (
+    FIXED,
     QUESTION_MARK,
     Course,
     Game,
@@ -237,6 +238,7 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
         "n_players": [len(game.seats) for game in games],
         "n_messages": [len(game.messages) for game in games],
     }
+    columns |= {name: [game.fixed(name) for game in games] for name in FIXED}
     columns |= {n: list(map(attrgetter(n), batch)) for n in _names(IdentifiedGame) if n != "game"}
     unchanged = [name for name in polars_schema("games") if name not in columns]
     columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}

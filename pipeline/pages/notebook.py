@@ -12,7 +12,7 @@ from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.pages.content import Content
-from pipeline.pages.game import Told
+from pipeline.pages.game import OneGame
 from pipeline.pages.page import page, parameters
 from pipeline.pages.render import environment, fragment
 
@@ -95,9 +95,9 @@ def _no_link(*_: object, **__: object) -> None:
     """A notebook has no other page."""
 
 
-def _prefix(told: Told, _: int) -> str:
+def _prefix(one: OneGame, _: int) -> str:
     """What the ids in a game begin with, so that a notebook can show several games."""
-    return f"g{told.game['game_id'][:12]}-"
+    return f"g{one.game['game_id'][:12]}-"
 
 
 @cache

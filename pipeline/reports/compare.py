@@ -481,10 +481,10 @@ def _reason(
         if row_of[entity]["value"] is None:
             return f"{row_of[entity]['label']}: {row_of[entity]['reason']}"
     only = [(one, terms[one] - terms[other]), (other, terms[other] - terms[one])]
-    told = [
+    found = [
         f"only {row_of[name]['label']} has {', '.join(sorted(own))}" for name, own in only if own
     ]
-    return "; ".join(told) or None
+    return "; ".join(found) or None
 
 
 def adjusted(
@@ -521,8 +521,8 @@ def _finished(
         None if one is None else p_alike(*rates(one), margin, one["correlation"])
         for one in rows["basis"]
     ]
-    told = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
-    told = adjusted(told, by, "p_alike", "p_alike_holm")
+    found = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
+    found = adjusted(found, by, "p_alike", "p_alike_holm")
     level = 1 - confidence
     is_apart, is_above = pl.col("p_holm") <= level, pl.col("difference") > 0
     verdict = (
@@ -536,4 +536,4 @@ def _finished(
         .then(pl.lit(WORSE))
         .otherwise(pl.lit(UNDECIDED))
     )
-    return told.with_columns(verdict=verdict)
+    return found.with_columns(verdict=verdict)

@@ -70,18 +70,18 @@ def diff(
     ]
     compared = pl.DataFrame(found, schema={**COLUMNS, "basis": BASIS, **_GAMES})
     is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0)
-    told = compared.with_columns(
+    rows = compared.with_columns(
         pl.when(is_same).then(None).otherwise("p_value").alias("p_value"),
         pl.when(is_same).then("difference").otherwise("ci_low").alias("ci_low"),
         pl.when(is_same).then("difference").otherwise("ci_high").alias("ci_high"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
     columns = () if margin is None else ("p_fall", "fall_seen", "is_regression")
-    adjusted_rows = adjusted(told, [])
+    rows = adjusted(rows, [])
     if margin is not None:
-        adjusted_rows = _with_falls(adjusted_rows, margin)
+        rows = _with_falls(rows, margin)
     return (
-        adjusted_rows.with_columns(
+        rows.with_columns(
             is_beyond_noise=pl.when(is_same)
             .then(pl.col("difference") != 0)
             .otherwise(pl.col("p_holm") < LEVEL)
@@ -107,12 +107,12 @@ def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
         for basis, p in rows.select("basis", "p_value").iter_rows()
     ]
     raw, seen = zip(*falls, strict=True) if falls else ((), ())
-    told = rows.with_columns(
+    found = rows.with_columns(
         raw=pl.Series(raw, dtype=pl.Float64), fall_seen=pl.Series(seen, dtype=pl.Float64)
     )
     is_beyond = pl.col("difference") < -margin
     is_seen = pl.when(pl.col("raw").is_null()).then(is_beyond).otherwise(pl.col("p_fall") <= LEVEL)
-    return adjusted(told, [], "raw", "p_fall").with_columns(is_regression=is_seen)
+    return adjusted(found, [], "raw", "p_fall").with_columns(is_regression=is_seen)
 
 
 def _fall(basis: dict[str, Any], margin: float, level: float) -> tuple[float, float | None]:
@@ -218,14 +218,14 @@ def changed_games(
         .then(pl.lit("new"))
         .otherwise(pl.lit("common"))
     )
-    told = joined.with_columns(change=change).select(
+    found = joined.with_columns(change=change).select(
         pl.lit(name).alias("metric"),
         *key,
         "change",
         hits=pl.coalesce("hits", "hits_right"),
         counted=pl.coalesce("counted", "counted_right"),
     )
-    changed = told.filter(pl.col("change") != "common") if only_changed else told
+    changed = found.filter(pl.col("change") != "common") if only_changed else found
     return changed.sort(key, nulls_last=True)
 
 

@@ -94,8 +94,8 @@ def _ranked(
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
     is_ranked = pl.col("model").is_in(with_rank.implode())
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
-    told = letters(won)
-    joined = board.join(told, on="model", how="left", maintain_order="left")
+    of_models = letters(won)
+    joined = board.join(of_models, on="model", how="left", maintain_order="left")
     return joined.select("rank", "model", "letters", "family", *board.columns[2:])
 
 
@@ -181,12 +181,12 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
     All pairs of the answer's models are compared, and adjusted by Holm for their number, `family`.
     That two are not told apart does not make them equal.
     """
-    is_told = pl.col("value").is_not_null() & pl.col("model").is_not_null()
-    told = answer._replace(rows=answer.rows.filter(is_told))
-    models = told.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
+    has_value = pl.col("value").is_not_null() & pl.col("model").is_not_null()
+    valued = answer._replace(rows=answer.rows.filter(has_value))
+    models = valued.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
-    compared = compare_rows(told, pairs)
+    compared = compare_rows(valued, pairs)
     apart = compared.filter(pl.col("p_holm") < level)
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)

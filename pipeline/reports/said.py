@@ -53,6 +53,13 @@ def as_text(heading: str, said: Iterator[Said]) -> str:
     return "\n".join(parts) + "\n"
 
 
+def by_message(rows: pl.DataFrame) -> dict[int | None, list[dict[str, Any]]]:
+    """The rows by the message that they were read from; None for rows of no message."""
+    ordered = rows.sort("message_index", nulls_last=True, maintain_order=True)
+    grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
+    return {index: list(group) for index, group in grouped}
+
+
 def _head(message: Mapping[str, Any], to: str) -> str:
     return printable(f"{message['message_index']}  {message['player'] or NULL}{to}")
 
@@ -61,17 +68,15 @@ def _lines(message: Mapping[str, Any]) -> list[str]:
     return printable(message["content"]).rstrip().split("\n")
 
 
-def _of(marks: Mapping[int, Marks], message: Mapping[str, Any]) -> Marks:
+def _of(marks: Mapping[int | None, Marks], message: Mapping[str, Any]) -> Marks:
     return marks.get(message["message_index"], [])
 
 
-def _marks(counted: pl.DataFrame) -> dict[int, Marks]:
+def _marks(counted: pl.DataFrame) -> dict[int | None, Marks]:
     """By message, what was counted there: its hit, and the metric with what was done."""
-    known = counted.filter(pl.col("message_index").is_not_null())
-    rows = known.select("message_index", "hit", "metric", "what").iter_rows()
     return {
-        index: [(hit, f"{metric}: {what}") for _, hit, metric, what in group]
-        for index, group in groupby(rows, key=lambda row: row[0])
+        index: [(row["hit"], f"{row['metric']}: {row['what']}") for row in rows]
+        for index, rows in by_message(counted).items()
     }
 
 

@@ -9,7 +9,7 @@ from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from pipeline.errors import UsageError
-from pipeline.events.contracts import GAME_TABLES, polars_schema
+from pipeline.events.contracts import GAME_TABLES, ID_LENGTH, polars_schema
 from pipeline.lake import Lake
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, of_tables
@@ -76,6 +76,9 @@ def transcript(lake: Lake, game: str) -> Transcript:
 
     Raises UsageError if no game or several games match.
     """
+    # To look for the first characters of an id or for a path takes as long as to read the game.
+    if len(game) == ID_LENGTH and (found := next(transcripts(lake, [game]), None)):
+        return found
     (found,) = transcripts(lake, [_found(lake, game)])
     return found
 
@@ -116,11 +119,15 @@ def _tables(lake: Lake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
         return {name: pl.DataFrame(schema=polars_schema(name)) for name in GAME_TABLES}
     is_asked = f"game_id IN ({', '.join(map(literal, game_ids))})"
     games = _rows(lake, "games", is_asked)
-    if types := games["game_type"].unique().to_list():
-        # A table has the rows of one type together.
-        is_asked += f" AND game_type IN ({', '.join(map(literal, types))})"
+    types = games["game_type"].unique().to_list()
+    # A table has the rows of one type together.
+    is_asked += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
     return {"games": games} | {
-        name: _rows(lake, name, is_asked) for name in GAME_TABLES if name != "games"
+        name: _rows(lake, name, is_asked)
+        if any(lake.may_have_type(name, one) for one in types)
+        else pl.DataFrame(schema=polars_schema(name))
+        for name in GAME_TABLES
+        if name != "games"
     }
 
 

@@ -11,6 +11,7 @@ from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
 from pipeline.sqlfiles import View
+from pipeline.warehouse import new_database, register
 from pipeline.warehouse.filesystem import OwnUrls
 from pipeline.warehouse.statements import plain_message
 from pipeline.warehouse.views import (
@@ -22,17 +23,6 @@ from pipeline.warehouse.views import (
     quoted,
 )
 
-# The oldest DuckDB that the tests open the file with.
-STORAGE_VERSION = "v1.4.0"
-# It fetches no extension and keeps nothing beside the file.
-_CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "default_block_size": 2**14,  # the least: there are many columns, and few rows
-    "storage_compatibility_version": STORAGE_VERSION,
-    "temp_directory": "",
-    "threads": 1,
-}
 _ROWS = "stored_rows"
 
 
@@ -54,7 +44,7 @@ def write_database(
     """
     shown = {name: view for name, view in views.items() if name not in stored}
     try:
-        with duckdb.connect(file, config=_CONFIGURATION) as connection:
+        with new_database(file) as connection:
             connection.execute("BEGIN TRANSACTION")
             _make_views(connection, lake, shown)
             _store(connection, stored)
@@ -78,7 +68,7 @@ def _make_views(
 
 def _store(connection: duckdb.DuckDBPyConnection, stored: Mapping[str, Stored]) -> None:
     for name, table in stored.items():
-        connection.register(_ROWS, table.rows.to_arrow())
+        register(connection, _ROWS, table.rows)
         connection.execute(f"CREATE TABLE {quoted(name)} AS FROM {_ROWS}")
         connection.unregister(_ROWS)
 

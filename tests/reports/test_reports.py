@@ -346,6 +346,7 @@ def test_bounds_of_the_release_edition_are_of_its_own_ratios():
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(tables=event_tables(), edition=st.sampled_from(EDITIONS))
+@pytest.mark.slow
 def test_a_value_lies_within_its_bounds_and_these_within_its_range(tables, edition):
     for row in readability(Frames(tables), edition=edition).iter_rows(named=True):
         least, value, most = row["value_min"], row["value"], row["value_max"]

@@ -31,7 +31,8 @@ def catalog(
 
     Every ingest renews magic.duckdb in the lake. Run this command after moving a lake, since the
     database names the files by their full paths, and after ingests into a lake of more than 250,000
-    games, which leave it as it was.
+    games, which leave it as it was. With the environment variable MAGIC_CATALOG=0, only this
+    command writes it.
 
     \b
     Examples:
