@@ -164,14 +164,15 @@ class Lake(stored.Lake):
         """A row for each column of the tables or views named; without names, of every table.
 
         Columns:
-            - `table`, `column`: the table or view, and the column.
-            - `type`: its type in a word, such as `string`, `int64` or `list of string`.
-            - `is_nullable`, `is_key`: whether it can be null, and whether it is part of the key;
-              both null for a view.
-            - `low`, `high`: the range of its values, in the column's unit; null without a limit.
-            - `words`: the only values that it can have; null if there is no list.
-            - `pattern`: the regular expression that its values match; null if there is none.
-            - `description`: what it means, with its unit.
+
+        - `table`, `column`: the table or view, and the column.
+        - `type`: its type in a word, such as `string`, `int64` or `list of string`.
+        - `is_nullable`, `is_key`: whether it can be null, and whether it is part of the key;
+          both null for a view.
+        - `low`, `high`: the range of its values, in the column's unit; null without a limit.
+        - `words`: the only values that it can have; null if there is no list.
+        - `pattern`: the regular expression that its values match; null if there is none.
+        - `description`: what it means, with its unit.
 
         Raises UsageError for a name that is neither a table nor a view.
         """
@@ -317,16 +318,17 @@ class Lake(stored.Lake):
         """A row for each setting, what was fixed before play: the view `settings`, sorted.
 
         Columns:
-            - `setting_id`, `game_type`, `system`: the setting, the game, and the harnesses that ran
-              it.
-            - `topic`, `word`, `other_word`: the words of a game of hidden roles.
-            - `hidden_player`, `tested_player`: who has the hidden role, and who is tested.
-            - `n_rounds_fixed`: the number of rounds.
-            - `multiplier`: by what contributions to the public good are multiplied.
-            - `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`, `payoff_two_defect`: the
-              payoffs of the Prisoner's Dilemma, in points.
-            - `n_games`, `n_finished`: games with this setting, and those with an end.
-            - `setting`: the whole as JSON.
+
+        - `setting_id`, `game_type`, `system`: the setting, the game, and the harnesses that ran
+          it.
+        - `topic`, `word`, `other_word`: the words of a game of hidden roles.
+        - `hidden_player`, `tested_player`: who has the hidden role, and who is tested.
+        - `n_rounds_fixed`: the number of rounds.
+        - `multiplier`: by what contributions to the public good are multiplied.
+        - `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`, `payoff_two_defect`: the
+          payoffs of the Prisoner's Dilemma, in points.
+        - `n_games`, `n_finished`: games with this setting, and those with an end.
+        - `setting`: the whole as JSON.
 
         What a game does not have is null.
         """

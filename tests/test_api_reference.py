@@ -62,9 +62,9 @@ def test_every_public_name_says_what_it_is(named: tuple[str, object]) -> None:
 def documented(method: str) -> set[str]:
     """The columns in a method's docstring: names in front of the colon, in the list `Columns`."""
     text = inspect.getdoc(getattr(Lake, method)) or ""
-    listed = re.search(r"^Columns:\n(?P<items>(?:    .*\n?)+)", text, re.MULTILINE)
+    listed = re.search(r"^Columns:\n\n(?P<items>(?:(?:- |  ).*\n?)+)", text, re.MULTILINE)
     assert listed, f"Lake.{method} returns a frame and does not list its columns"
-    items = re.split(r"^    - ", listed["items"], flags=re.MULTILINE)[1:]
+    items = re.split(r"^- ", listed["items"], flags=re.MULTILINE)[1:]
     names = {name for item in items for name in re.findall(r"`(.+?)`", item.partition(": ")[0])}
     names -= {"by"}  # "the columns of `by`"
     wide = {name for name in names if "<metric>" in name}

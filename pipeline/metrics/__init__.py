@@ -92,24 +92,25 @@ def metrics(
     lower number count.
 
     Columns:
-        - `edition`, `metric`: what was computed.
-        - the columns of `by`: the group.
-        - `value`: the value, mostly a share in 0..1; `magic view` shows each metric's range. Null
-          if it is undefined.
-        - `ci_low`, `ci_high`: its interval at the level `confidence`, in the metric's unit.
-        - `ci_method`: how the interval was computed, and its clusters: settings or games.
-        - `effective_items`: as many independent rows would give an interval as wide.
-        - `hits`, `counted`: the numerator and the denominator, in rows; null if the value combines
-          several ratios.
-        - `terms`: these ratios, each with term, weight, hits, counted and value.
-        - `n_games`: games with a counted row.
-        - `n_unfinished`: games without an end; null if `by` has a column that neither the game nor
-          its result has, such as `round`.
-        - `n_unreadable`: rows whose text is not clear.
-        - `reason`: why the value is null.
-        - `thin`: the terms with very few games of their own (`thin.LEAST_GAMES`).
-        - `is_complete`: whether the model finished a game of every setting of these game types that
-          any model played.
+
+    - `edition`, `metric`: what was computed.
+    - the columns of `by`: the group.
+    - `value`: the value, mostly a share in 0..1; `magic view` shows each metric's range. Null
+      if it is undefined.
+    - `ci_low`, `ci_high`: its interval at the level `confidence`, in the metric's unit.
+    - `ci_method`: how the interval was computed, and its clusters: settings or games.
+    - `effective_items`: as many independent rows would give an interval as wide.
+    - `hits`, `counted`: the numerator and the denominator, in rows; null if the value combines
+      several ratios.
+    - `terms`: these ratios, each with term, weight, hits, counted and value.
+    - `n_games`: games with a counted row.
+    - `n_unfinished`: games without an end; null if `by` has a column that neither the game nor
+      its result has, such as `round`.
+    - `n_unreadable`: rows whose text is not clear.
+    - `reason`: why the value is null.
+    - `thin`: the terms with very few games of their own (`thin.LEAST_GAMES`).
+    - `is_complete`: whether the model finished a game of every setting of these game types that
+      any model played.
 
     If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
     as the rest. With `influence`, also `without_low` and `without_high` (the range of the value if

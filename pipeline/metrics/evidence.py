@@ -76,16 +76,17 @@ def evidence(
     (true) or misses (false). The engines are polars and duckdb.
 
     Columns:
-        - `metric`, `term`: what counted the row, and in which of its ratios.
-        - `game_id`, `game_type`, `setting_id`, `game_index`, `competition`: the game.
-        - `model`, `role`, `player`, `seat`: who acted; player and seat are null if the row belongs
-          to a whole side.
-        - `round`: the round, from 1; null if the row belongs to the whole game.
-        - `what`: what the player did, in a word or two.
-        - `hit`: how much of a hit it is, in 0..1; null if that is unknown.
-        - `parse_status`: how clearly the text could be read.
-        - `message_index`, `content`: its message, from 0, and its text; both null if the log has
-          none.
+
+    - `metric`, `term`: what counted the row, and in which of its ratios.
+    - `game_id`, `game_type`, `setting_id`, `game_index`, `competition`: the game.
+    - `model`, `role`, `player`, `seat`: who acted; player and seat are null if the row belongs
+      to a whole side.
+    - `round`: the round, from 1; null if the row belongs to the whole game.
+    - `what`: what the player did, in a word or two.
+    - `hit`: how much of a hit it is, in 0..1; null if that is unknown.
+    - `parse_status`: how clearly the text could be read.
+    - `message_index`, `content`: its message, from 0, and its text; both null if the log has
+      none.
 
     Raises UsageError for an unknown name, model or engine, and for a wrong condition.
     """
@@ -141,9 +142,10 @@ def evidence_page(
     """The first `limit` rows of `evidence`, or those after the row whose `KEY` is `after`.
 
     Columns:
-        - `metric`, `term`, `game_id`, `game_type`, `setting_id`, `game_index`, `competition`,
-          `model`, `role`, `player`, `seat`, `round`, `what`, `hit`, `parse_status`,
-          `message_index`, `content`: those of `evidence`.
+
+    - `metric`, `term`, `game_id`, `game_type`, `setting_id`, `game_index`, `competition`,
+      `model`, `role`, `player`, `seat`, `round`, `what`, `hit`, `parse_status`,
+      `message_index`, `content`: those of `evidence`.
 
     Raises UsageError for an unknown name or model, and for a key that is not of this kind.
     """

@@ -87,23 +87,24 @@ def compare(
     compared in each group of `by`.
 
     Columns:
-        - `metric`: the metric.
-        - the columns of `by`: the group.
-        - `model`, `other`: the two models.
-        - `value`, `other_value`: their values over all their settings, in the metric's unit.
-        - `thin`, `other_thin`: their terms with very few games.
-        - `difference`: on the common settings if `method` is `paired by setting`; value −
-          other_value if it is `unpaired`. Null, with a `reason`, if either value is null.
-        - `ci_low`, `ci_high`: its interval at the level `confidence`.
-        - `p_value`: the p-value of no difference. 1 / (2 × `contrast.DRAWS`) is the smallest that
-          the drawn signs can show: read it as "at most".
-        - `p_holm`: the same, adjusted by Holm.
-        - `family`: how many p-values are adjusted together: those of one metric if all pairs are
-          compared, else all.
-        - `method`: `paired by setting` or `unpaired`.
-        - `n_settings`: settings in common.
-        - `share_paired`: how much of the values is about these settings, in 0..1.
-        - `reason`: why the difference is null.
+
+    - `metric`: the metric.
+    - the columns of `by`: the group.
+    - `model`, `other`: the two models.
+    - `value`, `other_value`: their values over all their settings, in the metric's unit.
+    - `thin`, `other_thin`: their terms with very few games.
+    - `difference`: on the common settings if `method` is `paired by setting`; value −
+      other_value if it is `unpaired`. Null, with a `reason`, if either value is null.
+    - `ci_low`, `ci_high`: its interval at the level `confidence`.
+    - `p_value`: the p-value of no difference. 1 / (2 × `contrast.DRAWS`) is the smallest that
+      the drawn signs can show: read it as "at most".
+    - `p_holm`: the same, adjusted by Holm.
+    - `family`: how many p-values are adjusted together: those of one metric if all pairs are
+      compared, else all.
+    - `method`: `paired by setting` or `unpaired`.
+    - `n_settings`: settings in common.
+    - `share_paired`: how much of the values is about these settings, in 0..1.
+    - `reason`: why the difference is null.
 
     With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
     `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
@@ -153,11 +154,12 @@ def contrast(
     `names`, the metrics are those whose rows have the column.
 
     Columns:
-        - `metric`, `model`: what is compared, and of whom.
-        - the column named by `by`, and `other`: two of its values, as texts.
-        - `other`, `value`, `other_value`, `thin`, `other_thin`, `difference`, `ci_low`, `ci_high`,
-          `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `reason`: as in
-          `compare`, of the two groups.
+
+    - `metric`, `model`: what is compared, and of whom.
+    - the column named by `by`, and `other`: two of its values, as texts.
+    - `other`, `value`, `other_value`, `thin`, `other_thin`, `difference`, `ci_low`, `ci_high`,
+      `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `reason`: as in
+      `compare`, of the two groups.
 
     Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
     an unknown model or a column that no metric has.
@@ -216,10 +218,11 @@ def settings_apart(
     The edition `release` has no values of settings: no rows.
 
     Columns:
-        - `setting_id`, `game_type`: the setting.
-        - `value`, `other_value`: both models' values in it, in the metric's unit.
-        - `difference`: value − other_value.
-        - `game`, `other_game`: the id of the first of each model's games of the setting, by index.
+
+    - `setting_id`, `game_type`: the setting.
+    - `value`, `other_value`: both models' values in it, in the metric's unit.
+    - `difference`: value − other_value.
+    - `game`, `other_game`: the id of the first of each model's games of the setting, by index.
 
     Raises UsageError for an unknown model or metric, and for a model compared with itself.
     """

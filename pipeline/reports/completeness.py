@@ -43,12 +43,13 @@ def completeness(
     The model of a document that is quarantined as a whole is unknown: the last row counts them.
 
     Columns:
-        - `model`, `competition`, `game_type`: what could be complete.
-        - `expected`: settings that any model played; or games, if `expected` is given.
-        - `found`, `finished`: how many of these the lake has, and with an end.
-        - `n_games`, `n_unfinished`: games, and games without an end.
-        - `n_quarantined`: parts of its games that could not be used.
-        - `is_complete`: whether as many are finished as are expected.
+
+    - `model`, `competition`, `game_type`: what could be complete.
+    - `expected`: settings that any model played; or games, if `expected` is given.
+    - `found`, `finished`: how many of these the lake has, and with an end.
+    - `n_games`, `n_unfinished`: games, and games without an end.
+    - `n_quarantined`: parts of its games that could not be used.
+    - `is_complete`: whether as many are finished as are expected.
 
     Raises UsageError if `expected` is less than 1, and for an unknown model.
     """
@@ -126,14 +127,15 @@ def readability(
     them. They are no confidence interval, and no order of models follows from them.
 
     Columns:
-        - `model`, `metric`, `value`: the value, over all game types.
-        - `value_min`, `value_max`: its bounds, in the metric's unit; null if the value is null.
-        - `counted`: rows that were counted.
-        - `n_unreadable`: rows whose `parse_status` is not `ok`, as in `metrics`.
-        - `n_ambiguous`, `n_outages`: how many of these are ambiguous, and outages.
-        - `n_missing`: rows of missing games, estimated, and rows that were counted although their
-          game is unfinished.
-        - `is_complete`: whether there is neither a missing row nor an outage.
+
+    - `model`, `metric`, `value`: the value, over all game types.
+    - `value_min`, `value_max`: its bounds, in the metric's unit; null if the value is null.
+    - `counted`: rows that were counted.
+    - `n_unreadable`: rows whose `parse_status` is not `ok`, as in `metrics`.
+    - `n_ambiguous`, `n_outages`: how many of these are ambiguous, and outages.
+    - `n_missing`: rows of missing games, estimated, and rows that were counted although their
+      game is unfinished.
+    - `is_complete`: whether there is neither a missing row nor an outage.
 
     Raises UsageError for an unknown model or edition.
     """

@@ -37,17 +37,18 @@ def diff(
     that both have.
 
     Columns:
-        - `metric`, `model`: the value.
-        - `value`, `new_value`: before and after, in the metric's unit.
-        - `thin`, `new_thin`: their terms with very few games.
-        - `difference`: new_value − value.
-        - `ci_low`, `ci_high`: its interval at the level `confidence`.
-        - `p_value`, `p_holm`, `family`: the p-value, adjusted by Holm for all of the result, and
-          the number of these.
-        - `method`, `n_settings`: how it was computed, and the settings in common.
-        - `n_common`, `n_gone`, `n_new`: games that both, only the first, and only the second count.
-        - `is_beyond_noise`: whether the value changed by more than chance explains.
-        - `reason`: why there is no difference.
+
+    - `metric`, `model`: the value.
+    - `value`, `new_value`: before and after, in the metric's unit.
+    - `thin`, `new_thin`: their terms with very few games.
+    - `difference`: new_value − value.
+    - `ci_low`, `ci_high`: its interval at the level `confidence`.
+    - `p_value`, `p_holm`, `family`: the p-value, adjusted by Holm for all of the result, and
+      the number of these.
+    - `method`, `n_settings`: how it was computed, and the settings in common.
+    - `n_common`, `n_gone`, `n_new`: games that both, only the first, and only the second count.
+    - `is_beyond_noise`: whether the value changed by more than chance explains.
+    - `reason`: why there is no difference.
 
     With a `margin`, also `p_fall` (one-sided, adjusted by Holm: the value fell by more than the
     margin), `fall_seen` (the smallest fall that this test sees with power .8, at the level of .05
@@ -235,9 +236,10 @@ def diff_games(before: Lake, after: Lake | str | Path, *, edition: str = PAPER) 
     `after` is a lake or the path of one.
 
     Columns:
-        - `metric`, `model`, `competition`, `setting_id`, `game_id`: what was counted, of whom.
-        - `change`: `gone` if only the first lake counts the game, `new` if only the second does.
-        - `hits`, `counted`: the game's hits and counted rows.
+
+    - `metric`, `model`, `competition`, `setting_id`, `game_id`: what was counted, of whom.
+    - `change`: `gone` if only the first lake counts the game, `new` if only the second does.
+    - `hits`, `counted`: the game's hits and counted rows.
     """
     after = after if isinstance(after, Lake) else open_lake(after)
     request = Request(edition=edition)

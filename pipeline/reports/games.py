@@ -36,12 +36,13 @@ def find(
     `unfinished`. `after` is the path and game_id of the last row of the page before.
 
     Columns:
-        - `game_id`, `game_type`: the game; `lake.game(game_id)` shows it.
-        - `models`: the tested models, sorted.
-        - `outcome`, `is_finished`: how it ended, and whether the log has its end.
-        - `n_rounds`, `n_messages`: its rounds and messages.
-        - `setting_id`, `game_index`: what was fixed before play, and the game's number in its file.
-        - `source`, `path`: the source that was ingested, and the log's path in it.
+
+    - `game_id`, `game_type`: the game; `lake.game(game_id)` shows it.
+    - `models`: the tested models, sorted.
+    - `outcome`, `is_finished`: how it ended, and whether the log has its end.
+    - `n_rounds`, `n_messages`: its rounds and messages.
+    - `setting_id`, `game_index`: what was fixed before play, and the game's number in its file.
+    - `source`, `path`: the source that was ingested, and the log's path in it.
 
     Raises UsageError for an unknown model, game type or outcome.
     """

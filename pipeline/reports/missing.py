@@ -20,12 +20,13 @@ def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each setting that any model played, and this model has not finished a game of.
 
     Columns:
-        - `model`, `competition`, `game_type`, `setting_id`: what is missing.
-        - `game_index`: the lowest number of a game of this setting and competition.
-        - `n_unfinished`, `paths`: the model's games of it without an end, and their logs.
-        - `topic`, `word`, `other_word`, `hidden_player`, `tested_player`, `n_rounds_fixed`,
-          `multiplier`, `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`,
-          `payoff_two_defect`, `setting`: what was fixed before play, as in `Lake.settings`.
+
+    - `model`, `competition`, `game_type`, `setting_id`: what is missing.
+    - `game_index`: the lowest number of a game of this setting and competition.
+    - `n_unfinished`, `paths`: the model's games of it without an end, and their logs.
+    - `topic`, `word`, `other_word`, `hidden_player`, `tested_player`, `n_rounds_fixed`,
+      `multiplier`, `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`,
+      `payoff_two_defect`, `setting`: what was fixed before play, as in `Lake.settings`.
 
     Raises UsageError for a model without games.
     """

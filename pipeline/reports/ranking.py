@@ -41,18 +41,19 @@ def leaderboard(
     `include_incomplete` is set. Other arguments are those of `metrics`.
 
     Columns:
-        - `rank`: the place by win rate, from 1; ties share the better one. Null without a rank.
-        - `model`: the model.
-        - `letters`: the win rates of two models differ significantly only if they share no letter.
-        - `family`: how many p-values were adjusted together for the letters.
-        - `n_games`: finished games.
-        - `n_missing`: settings that others played and it did not finish.
-        - `n_self_play`: games in which it plays every seat; their win rate is always 0.5.
-        - `is_complete`: whether it finished a game of every setting that any model played.
-        - `<metric>`, `<metric>_low`, `<metric>_high`: each metric and its interval, in its unit.
-        - `<metric>_thin`: its terms with very few games.
-        - `lacks`: the competitions without a finished game of the model.
-        - `reasons`: why metrics have no value.
+
+    - `rank`: the place by win rate, from 1; ties share the better one. Null without a rank.
+    - `model`: the model.
+    - `letters`: the win rates of two models differ significantly only if they share no letter.
+    - `family`: how many p-values were adjusted together for the letters.
+    - `n_games`: finished games.
+    - `n_missing`: settings that others played and it did not finish.
+    - `n_self_play`: games in which it plays every seat; their win rate is always 0.5.
+    - `is_complete`: whether it finished a game of every setting that any model played.
+    - `<metric>`, `<metric>_low`, `<metric>_high`: each metric and its interval, in its unit.
+    - `<metric>_thin`: its terms with very few games.
+    - `lacks`: the competitions without a finished game of the model.
+    - `reasons`: why metrics have no value.
 
     Raises UsageError for an unknown model, edition or engine.
     """

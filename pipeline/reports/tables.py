@@ -10,10 +10,11 @@ def tables(lake: Lake) -> pl.DataFrame:
     """A row for each table of the lake, as its Delta log says.
 
     Columns:
-        - `table`: its name.
-        - `row`: what a row of it is.
-        - `n_rows`, `n_bytes`, `n_files`: its rows, the size of its Parquet files in bytes, and
-          their number.
+
+    - `table`: its name.
+    - `row`: what a row of it is.
+    - `n_rows`, `n_bytes`, `n_files`: its rows, the size of its Parquet files in bytes, and
+      their number.
     """
     rows = []
     for table in TABLES:

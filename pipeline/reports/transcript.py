@@ -58,7 +58,8 @@ class Transcript(Struct, frozen=True):
         """The messages that were shown to a seat.
 
         Columns:
-            - `message_index`, `player`, `content`: the message, who spoke, and the text.
+
+        - `message_index`, `player`, `content`: the message, who spoke, and the text.
 
         Raises UsageError for a seat that the game does not have.
         """
