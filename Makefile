@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint lowest bench simulations torture audit lock clean
+.PHONY: help demo test lint notebooks lowest bench simulations torture audit lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -54,6 +54,10 @@ lint:  ## the checks of style and types alone
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
+
+notebooks:  ## run the notebooks on the sample and keep their results in the files
+	$(call environment,.venv,dev)
+	PYTHONPATH=. .venv/bin/python tests/notebook_runs.py
 
 lowest:  ## run the tests with the lower bounds of pyproject.toml, in .venv-lowest
 	$(call environment,.venv-lowest,lowest)

@@ -4,6 +4,9 @@ lake = pipeline.open_lake("lake/")
 lake.table("votes")            # a polars LazyFrame
 lake.metrics(by=["model"])     # a polars DataFrame
 lake.sql("SELECT ...")         # a polars DataFrame
+lake.game("3f2a")              # one game, with its transcript
+
+`Metric`, `Rows`, `Term` and `Combine` declare a new metric for `Lake.metric`.
 """
 
 import os
@@ -11,13 +14,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pipeline.api import Lake
+    from pipeline.api import Game, Lake
+    from pipeline.metrics.declaration import Combine, Metric, Rows, Term
+    from pipeline.vocabulary import GameType
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "open_lake"]
+__all__ = [
+    "Combine",
+    "Game",
+    "GameType",
+    "Lake",
+    "Metric",
+    "Rows",
+    "Term",
+    "__version__",
+    "open_lake",
+]
 
 # Where the lake is if nobody names one.
 LAKE_VARIABLE, DEFAULT_LAKE = "MAGIC_LAKE", "lake"
+_MODULES = {
+    "pipeline.api": ("Game", "Lake"),
+    "pipeline.metrics.declaration": ("Combine", "Metric", "Rows", "Term"),
+    "pipeline.vocabulary": ("GameType",),
+}
+
+
+def __getattr__(name: str) -> object:
+    """A name of `__all__`, imported when it is first used: the version and the help need none."""
+    from importlib import import_module
+
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def open_lake(path: str | Path | None = None, as_of: int | None = None) -> "Lake":

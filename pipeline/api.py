@@ -1,44 +1,62 @@
 """The Python interface of a lake: its tables, metrics and reports, and SQL over all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import duckdb
 import polars as pl
 
 from pipeline import lake as stored
 from pipeline import plots, warehouse
-from pipeline.errors import may_be_of_a_file
+from pipeline.catalog import write_catalog
+from pipeline.errors import PipelineError, may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
-from pipeline.metrics import PAPER, metrics
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metrics
+from pipeline.metrics.added import added
+from pipeline.metrics.catalogue import Added, knowing
+from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.views import views
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.cite import cite
 from pipeline.reports.compare import compare, contrast, settings_apart
 from pipeline.reports.completeness import completeness, readability
-from pipeline.reports.diff import diff
-from pipeline.reports.games import games
+from pipeline.reports.diff import diff, diff_games
+from pipeline.reports.games import find
+from pipeline.reports.missing import missing
 from pipeline.reports.plan import plan
+from pipeline.reports.quarantine import quarantine
 from pipeline.reports.ranking import board, leaderboard
+from pipeline.reports.schema import schema
 from pipeline.reports.search import search
-from pipeline.reports.transcript import transcript, transcripts
+from pipeline.reports.tables import tables
+from pipeline.reports.transcript import Transcript, transcript, transcripts
 from pipeline.sqlfiles import View
+from pipeline.verify import MOST, Verification, verify
+
+if TYPE_CHECKING:
+    # A lake shows itself by the pages, which are made of it: they are imported when it does.
+    from pipeline.pages.notebook import Shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _explained(function: Callable[P, R]) -> Callable[P, R]:
-    """The function; where a library cannot read a lake, its error names the damaged file."""
+def _method(function: Callable[P, R]) -> Callable[P, R]:
+    """The function as a method of a lake: it knows the metrics that the lake was given.
+
+    Where a library cannot read the lake, its error names the damaged file.
+    """
 
     @wraps(function)
     def run(*given: P.args, **options: P.kwargs) -> R:
+        own = given[0]
         try:
-            return function(*given, **options)
+            with knowing(own._added if isinstance(own, Lake) else {}):
+                return function(*given, **options)
         except BaseException as error:
             if not may_be_of_a_file(error):
                 raise
@@ -48,73 +66,244 @@ def _explained(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
+class Game(Transcript, frozen=True, eq=False):
+    """One game, from `Lake.game`. A notebook shows its transcript; `text` is the same as text.
+
+    `tables` has the game's rows of each table of games by the table's name, such as
+    `tables["votes"]`; `counted` the rows that the metrics (edition paper) counted in it, with the
+    columns of `Lake.evidence` but `content`.
+    """
+
+    lake: "Lake"
+
+    def __repr__(self) -> str:
+        row = self.game
+        end = row["outcome"] if row["is_finished"] else "not finished"
+        n_messages = self.messages.height
+        return f"<Game {row['game_id']}: {row['game_type']}, {end}, {n_messages} messages>"
+
+    def _repr_html_(self) -> str | None:
+        try:
+            return self.lake.page("game", game=self.game["game_id"], roles=True).html
+        except PipelineError:
+            return None  # without the library for pages, or if the lake is gone
+
+
 class Lake(stored.Lake):
     """A lake in one state. Open it again to see what was committed later.
 
-    It can be pickled, for example for parallel processes: the copy has the same state. Each method
-    is a function whose first argument is the lake.
+    `table` gives a lazy polars frame; whatever computes something gives a polars DataFrame. Shares
+    are in 0..1, ids are texts, times are UTC, and what is undefined is null. Every method raises
+    LakeError, which names the file, if the lake is damaged.
+
+    It can be pickled, for example for parallel processes: the copy has the same state. A notebook
+    shows its tables.
     """
 
-    metrics = _explained(metrics)
-    evidence = _explained(evidence)
-    evidence_page = _explained(evidence_page)
-    board = _explained(board)
-    leaderboard = _explained(leaderboard)
-    compare = _explained(compare)
-    contrast = _explained(contrast)
-    settings_apart = _explained(settings_apart)
-    games = _explained(games)
-    plan = _explained(plan)
-    diff = _explained(diff)
-    completeness = _explained(completeness)
-    readability = _explained(readability)
-    audit = _explained(audit)
-    findings = _explained(findings)
-    transcript = _explained(transcript)
-    transcripts = _explained(transcripts)
-    search = _explained(search)
-    cite = _explained(cite)
+    _added: Mapping[str, Added] = {}
 
-    @_explained
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__(), {"_added": self._added})
+
+    metrics = _method(metrics)
+    evidence = _method(evidence)
+    evidence_page = _method(evidence_page)
+    board = _method(board)
+    leaderboard = _method(leaderboard)
+    compare = _method(compare)
+    contrast = _method(contrast)
+    settings_apart = _method(settings_apart)
+    plan = _method(plan)
+    diff = _method(diff)
+    diff_games = _method(diff_games)
+    completeness = _method(completeness)
+    missing = _method(missing)
+    readability = _method(readability)
+    audit = _method(audit)
+    findings = _method(findings)
+    find = _method(find)
+    transcripts = _method(transcripts)
+    search = _method(search)
+    quarantine = _method(quarantine)
+    tables = _method(tables)
+    cite = _method(cite)
+    write_catalog = _method(write_catalog)
+
+    @_method
+    def game(self, game: str) -> Game:
+        """The game with this id, or the first characters of it, or with this path of its log.
+
+        Raises UsageError if no game or several games match.
+        """
+        found = transcript(self, game)
+        return Game(found.tables, found.counted, self)
+
+    @_method
+    def metric(
+        self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
+    ) -> "Lake":
+        """A copy of the lake that also knows this metric, under this name, in all its methods.
+
+        The values, intervals, evidence, comparisons, plots and pages of the new metric are those of
+        a built-in one; the lake on the disk is not changed. `sql` is the text of a metric's file,
+        as docs/adding.md has it: a CTE `attempts` and a final SELECT. With it, `Lake.sql` has the
+        metric's views, and the engine duckdb counts it. Spark does not know it.
+
+        The metric is counted once, and if there is SQL, by both: this takes as long as
+        `Lake.metrics` with `confidence=None`. Raises MetricError if the two differ, if one of them
+        cannot be counted, and for a name that is taken.
+        """
+        one = added(self, declared, name, title=title, sql=sql)
+        kind, arguments, state = self.__reduce__()
+        copy: Lake = kind(*arguments)
+        copy.__dict__ |= state | {"_added": {**self._added, name: one}}
+        return copy
+
+    @_method
+    def schema(self, *names: str) -> pl.DataFrame:
+        """A row for each column of the tables or views named; without names, of every table.
+
+        Columns:
+
+        - `table`, `column`: the table or view, and the column.
+        - `type`: its type in a word, such as `string`, `int64` or `list of string`.
+        - `is_nullable`, `is_key`: whether it can be null, and whether it is part of the key;
+          both null for a view.
+        - `low`, `high`: the range of its values, in the column's unit; null without a limit.
+        - `words`: the only values that it can have; null if there is no list.
+        - `pattern`: the regular expression that its values match; null if there is none.
+        - `description`: what it means, with its unit.
+
+        Raises UsageError for a name that is neither a table nor a view.
+        """
+        return schema(names)
+
+    @_method
+    def verify(self, *, most: int = MOST) -> Verification:
+        """What is wrong with the lake, in its latest state: every file and every row is read.
+
+        The result's `faults` has at most `most` rows for each check and table: check, severity
+        (error, contradiction or warning), table, finds (what the check looks for), n_rows (how
+        often it was found), and row (one of these as JSON). `is_whole` says whether nothing is
+        damaged, `is_contradicted` whether logs contradict themselves.
+        """
+        return verify(self.path, most=most)
+
+    @_method
+    def page(self, name: str, **parameters: object) -> "Shown":
+        """A page of `magic view` for a notebook, such as `lake.page("leaderboard")`.
+
+        `name` and `parameters` are those of the page's address, for example
+        `lake.page("compare", model="gpt-4", other="cohere")`: see docs/view.md. The result's `rows`
+        are the page's frame. Raises UsageError for an unknown page or parameter, and PipelineError
+        without the extra `view` or `notebooks`.
+        """
+        try:
+            from pipeline.pages.notebook import shown
+        except ModuleNotFoundError:
+            raise PipelineError(plots.NEEDED) from None
+        return shown(self, name, parameters)
+
+    @_method
+    def report(
+        self,
+        file: str | Path,
+        *,
+        title: str | None = None,
+        edition: str = PAPER,
+        confidence: float = DEFAULT_CONFIDENCE,
+        games_per_cell: int = 1,
+    ) -> Path:
+        """The path of the file that the report was written to, one HTML file that needs no network.
+
+        It shows up to `games_per_cell` games behind each value. An existing file is replaced.
+        Raises UsageError for an unknown edition, and PipelineError without the extra `view`.
+        """
+        try:
+            from pipeline.pages.report import TITLE, report
+            from pipeline.pages.report_html import report_html
+        except ModuleNotFoundError:
+            raise PipelineError(plots.NEEDED) from None
+        found = report(
+            self,
+            title=title or TITLE,
+            edition=edition,
+            confidence=confidence,
+            games_per_cell=games_per_cell,
+        )
+        path = Path(file)
+        path.write_text("".join(report_html(found)), encoding="utf-8")
+        return path
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The lake in a notebook that shows no HTML; where it is stays out of what is kept."""
+        name = str(self.path).rpartition("/")[2]
+        printer.text(f"<Lake {name} after ingest {self.ingest_id}>")
+
+    @_method
+    def _repr_html_(self) -> str | None:
+        try:
+            from pipeline.pages.notebook import lake_html
+        except ModuleNotFoundError:
+            return None
+        return lake_html(self)
+
+    @_method
     def plot_metric(
         self, name: str, *, by: str | None = None, edition: str = PAPER, **asked: Any
     ) -> "plots.Chart":
         """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
 
         With `by`, a column such as `game_type`, there is a panel for each of its values. Other
-        arguments are those of `metrics`. Plots need the extra `view`.
+        arguments are those of `metrics`. Raises UsageError for an unknown metric, and PipelineError
+        without the extra `view` or `notebooks`.
         """
         columns = list(dict.fromkeys(["model", by or "model"]))
         rows = self.metrics(names=[name], by=columns, edition=edition, **asked)
         return plots.plot_metric(rows, by=by)
 
-    @_explained
+    @_method
     def plot_profile(self, model: str, *, edition: str = PAPER) -> "plots.Chart":
         """A chart of one model over all metrics, against all others.
 
-        See `pipeline.plots.plot_profile`.
+        See `pipeline.plots.plot_profile`. Raises UsageError for an unknown model, and PipelineError
+        without the extra `view` or `notebooks`.
         """
         return plots.plot_profile(self.metrics(by=["model"], edition=edition), model)
 
-    @_explained
+    @_method
     def plot_compare(
         self, *pairs: tuple[str, str], names: Sequence[str] | None = None, edition: str = PAPER
     ) -> "plots.Chart":
-        """A chart of the differences between models, with the arguments of `compare`."""
+        """A chart of the differences between models, with the arguments of `compare`.
+
+        Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
+        or `notebooks`.
+        """
         return plots.plot_differences(self.compare(*pairs, names=names, edition=edition))
 
-    @_explained
-    def sql(self, query: str, *, memory: int | None = None) -> pl.DataFrame:
+    @_method
+    def sql(
+        self,
+        query: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        memory: int | None = None,
+    ) -> pl.DataFrame:
         """The result of one SELECT on the tables and views.
 
         Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
-        `memory` is DuckDB's memory limit in bytes, by default most of the machine's memory. Raises
-        QueryError for a wrong statement, and for one that would do more than read the lake.
+        `parameters` has the value of each parameter of the query, for example `{"model": "gpt-4"}`
+        for `$model`: a text that DuckDB casts where it is compared with a column. `memory` is
+        DuckDB's memory limit in bytes, by default most of the machine's memory. Raises QueryError
+        for a wrong statement, and for one that would do more than read the lake.
         """
-        with warehouse.connect(self, self._views, query, memory=memory) as connection:
-            return warehouse.query(connection, query, [*TABLES, *self._views])
+        # A value can name a table, as in `query_table($name)`.
+        wanted = "\n".join([query, *(parameters or {}).values()])
+        with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
+            return warehouse.query(connection, query, [*TABLES, *self._views], parameters)
 
-    @_explained
+    @_method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with every table and view, for many queries on this state.
 
@@ -123,6 +312,27 @@ class Lake(stored.Lake):
         it.
         """
         return warehouse.connect(self, self._views, memory=memory)
+
+    @_method
+    def settings(self) -> pl.DataFrame:
+        """A row for each setting, what was fixed before play: the view `settings`, sorted.
+
+        Columns:
+
+        - `setting_id`, `game_type`, `system`: the setting, the game, and the harnesses that ran
+          it.
+        - `topic`, `word`, `other_word`: the words of a game of hidden roles.
+        - `hidden_player`, `tested_player`: who has the hidden role, and who is tested.
+        - `n_rounds_fixed`: the number of rounds.
+        - `multiplier`: by what contributions to the public good are multiplied.
+        - `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`, `payoff_two_defect`: the
+          payoffs of the Prisoner's Dilemma, in points.
+        - `n_games`, `n_finished`: games with this setting, and those with an end.
+        - `setting`: the whole as JSON.
+
+        What a game does not have is null.
+        """
+        return self.sql("FROM settings ORDER BY game_type, setting_id")
 
     @cached_property
     def _views(self) -> dict[str, View]:

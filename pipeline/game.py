@@ -29,6 +29,19 @@ QUESTION_MARK = "metric_"
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 
+# Columns of `games` that a setting fixes, and the keys that lead to each.
+FIXED: dict[str, tuple[str, ...]] = {
+    "other_word": ("undercover_code",),
+    "hidden_player": ("hidden",),
+    "tested_player": ("tested",),
+    "n_rounds_fixed": ("rounds",),
+    "multiplier": ("multiplier",),
+    "payoff_cooperate": ("payoffs", "cooperate"),
+    "payoff_defect": ("payoffs", "defect"),
+    "payoff_one_defect": ("payoffs", "one_defect"),
+    "payoff_two_defect": ("payoffs", "two_defect"),
+}
+
 
 class Fault(Struct, frozen=True, gc=False):
     """A document, or a part of one, that cannot be used, and the rule that it breaks."""
@@ -221,7 +234,9 @@ class Game(Struct, kw_only=True):
         """The secret word that the civilian side knows."""
         return self.setting.get("code", self.setting.get("civilian_code"))
 
-    @property
-    def multiplier(self) -> JsonValue:
-        """What the pool of a Public Good is multiplied by."""
-        return self.setting.get("multiplier")
+    def fixed(self, column: str) -> JsonValue:
+        """What the setting says for one of the columns `FIXED`, null if it does not."""
+        value: JsonValue = dict(self.setting)
+        for key in FIXED[column]:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value

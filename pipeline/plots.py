@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import install_command
-from pipeline.metrics.catalogue import TITLES, metric
+from pipeline.metrics.catalogue import metric, titles
 from pipeline.printable import printable
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
     data = _estimates(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
-    x = _x(TITLES[name], (declared.low, declared.high))
+    x = _x(titles()[name], (declared.low, declared.high))
     return _styled(_in_panels(_dots(x, order.to_list()), data))
 
 
@@ -59,7 +59,7 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
     if model not in rows["model"].to_list():
         raise UsageError(f"no row of {model} to plot")
     alt = _altair()
-    titled = rows.with_columns(title=pl.col("metric").replace_strict(TITLES))
+    titled = rows.with_columns(title=pl.col("metric").replace_strict(titles()))
     low, high = _ends_of_ranges(rows)
     of_range = (pl.col("value", "low", "high") - low) / (high - low)
     data = _estimates(titled, "title", "value").with_columns(of_range)
@@ -76,7 +76,7 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
 def plot_differences(rows: pl.DataFrame) -> "Chart":
     """The differences of `lake.compare` with their intervals, a panel for each pair of models."""
     titled = rows.with_columns(
-        title=pl.col("metric").replace_strict(TITLES),
+        title=pl.col("metric").replace_strict(titles()),
         pair=pl.concat_str(pl.col("model"), pl.lit(" − "), pl.col("other")),
     )
     data = _estimates(titled, "title", "difference", "pair")
@@ -111,8 +111,8 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     }
     points = alt.Chart(_inline(data)).mark_point(filled=True, color=ACCENT, size=36, opacity=0.7)
     title = f"the first {MOST_POINTS:,} of {rows.height:,} rows"
-    told = {"title": title} if rows.height > MOST_POINTS else {}
-    return _styled(points.encode(**axes, description="label:N").properties(width=WIDTH, **told))
+    titled = {"title": title} if rows.height > MOST_POINTS else {}
+    return _styled(points.encode(**axes, description="label:N").properties(width=WIDTH, **titled))
 
 
 def svg(chart: "Chart", prefix: str = "plot") -> str:
@@ -128,6 +128,7 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
     version = ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     # Checking the chart against its schema would take longer than drawing it.
     chosen = chart.to_dict(validate=False)
+    chosen["config"]["background"] = "transparent"
     text = vegalite_to_svg(chosen, vl_version=version, allowed_base_urls=[])
     text = text.replace(INK, "currentColor").replace("<svg ", '<svg overflow="visible" ', 1)
     return _ID.sub(f"{prefix}-", text)
@@ -272,7 +273,7 @@ def _styled(chart: Any) -> "Chart":
     header = {"labelFontSize": 12, "labelFontWeight": "bold", "labelAnchor": "start"}
     # At once, since each step copies the chart with all its data.
     styled: Chart = chart.configure(
-        background="transparent",
+        background="white",  # a notebook may be dark, and the texts are not
         font=FONT,
         # Fonts are wider in some browsers than they are expected to be.
         padding={"left": 24, **_SIDES},

@@ -6,7 +6,7 @@ its memory limit.
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,9 @@ class Sandbox:
         if self._next is None:
             self._next = _Process()
 
-    def sql(self, lake: "str | Lake", query: str) -> "pl.DataFrame":
+    def sql(
+        self, lake: "str | Lake", query: str, parameters: Mapping[str, str] | None = None
+    ) -> "pl.DataFrame":
         """The result of one reading statement on the lake: see `Lake.sql`.
 
         For a path, the lake is in its newest state; one that is open stays in its own.
@@ -67,7 +69,7 @@ class Sandbox:
         process, self._next = self._next, None
         assert process is not None
         try:
-            asked = (lake, query, self._memory)
+            asked = (lake, query, dict(parameters or {}), self._memory)
             return process.answer(asked, self._seconds, self._while_waiting)
         finally:
             process.kill()
@@ -79,7 +81,7 @@ class _Process:
 
     def answer(
         self,
-        asked: "tuple[str | Lake, str, int]",
+        asked: "tuple[str | Lake, str, dict[str, str], int]",
         seconds: float,
         while_waiting: Callable[[], AbstractContextManager[object]],
     ) -> "pl.DataFrame":
@@ -127,14 +129,14 @@ def main() -> None:
     connection = theirs()
     from pipeline.api import open_lake
 
-    lake, query, memory = connection.recv()
+    lake, query, parameters, memory = connection.recv()
     end_with(connection)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries tell that memory ran out
     try:
         opened = open_lake(lake) if isinstance(lake, str) else lake
         limit_memory(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
-        opened.sql(query, memory=memory).write_ipc_stream(rows)
+        opened.sql(query, parameters=parameters, memory=memory).write_ipc_stream(rows)
     except MemoryError:
         connection.send(
             QueryError("the result needs more memory than is allowed: query less at a time")

@@ -43,8 +43,13 @@ def names(under: str) -> list[str]:
 
 def header(name: str) -> dict[str, list[str]]:
     """The `-- key: value` lines at the top of a file; a key may come more than once."""
+    return header_of(text(name))
+
+
+def header_of(text: str) -> dict[str, list[str]]:
+    """The same of a text."""
     found: dict[str, list[str]] = {}
-    for line in text(name).splitlines():
+    for line in text.splitlines():
         if not line.startswith("--"):
             break
         if match := _HEADER.match(line):

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 
 class GameType(StrEnum):
+    """Which game was played. Logs of other games are not read."""
+
     CHAMELEON = "chameleon"
     UNDERCOVER = "undercover"
     COST_SHARING = "cost_sharing"

@@ -25,6 +25,12 @@ def json_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     yield end
 
 
+def json_lines(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
+    """A record on each line, without a list around them."""
+    for rows in _slices(parts):
+        yield "".join(f"{safe_json(cells.as_json(row))}\n" for row in rows.iter_rows(named=True))
+
+
 def safe_json(text: str) -> str:
     """The same JSON with what a terminal might obey written as `\\u009b`."""
     return UNSAFE.sub(_json_escape, text)
@@ -32,7 +38,7 @@ def safe_json(text: str) -> str:
 
 def csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     """Comma-separated, nested values as JSON."""
-    return _csv_texts(map(_flattened, parts))
+    return _csv_texts(map(flattened, parts))
 
 
 def safe_csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
@@ -60,7 +66,7 @@ def _json_escape(found: re.Match[str]) -> str:
 
 
 def _safe(frame: pl.DataFrame) -> pl.DataFrame:
-    flat = _flattened(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
+    flat = flattened(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
     text = pl.col(pl.String)
     safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text)
     return flat.with_columns(safe.name.keep())
@@ -73,7 +79,8 @@ def _csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
         yield rows.write_csv(include_header=False, datetime_format="%+", time_format="%T%.f")
 
 
-def _flattened(frame: pl.DataFrame) -> pl.DataFrame:
+def flattened(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with nested values as JSON, and bytes and other odd types as text."""
     return frame.with_columns(_flat(column) for column in frame.iter_columns())
 
 

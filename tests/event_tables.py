@@ -41,6 +41,7 @@ PLAIN: dict[str, object] = {
     "party": "A",
     "position": 1,
     "is_last": True,
+    "setting": "{}",
 }
 ANSWER = {
     "edition": pl.String,

@@ -1,7 +1,11 @@
 """The Python face of a lake: it answers as what is beneath it, and its help leads there."""
 
+import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from pydoc import locate
@@ -13,7 +17,7 @@ from rawlogs import write_logs
 
 import pipeline
 from pipeline.api import Lake
-from pipeline.errors import LakeError
+from pipeline.errors import LakeError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
@@ -82,6 +86,63 @@ def test_a_damaged_file_is_named_in_python_too(lake: Lake, tmp_path: Path, metho
     file.write_bytes(b"x" * (file.stat().st_size - 4) + b"PAR1")
     with pytest.raises(LakeError, match=f"{name} of the table `results` has changed"):
         getattr(damaged, method)(*(["FROM results"] if method == "sql" else []))
+
+
+def printed(lake: Lake, *command: str) -> list[dict]:
+    """The rows that a command prints as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline.cli", *command, "--format", "json"],
+        env={**os.environ, "MAGIC_LAKE": str(lake.path)},
+        capture_output=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_what_a_lake_holds_is_what_the_commands_print(lake: Lake) -> None:
+    assert lake.tables().to_dicts() == printed(lake, "tables")
+    for names in ((), ("votes", "judgement")):
+        assert lake.schema(*names).to_dicts() == printed(lake, "schema", *names)
+    assert lake.verify().faults.to_dicts() == printed(lake, "verify", "--allow-contradictions")
+
+
+@pytest.mark.slow
+def test_what_is_quarantined_is_what_the_command_prints(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", "gpt-4")
+    (logs / "broken.json").write_bytes(b'{"history": [')
+    ingest(logs, tmp_path / "lake")
+    lake = pipeline.open_lake(tmp_path / "lake")
+    assert lake.quarantine().to_dicts() == printed(lake, "quarantine") != []
+    assert lake.quarantine(with_raw=True)["raw"][0] == b'{"history": ['
+
+
+def test_a_game_is_found_by_what_it_is_and_opened_by_its_id(lake: Lake) -> None:
+    found = lake.find(model="gpt-4", game_type="undercover")
+    assert found.height > 0
+    assert set(found["game_type"]) == {"undercover"}
+    for game_id, path, outcome in found.select("game_id", "path", "outcome").iter_rows():
+        assert lake.game(game_id[:10]).game["game_id"] == game_id
+        assert game_id in lake.find(outcome=outcome, path=path)["game_id"]
+    game = lake.game(found["game_id"][0])
+    assert_frame_equal(game.players, game.tables["players"])
+    assert game.messages["message_index"].to_list() == list(range(game.messages.height))
+    assert all(text.split("\n")[0].strip() in game.text for text in game.messages["content"])
+    everything = lake.find()
+    assert everything.height == sum(lake.counts("games").values())
+    assert lake.find(limit=2).equals(everything.head(2))
+    wrong = {"model": "nobody", "game_type": "chess", "outcome": "won"}
+    for name, value in wrong.items():
+        with pytest.raises(UsageError, match=value):
+            lake.find(**{name: value})
+
+
+@pytest.mark.slow
+def test_a_report_is_that_of_the_command(lake: Lake, tmp_path: Path) -> None:
+    file = lake.report(tmp_path / "report.html", title="Ours", games_per_cell=0)
+    text = file.read_text(encoding="utf-8")
+    assert "<title>Ours" in text
+    assert all(model in text for model in ("gpt-4", "cohere"))
 
 
 def test_without_a_path_the_lake_is_that_of_the_command_line(

@@ -42,6 +42,7 @@ MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
     "audit",
+    "catalog",
     "cite",
     "compare",
     "completeness",
@@ -222,15 +223,19 @@ def test_examples_of_the_help_run(
         if command == "compare":
             log.write_text(log.read_text().replace(f'"{MODEL}"', f'"{MODEL}-pgm"'))
     found = examples(magic(command, "--help").text)
-    for lake in ("lake", "before", "after"):
-        magic("ingest", "results", "others", "--lake", lake)
+    magic("ingest", "results", "others", "--lake", "lake")
+    for lake in ("before", "after"):
+        shutil.copytree("lake", lake)
     for example in found:
         if "--engine spark" in example or "://" in example:
             continue  # needs a cluster or a store: tests/spark and tests/stores have those
         words = shlex.split(example.split(" > ")[0])
         result = magic(*words[1:])
-        assert result.code in ((0, 3) if command == "ingest" else (0,)), result.err
-        assert result.out or "--retry" in example or command == "report"
+        fine = (
+            {0} | ({3} if command == "ingest" else set()) | ({1} if "--fail-" in example else set())
+        )
+        assert result.code in fine, result.err
+        assert result.out or "--retry" in example or result.err.startswith("wrote ")
 
 
 def test_start_imports_nothing_heavy() -> None:
@@ -674,6 +679,46 @@ def test_a_comparison_of_no_models_is_empty_and_says_so(
     result = magic("compare", "--all-pairs", "--lake", lake_without_games)
     assert result.code == 0
     assert result.err == "nothing to compare: there are fewer than two models or groups\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--missing"], ["--incomplete"], ["--metrics"]])
+def test_of_no_games_nothing_is_complete(
+    magic: Magic, lake_without_games: Path, options: list[str]
+) -> None:
+    result = magic("completeness", *options, "--lake", lake_without_games)
+    assert (result.code, result.err) == (0, "the lake has no games: nothing can be complete\n")
+    assert magic("completeness", "--fail-if-incomplete", "--lake", lake_without_games).code == 1
+
+
+def test_what_is_missing_is_named_and_can_fail_a_build(
+    magic: Magic, logs: Path, tmp_path: Path
+) -> None:
+    """Of copies of the logs one lacks a game, of one model, and one has no end, of the other."""
+    asked = ["completeness", "--fail-if-incomplete", "--lake"]
+    shutil.copytree(logs, tmp_path / "logs")
+    next((tmp_path / "logs").glob("*/*/7.json")).unlink()
+    ingest(tmp_path / "logs", tmp_path / "whole")
+    whole = magic(*asked, tmp_path / "whole")
+    assert (whole.code, whole.err) == (0, "every model is complete\n")
+    gone, cut_off = sorted((tmp_path / "logs").glob("prisoner/*_vs_*/*.json"))[::3]
+    gone.unlink()
+    cut_off.write_text(json.dumps(json.loads(cut_off.read_text()) | {"result": None}))
+    ingest(tmp_path / "logs", tmp_path / "lake")
+    result = magic(*asked, tmp_path / "lake", "--incomplete", "--format", "json")
+    assert result.code == 1
+    assert [row["competition"] for row in result.records] == ["prisoners_dilemma"] * 2
+    listed = magic("completeness", "--missing", "--lake", tmp_path / "lake", "--format", "json")
+    missing = {row["game_index"]: row for row in listed.records}
+    assert (listed.code, sorted(missing)) == (0, [0, 1])
+    assert [missing[n]["n_unfinished"] for n in (0, 1)] == [0, 1]
+    assert missing[1]["paths"] == [str(cut_off.relative_to(tmp_path / "logs"))]
+    assert json.loads(missing[0]["setting"])["payoffs"]["defect"] == missing[0]["payoff_defect"]
+    of_one = magic(*asked, tmp_path / "lake", "--model", missing[0]["model"], "--missing")
+    assert of_one.code == 1
+    assert "incomplete: " in of_one.err
+    assert missing[0]["setting_id"] in of_one.text
+    assert missing[1]["setting_id"] not in of_one.text
+    assert magic("completeness", "--missing", "--expected", 2, "--lake", tmp_path).code == 2
 
 
 @pytest.mark.slow
@@ -1142,7 +1187,12 @@ def test_a_signal_while_duckdb_reads_a_file_is_an_interruption(
         return read(files, path, mode, **options)
 
     monkeypatch.setattr(LakeFiles, "open", signalled)
-    result = magic(*command.split(), "--lake", lake)
+    # A shell ignores SIGINT for what it starts in the background, such as these tests.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = magic(*command.split(), "--lake", lake)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (result.code, result.err) == (130, "magic: interrupted\n")
 
 

@@ -13,7 +13,7 @@ PACKAGE = Path(pipeline.__file__).parent
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
     {"cells", "errors", "machine", "printable", "processes", "provenance", "vocabulary", "stores"},
-    {"game", "sqlfiles", "archives", "simulate"},
+    {"game", "sqlfiles", "archives", "simulate", "extras"},
     {"formats", "written"},
     {"events"},
     {"lake"},
@@ -23,7 +23,7 @@ LAYERS: list[set[str]] = [
     {"statistics"},
     {"metrics"},
     {"reports"},
-    {"plots"},
+    {"catalog", "plots"},
     {"api"},
     {"sandbox"},
     {"pages"},
@@ -40,6 +40,8 @@ ONLY = {
     "archives": {"errors", "stores"},
     "lake": {"errors", "events", "stores"},
 }
+# What points up: a lake shows itself in a notebook by the pages, which are made of it.
+UP = {("api", "pages")}
 # A library, and the only parts that may import it.
 KEEPERS = {
     "altair": {"plots"},
@@ -59,6 +61,7 @@ KEEPERS = {
     "rich": {"cells", "cli"},
     "prompt_toolkit": {"cli"},
     "click": {"cli"},
+    "xlsxwriter": {"cli"},
 }
 WITHOUT_POLARS = {
     "errors",
@@ -128,11 +131,13 @@ def test_imports_point_down(part: str) -> None:
     for file in MODULES:
         if part_of(name_of(file)) != part:
             continue
-        for module, _ in imports(file):
+        for module, at_once in imports(file):
             if module.split(".")[0] != "pipeline" or module == "pipeline":
                 continue
             used = part_of(module)
             assert used is not None
+            if (part, used) in UP and not at_once:
+                continue
             if used != part:
                 assert RANK[used] < RANK[part], f"{name_of(file)} imports {module}"
                 assert used in ONLY.get(part, {used}), f"{name_of(file)} imports {module}"

@@ -1,5 +1,6 @@
-"""The notebooks run from top to bottom on a lake of the sample."""
+"""The notebooks run from top to bottom on a lake of the sample, and show what is kept."""
 
+import ast
 import json
 import os
 import re
@@ -14,54 +15,72 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
-
-from pipeline.ingest import ingest
-
-ROOT = Path(__file__).parent.parent
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+from notebook_runs import NOTEBOOKS, ROOT, checkout, executed, shown
 
 
 @pytest.fixture(scope="module")
-def sample_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    lake = tmp_path_factory.mktemp("sample") / "lake"
-    ingest(ROOT / "data" / "sample" / "results", lake)
-    return lake
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return checkout(tmp_path_factory.mktemp("sample"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_runs(path: Path, sample_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAGIC_LAKE", str(sample_lake))
+def test_runs_and_shows_what_is_kept(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    notebook = nbformat.read(path, as_version=4)
-    NotebookClient(
-        notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}
-    ).execute()
-    shown = [out for cell in notebook.cells for out in cell.get("outputs", ())]
-    assert any("image/png" in out.get("data", {}) for out in shown), "it draws no chart"
-    assert not any(out["output_type"] == "error" for out in shown)
+    kept = nbformat.read(path, as_version=4).cells
+    found = executed(path, folder).cells
+    for before, after in zip(kept, found, strict=True):
+        assert shown(before) == shown(after), f"{before['id']}: run `make notebooks`"
 
 
-def test_are_kept_without_output() -> None:
-    for path in NOTEBOOKS:
-        for cell in nbformat.read(path, as_version=4).cells:
-            assert not cell.get("outputs"), f"{path.name} is kept with output: clear it"
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_is_kept_as_it_was_run(path: Path) -> None:
+    """In order, without an error, a time or a place of the machine, and with a picture early."""
+    text = path.read_text(encoding="utf-8")
+    cells = nbformat.read(path, as_version=4).cells
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    assert all(re.fullmatch(r"[a-z][a-z-]+", cell["id"]) for cell in cells)
+    assert all(not cell["metadata"] for cell in cells)
+    outputs = [out for cell in code for out in cell["outputs"]]
+    assert {out["output_type"] for out in outputs} <= {"execute_result", "stream"}
+    assert all(out.get("name") != "stderr" for out in outputs)
+    assert not re.search(r"/(home|root|tmp|work|Users)/|\d\d:\d\d:\d\d", text)
+    first = code[0]["outputs"][0]["data"]
+    assert "image/svg+xml" in first or "<svg" in "".join(first["text/html"])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_defines_little_and_imports_what_is_public(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
+    tree = ast.parse(code)
+    assert sum(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.walk(tree)) <= 1
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.name for alias in node.names}
+            module = getattr(node, "module", None)
+            assert module is None or (module == "pipeline" and names <= {"plots"})
+            assert module or names <= {"altair", "polars", "pipeline"}
+        if isinstance(node, ast.Attribute):
+            assert node.attr[0] != "_"
 
 
 @pytest.mark.slow
 def test_the_readmes_way_of_opening_one_serves_it(tmp_path: Path) -> None:
     """`jupyter lab NOTEBOOK`, of the extra `notebooks`, has the notebook's cells."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert re.search(r"jupyter lab notebooks/first_look\.ipynb", readme)
+    assert re.search(r"jupyter lab notebooks/01_first_look\.ipynb", readme)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extra = project["optional-dependencies"]["notebooks"]
     assert any(needed.startswith("jupyterlab") for needed in extra)
-    shutil.copy(ROOT / "notebooks" / "first_look.ipynb", tmp_path)
+    shutil.copy(ROOT / "notebooks" / "01_first_look.ipynb", tmp_path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "jupyterlab", "first_look.ipynb", "--no-browser"]
+    command = [sys.executable, "-m", "jupyterlab", "01_first_look.ipynb", "--no-browser"]
     command += [f"--ServerApp.port={port}", "--IdentityProvider.token=open", "--allow-root"]
     places = {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "DATA", "RUNTIME")}
     with (tmp_path / "log").open("wb") as log:
@@ -69,7 +88,7 @@ def test_the_readmes_way_of_opening_one_serves_it(tmp_path: Path) -> None:
             command, cwd=tmp_path, env=os.environ | places, stdout=log, stderr=log
         )
     try:
-        url = f"http://127.0.0.1:{port}/api/contents/first_look.ipynb?token=open"
+        url = f"http://127.0.0.1:{port}/api/contents/01_first_look.ipynb?token=open"
         result = json.loads(answer(url, server))
     finally:
         server.terminate()

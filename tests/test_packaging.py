@@ -64,6 +64,50 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
     assert sql_folder(tmp_path, tmp_path) == tmp_path / "pipeline" / "sql"
+    check_types(tmp_path, tmp_path)
+
+
+TYPED = """
+from typing import assert_type
+import polars as pl
+import pipeline
+
+lake = pipeline.open_lake("lake")
+assert_type(lake, pipeline.Lake)
+assert_type(lake.table("votes"), pl.LazyFrame)
+assert_type(lake.metrics(by=["model"]), pl.DataFrame)
+assert_type(lake.compare(("a", "b"), margin=0.1), pl.DataFrame)
+assert_type(lake.find(game_type="chameleon"), pl.DataFrame)
+assert_type(lake.game("x"), pipeline.Game)
+assert_type(lake.game("x").players, pl.DataFrame)
+assert_type(lake.verify().is_whole, bool)
+rows = pipeline.Rows("votes", term=pl.lit("v"), what=pl.lit("w"), hit=pl.lit(1.0))
+term = pipeline.Term("v", (pipeline.GameType.CHAMELEON,))
+declared = pipeline.Metric(terms=(term,), rows=(rows,))
+assert_type(lake.metric(declared, name="x"), pipeline.Lake)
+"""
+
+
+def check_types(folder: Path, package: Path) -> None:
+    """A script outside of the project sees the types of what is installed, and what is wrong."""
+    wrong = "lake.metrics(models=1)\nlake.metrics(nobody=1)\nlake.gone()\n"
+    (folder / "right.py").write_text(TYPED)
+    (folder / "wrong.py").write_text(TYPED + wrong)
+    seen = {}
+    for name in ("right", "wrong"):
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", "--python-version=3.11", f"{name}.py"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(package)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seen[name] = done.stdout
+    assert seen["right"].startswith("Success"), seen["right"]
+    for kind in ("arg-type", "call-arg", "attr-defined"):
+        assert f"[{kind}]" in seen["wrong"]
+    assert "Found 3 errors" in seen["wrong"]
 
 
 def locked_versions() -> str:

@@ -256,6 +256,7 @@ def cells_of(frame: pl.DataFrame) -> list[list[object]]:
     ]
 
 
+@pytest.mark.slow
 def test_completeness_and_audit_are_those_of_the_api(page: Page, lake: Lake) -> None:
     games, texts = page.find("table", page.section("completeness"))
     assert frame_of(page, games) == cells_of(lake.completeness().drop("game_type"))
@@ -264,6 +265,7 @@ def test_completeness_and_audit_are_those_of_the_api(page: Page, lake: Lake) -> 
     assert frame_of(page, audit) == cells_of(lake.audit())
 
 
+@pytest.mark.slow
 def test_a_value_leads_to_its_rows_and_these_to_the_messages(
     page: Page, content: Report, lake: Lake
 ) -> None:

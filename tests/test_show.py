@@ -105,6 +105,7 @@ def test_a_seat_learns_nobodys_role(form, capsysbinary, place, lake):
         assert not any(model in text for model in result.tables["players"]["model"])
 
 
+@pytest.mark.slow
 def test_text_and_markdown_have_every_message_and_what_was_counted(
     capsysbinary, place, lake, games
 ):

@@ -128,6 +128,7 @@ def test_a_long_query_in_python_draws_no_bar(lake: Path) -> None:
     assert (run.stdout, run.stderr) == ("", "")
 
 
+@pytest.mark.slow
 def test_a_long_query_shows_on_a_terminal_that_it_runs(lake: Path) -> None:
     ours, theirs = pty.openpty()
     with subprocess.Popen(

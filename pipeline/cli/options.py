@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -11,6 +12,7 @@ import typer
 
 import pipeline
 from pipeline.cli import terminal
+from pipeline.errors import UsageError
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
 PaperForm = Literal["table", "json", "csv", "markdown", "latex", "parquet"]
@@ -84,6 +86,14 @@ GamesOption = Annotated[
 ModelsOption = Annotated[
     list[str] | None,
     typer.Option("--model", metavar="MODEL", help="Only this model; may be repeated."),
+]
+MetricsOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="METRIC", help="Only this metric; may be repeated."),
+]
+GameTypesOption = Annotated[
+    list[str] | None,
+    typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
 ]
 
 ConfidenceOption = Annotated[
@@ -173,6 +183,34 @@ def columns(by: Sequence[str]) -> list[str]:
     """The columns of all --by together, each of which can name several."""
     names = (name.strip() for one in by for name in one.split(","))
     return [name for name in names if name]
+
+
+def parameters(given: Sequence[str]) -> dict[str, str]:
+    """The values of all --param together; raises UsageError for a name with two values."""
+    values = [parameter(one) for one in given]
+    names = [name for name, _ in values]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"--param {twice} is given twice: give one value for each name")
+    return dict(values)
+
+
+def parameter(given: str) -> tuple[str, str]:
+    """The name and the value in a text such as `model=gpt-4`; raises UsageError for another."""
+    name, equals, value = given.partition("=")
+    name = name.strip().removeprefix("$")
+    if not equals or not re.fullmatch(r"\w+", name):
+        raise UsageError(f"{given!r} is not NAME=VALUE, for example model=gpt-4")
+    return name, value
+
+
+def sql_text(file: Path | None) -> str:
+    """The query in a file, or on stdin for None and `-`."""
+    try:
+        if file is None or str(file) == "-":
+            return sys.stdin.read() if sys.stdin else ""
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{file or 'stdin'}: not valid UTF-8") from None
 
 
 def confidence_level(confidence: float) -> float:

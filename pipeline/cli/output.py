@@ -17,6 +17,8 @@ from pipeline.written import csv_texts, first_part, json_texts, safe_csv_texts
 
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
+LINES_PAGED = 10_000
+"""And no more in a pager: it is laid out as a whole before its first line is seen."""
 ID_SHOWN = 8
 DOCUMENTS = ("markdown", "latex")
 """Forms that others read with the notes that belong to a table."""
@@ -142,7 +144,7 @@ def _table(
     first, frames = first_part(parts)
     names = [printable(headings.get(name, name)) for name in first.columns]
     width = terminal.width()
-    most = None if width is None else LINES_SHOWN
+    most = None if width is None else LINES_PAGED if terminal.is_paged() else LINES_SHOWN
     rows = (_rows(frame if most is None else frame.head(most), decimals) for frame in frames)
     if as_records:
         blocks = [row for part in rows for row in part]
@@ -217,9 +219,8 @@ def _markdown_rule(is_right: list[bool]) -> str:
 
 
 def _latex(frame: pl.DataFrame, headings: Mapping[str, str], decimals: int | None) -> Iterator[str]:
-    names = [layout.in_one_line(headings.get(name, name)) for name in frame.columns]
-    rows = _rows(frame, decimals)
-    return latex.table([*map(printable, names)], rows, _is_right(frame))
+    names = [headings.get(name) or printable(layout.in_one_line(name)) for name in frame.columns]
+    return latex.table(names, _rows(frame, decimals), _is_right(frame))
 
 
 def json_text(frame: pl.DataFrame) -> str:

@@ -82,18 +82,18 @@ def _bar(columns: "list[ProgressColumn]") -> "Progress":
 
 
 class _Lines:
-    """Notes now and then what it was told so far; of a short work nothing."""
+    """Prints a line now and then; for short work none."""
 
     def __init__(self) -> None:
         self._n_documents = self._n_bytes = 0
-        self._began_at = self._told_at = time.monotonic()
+        self._began_at = self._reported_at = time.monotonic()
 
     def tell(self, n_documents: int, n_bytes: int) -> None:
         self._n_documents += n_documents
         self._n_bytes += n_bytes
         now = time.monotonic()
-        if now - self._told_at >= SECONDS_BETWEEN_LINES:
-            self._told_at = now
+        if now - self._reported_at >= SECONDS_BETWEEN_LINES:
+            self._reported_at = now
             terminal.note(
                 f"reading: {self._n_documents:,} documents and {self._n_bytes >> 20:,} MiB "
                 f"in {now - self._began_at:,.0f} s"
@@ -101,23 +101,23 @@ class _Lines:
 
 
 class _Documents:
-    """Sums up what it is told and passes it on a few times a second."""
+    """Adds up the counts and passes them on a few times a second."""
 
     def __init__(self, bar: "Progress", total_bytes: int) -> None:
         self._bar = bar
         self._total_bytes = total_bytes
         self._task = bar.add_task("reading", total=total_bytes, n_documents=0)
         self._n_documents = self._n_bytes = 0
-        self._told_at = 0.0
+        self._reported_at = 0.0
 
     def tell(self, n_documents: int, n_bytes: int) -> None:
         self._n_documents += n_documents
         self._n_bytes += n_bytes
         is_read = self._n_bytes >= self._total_bytes
         now = time.monotonic()
-        if not is_read and now - self._told_at < SECONDS_BETWEEN:
+        if not is_read and now - self._reported_at < SECONDS_BETWEEN:
             return
-        self._told_at = now
+        self._reported_at = now
         self._bar.update(
             self._task,
             completed=self._n_bytes,

@@ -1,4 +1,4 @@
-"""The prompt of `magic sql`: SQL until a semicolon, and a few commands that begin with a dot."""
+"""The prompt of `magic sql`: it reads until a semicolon, or one line that begins with a dot."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.cli import terminal
 from pipeline.cli.options import Form
+from pipeline.cli.workspace import Workspace
 from pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -16,20 +17,18 @@ if TYPE_CHECKING:
 
     from pipeline.sandbox import Sandbox
 
-HELP = """\
-  SELECT ...;       run a query; a semicolon ends it
-  .tables           list the tables
-  .schema TABLE     describe the columns of a table
-  .help             show this help
-  .quit             leave; Ctrl-D and `exit` also leave"""
+LEAVING = (".quit", ".exit", "quit", "exit")
 
 
-def converse(sandbox: "Sandbox", lake: str, form: Form) -> None:
+def converse(
+    sandbox: "Sandbox", lake: str, form: Form, parameters: dict[str, str] | None = None
+) -> None:
     """Asks for queries and answers them until the user leaves; a wrong one is a line on stderr."""
     from pipeline.lake import open_lake
 
     open_lake(lake)  # what is no lake is told before the prompt
-    session = _session()
+    workspace = Workspace(sandbox, lake, form, parameters or {})
+    session = _session(workspace)
     terminal.note("End a query with a semicolon; type .help for help, .quit to leave.")
     while True:
         sandbox.prepare()  # it starts while the user types
@@ -39,60 +38,29 @@ def converse(sandbox: "Sandbox", lake: str, form: Form) -> None:
             continue
         except EOFError:
             return
-        if said.rstrip(";").strip().lower() in (".quit", ".exit", "quit", "exit"):
+        if said.rstrip(";").strip().lower() in LEAVING:
             return
         try:
-            answer(said, sandbox, lake, form)
+            workspace.answer(said)
         except PipelineError as error:
             terminal.complain(str(error))
         except KeyboardInterrupt:
             terminal.complain("interrupted")
 
 
-def answer(said: str, sandbox: "Sandbox", lake: str, form: Form) -> None:
-    """Shows the answer to one query or dot command; the lake is opened anew, to be of now."""
-    if said.startswith("."):
-        _obey(said.rstrip(";").split(), lake, form)
-        return
-    if not said.strip("; \n"):
-        return
-    from pipeline.cli.output import show
-
-    rows = sandbox.sql(lake, said)
-    show(rows, form)
-    terminal.note(f"{rows.height:,} row{'' if rows.height == 1 else 's'}")
-
-
-def _obey(words: list[str], lake: str, form: Form) -> None:
-    from pipeline.cli.commands.schema import schema
-    from pipeline.cli.commands.tables import tables
-
-    match words:
-        case [".tables"]:
-            tables(lake=lake, form=form)
-        case [".schema", *names]:
-            schema(table=names, lake=lake, form=form)
-        case [".help"]:
-            terminal.note(HELP)
-        case [(".tables" | ".help" | ".quit" | ".exit") as command, *more]:
-            terminal.complain(f"{command} takes no arguments: leave out {' '.join(more)}")
-        case _:
-            terminal.complain(f"no command {words[0]}: choose from .tables, .schema, .help, .quit")
-
-
-def _session() -> "PromptSession[str]":
+def _session(workspace: Workspace) -> "PromptSession[str]":
     from prompt_toolkit import PromptSession
-    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.shortcuts import CompleteStyle
 
-    from pipeline.events.contracts import TABLES, polars_schema
+    from pipeline.cli.completion import SqlCompleter
 
-    columns = {column for table in TABLES for column in polars_schema(table)}
-    words = [".tables", ".schema", ".help", ".quit", *TABLES, *sorted(columns)]
     return PromptSession(
         history=_history(),
         output=_output(),
-        completer=WordCompleter(words, WORD=True),
+        completer=SqlCompleter([*workspace.commands, ".quit"]),
         complete_while_typing=False,
+        # The one style in which a key typed right after Tab does not cancel the completion.
+        complete_style=CompleteStyle.READLINE_LIKE,
         multiline=True,
         prompt_continuation="   ...> ",
         key_bindings=_enter(),

@@ -44,6 +44,8 @@ def guard() -> None:
 
 # Where results go while a command runs, when `sys.stdout` is for what others print.
 _results: TextIO | None = None
+# Notes that wait until a pager has the screen no more.
+_held: list[str] | None = None
 
 
 @contextmanager
@@ -56,6 +58,30 @@ def for_results_alone() -> Iterator[None]:
             yield
     finally:
         _results = before
+
+
+@contextmanager
+def results_to(other: TextIO) -> Iterator[None]:
+    """Sends results to another stream, and holds notes back until `release_notes`."""
+    global _results, _held  # noqa: PLW0603 - a process has one terminal
+    before, _results, _held = _results, other, []
+    try:
+        yield
+    finally:
+        _results = before
+
+
+def is_paged() -> bool:
+    """Whether results that are too long for the screen open in a pager."""
+    return _held is not None
+
+
+def release_notes() -> None:
+    """Writes the notes that were held back."""
+    global _held
+    notes, _held = _held or [], None
+    for text in notes:
+        note(text)
 
 
 def stream() -> TextIO:
@@ -102,6 +128,9 @@ def out_bytes(data: bytes) -> None:
 
 def note(text: str) -> None:
     """Writes a line about the result."""
+    if _held is not None:
+        _held.append(text)
+        return
     stream().flush()
     print(printable(text), file=sys.stderr)
 

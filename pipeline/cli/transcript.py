@@ -1,15 +1,13 @@
 """A game's transcript as text for a terminal, as markdown, and as JSON."""
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
-from typing import Any
 
 import polars as pl
 
-from pipeline.cells import NULL
 from pipeline.cli import layout, output, terminal
 from pipeline.printable import printable
-from pipeline.reports.transcript import EVERYBODY, Transcript
+from pipeline.reports.said import Marks, Said, said, said_to_one, title
+from pipeline.reports.transcript import Transcript
 from pipeline.statistics.sums import exact_sum
 
 _INDENT = "    "
@@ -22,46 +20,43 @@ _FACTS = (
     "n_rounds",
     "n_messages",
 )
-# What was counted in a message: the hit, and what it is for.
-_Marks = list[tuple[float, str]]
 
 
-def write(told: Transcript, form: str) -> None:
+def write(found: Transcript, form: str) -> None:
     """The whole game; `form` is `text` or `markdown`."""
-    game = told.game
-    _heading(_title(game), form, level=1)
+    game = found.game
+    _heading(title(game), form, level=1)
     _facts({name: game[name] for name in _FACTS} | {"log": game["path"]}, form)
-    _section("Players", _players(told), form)
+    _section("Players", _players(found), form)
     _heading("Messages", form, level=2)
-    marks = _marks(told.counted)
-    for message in told.tables["messages"].iter_rows(named=True):
-        _message(message, _audience(message), marks.get(message["message_index"], []), form)
-    for title, rows in _votes(told):
-        _section(title, rows, form)
-    _section("What the metrics counted", _sums(told.counted), form)
-    if told.counted.is_empty():
+    for one in said(found.tables["messages"], found.counted):
+        _message(one, form)
+    for what, rows in _votes(found):
+        _section(what, rows, form)
+    _section("What the metrics counted", _sums(found.counted), form)
+    if found.counted.is_empty():
         terminal.note("no metric counted anything in this game")
 
 
-def write_seen(told: Transcript, seat: int, form: str) -> None:
+def write_seen(found: Transcript, seat: int, form: str) -> None:
     """What a seat was shown, and nothing else."""
-    seen = told.seen_by(seat)
-    game = told.game
+    seen = found.seen_by(seat)
+    game = found.game
     _heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
     _facts({"game_id": game["game_id"]}, form)
-    for message in seen.iter_rows(named=True):
-        _message(message, None, [], form)
+    for one in said_to_one(seen):
+        _message(one, form)
 
 
-def as_json(told: Transcript) -> str:
+def as_json(found: Transcript) -> str:
     """The game's rows of every table, and what was counted, as one object."""
-    return _object(told.tables | {"counted": told.counted})
+    return _object(found.tables | {"counted": found.counted})
 
 
-def seen_as_json(told: Transcript, seat: int) -> str:
+def seen_as_json(found: Transcript, seat: int) -> str:
     """The same for what a seat was shown."""
-    game = told.tables["games"].select("game_id", "game_type", pl.lit(seat).alias("seat"))
-    return _object({"games": game, "messages": told.seen_by(seat)})
+    game = found.tables["games"].select("game_id", "game_type", pl.lit(seat).alias("seat"))
+    return _object({"games": game, "messages": found.seen_by(seat)})
 
 
 def _object(frames: Mapping[str, pl.DataFrame]) -> str:
@@ -69,20 +64,15 @@ def _object(frames: Mapping[str, pl.DataFrame]) -> str:
     return "{" + ",\n".join(fields) + "}\n"
 
 
-def _title(game: Mapping[str, Any]) -> str:
-    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
-    return f"{game['game_type'].replace('_', ' ')}: {end}"
-
-
-def _players(told: Transcript) -> pl.DataFrame:
-    players = told.tables["players"].select(
+def _players(found: Transcript) -> pl.DataFrame:
+    players = found.tables["players"].select(
         "seat", "player", "model", "role", "is_tested", "final_score"
     )
     return players.drop("final_score") if players["final_score"].is_null().all() else players
 
 
-def _votes(told: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:
-    votes, for_proposals = told.tables["votes"], told.tables["proposal_votes"]
+def _votes(found: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:
+    votes, for_proposals = found.tables["votes"], found.tables["proposal_votes"]
     if votes.height:
         yield (
             "Votes",
@@ -104,23 +94,6 @@ def _sums(counted: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _marks(counted: pl.DataFrame) -> dict[int, _Marks]:
-    """By message, what was counted there: its hit, and the metric with what was done."""
-    told = counted.filter(pl.col("message_index").is_not_null())
-    rows = told.select("message_index", "hit", "metric", "what").iter_rows()
-    return {
-        index: [(hit, f"{metric}: {what}") for _, hit, metric, what in group]
-        for index, group in groupby(rows, key=lambda row: row[0])
-    }
-
-
-def _audience(message: Mapping[str, Any]) -> str:
-    names = message["visible_to"]
-    if EVERYBODY in names:
-        return EVERYBODY
-    return ", ".join("itself" if name == message["player"] else name for name in names) or "nobody"
-
-
 # --- how each form is written -------------------------------------------------------------------
 
 
@@ -134,14 +107,14 @@ def _heading(text: str, form: str, *, level: int) -> None:
 
 
 def _facts(facts: Mapping[str, object], form: str) -> None:
-    told = {name: str(value) for name, value in facts.items() if value is not None}
+    found = {name: str(value) for name, value in facts.items() if value is not None}
     if form == "markdown":
-        for name, value in told.items():
+        for name, value in found.items():
             terminal.out(f"- {name}: {output.escaped(printable(value))}\n")
         terminal.out("\n")
         return
-    values = [printable(value) for value in told.values()]
-    for line in layout.records(list(told), [values], terminal.width()):
+    values = [printable(value) for value in found.values()]
+    for line in layout.records(list(found), [values], terminal.width()):
         terminal.out(line + "\n")
 
 
@@ -153,18 +126,12 @@ def _section(title: str, rows: pl.DataFrame, form: str) -> None:
             terminal.out("\n")
 
 
-def _message(message: Mapping[str, Any], audience: str | None, marks: _Marks, form: str) -> None:
-    """One message, by and to whom; without an audience it is as a player saw it."""
-    to = f" → {audience}" if audience else ""
-    head = printable(f"{message['message_index']}  {message['player'] or NULL}{to}")
-    aside = f"{message['phase']}{_of_round(message['round'])}" if audience else ""
-    lines = printable(message["content"]).rstrip().split("\n")
-    told = [(hit, printable(f"{_mark(hit)} {what}")) for hit, what in marks]
+def _message(one: Said, form: str) -> None:
     write_message = _message_in_markdown if form == "markdown" else _message_in_text
-    write_message(head, aside, lines, told)
+    write_message(*one)
 
 
-def _message_in_text(head: str, aside: str, lines: list[str], marks: _Marks) -> None:
+def _message_in_text(head: str, aside: str, lines: list[str], marks: Marks) -> None:
     terminal.out("\n")
     terminal.out(head, "heading")
     terminal.out(f"  {aside}" if aside else "", "aside")
@@ -180,19 +147,10 @@ def _message_in_text(head: str, aside: str, lines: list[str], marks: _Marks) -> 
         terminal.out("\n")
 
 
-def _message_in_markdown(head: str, aside: str, lines: list[str], marks: _Marks) -> None:
+def _message_in_markdown(head: str, aside: str, lines: list[str], marks: Marks) -> None:
     terminal.out(f"**{output.escaped(head)}** {output.escaped(aside)}".rstrip() + "\n\n")
     # As code, in which nothing is markdown.
     terminal.out("".join(f"    {line}\n" for line in lines) + "\n")
     for _, mark in marks:
         terminal.out(f"- {output.escaped(mark)}\n")
     terminal.out("\n" if marks else "")
-
-
-def _of_round(round_: int | None) -> str:
-    return f", round {round_}" if round_ else ""
-
-
-def _mark(hit: float) -> str:
-    """A hit, a miss, or how much of a hit."""
-    return {1.0: "✓", 0.0: "✗"}.get(hit) or f"{hit:.2g}"

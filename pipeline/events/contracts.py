@@ -25,7 +25,7 @@ from pipeline.vocabulary import (
     Side,
 )
 
-VERSION = 5
+VERSION = 6
 ID_LENGTH = 32
 SHA256_LENGTH = 64
 
@@ -140,7 +140,16 @@ class Games(OfGame):
     outcome_code = _code("the log's own code of the outcome")
     topic = _text("hidden roles: the announced topic of the words", nullable=True)
     word = _text("hidden roles: the civilian side's secret word", nullable=True)
+    other_word = _text("undercover: the secret word of the hidden player", nullable=True)
+    hidden_player = _text("hidden roles: the player with the hidden role", nullable=True)
+    tested_player = _text("the player that the setting puts under test", nullable=True)
+    n_rounds_fixed = _small("rounds fixed before play, null if not fixed", nullable=True, low=0)
     multiplier = _number("public good: what the pool is multiplied by")
+    payoff_cooperate = _number("prisoner's dilemma: points of each player if all cooperate")
+    payoff_defect = _number("prisoner's dilemma: points of each player if all defect")
+    payoff_one_defect = _number("prisoner's dilemma: points of a player who alone defects")
+    payoff_two_defect = _number("prisoner's dilemma: points of each of two players who defect")
+    setting = _text("what was fixed before play, as JSON with sorted keys")
     started_at = _instant("when it began, null if the log does not say", nullable=True)
 
 

@@ -25,9 +25,10 @@ from pipeline.events.contracts import (
     own_contract,
     polars_schema,
 )
-from pipeline.events.identity import setting_id
+from pipeline.events.identity import Setting, identified_setting
 from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.game import (
+    FIXED,
     QUESTION_MARK,
     Course,
     Game,
@@ -231,11 +232,13 @@ class _Batch:
 
 def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     games = [identified.game for identified in batch]
+    settings = [identified_setting(game.game_type, game.setting) for game in games]
     columns: dict[str, Sequence[object]] = {
-        "setting_id": [setting_id(game.game_type, game.setting) for game in games],
+        **{name: list(map(attrgetter(name), settings)) for name in Setting._fields},
         "n_players": [len(game.seats) for game in games],
         "n_messages": [len(game.messages) for game in games],
     }
+    columns |= {name: [game.fixed(name) for game in games] for name in FIXED}
     columns |= {n: list(map(attrgetter(n), batch)) for n in _names(IdentifiedGame) if n != "game"}
     unchanged = [name for name in polars_schema("games") if name not in columns]
     columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}

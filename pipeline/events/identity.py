@@ -2,8 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,6 +14,7 @@ from pipeline.game import Game, JsonValue
 _INDEXED = re.compile(r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE | re.DOTALL)
 # Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
 _ENCODER = msgspec.json.Encoder(order="sorted")
+_MOST_EXACT = 2**53
 
 
 def sha256(data: bytes) -> str:
@@ -45,23 +47,39 @@ def content_id(game: Game) -> str:
     return _digest(_ENCODER.encode(game))
 
 
-def setting_id(game_type: str, setting: Mapping[str, JsonValue]) -> str:
-    """The id of what was fixed before play; equal numbers are equal however they are written."""
-    return _digest_of_setting(_ENCODER.encode([game_type, setting]))
+class Setting(NamedTuple):
+    """What was fixed before play, as JSON, and the id of it and of the game type."""
+
+    setting_id: str
+    setting: str
+
+
+def identified_setting(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
+    """The setting with its id; equal numbers are equal however they are written."""
+    return _identified(_ENCODER.encode([game_type, setting]))
 
 
 # Games of one setting come by the hundred.
 @lru_cache(maxsize=4096)
-def _digest_of_setting(setting: bytes) -> str:
-    return _digest(_ENCODER.encode(_canonical(msgspec.json.decode(setting))))
+def _identified(setting: bytes) -> Setting:
+    played, fixed = msgspec.json.decode(setting)
+    setting_id = _digest(_ENCODER.encode([played, _each_number(fixed, float)]))
+    # Settings of one id have one text, which is for people: 10, not 10.0.
+    return Setting(setting_id, _ENCODER.encode(_each_number(fixed, _plain)).decode())
 
 
-def _canonical(value: JsonValue) -> JsonValue:
+def _each_number(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonValue:
     if isinstance(value, dict):
-        return {key: _canonical(inner) for key, inner in value.items()}
+        return {key: _each_number(inner, write) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_canonical(inner) for inner in value]
-    return float(value) if isinstance(value, int) else value
+        return [_each_number(inner, write) for inner in value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    return write(float(value))
+
+
+def _plain(number: float) -> JsonValue:
+    return int(number) if number.is_integer() and abs(number) < _MOST_EXACT else number
 
 
 def _digest(data: bytes) -> str:

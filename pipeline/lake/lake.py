@@ -19,6 +19,7 @@ from deltalake.exceptions import DeltaError
 from pipeline.errors import DAMAGE_HINT, LakeError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
 from pipeline.lake.damage import damage
+from pipeline.lake.names import CATALOG
 from pipeline.stores import Location, location
 
 VERSION_KEY = "magic.contractVersion"
@@ -45,6 +46,7 @@ class Lake:
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, DeltaTable] = {}
+        self._types: dict[str, list[tuple[str | None, str | None]]] = {}
 
     def __repr__(self) -> str:
         return f"<Lake {self.path} after ingest {self.ingest_id}>"
@@ -115,10 +117,22 @@ class Lake:
         unknown = {name for name, n_rows in logged.items() if n_rows is None}
         return logged | {name: _footer_rows(self.folder(table) / name) for name in unknown}
 
+    def may_have_type(self, table: str, game_type: str) -> bool:
+        """Whether a file of the table can have rows of the game type, as its log says."""
+        if table not in self._types:
+            lows, highs = (self._logged(table, f"{end}.game_type") for end in ("min", "max"))
+            self._types[table] = [(low, highs[name]) for name, low in lows.items()]
+        return any(
+            low is None or high is None or low <= game_type <= high
+            for low, high in self._types[table]
+        )
+
     def _logged(self, table: str, column: str) -> dict[str, Any]:
         """What the table's log says of each file."""
         rows = self.delta(table).get_add_actions(flatten=True)
-        names, values = (rows.column(name).to_pylist() for name in ("path", column))
+        names = rows.column("path").to_pylist()
+        is_there = column in rows.column_names
+        values = rows.column(column).to_pylist() if is_there else [None] * len(names)
         return dict(zip(names, values, strict=True))
 
     def damage(self, tables: Iterable[str] = tuple(TABLES)) -> LakeError | None:
@@ -284,7 +298,8 @@ def create_lake(path: str | Path | Location) -> Lake:
     folder = _folder(path)
     try:
         folder.make()
-        if folder.names() - {*TABLES, LOCK}:
+        names = {name for name in folder.names() if CATALOG not in name}
+        if names - {*TABLES, LOCK}:
             raise LakeError(
                 f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
             )

@@ -11,6 +11,8 @@ from pathlib import Path
 from pipeline.stores import Location
 
 SUFFIX = ".parquet"
+CATALOG = "magic.duckdb"
+"""A DuckDB database beside the tables, for other tools. No reader of the lake opens it."""
 _BLOCK_BYTES = 2**20
 _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 

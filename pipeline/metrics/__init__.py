@@ -84,21 +84,40 @@ def metrics(
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group.
 
-    Columns: edition, metric, the columns of `by`, value, its interval at the level `confidence`
-    (ci_low, ci_high, ci_method, effective_items), thin (terms with fewer than `thin.LEAST_GAMES`
-    games of their own), hits and counted (null if the value combines several ratios), terms,
-    n_games (with a counted row), n_unfinished (null if `by` has a column that neither the game nor
-    its result has, such as `round`), n_unreadable (rows whose text is not clear), reason (if the
-    value is null), and is_complete: whether the model finished a game of every setting of these
-    game types that any model played. If `confidence` is None, the interval, thin and is_complete
-    are left out; they take as long as the rest. With `game_type` in `by`, rows with the game type
-    `all` cover all types. If `by` is None or empty, there is one group. `num_of_game` is for the
-    edition release: only games with a lower number count. `master` is for the engine spark: see
-    `pipeline.spark.open_session`. `where` is a SQL condition on the rows: see
-    `pipeline.metrics.condition.condition`. With `influence`, also without_low and without_high (the
-    range of the value if any one setting is left out; a game, if `ci_method` says so) and
-    influential (the clusters that change it most, with the value without each).
-    Raises UsageError for an unknown name or model.
+    `names` are the metrics, by default all; `models` and `game_types` choose rows. With `game_type`
+    in `by`, rows with the game type `all` cover all types. If `by` is None or empty, there is one
+    group. `where` is a SQL condition on the rows: see `pipeline.metrics.condition.condition`. The
+    engines polars, duckdb and spark give the same rows; `master` is for spark: see
+    `pipeline.spark.open_session`. `num_of_game` is for the edition release: only games with a
+    lower number count.
+
+    Columns:
+
+    - `edition`, `metric`: what was computed.
+    - the columns of `by`: the group.
+    - `value`: the value, mostly a share in 0..1; `magic view` shows each metric's range. Null
+      if it is undefined.
+    - `ci_low`, `ci_high`: its interval at the level `confidence`, in the metric's unit.
+    - `ci_method`: how the interval was computed, and its clusters: settings or games.
+    - `effective_items`: as many independent rows would give an interval as wide.
+    - `hits`, `counted`: the numerator and the denominator, in rows; null if the value combines
+      several ratios.
+    - `terms`: these ratios, each with term, weight, hits, counted and value.
+    - `n_games`: games with a counted row.
+    - `n_unfinished`: games without an end; null if `by` has a column that neither the game nor
+      its result has, such as `round`.
+    - `n_unreadable`: rows whose text is not clear.
+    - `reason`: why the value is null.
+    - `thin`: the terms with very few games of their own (`thin.LEAST_GAMES`).
+    - `is_complete`: whether the model finished a game of every setting of these game types that
+      any model played.
+
+    If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
+    as the rest. With `influence`, also `without_low` and `without_high` (the range of the value if
+    any one setting is left out; a game, if `ci_method` says so) and `influential` (the clusters
+    that change it most, with the value without each).
+
+    Raises UsageError for an unknown name, model, column or edition, and for a wrong condition.
     """
     asked = several(edition_names(edition) if names is None else names)
     request = Request(

@@ -4,11 +4,19 @@ A metric is a module of its own name that declares `PAPER`, and a SQL file of th
 list of them. An edition that reads it differently is declared beside `PAPER`, with a SQL file in
 the edition's folder. Without one, the edition `audited` takes the declaration of `paper`; the
 edition `release` is what one published script computes, and has no other metric.
+
+Besides these there are the metrics that a lake was given by `Lake.metric`. They are known as long
+as one of the lake's methods runs.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+
+from msgspec import Struct
 
 from pipeline import sqlfiles
 from pipeline.errors import MetricError, UsageError
@@ -16,6 +24,27 @@ from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
 
 _NEEDED = ("title", "order", "row", "value", "range", "source")
+
+
+class Added(Struct, frozen=True):
+    """A metric that a lake was given: its declaration, title, and SQL, if it has any."""
+
+    declared: Metric
+    title: str
+    sql: str | None = None
+
+
+_added: ContextVar[Mapping[str, Added]] = ContextVar("added", default={})  # noqa: B039 (never changed)
+
+
+@contextmanager
+def knowing(added: Mapping[str, Added]) -> Iterator[None]:
+    """Lets every function of the metrics know these, besides those of the files."""
+    before = _added.set(added)
+    try:
+        yield
+    finally:
+        _added.reset(before)
 
 
 def _order(name: str) -> int:
@@ -33,18 +62,28 @@ NAMES: tuple[str, ...] = tuple(sorted(sqlfiles.names("metrics"), key=_order))
 TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES}
 
 
-@cache
+def titles() -> dict[str, str]:
+    """The title of every metric, by its name."""
+    return TITLES | {name: one.title for name, one in _added.get().items()}
+
+
 def metric(name: str, edition: str = PAPER) -> Metric:
-    """The metric as its module declares it.
+    """The metric as its module, or who added it, declares it.
 
     Raises UsageError for an unknown name, and MetricError if its module lacks the declaration.
     """
-    if name not in NAMES:
-        raise UsageError(f"no metric `{name}`: choose from {', '.join(NAMES)}")
+    if name not in names(PAPER):
+        raise UsageError(f"no metric `{name}`: choose from {', '.join(names(PAPER))}")
     if name not in names(edition):
         raise UsageError(
             f"the edition {edition} has no metric `{name}`: choose from {', '.join(names(edition))}"
         )
+    added = _added.get().get(name)
+    return added.declared if added else _of_module(name, edition)
+
+
+@cache
+def _of_module(name: str, edition: str) -> Metric:
     is_of_paper = file_of(name, edition) == file_of(name, PAPER)
     wanted = (PAPER if is_of_paper else edition).upper()
     module = import_module(f"{__package__}.{name}") if find_spec(f"{__package__}.{name}") else None
@@ -57,13 +96,17 @@ def metric(name: str, edition: str = PAPER) -> Metric:
     return declared
 
 
-@cache
 def names(edition: str) -> tuple[str, ...]:
     """The metrics of an edition, in order; raises UsageError for an unknown edition."""
     if edition not in EDITIONS:
         raise UsageError(f"no edition `{edition}`: choose from {', '.join(EDITIONS)}")
     if edition != RELEASE:
-        return NAMES
+        return (*NAMES, *_added.get())
+    return _of_release()
+
+
+@cache
+def _of_release() -> tuple[str, ...]:
     return tuple(name for name in NAMES if name in sqlfiles.names("metrics/release"))
 
 
@@ -71,3 +114,33 @@ def file_of(name: str, edition: str) -> str:
     """The SQL file of a metric in an edition, as `pipeline.sqlfiles` names it."""
     folder = "metrics" if edition == PAPER else f"metrics/{edition}"
     return f"{folder}/{name}" if name in sqlfiles.names(folder) else f"metrics/{name}"
+
+
+def has_sql(name: str) -> bool:
+    """Whether the metric is written in SQL too, as all of ours are."""
+    added = _added.get().get(name)
+    return added is None or added.sql is not None
+
+
+def sql(name: str, edition: str) -> str:
+    """The text of a metric's SQL in an edition; raises UsageError where none was given."""
+    added = _added.get().get(name)
+    if added is None:
+        return sqlfiles.text(file_of(name, edition))
+    if added.sql is None:
+        raise UsageError(
+            f"the metric `{name}` was added without SQL: give `sql=` to `lake.metric`, or use the "
+            "engine polars"
+        )
+    return added.sql
+
+
+def header(name: str, edition: str = PAPER) -> dict[str, list[str]]:
+    """The header of a metric's SQL: at least title, row and value."""
+    added = _added.get().get(name)
+    if added is None:
+        return sqlfiles.header(file_of(name, edition))
+    plain = {"row": ["a row that the metric is about"], "value": ["hits / counted"]}
+    low, high = added.declared.low, added.declared.high
+    plain |= {"range": [f"{low:g}..{high:g}"], "source": ["added by `Lake.metric`"]}
+    return plain | sqlfiles.header_of(added.sql or "") | {"title": [added.title]}

@@ -8,7 +8,9 @@ from pipeline.vocabulary import GameType
 _TERMS = (Term("agreements", (GameType.COST_SHARING,)),)
 _IS_NEGOTIATION = pl.col("game_type") == GameType.COST_SHARING
 _AGREED = pl.col("agreed")
-_WHAT = either(_AGREED, "agreed", "not agreed")
+# A negotiation that was cut off is one that failed, to the published script.
+_AGREED_IN_RELEASE = _AGREED.fill_null(value=False)
+_WORDS = ("agreed", "not agreed")
 
 PAPER = Metric(
     terms=_TERMS,
@@ -17,7 +19,7 @@ PAPER = Metric(
             "results",
             term=one("agreements"),
             where=_IS_NEGOTIATION,
-            what=_WHAT,
+            what=either(_AGREED, *_WORDS),
             hit=as_hit(_AGREED),
         ),
     ),
@@ -29,9 +31,8 @@ RELEASE = Metric(
             "results",
             term=one("agreements"),
             where=_IS_NEGOTIATION,
-            what=_WHAT,
-            # A negotiation that was cut off is one that failed, to the script.
-            hit=as_hit(_AGREED.fill_null(value=False)),
+            what=either(_AGREED_IN_RELEASE, *_WORDS),
+            hit=as_hit(_AGREED_IN_RELEASE),
         ),
     ),
 )

@@ -1,5 +1,7 @@
 """The rows of a metric, counted by polars."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from pipeline.metrics.columns import with_game
@@ -17,6 +19,7 @@ from pipeline.metrics.declaration import IS_READABLE, POOLED, Metric, Rows, Tabl
 from pipeline.metrics.request import POOL, RELEASE, Request
 
 _IS_COUNTED = pl.col("is_counted")
+_IS_UNKNOWN = pl.col("hit").is_null()
 _GAME = pl.col("game_id")
 
 
@@ -40,7 +43,8 @@ def rows(declared: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
     The release edition takes the games numbered below its number; the others ask for finished games
     and do not count outages.
     """
-    return pl.concat([_rows(one, tables, request) for one in declared.rows], how="diagonal_relaxed")
+    parts = [_rows(one, tables, request) for one in declared.rows]
+    return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
 
 
 def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
@@ -100,10 +104,13 @@ def _sums(one: Rows, tables: Tables, question: Question, name: str) -> pl.LazyFr
     if question.clusters is not None:
         counted = counted.with_columns(stratum="competition", cluster=cluster(question.clusters))
         keys += CLUSTER
+    hit = pl.col("hit")
+    if not counted.collect_schema()["hit"].is_integer():
+        hit = hit.cast(HITS)  # which takes half as long again to sum
     # Grouping by a constant costs as much as by a column, so such a term is added afterwards.
     is_one_term = one.term.meta.is_literal()
     summed = counted.group_by(keys if is_one_term else [*keys, "term"]).agg(
-        hits=pl.when("is_counted").then(pl.col("hit").cast(HITS)).sum(),
+        hits=pl.when("is_counted").then(hit).sum().cast(HITS),
         counted=_IS_COUNTED.sum().cast(pl.Int64),
         n_unreadable=(pl.col("parse_status") != "ok").sum().cast(pl.Int64),
     )
@@ -116,11 +123,13 @@ def _games(name: str, tables: Tables, question: Question) -> pl.LazyFrame:
     none = pl.lit(0, pl.Int64).first()
     is_asked, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
     counted = rows(question.metrics[name], tables, question.request).filter("is_counted")
+    alike = [pl.col(column) for column in question.request.fine]
     games = (
-        counted.group_by(question.request.fine)
+        counted.filter(_begins_run([*alike, _IS_UNKNOWN] if can_be_unknown else alike))
+        .group_by(question.request.fine)
         .agg(
             n_games=_n_games() if is_asked else none,
-            n_unknown=_n_games(pl.col("hit").is_null()) if can_be_unknown else none,
+            n_unknown=_n_games(_IS_UNKNOWN) if can_be_unknown else none,
         )
         .select(pl.lit(name).alias("metric"), *question.request.fine, *GAMES)
     )
@@ -151,6 +160,15 @@ def cluster(clusters: Clusters) -> pl.Expr:
     sides = [f"{competition}\n{model}" for model, competition in clusters.by_game]
     is_by_game = (pl.col("competition") + "\n" + model).is_in(sides)
     return pl.when(is_by_game).then(game).otherwise(setting)
+
+
+def _begins_run(alike: Sequence[pl.Expr]) -> pl.Expr:
+    """Whether a row differs from the one before it in its game or in what is to be `alike`.
+
+    The other rows name no further game. They are most rows where a game's rows lie together, and
+    to count games without them takes half the time.
+    """
+    return pl.any_horizontal(one.ne_missing(one.shift()) for one in (_GAME, *alike))
 
 
 def _n_games(wanted: pl.Expr | None = None) -> pl.Expr:

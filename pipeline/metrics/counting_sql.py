@@ -6,15 +6,14 @@ here, since they depend on what is asked.
 
 from collections.abc import Iterable
 
-from pipeline import sqlfiles
-from pipeline.metrics.catalogue import file_of
+from pipeline.metrics.catalogue import sql
 from pipeline.metrics.counts import GAME_MARK, Clusters, Question
 from pipeline.metrics.declaration import POOLED
 from pipeline.metrics.request import POOL, RELEASE, Request
 from pipeline.sqlfiles import identifier, literal
 
 _HITS = "DECIMAL(38, 18)"
-_FINAL = "\nSELECT\n"
+FINAL = "\nSELECT\n"
 _GAMES = """SELECT games.*, opponents.opponent
 FROM games
 LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
@@ -51,7 +50,7 @@ def attempts(name: str, edition: str) -> str:
 
     The final SELECT of a file is the only one that is not indented.
     """
-    ctes, _, _ = sqlfiles.text(file_of(name, edition)).rpartition(_FINAL)
+    ctes, _, _ = sql(name, edition).rpartition(FINAL)
     return f"{ctes}\nSELECT * FROM attempts"
 
 

@@ -80,10 +80,10 @@ def one(name: str) -> pl.Expr:
 
 
 def either(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
-    """One word where the flag is set, the other where it is not or is unknown."""
-    return pl.when(flag).then(pl.lit(yes)).otherwise(pl.lit(no))
+    """One word where the flag is set, the other where it is not, and null where it is unknown."""
+    return pl.when(flag).then(pl.lit(yes)).when(~flag).then(pl.lit(no))
 
 
 def as_hit(flag: pl.Expr) -> pl.Expr:
     """A yes or no as a hit: 1, 0, or null."""
-    return flag.cast(pl.Float64)
+    return flag.cast(pl.Int64)

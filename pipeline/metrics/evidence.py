@@ -70,12 +70,25 @@ def evidence(
     where: str | None = None,
     is_hit: bool | None = None,
 ) -> pl.DataFrame:
-    """The rows that the metric counted, sorted by model and game.
+    """The rows that the metric counted, sorted by model and game. Their hits sum to the metric's.
 
-    Columns: `metric` and `COLUMNS`, with `what` the player did, its `hit` (0..1), and the `content`
-    and index of its message; both null if the log has none. `where` is a SQL condition: see
-    `pipeline.metrics.condition.condition`. With `is_hit`, only hits (true) or misses (false). The
-    engines are polars and duckdb. Raises UsageError for an unknown name or model.
+    `where` is a SQL condition: see `pipeline.metrics.condition.condition`. With `is_hit`, only hits
+    (true) or misses (false). The engines are polars and duckdb.
+
+    Columns:
+
+    - `metric`, `term`: what counted the row, and in which of its ratios.
+    - `game_id`, `game_type`, `setting_id`, `game_index`, `competition`: the game.
+    - `model`, `role`, `player`, `seat`: who acted; player and seat are null if the row belongs
+      to a whole side.
+    - `round`: the round, from 1; null if the row belongs to the whole game.
+    - `what`: what the player did, in a word or two.
+    - `hit`: how much of a hit it is, in 0..1; null if that is unknown.
+    - `parse_status`: how clearly the text could be read.
+    - `message_index`, `content`: its message, from 0, and its text; both null if the log has
+      none.
+
+    Raises UsageError for an unknown name, model or engine, and for a wrong condition.
     """
     asked: Asked = {
         "edition": edition,
@@ -126,7 +139,16 @@ def evidence_page(
     limit: int = 50,
     **asked: Unpack[Asked],
 ) -> pl.DataFrame:
-    """The first `limit` rows of `evidence`, or those after the row whose `KEY` is `after`."""
+    """The first `limit` rows of `evidence`, or those after the row whose `KEY` is `after`.
+
+    Columns:
+
+    - `metric`, `term`, `game_id`, `game_type`, `setting_id`, `game_index`, `competition`,
+      `model`, `role`, `player`, `seat`, `round`, `what`, `hit`, `parse_status`,
+      `message_index`, `content`: those of `evidence`.
+
+    Raises UsageError for an unknown name or model, and for a key that is not of this kind.
+    """
     request = _request(lake, name, asked)
     if after is not None and len(after) != len(KEY):
         raise UsageError(f"the key of a page is made of {', '.join(KEY)}")

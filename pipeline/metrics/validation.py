@@ -16,8 +16,11 @@ from pipeline.vocabulary import GameType
 
 def row_schema(lake: Lake, name: str) -> dict[str, pl.DataType]:
     """The columns that all rows of the metric have, of their own or of their game."""
-    tables = [one.table for one in metric(name).rows if isinstance(one.table, str)]
-    return _common([dict(lake.table(table).collect_schema()) for table in tables]) | GAME_COLUMNS
+    tables = [one.table for one in metric(name).rows]
+    frames = [lake.table(table) for table in tables if isinstance(table, str)]
+    # What is made of several tables has the columns of the plain ones beside it, if there are any.
+    frames = frames or [table(lake.table) for table in tables if not isinstance(table, str)]
+    return _common([dict(frame.collect_schema()) for frame in frames]) | GAME_COLUMNS
 
 
 def condition_on(lake: Lake, metrics: Sequence[str], where: str) -> Condition:

@@ -1,14 +1,15 @@
 """The views of SQL: the metrics, their terms and evidence, what texts say, and the audit.
 
 A file in one of the folders of `sql/` that are for reading is a view, and its folder is the view's
-schema: `sql/shared`, `sql/audit`, `sql/metrics` (in the main schema) and its editions. The views of
-attempts, evidence and terms are made of the same files.
+schema: `sql/shared`, `sql/audit`; `sql` itself and `sql/metrics` are the main schema, and the
+folders in `sql/metrics` are the editions. The views of attempts, evidence and terms are made of the
+same files.
 """
 
 from collections.abc import Iterable
 
 from pipeline import sqlfiles
-from pipeline.metrics.catalogue import file_of, names
+from pipeline.metrics.catalogue import has_sql, header, names, sql
 from pipeline.metrics.counting_sql import attempts
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER
 from pipeline.sqlfiles import View, literal
@@ -48,21 +49,26 @@ _OF_ATTEMPT = (
 def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     """Every view by its name, with its schema if that is not the main one; the order is one in
     which they can be made."""
-    found = shared(num_of_game)
+    found = shared(num_of_game) | {name: _of_file(name) for name in sqlfiles.names("")}
     for edition in EDITIONS:
         found |= _of_edition(edition)
     for schema, (select, row) in _OF_ROWS.items():
-        for name in names(PAPER):
+        for name in _written(PAPER):
             editions = [edition for edition in EDITIONS if name in names(edition)]
             union = _union(select(name, edition) for edition in editions)
-            of_file = sqlfiles.header(f"metrics/{name}")["row"][0]
+            of_file = header(name)["row"][0]
             found[f"{schema}.{name}"] = _view(union, row.format(name=name, row=of_file))
-        union = _union(f"SELECT * FROM {schema}.{name}" for name in names(PAPER))
+        union = _union(f"SELECT * FROM {schema}.{name}" for name in _written(PAPER))
         of_any = row.format(name="a metric", row="one row that a metric is about")
         found[f"{schema}.{OF_ALL}"] = _view(union, of_any)
     for kind in sqlfiles.names("audit"):
         found[f"audit.{kind}"] = _of_file(f"audit/{kind}")
     return found
+
+
+def _written(edition: str) -> list[str]:
+    """The metrics of an edition that have SQL, as all have but those that a lake was given."""
+    return [name for name in names(edition) if has_sql(name)]
 
 
 def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
@@ -83,12 +89,11 @@ def _of_edition(edition: str) -> dict[str, View]:
     schema = "" if edition == PAPER else f"{edition}."
     row = f"the value of {{}}, edition {edition}, for one model and game type"
     found = {
-        f"{schema}{name}": _view(sqlfiles.text(file_of(name, edition)), row.format(name))
-        for name in names(edition)
+        f"{schema}{name}": _view(sql(name, edition), row.format(name)) for name in _written(edition)
     }
     union = _union(
         f"SELECT {literal(edition)} AS edition, {literal(name)} AS metric, * FROM {schema}{name}"
-        for name in names(edition)
+        for name in _written(edition)
     )
     return found | {f"{schema}{OF_ALL}": _view(union, row.format("one metric"))}
 

@@ -8,8 +8,7 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.errors import UsageError
-from pipeline.metrics.catalogue import metric, names
-from pipeline.sqlfiles import header
+from pipeline.metrics.catalogue import header, metric, names
 from pipeline.vocabulary import GameType
 
 Edition = Literal["paper", "release", "audited"]
@@ -52,7 +51,7 @@ def heads(edition: str, only: Sequence[str] | None = None) -> tuple[Head, ...]:
 def head(name: str, edition: str) -> Head:
     """The metric as a heading; raises UsageError for an unknown name."""
     declared = metric(name, edition)
-    said = header(f"metrics/{name}")
+    said = header(name)
     return Head(
         name, said["title"][0], declared.low, declared.high, said["row"][0], said["value"][0]
     )

@@ -7,9 +7,9 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.errors import UsageError
-from pipeline.metrics.catalogue import NAMES, names
+from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, KEY
-from pipeline.metrics.request import ALL
+from pipeline.metrics.request import ALL, PAPER
 from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, Head, game_types, head
 
 LANE = "long"
@@ -51,7 +51,7 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
         )
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
-    known = asked.metric if asked.metric in NAMES else NAMES[0]
+    known = asked.metric if asked.metric in names(PAPER) else names(PAPER)[0]
     return Evidence(
         title=f"Evidence of {head(known, asked.edition).title}",
         rows=shown,

@@ -1,8 +1,7 @@
-"""One game told whole, or two of them side by side."""
+"""One whole game, or two of them side by side."""
 
-from collections.abc import Mapping
-from itertools import groupby
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import polars as pl
 from msgspec import Struct
@@ -10,9 +9,12 @@ from msgspec import Struct
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, OfSeat, polars_schema
-from pipeline.metrics.catalogue import TITLES
+from pipeline.metrics.catalogue import titles
 from pipeline.pages.content import Address, Content
-from pipeline.reports.transcript import EVERYBODY, Transcript
+from pipeline.reports.said import EVERYBODY, by_message, title
+from pipeline.reports.transcript import Transcript
+
+T = TypeVar("T")
 
 LANE = "quick"
 LONG = 1200
@@ -73,7 +75,7 @@ class Message(Struct, frozen=True):
         return len(self.content) > LONG
 
 
-class Told(Struct, frozen=True):
+class OneGame(Struct, frozen=True):
     """One game as it is shown."""
 
     game: Mapping[str, Any]
@@ -84,9 +86,9 @@ class Told(Struct, frozen=True):
 
 
 class Game(Content, frozen=True, kw_only=True):
-    """`rows` are the messages of the first game; `told` are one game or two."""
+    """`rows` are the messages of the first game; `games` are one or two."""
 
-    told: tuple[Told, ...]
+    games: tuple[OneGame, ...]
     counted: pl.DataFrame
     metrics: Mapping[str, str]
 
@@ -96,34 +98,29 @@ def content(lake: Lake, asked: Parameters) -> Game:
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")
     ids = [asked.game, *([asked.beside] if asked.beside else [])]
-    found = [lake.transcript(one) for one in ids]
-    told = tuple(_told(one, asked) for one in found)
+    found = [lake.game(one) for one in ids]
+    shown = tuple(_one_game(one, asked) for one in found)
     counted = pl.concat([one.counted for one in found])
     return Game(
-        title=_title(found[0].game),
+        title=title(found[0].game).capitalize(),
         rows=found[0].tables["messages"],
-        told=told,
+        games=shown,
         counted=counted,
-        metrics={name: TITLES[name] for name in counted["metric"].unique(maintain_order=True)},
+        metrics={name: titles()[name] for name in counted["metric"].unique(maintain_order=True)},
     )
 
 
-def _title(game: Mapping[str, Any]) -> str:
-    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
-    return f"{str(game['game_type']).replace('_', ' ').capitalize()}: {end}"
-
-
-def _told(found: Transcript, asked: Parameters) -> Told:
+def _one_game(found: Transcript, asked: Parameters) -> OneGame:
     players = tuple(found.tables["players"].iter_rows(named=True))
     is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
-    marks = _by_message(found.counted.filter(is_wanted), _mark)
+    marks = _made(found.counted.filter(is_wanted), _mark)
     events = _events(found, with_secrets=asked.roles)
     counted = sorted(index for index in marks if index is not None)
     messages = tuple(
         _message(row, players, events, marks, counted)
         for row in found.tables["messages"].iter_rows(named=True)
     )
-    return Told(
+    return OneGame(
         found.game, players, messages, events.get(None, ()), counted[0] if counted else None
     )
 
@@ -155,15 +152,15 @@ def _message(
     )
 
 
-def _by_message(rows: pl.DataFrame, made: Any) -> dict[int | None, tuple[Any, ...]]:
+def _made(
+    rows: pl.DataFrame, make: Callable[[Mapping[str, Any]], T]
+) -> dict[int | None, tuple[T, ...]]:
     """What is made of each row, by the message that it was read from."""
-    ordered = rows.sort("message_index", nulls_last=True, maintain_order=True)
-    grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
-    return {index: tuple(map(made, group)) for index, group in grouped}
+    return {index: tuple(map(make, found)) for index, found in by_message(rows).items()}
 
 
 def _mark(row: Mapping[str, Any]) -> Mark:
-    return Mark(row["metric"], TITLES[row["metric"]], row["what"], row["hit"], row["player"])
+    return Mark(row["metric"], titles()[row["metric"]], row["what"], row["hit"], row["player"])
 
 
 def _events(found: Transcript, *, with_secrets: bool) -> dict[int | None, tuple[Event, ...]]:
@@ -183,6 +180,6 @@ def _events(found: Transcript, *, with_secrets: bool) -> dict[int | None, tuple[
             facts = tuple((one, row[one]) for one in shown if row[one] is not None)
             return Event(name, row["player"], facts)
 
-        for index, made in _by_message(rows, event).items():
+        for index, made in _made(rows, event).items():
             events[index] = (*events.get(index, ()), *made)
     return events

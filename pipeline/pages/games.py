@@ -8,8 +8,7 @@ from pipeline.api import Lake
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
 from pipeline.pages.evidence import key
-from pipeline.reports.games import COLUMNS, UNFINISHED
-from pipeline.vocabulary import Outcome
+from pipeline.reports.games import COLUMNS, OUTCOMES
 
 LANE = "quick"
 
@@ -35,8 +34,10 @@ def content(lake: Lake, asked: Parameters) -> Games:
     """A page of the games that meet all conditions."""
     faults = Faults()
     rows = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
-    with faults.of("game_type"):
-        rows = lake.games(
+    is_of_model = asked.model and asked.game_type in (ALL, *game_types())
+    is_of_outcome = asked.outcome not in ("", *OUTCOMES)
+    with faults.of("outcome" if is_of_outcome else "model" if is_of_model else "game_type"):
+        rows = lake.find(
             model=asked.model or None,
             game_type=None if asked.game_type == ALL else asked.game_type,
             outcome=asked.outcome or None,
@@ -51,7 +52,7 @@ def content(lake: Lake, asked: Parameters) -> Games:
         title="Games",
         rows=shown,
         game_types=game_types(),
-        outcomes=(*map(str, Outcome), UNFINISHED),
+        outcomes=OUTCOMES,
         after=json.dumps(shown.select("path", "game_id").row(-1)) if is_more else None,
         faults=faults,
     )

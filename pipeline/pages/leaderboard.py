@@ -1,10 +1,11 @@
 """Models by metrics: every value with its interval, what it counts, and where its rows are."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from pipeline.api import Lake
+from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.metrics.thin import THIN
 from pipeline.pages.content import (
@@ -83,26 +84,23 @@ def _of_slice(
     schema = {"model": pl.String, **dict.fromkeys(("family", *OF_MODEL), pl.Null)}
     ranking = pl.DataFrame(schema=schema)
     by = list(dict.fromkeys(["model", "game_type", *groups]))
-    values = _empty(lake, groups)
-    with faults.of("game_type"):
-        if asked.game_type not in (ALL, *game_types()):
-            lake.metrics(game_types=[asked.game_type], confidence=None)
-    for field, where, columns in (("where", asked.where, by[:2]), ("by", "", by)):
-        # Each is tried alone, without intervals, so that its error is its own.
-        if not faults and (where or columns != by[:2]):
-            with faults.of(field):
-                lake.metrics(
-                    edition=asked.edition, by=columns, where=where or None, confidence=None
-                )
-    if not faults:
-        with faults.of("where"):
-            values = lake.metrics(
-                edition=asked.edition,
-                by=by,
-                game_types=[asked.game_type],
-                where=asked.where or None,
-            )
-    return ranking, values
+    parts: dict[str, dict[str, Any]] = {
+        "game_type": {"game_types": [asked.game_type]},
+        "where": {"where": asked.where or None},
+        "by": {"by": by},
+    }
+    whole = {name: value for part in parts.values() for name, value in part.items()}
+    try:
+        return ranking, lake.metrics(edition=asked.edition, **whole)
+    except UsageError as error:
+        # Each part is tried alone, so that its error is its own.
+        for field, part in parts.items():
+            if not faults:
+                with faults.of(field):
+                    lake.metrics(edition=asked.edition, confidence=None, **part)
+        if not faults:
+            faults["where"] = str(error)
+    return ranking, _empty(lake, groups)
 
 
 def _empty(lake: Lake, groups: tuple[str, ...]) -> pl.DataFrame:

@@ -4,10 +4,9 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.errors import UsageError
-from pipeline.metrics.catalogue import NAMES, file_of, metric
-from pipeline.metrics.request import ALL
+from pipeline.metrics.catalogue import has_sql, header, metric, names, sql
+from pipeline.metrics.request import ALL, PAPER
 from pipeline.pages.content import Address, Content, Edition, Faults, Head, head, listed
-from pipeline.sqlfiles import header, text
 
 LANE = "long"
 
@@ -43,8 +42,8 @@ def content(lake: Lake, asked: Parameters) -> Metric:
         title=head(asked.metric, asked.edition).title,
         rows=whole,
         head=head(asked.metric, asked.edition),
-        names=NAMES,
-        source=header(f"metrics/{asked.metric}")["source"][0],
+        names=names(PAPER),
+        source=header(asked.metric)["source"][0],
         combine=str(declared.combine),
         terms=pl.DataFrame(
             [
@@ -52,7 +51,7 @@ def content(lake: Lake, asked: Parameters) -> Metric:
                 for one in declared.terms
             ]
         ),
-        sql=text(file_of(asked.metric, asked.edition)),
+        sql=sql(asked.metric, asked.edition) if has_sql(asked.metric) else "",
         by_type=rows.filter(~is_all),
         groups=groups,
         faults=faults,

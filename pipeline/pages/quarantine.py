@@ -8,10 +8,10 @@ from pipeline.api import Lake
 from pipeline.cells import spelt
 from pipeline.pages.content import ROWS, Address, Content
 from pipeline.pages.evidence import key
+from pipeline.reports.quarantine import KEY
 
 LANE = "quick"
 RAW_SHOWN = 600
-KEY = ("source", "path", "json_path")
 
 
 class Parameters(Address, frozen=True, kw_only=True):

@@ -13,11 +13,10 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from pipeline import sqlfiles
 from pipeline.api import Lake
 from pipeline.errors import UsageError
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, TITLES, metric
-from pipeline.metrics.catalogue import file_of, names
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metric
+from pipeline.metrics.catalogue import header, names, titles
 from pipeline.reports.cite import Citation
 from pipeline.reports.transcript import Transcript
 
@@ -185,10 +184,10 @@ def _command(model: str | None, name: str, edition: str) -> str:
 
 def _card(name: str, edition: str, rows: pl.DataFrame) -> Card:
     declared = metric(name, edition)
-    said = {key: " ".join(lines) for key, lines in sqlfiles.header(file_of(name, edition)).items()}
+    said = {key: " ".join(lines) for key, lines in header(name, edition).items()}
     return Card(
         name=name,
-        title=TITLES[name],
+        title=titles()[name],
         row=said["row"],
         formula=said["value"],
         source=said["source"],

@@ -3,7 +3,6 @@
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 from typing import Any
 
 import polars as pl
@@ -13,7 +12,8 @@ from pipeline import plots
 from pipeline.metrics import ALL
 from pipeline.pages.render import TEMPLATES, environment
 from pipeline.pages.report import Card, Report
-from pipeline.reports.transcript import EVERYBODY, Transcript
+from pipeline.reports.said import EVERYBODY, by_message
+from pipeline.reports.transcript import Transcript
 
 LONGEST_TEXT = 20_000
 """A message with more characters is cut; `magic show` prints it whole."""
@@ -76,30 +76,22 @@ def _columns(frame: pl.DataFrame) -> list[tuple[str, bool]]:
     return [(name, dtype.is_numeric()) for name, dtype in frame.schema.items()]
 
 
-def _facts(told: Transcript) -> dict[str, Any]:
+def _facts(found: Transcript) -> dict[str, Any]:
     """What is said above a game's messages."""
-    game = told.game
+    game = found.game
     end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
-    players = told.tables["players"].select("seat", "player", "model", "role", "is_tested")
+    players = found.tables["players"].select("seat", "player", "model", "role", "is_tested")
     return {**game, "end": end, "players": players, "id": str(game["game_id"])[:8]}
 
 
-def _messages(told: Transcript) -> Iterator[dict[str, Any]]:
+def _messages(found: Transcript) -> Iterator[dict[str, Any]]:
     """Each message with those who were shown it, and what was counted in it."""
-    marks = _marks(told.counted)
-    for message in told.tables["messages"].iter_rows(named=True):
+    marks = by_message(found.counted)
+    for message in found.tables["messages"].iter_rows(named=True):
         names = message["visible_to"]
         others = [name for name in names if name != message["player"]]
         to = "everybody" if EVERYBODY in names else ", ".join(others) or "nobody else"
         yield {**message, "to": to, "marks": marks.get(message["message_index"], [])}
-
-
-def _marks(counted: pl.DataFrame) -> Mapping[int, list[dict[str, Any]]]:
-    known = counted.filter(pl.col("message_index").is_not_null()).sort(
-        "message_index", maintain_order=True
-    )
-    rows = known.select("message_index", "metric", "what", "hit").iter_rows(named=True)
-    return {index: list(group) for index, group in groupby(rows, lambda row: row["message_index"])}
 
 
 def _matrix(found: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:

@@ -28,7 +28,7 @@ def content(lake: Lake, asked: Parameters) -> Tables:
     """The tables with their sizes, and one of them in detail."""
     if asked.table and asked.table not in TABLES:
         raise UsageError(f"no table `{asked.table}`: choose from {', '.join(TABLES)}")
-    sizes = _sizes(lake)
+    sizes = lake.tables()
     sample = lake.table(asked.table).head(SAMPLE).collect() if asked.table else None
     return Tables(
         title=f"Table {asked.table}" if asked.table else "Tables",
@@ -37,20 +37,6 @@ def content(lake: Lake, asked: Parameters) -> Tables:
         columns=_columns(asked.table) if asked.table else None,
         meaning=row_meaning(asked.table).rstrip(".") if asked.table else None,
     )
-
-
-def _sizes(lake: Lake) -> pl.DataFrame:
-    rows = [
-        {
-            "table": table,
-            "row": row_meaning(table).rstrip("."),
-            "n_rows": sum(lake.counts(table).values()),
-            "n_bytes": sum(lake.sizes(table).values()),
-            "n_files": len(lake.sizes(table)),
-        }
-        for table in TABLES
-    ]
-    return pl.DataFrame(rows)
 
 
 def _columns(table: str) -> pl.DataFrame:

@@ -38,10 +38,21 @@ def audit(
 ) -> pl.DataFrame:
     """A row for each kind and group: how often logs contradict themselves.
 
-    Columns: those of `by`, kind, title, checked and found (rows), share (0..1), n_games (with a
-    finding), metric, and the mean hit of the metric's checked rows, as_logged and as_read, with
-    their difference as effect; null if the metric counts none of the rows. Raises UsageError for an
-    unknown kind, column or model.
+    `kinds` are the kinds of contradiction, by default all; `by` are columns of games or players.
+
+    Columns:
+
+    - the columns of `by`: the group.
+    - `kind`, `title`: the kind of contradiction, as a name and in words.
+    - `checked`, `found`: rows that were checked, and those that contradict themselves.
+    - `share`: found / checked, in 0..1.
+    - `n_games`: games with a finding.
+    - `metric`: the metric that such rows matter to.
+    - `as_logged`, `as_read`, `effect`: the mean hit (0..1) of the metric's checked rows, as
+      logged and as the rest of the log says, and the difference; null if the metric counts
+      none of them.
+
+    Raises UsageError for an unknown kind, column or model.
     """
     by, kinds = several(by), several(KINDS if kinds is None else kinds)
     models = several(models)
@@ -55,7 +66,19 @@ def audit(
 
 
 def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
-    """The contradictions of one kind, each with its message; UsageError for an unknown kind."""
+    """The contradictions of one kind that `audit` counts, each with its message.
+
+    Columns:
+
+    - `kind`: the kind.
+    - `game_id`, `game_type`: the game.
+    - `model`, `role`, `player`, `seat`, `round`: who acted, and when.
+    - `message_index`, `content`: its message, from 0, and its text.
+    - `logged`, `says`: what the log states, and what the rest of the log says.
+    - `hit_logged`, `hit_read`: the metric's hit (0..1) either way; null if it does not count.
+
+    Raises UsageError for an unknown kind or model.
+    """
     return pl.concat(findings_parts(lake, kind, models=models))
 
 

@@ -84,23 +84,37 @@ def compare(
 
     A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `names` are the
     metrics, by default all. `by`, `game_types` and `where` are those of `metrics`: the models are
-    compared in each group of `by`. Columns: metric, those of `by`, model, other, value,
-    other_value, thin and other_thin (terms with very few games), difference, ci_low, ci_high,
-    p_value, p_holm (adjusted by Holm), family (the number of p-values that are adjusted together:
-    those of one metric if all pairs are compared, else all), method, n_settings (in common),
-    share_paired, reason. If `method` is `paired by setting`, the difference, its interval and
-    p-value are about the common settings. If it is `unpaired`, the difference is value −
-    other_value. The difference is null, with a `reason`, if either value is null. A `p_value` of
-    1 / (2 × `contrast.DRAWS`) is the smallest that the drawn signs can show: read it as "at most".
+    compared in each group of `by`.
 
-    With a `margin`, also p_alike (two one-sided tests: the difference is within ± the margin),
-    p_alike_holm (adjusted in the same families) and verdict: `alike` if p_alike_holm reaches the
-    level 1 − confidence, else `better` or `worse` if p_holm does, else `undecided`.
-    With `influence`, also without_low and without_high (the range of the difference if any one
-    setting is left out) and influential (the clusters that change it most, settings unless games
-    are the clusters, with the difference without each). Raises UsageError for an unknown model or
-    metric, for a model compared with itself, for a pair that is given twice, and for a margin that
-    no difference can reach.
+    Columns:
+
+    - `metric`: the metric.
+    - the columns of `by`: the group.
+    - `model`, `other`: the two models.
+    - `value`, `other_value`: their values over all their settings, in the metric's unit.
+    - `thin`, `other_thin`: their terms with very few games.
+    - `difference`: on the common settings if `method` is `paired by setting`; value −
+      other_value if it is `unpaired`. Null, with a `reason`, if either value is null.
+    - `ci_low`, `ci_high`: its interval at the level `confidence`.
+    - `p_value`: the p-value of no difference. 1 / (2 × `contrast.DRAWS`) is the smallest that
+      the drawn signs can show: read it as "at most".
+    - `p_holm`: the same, adjusted by Holm.
+    - `family`: how many p-values are adjusted together: those of one metric if all pairs are
+      compared, else all.
+    - `method`: `paired by setting` or `unpaired`.
+    - `n_settings`: settings in common.
+    - `share_paired`: how much of the values is about these settings, in 0..1.
+    - `reason`: why the difference is null.
+
+    With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
+    `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
+    the level 1 − confidence, else `better` or `worse` if p_holm does, else `undecided`.
+    With `influence`, also `without_low` and `without_high` (the range of the difference if any one
+    setting is left out) and `influential` (the clusters that change it most, settings unless games
+    are the clusters, with the difference without each).
+
+    Raises UsageError for an unknown model or metric, for a model compared with itself, for a pair
+    that is given twice, and for a margin that no difference can reach.
     """
     _check_pairs(pairs)
     if margin is not None:
@@ -135,11 +149,20 @@ def contrast(
 ) -> pl.DataFrame:
     """One model's own groups against each other: a row for each metric and pair of values of `by`.
 
-    `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`. Columns
-    are those of `compare`, except that the column named by `by` and `other` are two of its values,
-    as texts. They are paired by setting where they share settings. p_holm is adjusted for all rows.
-    Without `names`, the metrics are those whose rows have the column. Raises UsageError if a metric
-    has more than `MOST_GROUPS` groups.
+    `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`. Groups
+    are paired by setting where they share settings. p_holm is adjusted for all rows. Without
+    `names`, the metrics are those whose rows have the column.
+
+    Columns:
+
+    - `metric`, `model`: what is compared, and of whom.
+    - the column named by `by`, and `other`: two of its values, as texts.
+    - `other`, `value`, `other_value`, `thin`, `other_thin`, `difference`, `ci_low`, `ci_high`,
+      `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `reason`: as in
+      `compare`, of the two groups.
+
+    Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
+    an unknown model or a column that no metric has.
     """
     if edition == RELEASE:
         raise UsageError("the edition release has no groups of a model: use the edition paper")
@@ -192,9 +215,16 @@ def settings_apart(
 ) -> pl.DataFrame:
     """The settings that both models played in which the values of a metric differ most.
 
-    Columns: setting_id, game_type, value, other_value, difference (value − other_value), game and
-    other_game (the first of each model's games of the setting, by index). The edition `release` has
-    no values of settings: no rows.
+    The edition `release` has no values of settings: no rows.
+
+    Columns:
+
+    - `setting_id`, `game_type`: the setting.
+    - `value`, `other_value`: both models' values in it, in the metric's unit.
+    - `difference`: value − other_value.
+    - `game`, `other_game`: the id of the first of each model's games of the setting, by index.
+
+    Raises UsageError for an unknown model or metric, and for a model compared with itself.
     """
     _check_pairs([(one, other)])
     pair = pl.DataFrame(schema=APART)
@@ -454,10 +484,10 @@ def _reason(
         if row_of[entity]["value"] is None:
             return f"{row_of[entity]['label']}: {row_of[entity]['reason']}"
     only = [(one, terms[one] - terms[other]), (other, terms[other] - terms[one])]
-    told = [
+    found = [
         f"only {row_of[name]['label']} has {', '.join(sorted(own))}" for name, own in only if own
     ]
-    return "; ".join(told) or None
+    return "; ".join(found) or None
 
 
 def adjusted(
@@ -494,8 +524,8 @@ def _finished(
         None if one is None else p_alike(*rates(one), margin, one["correlation"])
         for one in rows["basis"]
     ]
-    told = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
-    told = adjusted(told, by, "p_alike", "p_alike_holm")
+    found = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
+    found = adjusted(found, by, "p_alike", "p_alike_holm")
     level = 1 - confidence
     is_apart, is_above = pl.col("p_holm") <= level, pl.col("difference") > 0
     verdict = (
@@ -509,4 +539,4 @@ def _finished(
         .then(pl.lit(WORSE))
         .otherwise(pl.lit(UNDECIDED))
     )
-    return told.with_columns(verdict=verdict)
+    return found.with_columns(verdict=verdict)

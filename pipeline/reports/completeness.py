@@ -6,6 +6,7 @@ or so many games as are asked for. Bounds are Manski's (C. F. Manski, American E
 intervals, and no order of models follows from them. Their terms are combined as the value's are.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 import polars as pl
@@ -17,6 +18,7 @@ from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
+from pipeline.metrics.validation import check_models
 from pipeline.metrics.values import VALUE
 from pipeline.statistics.sums import exact_sum, exact_sums
 from pipeline.vocabulary import ParseStatus
@@ -33,16 +35,27 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 )
 
 
-def completeness(lake: Lake, *, expected: int | None = None) -> pl.DataFrame:
+def completeness(
+    lake: Lake, *, expected: int | None = None, models: Sequence[str] | None = None
+) -> pl.DataFrame:
     """A row for each model and competition that any model played: its games in the lake.
 
-    Columns: model, competition, expected (settings; or games if `expected` is given), found and
-    finished (of these), n_games, n_unfinished, n_quarantined (parts of its games), is_complete. The
-    model of a document that is quarantined as a whole is unknown: the last row counts them. Raises
-    UsageError if `expected` is less than 1.
+    The model of a document that is quarantined as a whole is unknown: the last row counts them.
+
+    Columns:
+
+    - `model`, `competition`, `game_type`: what could be complete.
+    - `expected`: settings that any model played; or games, if `expected` is given.
+    - `found`, `finished`: how many of these the lake has, and with an end.
+    - `n_games`, `n_unfinished`: games, and games without an end.
+    - `n_quarantined`: parts of its games that could not be used.
+    - `is_complete`: whether as many are finished as are expected.
+
+    Raises UsageError if `expected` is less than 1, and for an unknown model.
     """
     if expected is not None and expected < 1:
         raise UsageError("the number of expected games must be 1 or more")
+    check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = results.group_by(_OF_SIDE).agg(
         n_games=pl.col("game_id").n_unique().cast(pl.Int64),
@@ -81,6 +94,8 @@ def completeness(lake: Lake, *, expected: int | None = None) -> pl.DataFrame:
         .sort(_OF_SIDE, nulls_last=True)
         .collect()
     )
+    if models:
+        return found.filter(pl.col("model").is_in(models))
     whole = quarantined.null_count().collect().item()
     if not whole:
         return found
@@ -103,15 +118,28 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
     }
 
 
-def readability(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
+def readability(
+    lake: Lake, *, edition: str = PAPER, models: Sequence[str] | None = None
+) -> pl.DataFrame:
     """A row for each model and metric: what could not be read, and the bounds of the value.
 
-    Columns: model, metric, value, value_min, value_max, counted (rows), n_unreadable (rows whose
-    `parse_status` is not `ok`, as in `metrics`), of these n_ambiguous and n_outages, n_missing
-    (estimated rows of missing games, and rows that were counted although their game is unfinished),
-    is_complete. The bounds are null if the value is null. They vary `unreadable` rows; `ambiguous`
-    rows were read, and count as the game registered them.
+    The bounds vary `unreadable` rows; `ambiguous` rows were read, and count as the game registered
+    them. They are no confidence interval, and no order of models follows from them.
+
+    Columns:
+
+    - `model`, `metric`, `value`: the value, over all game types.
+    - `value_min`, `value_max`: its bounds, in the metric's unit; null if the value is null.
+    - `counted`: rows that were counted.
+    - `n_unreadable`: rows whose `parse_status` is not `ok`, as in `metrics`.
+    - `n_ambiguous`, `n_outages`: how many of these are ambiguous, and outages.
+    - `n_missing`: rows of missing games, estimated, and rows that were counted although their
+      game is unfinished.
+    - `is_complete`: whether there is neither a missing row nor an outage.
+
+    Raises UsageError for an unknown model or edition.
     """
+    check_models(lake, models)
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
     missing = _missing(lake, request)
@@ -124,7 +152,8 @@ def readability(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
         )
         for name in names(edition)
     ]
-    return pl.concat(found).sort("model", nulls_last=True, maintain_order=True)
+    rows = pl.concat(found).sort("model", nulls_last=True, maintain_order=True)
+    return rows.filter(pl.col("model").is_in(models)) if models else rows
 
 
 def _rows(lake: Lake, name: str, request: Request) -> pl.DataFrame:

@@ -32,15 +32,30 @@ def diff(
 ) -> pl.DataFrame:
     """A row for each metric and model of either lake, with the change of its value.
 
-    `after` is a lake or the path of one. Columns: metric, model, value (before), new_value, thin
-    and new_thin (terms with very few games), difference (new_value − value), ci_low, ci_high,
-    p_value, p_holm, family, method, n_settings, n_common, n_gone and n_new (games),
-    is_beyond_noise, reason. With a `margin`, also p_fall (one-sided, adjusted by Holm: the value
-    fell by more than the margin), fall_seen (the smallest fall that this test sees with power .8,
-    at the level of .05 divided by the number of tests; null if even a fall to 0 would not be seen)
-    and is_regression. If both lakes count the same games, the difference is not an estimate
-    and has no p-value. Otherwise they are compared like two models, on the settings that both have.
-    `p_holm` is adjusted for all p-values of the result.
+    `after` is a lake or the path of one. If both lakes count the same games, the difference is not
+    an estimate and has no p-value. Otherwise they are compared like two models, on the settings
+    that both have.
+
+    Columns:
+
+    - `metric`, `model`: the value.
+    - `value`, `new_value`: before and after, in the metric's unit.
+    - `thin`, `new_thin`: their terms with very few games.
+    - `difference`: new_value − value.
+    - `ci_low`, `ci_high`: its interval at the level `confidence`.
+    - `p_value`, `p_holm`, `family`: the p-value, adjusted by Holm for all of the result, and
+      the number of these.
+    - `method`, `n_settings`: how it was computed, and the settings in common.
+    - `n_common`, `n_gone`, `n_new`: games that both, only the first, and only the second count.
+    - `is_beyond_noise`: whether the value changed by more than chance explains.
+    - `reason`: why there is no difference.
+
+    With a `margin`, also `p_fall` (one-sided, adjusted by Holm: the value fell by more than the
+    margin), `fall_seen` (the smallest fall that this test sees with power .8, at the level of .05
+    divided by the number of tests; null if even a fall to 0 would not be seen) and `is_regression`.
+
+    Raises UsageError for an unknown edition or a wrong margin, and LakeError if there is no lake at
+    the path.
     """
     if margin is not None:
         check_margin(margin, None, edition, may_be_0=True)
@@ -56,18 +71,18 @@ def diff(
     ]
     compared = pl.DataFrame(found, schema={**COLUMNS, "basis": BASIS, **_GAMES})
     is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0)
-    told = compared.with_columns(
+    rows = compared.with_columns(
         pl.when(is_same).then(None).otherwise("p_value").alias("p_value"),
         pl.when(is_same).then("difference").otherwise("ci_low").alias("ci_low"),
         pl.when(is_same).then("difference").otherwise("ci_high").alias("ci_high"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
     columns = () if margin is None else ("p_fall", "fall_seen", "is_regression")
-    adjusted_rows = adjusted(told, [])
+    rows = adjusted(rows, [])
     if margin is not None:
-        adjusted_rows = _with_falls(adjusted_rows, margin)
+        rows = _with_falls(rows, margin)
     return (
-        adjusted_rows.with_columns(
+        rows.with_columns(
             is_beyond_noise=pl.when(is_same)
             .then(pl.col("difference") != 0)
             .otherwise(pl.col("p_holm") < LEVEL)
@@ -93,12 +108,12 @@ def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
         for basis, p in rows.select("basis", "p_value").iter_rows()
     ]
     raw, seen = zip(*falls, strict=True) if falls else ((), ())
-    told = rows.with_columns(
+    found = rows.with_columns(
         raw=pl.Series(raw, dtype=pl.Float64), fall_seen=pl.Series(seen, dtype=pl.Float64)
     )
     is_beyond = pl.col("difference") < -margin
     is_seen = pl.when(pl.col("raw").is_null()).then(is_beyond).otherwise(pl.col("p_fall") <= LEVEL)
-    return adjusted(told, [], "raw", "p_fall").with_columns(is_regression=is_seen)
+    return adjusted(found, [], "raw", "p_fall").with_columns(is_regression=is_seen)
 
 
 def _fall(basis: dict[str, Any], margin: float, level: float) -> tuple[float, float | None]:
@@ -204,18 +219,28 @@ def changed_games(
         .then(pl.lit("new"))
         .otherwise(pl.lit("common"))
     )
-    told = joined.with_columns(change=change).select(
+    found = joined.with_columns(change=change).select(
         pl.lit(name).alias("metric"),
         *key,
         "change",
         hits=pl.coalesce("hits", "hits_right"),
         counted=pl.coalesce("counted", "counted_right"),
     )
-    changed = told.filter(pl.col("change") != "common") if only_changed else told
+    changed = found.filter(pl.col("change") != "common") if only_changed else found
     return changed.sort(key, nulls_last=True)
 
 
-def games_that_did_it(before: Lake, after: Lake, *, edition: str = PAPER) -> pl.DataFrame:
-    """`changed_games` of all metrics."""
+def diff_games(before: Lake, after: Lake | str | Path, *, edition: str = PAPER) -> pl.DataFrame:
+    """The games behind `diff`: a row for each metric and game that only one lake counts.
+
+    `after` is a lake or the path of one.
+
+    Columns:
+
+    - `metric`, `model`, `competition`, `setting_id`, `game_id`: what was counted, of whom.
+    - `change`: `gone` if only the first lake counts the game, `new` if only the second does.
+    - `hits`, `counted`: the game's hits and counted rows.
+    """
+    after = after if isinstance(after, Lake) else open_lake(after)
     request = Request(edition=edition)
     return pl.concat(changed_games((before, after), name, request) for name in names(edition))

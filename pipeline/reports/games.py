@@ -6,17 +6,19 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
-from pipeline.vocabulary import GameType
+from pipeline.metrics.validation import check_players
+from pipeline.vocabulary import GameType, Outcome
 
 COLUMNS = (
     *("game_id", "game_type", "models", "outcome", "is_finished", "n_rounds", "n_messages"),
     *("setting_id", "game_index", "source", "path"),
 )
 UNFINISHED = "unfinished"
+OUTCOMES = (*map(str, Outcome), UNFINISHED)
 _KEY = ("path", "game_id")
 
 
-def games(
+def find(
     lake: Lake,
     *,
     model: str | None = None,
@@ -25,16 +27,30 @@ def games(
     outcome: str | None = None,
     path: str | None = None,
     after: Sequence[str] | None = None,
-    limit: int = 50,
+    limit: int | None = None,
 ) -> pl.DataFrame:
     """A row for each game that meets all conditions, sorted by path, at most `limit`.
 
-    Columns: `COLUMNS`, with the tested `models`. `setting` and `path` are the beginning of an id
-    and a part of a path; `outcome` is a word of the vocabulary, or `unfinished`. `after` is the
-    path and game_id of the last row of the page before. Raises UsageError for an unknown game type.
+    `model` sits in the game, tested or not. `setting` is the beginning of a setting's id, and
+    `path` a part of the path of the log. `outcome` is a word of the column `outcome`, or
+    `unfinished`. `after` is the path and game_id of the last row of the page before.
+
+    Columns:
+
+    - `game_id`, `game_type`: the game; `lake.game(game_id)` shows it.
+    - `models`: the tested models, sorted.
+    - `outcome`, `is_finished`: how it ended, and whether the log has its end.
+    - `n_rounds`, `n_messages`: its rounds and messages.
+    - `setting_id`, `game_index`: what was fixed before play, and the game's number in its file.
+    - `source`, `path`: the source that was ingested, and the log's path in it.
+
+    Raises UsageError for an unknown model, game type or outcome.
     """
     if game_type is not None and game_type not in list(GameType):
         raise UsageError(f"no game type {game_type}: choose from {', '.join(GameType)}")
+    if outcome is not None and outcome not in OUTCOMES:
+        raise UsageError(f"no outcome {outcome}: choose from {', '.join(OUTCOMES)}")
+    check_players(lake, None if model is None else [model])
     found = lake.table("games")
     if after is not None:
         found = found.filter(_is_after(after))
@@ -50,7 +66,8 @@ def games(
     if outcome is not None:
         is_it = ~pl.col("is_finished") if outcome == UNFINISHED else pl.col("outcome") == outcome
         found = found.filter(is_it)
-    rows = found.sort(_KEY).head(limit).collect()
+    found = found.sort(_KEY)
+    rows = (found if limit is None else found.head(limit)).collect()
     return _with_models(lake, rows).select(COLUMNS)
 
 

@@ -30,15 +30,22 @@ def plan(
     """A row for each pair of models: the settings needed to detect the difference in the metric.
 
     If `n_pairs` pairs are to be compared, the level is divided by their number. If not
-    `is_paired`, models will play different settings. Columns: metric, model, other, difference,
-    power, level, n_settings (the pilot: in common, or the fewer of both), sd (of a setting's
-    difference in the metric's unit, or of a setting; raised because the pilot is small), settings
-    (needed by each model over all competitions, in the pilot's proportions, each played as often as
-    in the pilot; replays are not new settings; null if more than a million are needed),
-    share_settings, share_games and share_items (of the variance of an item: between settings,
-    between games of a setting, within a game; null where two of these cannot be told apart, as
-    without replays or with one item a game: then the level above has both). If the pilot has fewer
-    than two settings, sd and settings are null.
+    `is_paired`, models will play different settings.
+
+    Columns:
+
+    - `metric`, `model`, `other`, `difference`, `power`, `level`: what is asked for.
+    - `n_settings`: the settings of the pilot: in common, or the fewer of both.
+    - `sd`: the standard deviation of a setting's difference, or of a setting, in the metric's
+      unit; raised because the pilot is small. Null if the pilot has fewer than two settings.
+    - `settings`: the number needed by each model over all competitions, in the pilot's
+      proportions, each played as often as in the pilot; replays are not new settings. Null if
+      more than a million are needed, or if `sd` is null.
+    - `share_settings`, `share_games`, `share_items`: shares in 0..1 of the variance of an item:
+      between settings, between games of a setting, within a game. Null where two of these
+      cannot be separated, as without replays or with one item a game: then the level above has
+      both.
+
     Raises UsageError if the lake has fewer than two models with the metric, if the difference is
     impossible, and for a wrong difference, power, level or number of pairs.
     """

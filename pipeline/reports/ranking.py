@@ -13,11 +13,11 @@ from pipeline.metrics import (
     ALL,
     DEFAULT_CONFIDENCE,
     DEFAULT_GAMES,
-    NAMES,
     PAPER,
     Answer,
     answered,
 )
+from pipeline.metrics.catalogue import names
 from pipeline.metrics.request import Request, several
 from pipeline.reports.compare import compare_rows
 from pipeline.reports.lacking import lacking
@@ -37,14 +37,25 @@ def leaderboard(
 ) -> pl.DataFrame:
     """A row for each model, ranked by win rate, with all metrics over all game types.
 
-    Columns: rank, model, letters (the win rates of two models differ significantly only if they
-    share no letter), family (how many p-values are adjusted together), n_games (finished),
-    n_missing (settings that others played and it did not finish), n_self_play (games in which it
-    plays every seat; their win rate is always 0.5), is_complete, each metric with its interval
-    (`<metric>_low` and `_high`) and its thin terms (`<metric>_thin`), lacks (competitions without a
-    finished game), and reasons for metrics without a value. A model that lacks a whole competition
-    has no rank and comes after the others, unless `include_incomplete` is set. Other arguments are
-    those of `metrics`.
+    A model that lacks a whole competition has no rank and comes after the others, unless
+    `include_incomplete` is set. Other arguments are those of `metrics`.
+
+    Columns:
+
+    - `rank`: the place by win rate, from 1; ties share the better one. Null without a rank.
+    - `model`: the model.
+    - `letters`: the win rates of two models differ significantly only if they share no letter.
+    - `family`: how many p-values were adjusted together for the letters.
+    - `n_games`: finished games.
+    - `n_missing`: settings that others played and it did not finish.
+    - `n_self_play`: games in which it plays every seat; their win rate is always 0.5.
+    - `is_complete`: whether it finished a game of every setting that any model played.
+    - `<metric>`, `<metric>_low`, `<metric>_high`: each metric and its interval, in its unit.
+    - `<metric>_thin`: its terms with very few games.
+    - `lacks`: the competitions without a finished game of the model.
+    - `reasons`: why metrics have no value.
+
+    Raises UsageError for an unknown model, edition or engine.
     """
     answer = over_all(
         lake,
@@ -66,7 +77,11 @@ class Board(NamedTuple):
 
 
 def board(lake: Lake, *, edition: str = PAPER) -> Board:
-    """The leaderboard with the counts of all its cells, from one computation."""
+    """The leaderboard with the counts of all its cells, from one computation.
+
+    `ranking` has the columns of `leaderboard`, `values` those of `metrics`. Raises UsageError for
+    an unknown edition.
+    """
     answer = over_all(lake, edition=edition, with_games=None)
     return Board(_ranked(lake, answer, edition=edition), answer.rows)
 
@@ -80,8 +95,8 @@ def _ranked(
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
     is_ranked = pl.col("model").is_in(with_rank.implode())
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
-    told = letters(won)
-    joined = board.join(told, on="model", how="left", maintain_order="left")
+    of_models = letters(won)
+    joined = board.join(of_models, on="model", how="left", maintain_order="left")
     return joined.select("rank", "model", "letters", "family", *board.columns[2:])
 
 
@@ -129,7 +144,7 @@ def ranked(
     # The columns are named, since without a game there is no row to tell them.
     wide = named.pivot(
         "metric",
-        on_columns=NAMES,
+        on_columns=names(PAPER),
         index="model",
         values=["value", "low", "high", "thin"],
         maintain_order=True,
@@ -142,7 +157,7 @@ def ranked(
     )
     is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
     place = pl.when(~is_apart).then("win_rate").rank("min", descending=True)
-    columns = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high", "_thin")]
+    columns = [f"{name}{end}" for name in names(PAPER) for end in ("", "_low", "_high", "_thin")]
     return (
         wide.join(of_model, on="model", nulls_equal=True)
         .join(lacks, on="model", how="left", nulls_equal=True)
@@ -167,12 +182,12 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
     All pairs of the answer's models are compared, and adjusted by Holm for their number, `family`.
     That two are not told apart does not make them equal.
     """
-    is_told = pl.col("value").is_not_null() & pl.col("model").is_not_null()
-    told = answer._replace(rows=answer.rows.filter(is_told))
-    models = told.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
+    has_value = pl.col("value").is_not_null() & pl.col("model").is_not_null()
+    valued = answer._replace(rows=answer.rows.filter(has_value))
+    models = valued.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
-    compared = compare_rows(told, pairs)
+    compared = compare_rows(valued, pairs)
     apart = compared.filter(pl.col("p_holm") < level)
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)

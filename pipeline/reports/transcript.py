@@ -9,22 +9,26 @@ from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from pipeline.errors import UsageError
-from pipeline.events.contracts import GAME_TABLES, polars_schema
+from pipeline.events.contracts import GAME_TABLES, ID_LENGTH, polars_schema
 from pipeline.lake import Lake
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.request import PAPER, Request
+from pipeline.reports.said import EVERYBODY, as_text, said, title
 from pipeline.sqlfiles import literal
 from pipeline.warehouse import answer, connect
 
-EVERYBODY = "all"
 SEEN = ("message_index", "player", "content")
 """What a player is shown of a message; whom else it was shown to, a player is not."""
 _NAMED = 5
 
 
 class Transcript(Struct, frozen=True):
-    """A game's rows in every table of games, and those that each metric counted in it."""
+    """A game's rows in every table of games, and those that each metric counted in it.
+
+    `tables` has a frame for each table of games by its name, with the table's columns. `counted`
+    has the columns of `Lake.evidence`, but for the text.
+    """
 
     tables: dict[str, pl.DataFrame]
     counted: pl.DataFrame
@@ -34,8 +38,31 @@ class Transcript(Struct, frozen=True):
         """The game's row of `games`."""
         return self.tables["games"].row(0, named=True)
 
+    @property
+    def players(self) -> pl.DataFrame:
+        """The game's rows of `players`: a row for each seat."""
+        return self.tables["players"]
+
+    @property
+    def messages(self) -> pl.DataFrame:
+        """The game's rows of `messages`, in order."""
+        return self.tables["messages"]
+
+    @property
+    def text(self) -> str:
+        """The transcript as plain text: each message with who was shown it, and what was counted
+        in it. ✓ is a hit, ✗ a miss, and a number a partial hit."""
+        return as_text(title(self.game), said(self.messages, self.counted))
+
     def seen_by(self, seat: int) -> pl.DataFrame:
-        """The messages that were shown to a seat, as `SEEN`; raises UsageError for no such seat."""
+        """The messages that were shown to a seat.
+
+        Columns:
+
+        - `message_index`, `player`, `content`: the message, who spoke, and the text.
+
+        Raises UsageError for a seat that the game does not have.
+        """
         players = dict(self.tables["players"].select("seat", "player").iter_rows())
         if seat not in players:
             seats = ", ".join(map(str, sorted(players)))
@@ -50,6 +77,9 @@ def transcript(lake: Lake, game: str) -> Transcript:
 
     Raises UsageError if no game or several games match.
     """
+    # To look for the first characters of an id or for a path takes as long as to read the game.
+    if len(game) == ID_LENGTH and (found := next(transcripts(lake, [game]), None)):
+        return found
     (found,) = transcripts(lake, [_found(lake, game)])
     return found
 
@@ -62,12 +92,19 @@ def transcripts(
     All are read at once, and a game that is not there is left out.
     """
     tables = _tables(lake, game_ids)
+    counted = _counted(tables, edition)
+    return _split(game_ids, tables, counted)
+
+
+def _split(
+    game_ids: Sequence[str], tables: dict[str, pl.DataFrame], counted: pl.DataFrame
+) -> Iterator[Transcript]:
+    """The rows of all, by game."""
     order = ("round", "seat", "message_index")
     for name, rows in tables.items():
         keys = ["message_index"] if name == "messages" else [c for c in order if c in rows.columns]
         tables[name] = rows.sort(keys) if keys else rows
     parts = {name: _by_game(rows) for name, rows in tables.items()}
-    counted = _counted(tables, edition)
     of_game = _by_game(counted)
     for game_id in game_ids:
         if game_id in parts["games"]:
@@ -83,11 +120,15 @@ def _tables(lake: Lake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
         return {name: pl.DataFrame(schema=polars_schema(name)) for name in GAME_TABLES}
     is_asked = f"game_id IN ({', '.join(map(literal, game_ids))})"
     games = _rows(lake, "games", is_asked)
-    if types := games["game_type"].unique().to_list():
-        # A table has the rows of one type together.
-        is_asked += f" AND game_type IN ({', '.join(map(literal, types))})"
+    types = games["game_type"].unique().to_list()
+    # A table has the rows of one type together.
+    is_asked += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
     return {"games": games} | {
-        name: _rows(lake, name, is_asked) for name in GAME_TABLES if name != "games"
+        name: _rows(lake, name, is_asked)
+        if any(lake.may_have_type(name, one) for one in types)
+        else pl.DataFrame(schema=polars_schema(name))
+        for name in GAME_TABLES
+        if name != "games"
     }
 
 

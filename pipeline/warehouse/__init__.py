@@ -23,8 +23,16 @@ from pipeline.machine import cores
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.filesystem import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
-from pipeline.warehouse.statements import plain_message, reading, refuse_unshowable
-from pipeline.warehouse.views import create_table_view, create_view, lists_names, referenced
+from pipeline.warehouse.statements import check_values, plain_message, reading, refuse_unshowable
+from pipeline.warehouse.views import (
+    comment,
+    create_table_view,
+    create_view,
+    lists_names,
+    meanings,
+    quoted,
+    referenced,
+)
 
 T = TypeVar("T")
 
@@ -35,6 +43,8 @@ BOUNDED_MEMORY = 2**30
 BATCH_ROWS = 10_000
 _SECONDS_BETWEEN_LOOKS = 0.1
 _NOWHERE = "nowhere"
+# How functions begin that are DuckDB's own affair, or read what is closed to queries.
+_CLOSED = ("_", "duckdb_", "pg_", "pragma_", "read_")
 # It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -46,6 +56,11 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "home_directory": _NOWHERE,
     "secret_directory": _NOWHERE,
     "temp_directory": "",
+}
+# Of a database in a file.
+_STORAGE: dict[str, str | int] = {
+    "storage_compatibility_version": "v1.4.0",  # the oldest that the tests open it with
+    "default_block_size": 2**14,  # the least: there are many columns, and few rows
 }
 # Once the views are made, in this order: each takes away what those before it need.
 _LOCKS = (
@@ -109,15 +124,23 @@ def bounded(
 
 def columns(name: str, views: Mapping[str, View]) -> pl.Schema:
     """The columns of one of the views; no lake is needed."""
-    tables, found = referenced(".".join(map(identifier, name.split("."))), views)
+    tables, found = referenced(quoted(name), views)
     with _opened(1, None) as connection:
         connection.execute(_LOCKS[0])
         for table in tables:
-            create_table_view(connection, [], table, with_comments=False)
+            create_table_view(connection, [], table)
         for one in found:
-            create_view(connection, one, views, with_comments=False)
-        rows = connection.sql(f"FROM {'.'.join(map(identifier, name.split('.')))} LIMIT 0")
+            create_view(connection, one, views)
+        rows = connection.sql(f"FROM {quoted(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
+
+
+def functions() -> list[str]:
+    """The names of the functions that a query can call, sorted; operators are left out."""
+    with _opened(1, None) as connection:
+        rows = connection.execute("SELECT DISTINCT function_name FROM duckdb_functions()")
+        names = [name for (name,) in rows.fetchall()]
+    return sorted(name for name in names if name.isidentifier() and not name.startswith(_CLOSED))
 
 
 @contextmanager
@@ -137,7 +160,7 @@ def ingest_connection(
                 connection.register_filesystem(files)
             for table in tables:
                 names = files.of(table) if files else []
-                create_table_view(connection, names, table, with_comments=False)
+                create_table_view(connection, names, table)
             yield connection
     except duckdb.OutOfMemoryException:
         raise LakeError(
@@ -149,6 +172,11 @@ def ingest_connection(
         raise LakeError(
             f"the results of the ingest could not be merged; nothing was changed: {what}"
         ) from None
+
+
+def new_database(file: Path) -> duckdb.DuckDBPyConnection:
+    """A connection to a new database in the file, for statements of our own."""
+    return duckdb.connect(file, config={**_CONFIGURATION, **_STORAGE, "threads": 1})
 
 
 def _threads(memory: int) -> int:
@@ -178,11 +206,12 @@ def _make_views(
     files = LakeFiles(lake)
     connection.register_filesystem(files)
     tables, found = referenced(wanted, views)
-    with_comments = lists_names(wanted)
     for table in tables:
-        create_table_view(connection, files.of(table), table, with_comments=with_comments)
+        create_table_view(connection, files.of(table), table)
     for name in found:
-        create_view(connection, name, views, with_comments=with_comments)
+        create_view(connection, name, views)
+    if lists_names(wanted):
+        comment(connection, meanings(tables, found))
 
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
@@ -230,25 +259,35 @@ def batches(connection: duckdb.DuckDBPyConnection, select: str, rows: int) -> It
 
 
 def query(
-    connection: duckdb.DuckDBPyConnection, sql: str, names: Collection[str] = tuple(TABLES)
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    names: Collection[str] = tuple(TABLES),
+    parameters: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """The result of one reading statement; raises QueryError for any other, or a wrong one.
 
-    `names` are the tables and views that the statement could have named.
+    `names` are the tables and views that the statement could have named, and `parameters` the
+    values of those that it writes as in `$model`.
     """
     try:
         statement = reading(connection, sql)
+        check_values(connection, statement, parameters or {})
     except duckdb.Error as error:
         raise QueryError(plain_message(error)) from None
-    return answer(connection, statement, names)
+    return answer(connection, statement, names, parameters)
 
 
 def answer(
-    connection: duckdb.DuckDBPyConnection, statement: str, names: Collection[str] = tuple(TABLES)
+    connection: duckdb.DuckDBPyConnection,
+    statement: str,
+    names: Collection[str] = tuple(TABLES),
+    parameters: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """The result of a statement that is known to be one that reads, such as our own."""
     try:
-        rows = connection.sql(statement)
+        # With values DuckDB computes the result here, and not where it is fetched.
+        values = dict(parameters) if parameters else None
+        rows = _attended(connection, lambda: connection.sql(statement, params=values))
         if len(set(rows.columns)) < len(rows.columns):
             rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
         refuse_unshowable(rows)

@@ -32,11 +32,16 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
         """The names of the table's files, which can be read from now on."""
         folder = self._lake.folder(table)
         found = {
-            f"{SCHEME}://{table}/{name}": (folder / name, n_bytes)
+            self._shown(folder / name): (folder / name, n_bytes)
             for name, n_bytes in self._lake.sizes(table).items()
         }
         self._files |= found
         return sorted(found)
+
+    def _shown(self, file: Location) -> str:
+        """The name of a file: its place in the lake."""
+        table, name = str(file).split("/")[-2:]
+        return f"{SCHEME}://{table}/{name}"
 
     def glob(self, path: str, **_: object) -> list[str]:
         self._file(path)
@@ -58,6 +63,17 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
         if path not in self._files:
             raise FileNotFoundError("the lake's tables have no file of this name")
         return self._files[path]
+
+
+class OwnUrls(LakeFiles):
+    """The same files by their own URLs, for a lake on an object store."""
+
+    def __init__(self, lake: Lake) -> None:
+        super().__init__(lake)
+        self.protocol = str(lake.path).partition("://")[0]
+
+    def _shown(self, file: Location) -> str:
+        return str(file)
 
 
 class _Reader:

@@ -4,7 +4,7 @@ This gives clear refusals. The real protection is that DuckDB can see only the l
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 import duckdb
@@ -61,6 +61,39 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     if found := _WRITING.search(said):
         raise _refused(found[1] or found[2])
     return statements[0].query
+
+
+def split(sql: str) -> list[tuple[str, set[str]]]:
+    """The statements of a text, with their comments, and the names of each one's parameters.
+
+    Raises QueryError for what is no SQL.
+    """
+    try:
+        statements = duckdb.extract_statements(sql)
+    except duckdb.Error as error:
+        raise QueryError(plain_message(error)) from None
+    return [(one.query.strip(), parameters([one])) for one in statements]
+
+
+def parameters(statements: Iterable[duckdb.Statement]) -> set[str]:
+    """The names of the statements' parameters, such as `model` for `$model`."""
+    return {name for one in statements for name in one.named_parameters}
+
+
+def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]) -> None:
+    """Raises QueryError if a parameter of the statement has no value, or a value no parameter."""
+    names = parameters(connection.extract_statements(sql))
+    if missing := sorted(names - {*values}):
+        signs = ", ".join(f"${name}" for name in missing)
+        raise QueryError(
+            f"no value for {signs}: give one, for example `--param {missing[0]}=VALUE` (at the "
+            f"prompt: `.param {missing[0]}=VALUE`; in Python: `parameters`)"
+        )
+    if unused := sorted({*values} - names):
+        raise QueryError(
+            f"the query does not use the parameter {', '.join(unused)}: write ${unused[0]} in the "
+            "query, or leave the parameter out"
+        )
 
 
 def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:

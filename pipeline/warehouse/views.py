@@ -1,7 +1,8 @@
 """The views that a query needs: of the tables, and of what is made of them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -14,6 +15,9 @@ from pipeline.warehouse.statements import code
 _WORD = re.compile(r"\w+")
 # Words by which a query asks what there is.
 _CATALOGUE = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
+_COLUMNS = """SELECT schema_name, table_name, column_name
+FROM duckdb_columns()
+WHERE database_name = current_database() AND NOT internal"""
 # Functions that take a name, or a whole query, as a text.
 _RUNNING = {"query", "query_table"}
 
@@ -45,7 +49,7 @@ def descriptions(name: str, views: Mapping[str, View]) -> dict[str, str]:
 
     A column that tables describe differently is left out.
     """
-    tables, made_of = referenced(".".join(map(identifier, name.split("."))), views)
+    tables, made_of = referenced(quoted(name), views)
     alike: dict[str, set[str]] = {}
     for table in tables:
         for column, declared in TABLES[table].columns().items():
@@ -57,27 +61,55 @@ def descriptions(name: str, views: Mapping[str, View]) -> dict[str, str]:
 
 
 def create_view(
-    connection: duckdb.DuckDBPyConnection,
-    name: str,
-    views: Mapping[str, View],
-    *,
-    with_comments: bool,
+    connection: duckdb.DuckDBPyConnection, name: str, views: Mapping[str, View]
 ) -> None:
     """Makes one of the views, and its schema."""
-    *schema, _ = parts = [identifier(part) for part in name.split(".")]
-    view = ".".join(parts)
-    for one in schema:
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {one}")
-    connection.execute(f"CREATE VIEW {view} AS {views[name].select}")
-    if not with_comments:
-        return
-    connection.execute(f"COMMENT ON VIEW {view} IS {literal(f'A row is {views[name].row}.')}")
-    meaning = descriptions(name, views)
-    for column in connection.sql(f"FROM {view} LIMIT 0").columns:
-        if column in meaning:
-            connection.execute(
-                f"COMMENT ON COLUMN {view}.{identifier(column)} IS {literal(meaning[column])}"
-            )
+    for schema in name.split(".")[:-1]:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
+    connection.execute(f"CREATE VIEW {quoted(name)} AS {views[name].select}")
+
+
+def quoted(name: str) -> str:
+    """The name with its schema, if it has one, as SQL."""
+    return ".".join(map(identifier, name.split(".")))
+
+
+class Meaning(NamedTuple):
+    """What a row of a table or view is, in a sentence, and what its columns are."""
+
+    row: str
+    columns: Mapping[str, str]
+    kind: str = "VIEW"
+
+
+def meanings(tables: Iterable[str], views: Mapping[str, View]) -> dict[str, Meaning]:
+    """The meaning of each of these tables, which are views here, and of each of the views."""
+    of_tables = {
+        table: Meaning(
+            row_meaning(table),
+            {name: column.description for name, column in TABLES[table].columns().items()},
+        )
+        for table in tables
+    }
+    return of_tables | {
+        name: Meaning(f"A row is {view.row}.", descriptions(name, views))
+        for name, view in views.items()
+    }
+
+
+def comment(connection: duckdb.DuckDBPyConnection, known: Mapping[str, Meaning]) -> None:
+    """Stores the meanings as comments, at once: there are a thousand columns."""
+    comments = [
+        f"COMMENT ON {meaning.kind} {quoted(name)} IS {literal(meaning.row)}"
+        for name, meaning in known.items()
+    ]
+    for schema, table, column in connection.execute(_COLUMNS).fetchall():
+        name = table if schema == "main" else f"{schema}.{table}"
+        text = known[name].columns.get(column) if name in known else None
+        if text:
+            place = f"{quoted(name)}.{identifier(column)}"
+            comments.append(f"COMMENT ON COLUMN {place} IS {literal(text)}")
+    connection.execute(";\n".join(comments))
 
 
 def _words_in(query: str) -> set[str]:
@@ -94,25 +126,17 @@ def create_table_view(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
-    *,
-    with_comments: bool,
 ) -> None:
     """Makes the view of a table, which are these files."""
     schema = arrow_schema(table)
     if files:
         columns = ", ".join(map(identifier, schema.names))
-        rows = f"SELECT {columns} FROM read_parquet([{', '.join(map(literal, files))}])"
+        # Without the option a folder such as `model=x` above the lake would become a column.
+        listed = f"[{', '.join(map(literal, files))}], hive_partitioning = false"
+        rows = f"SELECT {columns} FROM read_parquet({listed})"
     else:
         types = connection.from_arrow(pa.Table.from_batches([], schema)).types
         nulls = zip(schema.names, types, strict=True)
         columns = ", ".join(f"CAST(NULL AS {dtype}) AS {identifier(name)}" for name, dtype in nulls)
         rows = f"SELECT {columns} LIMIT 0"
     connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
-    if not with_comments:
-        return
-    connection.execute(f"COMMENT ON VIEW {identifier(table)} IS {literal(row_meaning(table))}")
-    for field in schema:
-        comment = (field.metadata or {}).get(b"comment", b"").decode()
-        connection.execute(
-            f"COMMENT ON COLUMN {identifier(table)}.{identifier(field.name)} IS {literal(comment)}"
-        )

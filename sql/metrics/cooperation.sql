@@ -10,7 +10,7 @@ WITH attempts AS (
     SELECT
         *,
         'agreements' AS term,
-        CASE WHEN agreed THEN 'agreed' ELSE 'not agreed' END AS what,
+        CASE WHEN agreed THEN 'agreed' WHEN NOT agreed THEN 'not agreed' END AS what,
         CAST(agreed AS DOUBLE) AS hit,
         parse_status <> 'outage' AND agreed IS NOT NULL AS is_counted
     FROM results

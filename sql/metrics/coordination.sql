@@ -10,7 +10,10 @@ WITH attempts AS (
     SELECT
         *,
         'own_proposals' AS term,
-        CASE WHEN proposed_agreement THEN 'own proposal' ELSE 'other proposal' END AS what,
+        CASE
+            WHEN proposed_agreement THEN 'own proposal'
+            WHEN NOT proposed_agreement THEN 'other proposal'
+        END AS what,
         CAST(proposed_agreement AS DOUBLE) AS hit,
         parse_status <> 'outage' AND proposed_agreement IS NOT NULL AS is_counted
     FROM results

@@ -11,9 +11,9 @@ WITH attempts AS (
         *,
         CASE WHEN side = 'hidden' THEN 'hidden_wins' ELSE 'wrong_guesses' END AS term,
         CASE
-            WHEN side = 'hidden' THEN CASE WHEN is_win THEN 'won' ELSE 'lost' END
+            WHEN side = 'hidden' THEN CASE WHEN is_win THEN 'won' WHEN NOT is_win THEN 'lost' END
             WHEN guess_is_correct THEN 'guessed right'
-            ELSE 'guessed wrong'
+            WHEN NOT guess_is_correct THEN 'guessed wrong'
         END AS what,
         CAST(CASE WHEN side = 'hidden' THEN is_win ELSE NOT guess_is_correct END AS DOUBLE) AS hit,
         parse_status <> 'outage'

@@ -52,7 +52,7 @@ WITH attempts AS (
         parse_status,
         text,
         'least_contributions' AS term,
-        CASE WHEN is_least THEN 'least' ELSE 'not least' END AS what,
+        CASE WHEN is_least THEN 'least' WHEN NOT is_least THEN 'not least' END AS what,
         CAST(is_least AS DOUBLE) AS hit,
         -- A round with a contribution missing has no least.
         parse_status <> 'outage' AND is_least IS NOT NULL AS is_counted

@@ -15,6 +15,7 @@ import zstandard
 from lakes import Lab, games_at, nonzero, rows, statuses, table
 from rawlogs import (
     GAMES,
+    PAYOFFS,
     chameleon,
     chatarena,
     cost_sharing,
@@ -24,6 +25,9 @@ from rawlogs import (
     undercover,
 )
 
+import pipeline
+from pipeline.events.identity import identified_setting
+from pipeline.game import FIXED
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.reports.audit import findings
@@ -200,6 +204,7 @@ def test_equal_bytes_of_different_indexes_are_two_games(lab: Lab, at_once: bool)
 @pytest.mark.parametrize(
     ("first", "second"), [("a.json", "b/3.json"), ("a/3.json", "b.json"), ("a/3.json", "b/03.json")]
 )
+@pytest.mark.slow
 def test_equal_bytes_without_different_indexes_are_one_game(
     lab: Lab, first: str, second: str, at_once: bool
 ) -> None:
@@ -472,6 +477,7 @@ def test_a_transcript_needs_a_model(lab: Lab) -> None:
     assert lab.counts(model="x") == {"unchanged": 1}
 
 
+@pytest.mark.slow
 def test_another_model_makes_another_game_of_a_transcript(lab: Lab) -> None:
     lab.write("a.json", chatarena())
     lab.ingest(model="x")
@@ -593,6 +599,50 @@ def test_games_on_the_same_setting_share_its_id(lab: Lab) -> None:
     assert of["a.json"] == of["b.json"]
     assert of["e.json"] == of["f.json"]
     assert len(set(of.values())) == 5
+    texts = dict(games.select("path", "setting").iter_rows())
+    assert len(set(texts.values())) == 5
+    assert texts["a.json"] == texts["b.json"]
+    assert json.loads(texts["c.json"])["multiplier"] == 2.5
+    assert '"multiplier":2,' in texts["a.json"]
+
+
+def test_what_a_setting_fixes_is_in_columns_and_listed(lab: Lab) -> None:
+    """Each column as its log has it, null where a game type has no such thing."""
+    chosen = {
+        "chameleon": (chameleon(), {"topic", "word", "hidden_player"}),
+        "undercover": (undercover(), {"word", "other_word", "hidden_player"}),
+        "cost_sharing": (cost_sharing(), {"tested_player"}),
+        "prisoners_dilemma": (
+            prisoners_dilemma(),
+            {"tested_player", *(name for name in FIXED if name.startswith("payoff_"))},
+        ),
+        "public_good": (public_good(), {"tested_player", "n_rounds_fixed", "multiplier"}),
+    }
+    for name, (log, _) in chosen.items():
+        lab.write(f"{name}.json", log)
+    lab.ingest()
+    games = {row["game_type"]: row for row in table(lab.lake, "games").to_dicts()}
+    for name, (_, columns) in chosen.items():
+        there = {one for one in (*FIXED, "topic", "word") if games[name][one] is not None}
+        assert there == columns, name
+    undercovers = games["undercover"]
+    assert [undercovers[one] for one in ("word", "other_word")] == ["pond", "lake"]
+    assert {one: games["prisoners_dilemma"][f"payoff_{one}"] for one in PAYOFFS} == PAYOFFS
+    settings = pipeline.open_lake(lab.lake).settings().to_dicts()
+    assert [row["n_games"] for row in settings] == [1] * 5
+    shared = settings[0].keys() & games["chameleon"].keys()
+    assert shared >= {*FIXED, "topic", "word", "setting", "setting_id", "system"}
+    for row in settings:
+        assert all(row[one] == games[row["game_type"]][one] for one in shared)
+
+
+def test_a_setting_is_written_with_sorted_keys_and_plain_numbers() -> None:
+    setting = {"b": [1, 2.0, 2.5, True, None], "a": {"z": 1e300, "y": "1.0", "x": -0.0}}
+    found = identified_setting("chameleon", setting)
+    written = '{"a":{"x":0,"y":"1.0","z":1e300},"b":[1,2,2.5,true,null]}'
+    assert found.setting == written
+    assert identified_setting("chameleon", json.loads(written)).setting == written
+    assert identified_setting("undercover", setting).setting_id != found.setting_id
 
 
 def test_a_source_whose_name_is_no_text_is_noted(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def archive() -> bytes:
 
 
 @pytest.mark.parametrize(("name", "whole"), [("a.jsonl.gz", lines), ("a.tar.gz", archive)])
+@pytest.mark.slow
 def test_a_file_cut_short_leaves_once_it_is_whole(
     lab: Lab, name: str, whole: Callable[[], bytes]
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_folder_that_could_not_be_listed_leaves_once_it_can(
     assert [path for path, *_ in refused(lab.lake)] == ["shut_as_well/"]
 
 
+@pytest.mark.slow
 def test_it_keeps_the_current_state(lab: Lab) -> None:
     lab.write("a.json", BROKEN)
     lab.write("b.json", BROKEN)

@@ -216,6 +216,7 @@ def test_an_archive_of_other_bytes_is_read(lab: Lab, reads: list[str]) -> None:
     assert [games[game] for game in held["game_id"]] == ["chameleon", "public_good", "chameleon"]
 
 
+@pytest.mark.slow
 def test_an_archive_is_read_where_it_would_be_read_otherwise(
     lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +242,7 @@ def test_reread_is_asked_for_on_the_command_line(lab: Lab, reads: list[str]) -> 
     assert len(reads) == 2
 
 
+@pytest.mark.slow
 def test_an_archive_is_read_whose_game_the_lake_has_no_more(lab: Lab, reads: list[str]) -> None:
     lab.write("a.tar", packed({"0.json": CHAMELEON}, "a.tar"))
     lab.ingest()
@@ -324,6 +326,7 @@ def test_a_file_beside_an_archive_is_not_in_it(lab: Lab) -> None:
     assert report.n_superseded == 1
 
 
+@pytest.mark.slow
 def test_a_refused_document_is_read_whose_fault_the_lake_has_not(
     lab: Lab, reads: list[str]
 ) -> None:

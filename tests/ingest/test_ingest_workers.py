@@ -301,6 +301,7 @@ def test_a_worker_that_is_killed(lab: Lab, pooled: list[Any]) -> None:
 
 @pytest.mark.usefixtures("staged_at_once")
 @pytest.mark.parametrize("error", [Crash, KeyboardInterrupt])
+@pytest.mark.slow
 def test_an_ingest_that_fails_ends_its_workers(
     lab: Lab, pooled: list[Any], error: type[BaseException]
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_rehearsal_changes_nothing(lake: Path) -> None:
 
 @pytest.mark.parametrize("most_commits", [2, 16])
 @pytest.mark.parametrize("keep_days", [0, 7])
+@pytest.mark.slow
 def test_a_rehearsal_says_what_is_done_then(
     lake: Path, monkeypatch: pytest.MonkeyPatch, keep_days: int, most_commits: int
 ) -> None:
@@ -116,6 +117,7 @@ def test_a_rehearsal_says_what_is_done_then(
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 40])
+@pytest.mark.slow
 def test_chunks_cut_anywhere_lose_no_row(
     lake: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
@@ -269,6 +271,7 @@ def test_states_of_the_last_days_stay(lake: Path) -> None:
 
 
 @pytest.mark.parametrize(("kept", "left"), [("none", 6), ("some", 4)])
+@pytest.mark.slow
 def test_a_state_whose_files_are_deleted_is_told_of(
     lake: Path, more: Path, kept: str, left: int
 ) -> None:

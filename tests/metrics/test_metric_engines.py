@@ -209,6 +209,26 @@ def test_evidence_is_the_rows_that_were_counted(edition, tables):
             )
 
 
+@FEW
+@given(tables=event_tables())
+def test_what_is_unknown_has_no_word(tables):
+    """A game without a guess was not "guessed wrong": in no engine, also in rows not counted."""
+    words = ("agreed", "not agreed", "own proposal", "other proposal", "won", "lost", "least")
+    words += ("not least", "guessed right", "guessed wrong")
+    with tempfile.TemporaryDirectory() as folder:
+        lake = lake_of(Path(folder), tables)
+        for name in names(PAPER):
+            request = Request(edition=PAPER, by=("model",))
+            columns = ["game_id", "term", "what", "hit", "is_counted"]
+            polars = rows(metric(name, PAPER), lake.table, request).select(columns).collect()
+            (sql,) = asked(
+                lake, f"SELECT {', '.join(columns)} FROM attempts.{name} WHERE edition = 'paper'"
+            )
+            for found in (polars, sql):
+                assert found.filter(pl.col("hit").is_null(), pl.col("what").is_in(words)).is_empty()
+            assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (sql, polars)))
+
+
 @pytest.mark.parametrize("edition", EDITIONS)
 @FEW
 @given(tables=event_tables())

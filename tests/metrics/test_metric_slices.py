@@ -27,6 +27,8 @@ GROUPINGS = (
     ("opponent", "game_type"),
     ("round", "multiplier"),
     ("outcome_code", "topic"),
+    ("payoff_defect", "other_word"),
+    ("setting", "tested_player"),
     ("model",),
     (),
 )
@@ -38,6 +40,8 @@ CONDITIONS = (
     "round > 1",
     "parse_status <> 'ok' AND is_tested",
     "multiplier NOT IN (1.5, NULL)",
+    "payoff_defect < 2.5 OR hidden_player = 'Player 2'",
+    'setting LIKE \'%"code":"café%\' AND n_rounds_fixed IS NULL',
     "false",
 )
 
@@ -76,6 +80,11 @@ def with_games(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             topic=_one_of(["Fruits", "it's; $by", None]),
             outcome=_one_of(["tie", "agreed", None]),
             multiplier=_one_of([1.5, 3.0, None]),
+            other_word=_one_of(["Tee\n", "", None]),
+            hidden_player=_one_of(["Player 1", "Player 2", None]),
+            tested_player=_one_of(["Player 3", None]),
+            payoff_defect=_one_of([2.0, 2.5, None]),
+            setting=_one_of(['{"code":"café"}', "{}"]),
             n_rounds=_one_of([1, 2, 3]),
             outcome_code=_one_of([0, 1, None]),
             sha256=pl.lit("0" * 64),

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from servers import Served
 
+pytestmark = pytest.mark.slow
+
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 

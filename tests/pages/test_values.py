@@ -141,7 +141,7 @@ def test_pages_of_evidence_are_all_of_it(opened: Lake, name: str) -> None:
 
 def test_pages_of_games_are_all_of_them(opened: Lake) -> None:
     found, after = [], None
-    while part := opened.games(after=after, limit=25)["game_id", "path"].rows():
+    while part := opened.find(after=after, limit=25)["game_id", "path"].rows():
         found += part
         after = (part[-1][1], part[-1][0])
     games = opened.table("games").select("game_id", "path").sort("path", "game_id").collect()

@@ -17,6 +17,7 @@ SCRIPTS: dict[str, list[str]] = {
     "writers": ["--writers", "4", "--rounds", "25", "--readers", "2"],
     "disk": [],
     "bomb": ["--seconds", "5", "--megabytes", "300"],
+    "clicks": ["--seconds", "600", "--clients", "20"],
     "mutate": ["--documents", "200000"],
 }
 

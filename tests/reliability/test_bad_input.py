@@ -36,6 +36,8 @@ from pipeline.ingest import ingest
 from pipeline.ingest.decode import MOST_FAULTS, TEXT_LIMIT, UNFORESEEN
 from pipeline.lake import open_lake
 
+pytestmark = pytest.mark.slow
+
 Fate = dict[str, Any]
 
 

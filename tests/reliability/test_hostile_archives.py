@@ -21,6 +21,8 @@ from test_archives import COMPRESS, tar, zipped
 from pipeline.archives import documents
 from pipeline.ingest import ingest
 
+pytestmark = pytest.mark.slow
+
 GIB = 2**30
 GOOD = {"a.json": encode(chameleon()), "z.json": encode(public_good())}
 END = bytes(2 * tarfile.BLOCKSIZE)

@@ -168,7 +168,7 @@ def test_markdown_shows_any_text_as_it_is(text: str) -> None:
 def test_names_do_not_become_paths(lake: Path) -> None:
     """Not a model's, a player's or a document's: every file is named by us."""
     ours = re.compile(
-        r"(part|sorted)-[0-9a-f-]+\.parquet|\d{20}\.(json|checkpoint\.parquet)|\.lock"
+        r"(part|sorted)-[0-9a-f-]+\.parquet|\d{20}\.(json|checkpoint\.parquet)|\.lock|magic\.duckdb"
     )
     files = [path for path in lake.rglob("*") if path.is_file()]
     assert files

@@ -200,6 +200,7 @@ def test_a_damaged_lake_is_told_of_in_a_line(
         assert "POLARS" not in result
 
 
+@pytest.mark.slow
 def test_a_loss_of_power_in_the_last_step_of_an_ingest(
     read_lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

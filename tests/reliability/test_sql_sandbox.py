@@ -456,6 +456,7 @@ def test_a_query_is_ended_at_its_time(place: Place) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs limits of address space")
 @pytest.mark.parametrize("asked", ["SELECT repeat('x', 4000000000)", "FROM range(1000000000)"])
+@pytest.mark.slow
 def test_a_query_is_ended_at_its_memory(place: Place, asked: str) -> None:
     with (
         Sandbox(seconds=60, memory=2**28) as sandbox,
@@ -493,6 +494,7 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 30) -> None:
 
 
 @pytest.mark.parametrize("to_all", [True, False])
+@pytest.mark.slow
 def test_ctrl_c_ends_both_processes(place: Place, to_all: bool) -> None:
     with asking(place, FOREVER) as command:
         wait_until(lambda: len(in_group(command.pid)) == 2)

@@ -15,6 +15,7 @@ SCRIPTS = {
     "writers": "--writers 2 --rounds 2 --readers 1 --games 56",
     "disk": "128 8192",
     "bomb": "--seconds 60 --megabytes 400",
+    "clicks": "--seconds 15 --pause 0.1 --ending 10",
 }
 
 

@@ -247,6 +247,13 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
         ),
         "scores_by_pools",
     ),
+    "another setting": (
+        "games",
+        lambda rows: rows.with_columns(
+            setting_id=pl.lit("0" * 32), setting=pl.format('{{"n":{}}}', pl.int_range(pl.len()))
+        ),
+        "settings",
+    ),
     "another rank": ("players", of("score_rank", 1, 2), "score_ranks"),
     "another amount": ("contributions", first("amount", 3.25), "contributions_rounds"),
     "another amount than was scored": (

@@ -12,7 +12,8 @@ from pipeline.metrics import metric, metrics
 from pipeline.metrics.request import EDITIONS
 from pipeline.reports.compare import COLUMNS, compare
 from pipeline.reports.completeness import completeness, readability
-from pipeline.reports.diff import diff, games_that_did_it
+from pipeline.reports.diff import diff, diff_games
+from pipeline.reports.missing import missing
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 
@@ -172,6 +173,38 @@ def test_completeness_counts_games_where_a_number_is_given(tmp_path):
     ]
 
 
+def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
+    """The model lacks setting 3, and a game of setting 2 has no end: its path is named."""
+    fixed = [f"{n} | {s:032x} | {s * 1.5}" for n, s in enumerate([0, 1, 2, 3, 0, 1, 2], start=1)]
+    games = table(
+        "games",
+        "game | setting_id | multiplier\n" + "\n".join(fixed),
+        **{"game_type": "public_good", "sha256": "0" * 64, "content_id": "0" * 32},
+        **{"format": "magic", "format_version": "plain", "source": "logs", "path": "7.json"},
+        **{"n_players": 3, "n_rounds": 5, "n_messages": 0},
+    )
+    lake = lake_of(tmp_path, {"results": results(MISSING), "games": games})
+    columns = ["model", "setting_id", "game_index", "n_unfinished", "paths", "multiplier"]
+    assert missing(lake).select(columns).rows() == [
+        ("lacking", f"{2:032x}", 0, 1, ["7.json"], 3.0),
+        ("lacking", f"{3:032x}", 0, 0, [], 4.5),
+    ]
+    assert missing(lake, models=["whole"]).is_empty()
+    counts = (
+        completeness(lake).group_by("model").agg((pl.col("expected") - pl.col("finished")).sum())
+    )
+    assert dict(counts.iter_rows()) == {"whole": 0, "lacking": 2}
+
+
+def test_models_are_asked_for_by_name(tmp_path):
+    lake = lake_with(tmp_path, MISSING)
+    assert completeness(lake, models=["lacking"])["expected"].to_list() == [4]
+    assert set(readability(lake, models=["lacking"])["model"]) == {"lacking"}
+    for ask in (completeness, readability, missing):
+        with pytest.raises(UsageError, match="no game of nobody"):
+            ask(lake, models=["nobody"])
+
+
 @pytest.mark.parametrize("expected", [0, -1])
 def test_of_no_games_expected_no_model_would_lack_any(expected):
     with pytest.raises(UsageError, match="must be 1 or more"):
@@ -313,6 +346,7 @@ def test_bounds_of_the_release_edition_are_of_its_own_ratios():
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(tables=event_tables(), edition=st.sampled_from(EDITIONS))
+@pytest.mark.slow
 def test_a_value_lies_within_its_bounds_and_these_within_its_range(tables, edition):
     for row in readability(Frames(tables), edition=edition).iter_rows(named=True):
         least, value, most = row["value_min"], row["value"], row["value_max"]
@@ -437,7 +471,7 @@ def test_the_same_games_are_no_difference(tmp_path):
     assert found["difference"].to_list() == [0.0, 0.0]
     assert found["p_value"].null_count() == 2
     assert found["is_beyond_noise"].to_list() == [False, False]
-    assert games_that_did_it(lake, lake).is_empty()
+    assert diff_games(lake, lake).is_empty()
 
 
 def test_a_fall_is_beyond_noise_where_settings_agree_on_it(tmp_path):
@@ -450,5 +484,5 @@ def test_a_fall_is_beyond_noise_where_settings_agree_on_it(tmp_path):
     assert (fell["n_common"], fell["n_gone"], fell["n_new"]) == (0, 20, 20)
     assert fell["is_beyond_noise"] is True
     assert new["reason"] == "only after"
-    changed = games_that_did_it(before, after).filter(metric="win_rate", model="m")
+    changed = diff_games(before, after).filter(metric="win_rate", model="m")
     assert sorted(changed["change"].unique()) == ["gone", "new"]

@@ -80,6 +80,15 @@ def test_intervals(spark, case_lake):
     assert_engines_agree(case_lake, confidence=0.9, names=["judgement", "rationality"])
 
 
+def test_slices_by_what_was_fixed_before_play(spark, sample_lake):
+    asked = {"names": ["rationality"], "by": ["payoff_one_defect", "multiplier", "tested_player"]}
+    where = "tested_player <> 'Player 1' AND setting LIKE '%\"tested\":%'"
+    assert_engines_agree(sample_lake, where=where, **asked)
+    found = metrics(sample_lake, engine="spark", where=where, confidence=None, **asked)
+    assert found["payoff_one_defect"].n_unique() > 2
+    assert found["n_games"].sum() > 0
+
+
 def test_every_view_and_table(spark, sample_lake):
     """A view and the tables that it is made of have the same rows in DuckDB and on Spark.
 

@@ -7,6 +7,7 @@ import shutil
 import time
 from pathlib import Path
 
+import duckdb
 import obstore
 import polars as pl
 import pytest
@@ -27,6 +28,7 @@ from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
 from pipeline.stores import leases, location
 from pipeline.verify import verify
+from pipeline.warehouse.filesystem import OwnUrls
 
 TREE = {
     ".git/a.json": b"{}",
@@ -155,6 +157,32 @@ def check_remote(url: str) -> None:
     opened = open_lake(url)
     for name in TABLES:
         TABLES[name].validate(opened.table(name).collect())
+
+
+@pytest.mark.slow
+def test_the_catalogue_of_a_lake_on_a_store_names_urls(
+    tmp_path: Path, logs: Path, bucket: str
+) -> None:
+    """Its tables answer wherever it lies; its views, where DuckDB can reach the store."""
+    lake = f"{bucket}/some/lake"
+    assert main(["ingest", str(logs), "--lake", lake]) == 0
+    assert {key for key in keys(lake) if "magic.duckdb" in key} == {"magic.duckdb"}
+    (tmp_path / "got.duckdb").write_bytes(location(f"{lake}/magic.duckdb").open().read())
+    assert main(["catalog", "--lake", lake, "-o", str(tmp_path / "own.duckdb")]) == 0
+    opened = open_lake(lake)
+    for name in ("got", "own"):
+        with duckdb.connect(tmp_path / f"{name}.duckdb", read_only=True) as connection:
+            assert_same(connection.sql("FROM metrics").pl(), opened.metrics())
+            select = "SELECT sql FROM duckdb_views() WHERE view_name = 'votes' AND NOT internal"
+            (view,) = connection.execute(select).fetchall()
+            assert all(file in view[0] for file in opened.files("votes"))
+            reachable = OwnUrls(opened)
+            assert reachable.of("votes") == opened.files("votes")
+            connection.register_filesystem(reachable)
+            votes = connection.sql("FROM votes").pl()
+            assert votes.sort(pl.all()).equals(opened.sql("FROM votes").sort(pl.all()))
+    create_lake(lake)
+    assert verify(lake).faults.is_empty()
 
 
 @pytest.mark.slow
@@ -345,6 +373,7 @@ def test_a_lock_excludes_and_is_given_back(bucket: str) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it works, as long as it shows that it lives."""
     monkeypatch.setattr(leases, "BEAT_SECONDS", 0.1)

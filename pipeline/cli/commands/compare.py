@@ -9,7 +9,9 @@ from pipeline.cli.options import (
     DEFAULT_LAKE,
     ConfidenceOption,
     EditionOption,
+    GameTypesOption,
     LakeOption,
+    MetricsOption,
     PaperFormOption,
     WhereOption,
     columns,
@@ -44,14 +46,8 @@ def compare(
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Compare every pair of models in the lake.")
     ] = False,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", metavar="METRIC", help="Only this metric; may be repeated."),
-    ] = None,
-    game_type: Annotated[
-        list[str] | None,
-        typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
-    ] = None,
+    metric: MetricsOption = None,
+    game_type: GameTypesOption = None,
     where: WhereOption = None,
     by: Annotated[
         list[str] | None,

@@ -1,10 +1,22 @@
 """`magic completeness`: what is there of each model, and what is missing."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import DEFAULT_LAKE, EditionOption, FormOption, LakeOption
+from pipeline.cli.exits import FAILED
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    EditionOption,
+    FormOption,
+    LakeOption,
+    ModelsOption,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pipeline.lake import Lake
 
 HEADINGS = {
     "n_games": "n_\ngames",
@@ -17,12 +29,26 @@ HEADINGS = {
     "n_missing": "n_\nmissing",
     "value_min": "value_\nmin",
     "value_max": "value_\nmax",
+    "game_index": "game_\nindex",
 }
+NO_GAMES = "the lake has no games: nothing can be complete"
 
 
 def completeness(
     *,
     lake: LakeOption = DEFAULT_LAKE,
+    model: ModelsOption = None,
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="Only rows that are not complete.")
+    ] = False,
+    missing: Annotated[
+        bool,
+        typer.Option(
+            "--missing",
+            help="List every setting that a model has not finished a game of, with what was fixed "
+            "in it, and the unfinished games.",
+        ),
+    ] = False,
     expected: Annotated[
         int | None,
         typer.Option(
@@ -40,35 +66,92 @@ def completeness(
         ),
     ] = False,
     edition: EditionOption = "paper",
+    fail_if_incomplete: Annotated[
+        bool,
+        typer.Option(
+            "--fail-if-incomplete",
+            help="Exit with 1 if a model is not complete, or if the lake has no games.",
+        ),
+    ] = False,
     form: FormOption = "table",
 ) -> None:
     """Show which games of each model the lake has, and which are missing.
 
     By model and competition: settings expected (those that any model played), found, and finished;
-    games, unfinished games, and quarantined parts. With --metrics, by model and metric: texts that
-    could not be read, outages, and rows of missing games; and the lowest and highest value that
-    the metric could have if they were known. These bounds are not confidence intervals; do not use
-    them to rank models.
+    games, unfinished games, and quarantined parts. With --missing, the settings themselves. With
+    --metrics, by model and metric: texts that could not be read, outages, and rows of missing
+    games; and the lowest and highest value that the metric could have if they were known. These
+    bounds are not confidence intervals; do not use them to rank models.
 
     \b
     Examples:
       magic completeness
       magic completeness --expected 20 --format csv
+      magic completeness --missing --model gpt-4
+      magic completeness --incomplete --fail-if-incomplete
       magic completeness --metrics
     """
     if metrics and expected is not None:
         raise typer.BadParameter("cannot be combined with --metrics", param_hint="--expected")
+    if missing and (metrics or expected is not None):
+        other = "--metrics" if metrics else "--expected"
+        raise typer.BadParameter(f"cannot be combined with {other}", param_hint="--missing")
+
+    import polars as pl
 
     from pipeline.cli.output import say, show
     from pipeline.lake import open_lake
     from pipeline.reports.completeness import completeness as games
     from pipeline.reports.completeness import readability
+    from pipeline.reports.missing import missing as missing_settings
 
     opened = open_lake(lake)
-    rows = readability(opened, edition=edition) if metrics else games(opened, expected=expected)
-    brief = rows if metrics else rows.drop("game_type")
-    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
-    if not metrics:
-        lacking = rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
-        told = ", ".join("–" if name is None else str(name) for name in lacking)
-        say([f"incomplete: {told}" if lacking else "every model is complete"], form)
+    if metrics:
+        rows = readability(opened, edition=edition, models=model)
+    else:
+        rows = games(opened, expected=expected, models=model)
+    lacking = rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
+    if missing:
+        listed = missing_settings(opened, models=model)
+        show(listed, form, brief=_brief(listed), headings=HEADINGS if form == "table" else {})
+    else:
+        is_whole = pl.col("is_complete").fill_null(value=False)
+        shown = rows.filter(~is_whole) if incomplete else rows
+        brief = shown.drop("game_type", strict=False)
+        show(shown, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    has_games = _has_games(opened)
+    if not metrics or not has_games:
+        complete = f"complete: {', '.join(model)}" if model else "every model is complete"
+        answer = _incomplete(lacking, is_listed=missing) if lacking else complete
+        say([answer if has_games else NO_GAMES, *_quarantined(opened)], form)
+    if fail_if_incomplete and (lacking or not has_games):
+        raise typer.Exit(FAILED)
+
+
+def _has_games(lake: "Lake") -> bool:
+    return any(lake.counts("games").values())
+
+
+def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """The settings for eyes: without what no row has, and without the JSON that repeats it."""
+    import polars as pl
+
+    told = rows.with_columns(pl.col("paths").list.join(", ").replace("", None))
+    empty = [name for name in told.columns if told[name].null_count() == told.height]
+    return told.drop("game_type", "setting", *({*empty} - {"game_index", "paths"}))
+
+
+def _incomplete(models: list[str | None], *, is_listed: bool) -> str:
+    names = ", ".join("–" if name is None else name for name in models)
+    more = "" if is_listed else "; run `magic completeness --missing` to list what is missing"
+    return f"incomplete: {names}{more}"
+
+
+def _quarantined(lake: "Lake") -> list[str]:
+    """A note where whole documents are quarantined: they may be games that are missing."""
+    import polars as pl
+
+    refused = lake.table("quarantine").select(pl.col("game_id").is_null().sum()).collect().item()
+    documents = "1 document is" if refused == 1 else f"{refused:,} documents are"
+    note = f"{documents} quarantined and may be missing games: run `magic quarantine`"
+    return [note] if refused else []

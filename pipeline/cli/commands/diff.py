@@ -99,14 +99,14 @@ def diff(
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.reports.diff import diff as differ
-    from pipeline.reports.diff import games_that_did_it
+    from pipeline.reports.diff import diff_games
 
     after = states[1] if len(states) == 2 else None
     first = open_lake(named[0], states[0] if states else None)
     second = open_lake(named[-1], after)
     rows = differ(first, second, edition=edition, confidence=confidence, margin=fail_on_regression)
     if games:
-        show(games_that_did_it(first, second, edition=edition), form)
+        show(diff_games(first, second, edition=edition), form)
     else:
         hidden = ["family", "p_value", "n_settings"]
         hidden += ["is_regression"] if fail_on_regression is not None else []

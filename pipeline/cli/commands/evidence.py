@@ -11,6 +11,7 @@ from pipeline.cli.options import (
     EditionOption,
     FormOption,
     GamesOption,
+    GameTypesOption,
     LakeOption,
     ModelsOption,
     WhereOption,
@@ -33,10 +34,7 @@ def evidence(
     edition: EditionOption = "paper",
     games: GamesOption = None,
     model: ModelsOption = None,
-    game_type: Annotated[
-        list[str] | None,
-        typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
-    ] = None,
+    game_type: GameTypesOption = None,
     hits: Annotated[bool, typer.Option("--hits", help="Only hits, also partial ones.")] = False,
     misses: Annotated[bool, typer.Option("--misses", help="Only misses.")] = False,
     limit: Annotated[

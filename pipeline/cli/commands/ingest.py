@@ -14,6 +14,7 @@ from pipeline.cli.options import (
     form_option,
     n_bytes,
 )
+from pipeline.cli.renewal import renew_catalog
 
 if TYPE_CHECKING:
     from pipeline.ingest import Report
@@ -135,6 +136,8 @@ def ingest(
         )
     if dry_run:
         terminal.note("dry run: nothing was written")
+    else:
+        renew_catalog(lake)
     if not report.n_of_games and not allow_empty:
         terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
         raise typer.Exit(FAILED)

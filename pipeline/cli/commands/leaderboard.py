@@ -95,7 +95,7 @@ def leaderboard(
         confidence=confidence,
         include_incomplete=include_incomplete,
     )
-    headings = HEADINGS if form == "table" else {}
+    headings = HEADINGS if form in ("table", "latex") else {}
     width = terminal.width() if form == "table" else None
     shown = brief(rows, is_wide=width is None or width >= WIDE)
     show(rows, form, brief=shown, headings=headings, decimals=3)

@@ -6,6 +6,7 @@ import typer
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli.renewal import renew_catalog
 
 
 def maintain(
@@ -52,7 +53,9 @@ def maintain(
         pl.Series(name, map(size, found[name]), dtype=pl.String) for name in sizes
     )
     show(found, form, brief=brief)
-    if dry_run:
+    if not dry_run:
+        renew_catalog(lake)
+    else:
         unknown = "; – is a size that is not known before the run"
         told = unknown if found["bytes_after"].has_nulls() else ""
         terminal.note(f"dry run: nothing was changed{told}")

@@ -14,6 +14,7 @@ from pipeline.cli.options import (
     GamesOption,
     LakeOption,
     MasterOption,
+    MetricsOption,
     ModelsOption,
     WhereOption,
     columns,
@@ -56,10 +57,7 @@ def metrics(
         ),
     ] = None,
     model: ModelsOption = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", metavar="METRIC", help="Only this metric; may be repeated."),
-    ] = None,
+    metric: MetricsOption = None,
     game_type: Annotated[
         list[str] | None,
         typer.Option(

@@ -7,12 +7,12 @@ import typer
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, local_folder, n_bytes
+from pipeline.cli.renewal import renew_catalog
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
-BRIEF = ("path", "json_path", "rule", "message")
 RAW_SHOWN = 400
 
 
@@ -76,10 +76,10 @@ def quarantine(
 def _list(lake: str, form: str, *, full: bool) -> None:
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
+    from pipeline.reports.quarantine import BRIEF
+    from pipeline.reports.quarantine import quarantine as quarantined
 
-    found = open_lake(lake).table("quarantine").sort("source", "path", "json_path")
-    # The raw documents can be more than fits into memory.
-    rows = (found if full else found.select("source", *BRIEF)).collect()
+    rows = quarantined(open_lake(lake), with_raw=full)
     if full:
         show(rows, form, brief=_shortened(rows), as_records=True)
     else:
@@ -112,6 +112,7 @@ def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
         terminal.note("nothing new can be read")
     else:
         show_report(retried.report, form)
+        renew_catalog(lake)
     if retried.n_left:
         terminal.note(f"documents still in quarantine: {retried.n_left:,}")
     if retried.gone:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,10 +30,7 @@ def search(
         list[str] | None,
         typer.Option("--model", metavar="MODEL", help="Only what this model said; repeatable."),
     ] = None,
-    game_type: Annotated[
-        list[str] | None,
-        typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
-    ] = None,
+    game_type: GameTypesOption = None,
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Stop after N messages.")
     ] = LIMIT,

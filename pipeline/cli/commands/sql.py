@@ -1,6 +1,5 @@
 """`magic sql`: SQL queries on a lake."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +7,16 @@ import typer
 from typer.core import TyperCommand
 
 from pipeline.cli import progress, terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, n_bytes
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    SAFE_CSV,
+    FormOption,
+    LakeOption,
+    local_folder,
+    n_bytes,
+    parameters,
+    sql_text,
+)
 from pipeline.errors import UsageError
 
 
@@ -51,6 +59,24 @@ def sql(
     memory: Annotated[
         str, typer.Option("--memory", metavar="SIZE", help="Memory limit of DuckDB.")
     ] = "2GiB",
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="NAME=VALUE",
+            help="The value of $NAME in the query; may be repeated.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            callback=local_folder,
+            metavar="FILE",
+            help="Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
+        ),
+    ] = None,
     form: FormOption = "table",
 ) -> None:
     """Query the lake with SQL.
@@ -58,10 +84,13 @@ def sql(
     The dialect is DuckDB's. A query can read only this lake, and cannot write.
     Each table and metric has a view: run `magic tables` and `magic schema TABLE` to see them.
     Without a query, a terminal shows a prompt; there a semicolon ends a query.
+    A parameter is always a value and never part of the SQL. DuckDB casts it to the type that it is
+    compared with. --out replaces an existing file; .xlsx needs the extra `excel`.
 
     \b
     Examples:
       magic sql "SELECT model, avg(is_correct::INT) FROM votes WHERE is_tested GROUP BY ALL"
+      magic sql "FROM votes WHERE model = $model" --param model=gpt-4 -o votes.xlsx
       magic sql -f query.sql --timeout 3600 --memory 8GiB --format csv > answer.csv
       magic sql
     """
@@ -71,26 +100,38 @@ def sql(
     from pipeline.sandbox import Sandbox
 
     most = n_bytes(memory, "--memory")
+    values = parameters(param or [])
+    if out is not None:
+        _check_out(out, form)
     with Sandbox(seconds=timeout, memory=most, while_waiting=progress.of_waiting) as sandbox:
         if query is None and file is None and terminal.is_in_terminal():
             from pipeline.cli.prompt import converse
 
-            converse(sandbox, lake, form)
+            if out is not None:
+                raise UsageError("--out needs a query, or --file")
+            converse(sandbox, lake, form, values)
             return
-        asked = query if query is not None else _read(file)
+        asked = query if query is not None else sql_text(file)
         if not asked.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
         sandbox.prepare()  # it starts while we load what shows the answer
         from pipeline.cli.output import show
 
-        show(sandbox.sql(lake, asked), form)
+        rows = sandbox.sql(lake, asked, values)
+        if out is None:
+            show(rows, form)
+            return
+        from pipeline.cli.table_file import write
+
+        write(rows, out, is_safe=form == SAFE_CSV)
+        terminal.note(f"wrote {out} ({rows.height:,} rows)")
 
 
-def _read(file: Path | None) -> str:
-    """The query in a file, or on stdin."""
-    try:
-        if file is None or str(file) == "-":
-            return sys.stdin.read() if sys.stdin else ""
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(f"{file or 'stdin'}: not valid UTF-8") from None
+def _check_out(file: Path, form: str) -> None:
+    """Raises an error for a file that cannot be written, or whose ending is of another format."""
+    from pipeline.cli.table_file import check
+
+    check(file)
+    wanted = "csv" if form == SAFE_CSV else form
+    if wanted not in ("table", file.suffix.lower().lstrip(".")):
+        raise UsageError(f"{file}: the ending says another format than --format {wanted}")

@@ -1,0 +1,164 @@
+"""`magic.duckdb`: a lake as other SQL tools see it, with comments on all that is in it.
+
+It is a convenience, and never the truth: no part of this package reads it. Values with intervals
+come from Python, so they are tables in it; all else is views over the lake's files.
+"""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+from uuid import uuid4
+
+import polars as pl
+
+from pipeline import __version__
+from pipeline.errors import LakeError, first_line
+from pipeline.lake import Lake, open_lake
+from pipeline.lake.names import CATALOG
+from pipeline.metrics import DEFAULT_CONFIDENCE, NAMES, PAPER, metrics
+from pipeline.metrics.views import COLUMNS, OF_ALL, views
+from pipeline.reports.ranking import leaderboard
+from pipeline.stores import Location, location
+from pipeline.warehouse.catalog import Stored, write_database
+
+# Metrics and leaderboard of so many games take a second, and less memory than the ingest before.
+MOST_GAMES = 250_000
+RENEW = "run `magic catalog` to renew it"
+_DRAFT = ".draft"
+# A draft that is older was left by a process that was killed.
+_DRAFT_HOURS = 1
+
+_LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
+_MODEL = "the tested model, null if the log does not say"
+_IS_COMPLETE = "whether the model finished a game of every setting that any model played"
+_THIN = "terms with very few games of their own: the interval can be far off"
+_OF_METRICS = {
+    **{name: COLUMNS[name] for name in ("edition", "metric", "game_type", "value")},
+    "model": _MODEL,
+    "ci_low": f"the lower end of the value's {_LEVEL} confidence interval",
+    "ci_high": f"the upper end of the value's {_LEVEL} confidence interval",
+    "ci_method": "what the interval's clusters are, and how it was computed",
+    "effective_items": "for how many independent items the interval is drawn",
+    "thin": _THIN,
+    **{name: COLUMNS[name] for name in ("hits", "counted", "n_games")},
+    "terms": "the ratios that the value is made of: weight, hits, counted and value of each",
+    "n_unfinished": "number of unfinished games, which are not counted",
+    "n_unreadable": "rows whose text is not clear, counted or not",
+    "reason": "why there is no value, null if there is one",
+    "is_complete": _IS_COMPLETE,
+}
+_OF_LEADERBOARD = {
+    "rank": "1 for the highest win rate; null if the model lacks a whole competition",
+    "model": _MODEL,
+    "letters": "two models whose letters have none in common differ significantly in win rate",
+    "family": "for how many comparisons the letters are adjusted",
+    "n_games": "number of finished games",
+    "n_missing": "settings that any model played and this model has not finished",
+    "n_self_play": "games in which the model plays every seat; their win rate is always 0.5",
+    "is_complete": _IS_COMPLETE,
+    **{
+        f"{name}{end}": text.format(name)
+        for name in NAMES
+        for end, text in (
+            ("", "the value of {} over all game types"),
+            ("_low", f"the lower end of the {_LEVEL} confidence interval of {{}}"),
+            ("_high", f"the upper end of the {_LEVEL} confidence interval of {{}}"),
+            ("_thin", f"of {{}}: {_THIN}"),
+        )
+    },
+    "lacks": "the competitions that others finished a game of, and this model none",
+    "reasons": "why a metric has no value",
+}
+_OF_ABOUT = {
+    "lake": "the lake: its path or URL when this database was made",
+    "ingest_id": "the last ingest that is in it, 0 before the first",
+    "ingested_at": "when that was committed, in UTC",
+    "made_at": "when this database was made, in UTC",
+    "tool_version": "the version of magic-pipeline that made it",
+}
+
+
+def renew(path: str | Path) -> Lake:
+    """Writes the catalogue of the lake's newest state into its folder; gives that state."""
+    while True:
+        lake = open_lake(path)
+        _write(lake, lake.path, CATALOG)
+        # An ingest that ended meanwhile may have written its own before this older one.
+        if open_lake(path).ingest_id == lake.ingest_id:
+            return lake
+
+
+def renewed_after_ingest(path: str | Path) -> str | None:
+    """Renews the catalogue; gives what to say if it could not, or if that would take long."""
+    try:
+        n_games = sum(open_lake(path).counts("games").values())
+        if n_games > MOST_GAMES:
+            return f"{CATALOG} was not renewed, to save time with {n_games:,} games: {RENEW}"
+        renew(path)
+    except Exception as error:  # whatever it is, the ingest is done
+        return f"{CATALOG} could not be renewed: {first_line(error)}; {RENEW}"
+    return None
+
+
+def write_catalog(lake: Lake, file: str | Path) -> None:
+    """Writes the catalogue of this state to a file, which is replaced if it exists."""
+    folder = Path(file).resolve().parent
+    if Path(file).is_dir() or not folder.is_dir():
+        raise LakeError(f"{file}: choose a file in a folder that exists")
+    _write(lake, location(folder), Path(file).name)
+
+
+def _write(lake: Lake, folder: Location, name: str) -> None:
+    """Puts the catalogue in the folder, complete or not at all."""
+    _delete_old_drafts(folder, name)
+    draft = folder.draft(f".{name}.{uuid4()}{_DRAFT}")
+    try:
+        draft.path.unlink(missing_ok=True)  # DuckDB takes no empty file
+        write_database(draft.path, lake, views(), _stored(lake))
+        if folder.is_local:
+            # It belongs to a database that is about to be replaced, and would be read with ours.
+            (folder / f"{name}.wal").unlink(missing_ok=True)
+        draft.finish(name)
+    finally:
+        draft.path.unlink(missing_ok=True)
+
+
+def _delete_old_drafts(folder: Location, name: str) -> None:
+    if not folder.is_local:
+        return
+    since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
+    for file in folder.files():
+        is_draft = file.name.startswith(f".{name}.") and _DRAFT in file.name
+        if is_draft and file.modified_at < since:
+            (folder / file.name).unlink(missing_ok=True)
+
+
+def _stored(lake: Lake) -> dict[str, Stored]:
+    """The tables that are no views: what intervals are part of, and what this is a state of."""
+    of_edition = f"edition {PAPER}, with {_LEVEL} confidence intervals"
+    return {
+        OF_ALL: Stored(
+            metrics(lake),
+            f"the value of one metric for one model and game type, {of_edition}",
+            _OF_METRICS,
+        ),
+        "leaderboard": Stored(
+            leaderboard(lake), f"one model with all metrics, {of_edition}", _OF_LEADERBOARD
+        ),
+        "about": Stored(_about(lake), "the state of the lake that this database shows", _OF_ABOUT),
+    }
+
+
+def _about(lake: Lake) -> pl.DataFrame:
+    last = lake.last_ingest
+    ingested_at = cast(datetime, last["finished_at"]) if last else None
+    row = {
+        "lake": str(lake.path),
+        "ingest_id": lake.ingest_id,
+        # Without a time zone: to show one, DuckDB's client for Python needs another package.
+        "ingested_at": ingested_at.replace(tzinfo=None) if ingested_at else None,
+        "made_at": datetime.now(UTC).replace(tzinfo=None),
+        "tool_version": __version__,
+    }
+    instant = pl.Datetime("us")
+    return pl.DataFrame([row], schema_overrides={"ingested_at": instant, "made_at": instant})

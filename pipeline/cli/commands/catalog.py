@@ -1,0 +1,52 @@
+"""`magic catalog`: the lake as a DuckDB database for other SQL tools."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.options import DEFAULT_LAKE, LakeOption, local_folder
+
+
+def catalog(
+    *,
+    lake: LakeOption = DEFAULT_LAKE,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            callback=local_folder,
+            help="The file to write; default: magic.duckdb in the lake.",
+        ),
+    ] = None,
+) -> None:
+    """Write a DuckDB database that shows the lake to other SQL tools.
+
+    It has what `magic sql` shows, as views over the lake's files, with a comment on every view and
+    column. The tables `metrics` and `leaderboard` have the values with intervals, and `about` says
+    of which state of the lake they are. An existing file is replaced.
+
+    Every ingest renews magic.duckdb in the lake. Run this command after moving a lake, since the
+    database names the files by their full paths, and after ingests into a lake of more than 250,000
+    games, which leave it as it was. With the environment variable MAGIC_CATALOG=0, only this
+    command writes it.
+
+    \b
+    Examples:
+      magic catalog
+      magic catalog --lake s3://bucket/lake -o lake.duckdb
+    """
+    from pipeline.catalog import renew, write_catalog
+    from pipeline.lake import open_lake
+    from pipeline.lake.names import CATALOG
+
+    if out is None:
+        state = renew(lake)
+        out = Path(lake) / CATALOG if state.path.is_local else None
+    else:
+        state = open_lake(lake)
+        write_catalog(state, out)
+    terminal.note(f"wrote {out or state.path / CATALOG}: the lake after ingest {state.ingest_id}")

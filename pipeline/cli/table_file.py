@@ -1,0 +1,131 @@
+"""A result written to a file, in the form that the file's ending names."""
+
+import datetime
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.errors import PipelineError, UsageError
+from pipeline.extras import check_extra
+from pipeline.written import csv_texts, flattened, json_lines, json_texts, safe_csv_texts
+
+EXACT = 10**15
+"""A spreadsheet keeps the digits of whole numbers up to here."""
+_TOO_MUCH = (
+    "the result does not fit into an XLSX file: a sheet has 1,048,576 rows and 16,384 columns, and "
+    "a cell 32,767 characters; write CSV or Parquet"
+)
+
+
+def check(file: Path) -> None:
+    """Raises an error for a file that cannot be written, so that no query is run in vain."""
+    if _ending(file) not in _WRITERS:
+        raise UsageError(
+            f"{file}: the ending must say the format; choose from {', '.join(_WRITERS)}"
+        )
+    if file.is_dir():
+        raise PipelineError(f"{file}: is a folder; name a file")
+    if not file.parent.is_dir():
+        raise PipelineError(f"{file}: there is no folder {file.parent}; create it first")
+    if _ending(file) == ".xlsx":
+        check_extra("an XLSX file", "excel", ("xlsxwriter",))
+
+
+def write(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> None:
+    """Writes the frame; the file appears, or is replaced, when it is complete.
+
+    `is_safe` is for CSV: see `safe_csv_texts`.
+    """
+    writer = _safe_csv if is_safe else _WRITERS[_ending(file)]
+    with _complete(file) as temporary:
+        writer(frame, temporary)
+
+
+@contextmanager
+def _complete(file: Path) -> Iterator[Path]:
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _ending(file: Path) -> str:
+    return file.suffix.lower()
+
+
+def _of_texts(texts: Callable[[Iterable[pl.DataFrame]], Iterable[str]]) -> Callable[..., None]:
+    def write(frame: pl.DataFrame, file: Path) -> None:
+        with file.open("w", encoding="utf-8", newline="") as out:
+            out.writelines(texts([frame]))
+
+    return write
+
+
+def _parquet(frame: pl.DataFrame, file: Path) -> None:
+    frame.write_parquet(file)
+
+
+def _xlsx(frame: pl.DataFrame, file: Path) -> None:
+    """A sheet in which every text is a plain text, also one that looks like a formula or a link."""
+    columns = pl.DataFrame([_for_a_sheet(column) for column in flattened(frame).iter_columns()])
+    from xlsxwriter import Workbook
+
+    with Workbook(file, {"constant_memory": True, "nan_inf_to_errors": True}) as book:
+        sheet = book.add_worksheet()
+        sheet.freeze_panes(1, 0)
+        bold, day = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd"})
+        instant = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+        for number, name in enumerate(columns.columns):
+            _taken(sheet.write_string(0, number, name, bold))
+        for row, values in enumerate(columns.iter_rows(), start=1):
+            for number, value in enumerate(values):
+                match value:
+                    case None:
+                        continue
+                    case bool():
+                        code = sheet.write_boolean(row, number, value)
+                    case int() | float():
+                        code = sheet.write_number(row, number, value)
+                    case datetime.datetime():
+                        code = sheet.write_datetime(row, number, value, instant)
+                    case datetime.date():
+                        code = sheet.write_datetime(row, number, value, day)
+                    case _:
+                        code = sheet.write_string(row, number, value)
+                _taken(code)
+
+
+def _taken(code: int) -> None:
+    """Raises PipelineError for a cell that the sheet has no room for; it would stay empty."""
+    if code:
+        raise PipelineError(_TOO_MUCH)
+
+
+def _for_a_sheet(column: pl.Series) -> pl.Series:
+    """The column with what a sheet has no type for as text, and instants in UTC without saying so.
+
+    A sheet knows no day before 1900, and rounds whole numbers above `EXACT`.
+    """
+    if column.dtype.is_integer():
+        is_exact = (column.cast(pl.Float64).abs() <= EXACT).all()
+        return column if is_exact else column.cast(pl.String)
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if column.dtype in (pl.Date, pl.Datetime):
+        return column if (column.dt.year() >= 1900).all() else column.dt.to_string("iso")
+    return column.dt.to_string("iso") if column.dtype.is_temporal() else column
+
+
+_safe_csv = _of_texts(safe_csv_texts)
+_WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
+    ".csv": _of_texts(csv_texts),
+    ".json": _of_texts(json_texts),
+    ".jsonl": _of_texts(json_lines),
+    ".parquet": _parquet,
+    ".xlsx": _xlsx,
+}

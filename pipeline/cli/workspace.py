@@ -1,0 +1,167 @@
+"""What the prompt of `magic sql` does: it runs queries, and commands that begin with a dot."""
+
+import time
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, cast, get_args
+
+from pipeline.cli import terminal
+from pipeline.cli.options import Form, parameter, sql_text
+from pipeline.cli.pager import paged
+from pipeline.errors import PipelineError, UsageError
+
+if TYPE_CHECKING:
+    from pipeline.sandbox import Sandbox
+
+HELP = """\
+  SELECT ...;         run a query; a semicolon ends it, and several can follow each other
+  .tables             list the tables and views
+  .schema NAME        describe the columns of a table or view
+  .read FILE          run the queries in a file
+  .format FORM        show results as table, json, csv or markdown
+  .param NAME=VALUE   set the value of $NAME in queries; without arguments: list the values
+  .timer on|off       show how long each query takes
+  .help               show this help
+  .quit               leave; Ctrl-D and `exit` also leave
+Tab completes names. Ctrl-C stops a query. Long results open in $PAGER."""
+
+
+class Workspace:
+    """A lake, and how its answers are shown."""
+
+    def __init__(
+        self, sandbox: "Sandbox", lake: str, form: Form, parameters: dict[str, str]
+    ) -> None:
+        self._sandbox = sandbox
+        self._lake = lake
+        self._form = form
+        self._parameters = parameters
+        self._is_timed = False
+        self.commands: dict[str, Callable[[str], None]] = {
+            ".tables": self._tables,
+            ".schema": self._schema,
+            ".read": self._read,
+            ".format": self._set_form,
+            ".param": self._param,
+            ".timer": self._timer,
+            ".help": self._help,
+        }
+
+    def answer(self, said: str) -> None:
+        """Answers commands, a line each, and then queries. The lake is opened anew for each."""
+        while said.startswith("."):
+            line, _, said = said.partition("\n")
+            self._obey(line.strip())
+            said = said.strip()
+        if said.strip("; \n"):
+            self._run(said)
+
+    def _run(self, text: str) -> None:
+        """Shows the results of the statements in the text; the first wrong one ends it."""
+        from pipeline.warehouse.statements import split
+
+        statements = split(text)
+        for number, (statement, names) in enumerate(statements, start=1):
+            try:
+                self._query(statement, names)
+            except PipelineError as error:
+                if len(statements) == 1:
+                    raise
+                where = f"statement {number} of {len(statements)}"
+                rest = "" if number == len(statements) else "; the next ones were not run"
+                raise type(error)(f"{where}: {error}{rest}") from None
+
+    def _query(self, statement: str, names: set[str]) -> None:
+        from pipeline.cli.output import show
+
+        values = {name: value for name, value in self._parameters.items() if name in names}
+        began = time.monotonic()
+        rows = self._sandbox.sql(self._lake, statement, values)
+        seconds = time.monotonic() - began
+        self._sandbox.prepare()
+        with paged():
+            show(rows, self._form)
+        took = f" in {seconds:.2f} s" if self._is_timed else ""
+        terminal.note(f"{rows.height:,} row{'' if rows.height == 1 else 's'}{took}")
+
+    def _obey(self, line: str) -> None:
+        command, _, rest = line.partition(" ")
+        if (run := self.commands.get(command.rstrip(";"))) is None:
+            near = get_close_matches(command, [*self.commands, ".quit"], n=1)
+            meant = f"did you mean {near[0]}?" if near else "type .help for the commands"
+            raise UsageError(f"no command {command}: {meant}")
+        run(rest.strip().rstrip(";").strip())
+
+    def _tables(self, rest: str) -> None:
+        from pipeline.cli.commands.tables import tables
+
+        _no_arguments(".tables", rest)
+        with paged():
+            tables(lake=self._lake, form=self._form)
+            if self._form == "table":
+                terminal.out(_views() + "\n")
+
+    def _schema(self, rest: str) -> None:
+        from pipeline.cli.commands.schema import schema
+
+        with paged():
+            schema(table=rest.split(), lake=self._lake, form=self._form)
+
+    def _read(self, rest: str) -> None:
+        if not rest:
+            raise UsageError(".read needs a file, for example `.read query.sql`")
+        try:
+            text = sql_text(Path(rest.strip("'\"")).expanduser())
+        except OSError as error:
+            raise PipelineError(f"{rest}: {error.strerror or error}") from None
+        self._run(text)
+
+    def _set_form(self, rest: str) -> None:
+        forms = [form for form in get_args(Form) if form != "parquet"]
+        if rest not in forms:
+            raise UsageError(f".format needs one of {', '.join(forms)}; now it is {self._form}")
+        self._form = cast(Form, rest)
+
+    def _param(self, rest: str) -> None:
+        if rest:
+            name, value = parameter(rest)
+            self._parameters[name] = value
+        elif not self._parameters:
+            terminal.note("no parameters; set one, for example `.param model=gpt-4`")
+        for name, value in self._parameters.items() if not rest else ():
+            terminal.note(f"${name} = {value}")
+
+    def _timer(self, rest: str) -> None:
+        if rest not in ("on", "off"):
+            raise UsageError(".timer needs on or off")
+        self._is_timed = rest == "on"
+
+    def _help(self, rest: str) -> None:
+        _no_arguments(".help", rest)
+        terminal.note(HELP)
+
+
+def _no_arguments(command: str, rest: str) -> None:
+    if rest:
+        raise UsageError(f"{command} takes no arguments: leave out {rest}")
+
+
+def _views() -> str:
+    """The views, a line for each schema."""
+    from pipeline.cli.layout import wrapped
+    from pipeline.metrics.views import views
+
+    lines = ["", "views; `.schema NAME` describes one:"]
+    for schema, names in _by_schema(views()).items():
+        line = f"in {schema}: {', '.join(names)}" if schema else ", ".join(names)
+        lines += ["  " + part for part in wrapped(line, (terminal.width() or 100) - 2)]
+    return "\n".join(lines)
+
+
+def _by_schema(names: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {"": []}
+    for name in names:
+        schema, _, short = name.rpartition(".")
+        found.setdefault(schema, []).append(short)
+    return found

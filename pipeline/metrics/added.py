@@ -1,0 +1,114 @@
+"""A metric that a lake is given from outside of the package, tried before it is taken."""
+
+import re
+
+import polars as pl
+
+from pipeline.errors import MetricError, QueryError
+from pipeline.events.contracts import TABLES
+from pipeline.lake import Lake
+from pipeline.metrics.catalogue import Added, knowing
+from pipeline.metrics.counting_sql import FINAL
+from pipeline.metrics.counts import Question
+from pipeline.metrics.declaration import Metric
+from pipeline.metrics.engines import count
+from pipeline.metrics.request import Request
+from pipeline.metrics.views import views
+from pipeline.sqlfiles import header_of
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_OF_LEADERBOARD = {
+    *("rank", "model", "letters", "family", "n_games", "n_missing", "n_self_play", "is_complete"),
+    *("lacks", "reasons"),
+}
+
+
+def added(
+    lake: Lake, declared: Metric, name: str, *, title: str | None = None, sql: str | None = None
+) -> Added:
+    """The metric, once it counts in this lake: in SQL, if there is any, the same as in polars.
+
+    Raises MetricError for a name that is taken, and for a declaration or SQL that cannot count,
+    says something impossible, or differs from the other.
+    """
+    if not _NAME.fullmatch(name) or name in _taken():
+        raise MetricError(
+            f"`{name}` cannot be the name of a new metric: choose another, of small letters, "
+            "digits and underscores"
+        )
+    if sql is not None:
+        sql = sql.strip()
+        _check_form(name, sql)
+    titled = header_of(sql or "").get("title", [name.replace("_", " ").capitalize()])[0]
+    one = Added(declared, title or titled, sql)
+    counted = _counted(lake, name, one, "polars")
+    _check(name, declared, counted)
+    if sql is not None:
+        _check_same(name, counted, _counted(lake, name, one, "duckdb"))
+    return one
+
+
+def _taken() -> set[str]:
+    """What a table, view, schema or column of the leaderboard is called already."""
+    with knowing({}):
+        return {*TABLES, *(one.partition(".")[0] for one in views()), *_OF_LEADERBOARD}
+
+
+def _check_form(name: str, sql: str) -> None:
+    if FINAL not in sql or "attempts" not in sql.rpartition(FINAL)[0]:
+        raise MetricError(
+            f"the SQL of `{name}` needs a CTE `attempts`, and one final SELECT at the left margin "
+            "with the word SELECT on a line of its own: see docs/adding.md"
+        )
+
+
+def _counted(lake: Lake, name: str, one: Added, engine: str) -> pl.DataFrame:
+    """model, game_type, term, hits, counted, n_unreadable, as one of the engines counts."""
+    asked = Request()
+    with knowing({name: one}):
+        try:
+            question = Question({name: one.declared}, asked, with_games=())
+            sums = count(lake, question, engine).sums
+        except (pl.exceptions.PolarsError, QueryError) as error:
+            what = str(error).splitlines()[0]
+            raise MetricError(f"`{name}` cannot be counted by {engine}: {what}") from None
+    return sums.drop("metric").filter(pl.col("counted") + pl.col("n_unreadable") > 0)
+
+
+def _check(name: str, declared: Metric, sums: pl.DataFrame) -> None:
+    """Raises MetricError for a term or game type that is not declared, or a hit beyond 0..1."""
+    places = {(term.name, str(of)) for term in declared.terms for of in term.game_types}
+    found = sums.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
+    if strangers := [place for place in found.iter_rows() if place not in places]:
+        term, game_type = strangers[0]
+        raise MetricError(
+            f"`{name}` counts rows of the term `{term}` in the game type {game_type}, which no "
+            "Term declares: add one, or leave these rows out by `where`"
+        )
+    is_beyond = ~pl.col("hits").cast(pl.Float64).is_between(0, pl.col("counted"))
+    if sums.filter(is_beyond).height:
+        raise MetricError(f"`{name}` has a hit that is not within 0..1: divide by the largest")
+
+
+def _check_same(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:
+    """Raises MetricError where polars and SQL do not count the same, with the first difference."""
+    keys = ["model", "game_type", "term"]
+    both = one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, suffix="_in_sql")
+    sums = ("hits", "counted", "n_unreadable")
+    both = both.with_columns(pl.col(*sums, *(f"{name}_in_sql" for name in sums)).cast(pl.Float64))
+    # Two ways to divide may differ in the last digits.
+    is_same = [
+        (pl.col(name).round(9)).eq_missing(pl.col(f"{name}_in_sql").round(9)) for name in sums
+    ]
+    differs = ~pl.all_horizontal(is_same)
+    for row in both.filter(differs).sort(keys, nulls_last=True).head(1).iter_rows(named=True):
+        of_polars = ", ".join(f"{_number(row[name])} {name}" for name in sums)
+        of_sql = ", ".join(f"{_number(row[f'{name}_in_sql'])} {name}" for name in sums)
+        raise MetricError(
+            f"the two definitions of `{name}` differ for {row['model']} in {row['game_type']}, "
+            f"term {row['term']}: polars counts {of_polars}; SQL counts {of_sql}"
+        )
+
+
+def _number(value: float | None) -> str:
+    return "no" if value is None else f"{value:g}"

@@ -1,0 +1,73 @@
+"""The games that are missing: what each model has still to play or to finish."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from pipeline.lake import Lake
+from pipeline.metrics.completeness import played
+from pipeline.metrics.validation import check_models
+
+SETTING = (
+    *("topic", "word", "other_word", "hidden_player", "tested_player", "n_rounds_fixed"),
+    *("multiplier", "payoff_cooperate", "payoff_defect", "payoff_one_defect", "payoff_two_defect"),
+    "setting",
+)
+_OF_SIDE = ["model", "competition", "setting_id"]
+
+
+def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
+    """A row for each setting that any model played, and this model has not finished a game of.
+
+    Columns:
+
+    - `model`, `competition`, `game_type`, `setting_id`: what is missing.
+    - `game_index`: the lowest number of a game of this setting and competition.
+    - `n_unfinished`, `paths`: the model's games of it without an end, and their logs.
+    - `topic`, `word`, `other_word`, `hidden_player`, `tested_player`, `n_rounds_fixed`,
+      `multiplier`, `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`,
+      `payoff_two_defect`, `setting`: what was fixed before play, as in `Lake.settings`.
+
+    Raises UsageError for a model without games.
+    """
+    check_models(lake, models)
+    results = lake.table("results").filter("is_tested")
+    sides = played(lake).lazy()
+    settings = sides.select("competition", "game_type", "setting_id").unique()
+    finished = sides.filter("is_finished").select(_OF_SIDE)
+    asked = sides.select("model").unique()
+    if models:
+        asked = asked.filter(pl.col("model").is_in(models))
+    number = results.group_by("competition", "setting_id").agg(pl.col("game_index").min())
+    return (
+        asked.join(settings, how="cross")
+        .join(finished, on=_OF_SIDE, how="anti", nulls_equal=True)
+        .join(number, on=["competition", "setting_id"], how="left")
+        .join(_unfinished(lake), on=_OF_SIDE, how="left", nulls_equal=True)
+        .join(_settings(lake), on="setting_id", how="left")
+        .with_columns(pl.col("n_unfinished").fill_null(0), pl.col("paths").fill_null([]))
+        .select(
+            *("model", "competition", "game_type", "setting_id", "game_index"),
+            *("n_unfinished", "paths", *SETTING),
+        )
+        .sort("model", "competition", "game_index", "setting_id", nulls_last=True)
+        .collect()
+    )
+
+
+def _unfinished(lake: Lake) -> pl.LazyFrame:
+    """The games without an end, with their paths, of each model, competition and setting."""
+    cut_off = lake.table("results").filter("is_tested", ~pl.col("is_finished"))
+    games = lake.table("games").select("game_id", "path")
+    return (
+        cut_off.select(*_OF_SIDE, "game_id")
+        .unique()
+        .join(games, on="game_id", how="left")
+        .group_by(_OF_SIDE)
+        .agg(n_unfinished=pl.len().cast(pl.Int64), paths=pl.col("path").drop_nulls().sort())
+    )
+
+
+def _settings(lake: Lake) -> pl.LazyFrame:
+    """What was fixed in each setting; its games have the same values."""
+    return lake.table("games").group_by("setting_id").agg(pl.col(*SETTING).first())

@@ -1,0 +1,25 @@
+"""What an ingest could not use, and why."""
+
+import polars as pl
+
+from pipeline.lake import Lake
+
+KEY = ("source", "path", "json_path")
+BRIEF = ("path", "json_path", "rule", "message")
+
+
+def quarantine(lake: Lake, *, with_raw: bool = False) -> pl.DataFrame:
+    """A row for each document, or part of a game, that an ingest could not use, sorted by place.
+
+    Columns:
+
+    - `source`, `path`: the source that was ingested, and the document's path in it.
+    - `json_path`: the part of the document; `$` is the whole.
+    - `rule`, `message`: the rule that it breaks, and how.
+
+    If `with_raw`, all columns of the table `quarantine`: also the document's id, size and bytes
+    (`lake.schema("quarantine")` lists them). All raw documents together can be larger than the
+    memory. To ingest them again, use `pipeline.ingest.retry.retry`.
+    """
+    rows = lake.table("quarantine").sort(KEY)
+    return (rows if with_raw else rows.select("source", *BRIEF)).collect()

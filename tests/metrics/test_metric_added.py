@@ -1,0 +1,155 @@
+"""A metric that a lake is given answers everywhere as one of the package does."""
+
+import pickle
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from rawlogs import write_logs
+
+import pipeline
+from pipeline.api import Lake
+from pipeline.errors import MetricError, QueryError, UsageError
+from pipeline.ingest import ingest
+from pipeline.metrics.declaration import Metric, Rows, Term
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")
+(SQL,) = re.findall(r"```sql\n(-- metric: silence\n.*?)```", PAGE, re.DOTALL)
+TERMS = (Term("votes", HIDDEN_ROLE_GAMES),)
+
+
+def declared(**changed: object) -> Metric:
+    """The metric of docs/adding.md: votes that name nobody, over votes."""
+    target = pl.col("target")
+    own = {"term": pl.lit("votes"), "what": target.fill_null("nobody")}
+    rows = Rows("votes", **(own | {"hit": target.is_null().cast(pl.Float64)} | changed))
+    return Metric(terms=TERMS, rows=(rows,))
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    top = tmp_path_factory.mktemp("added")
+    for model in ("gpt-4", "cohere"):
+        ingest(write_logs(top / model, model), top / "lake")
+    return pipeline.open_lake(top / "lake")
+
+
+@pytest.fixture(scope="module")
+def given(lake: Lake) -> Lake:
+    return lake.metric(declared(), name="silence", sql=SQL)
+
+
+def test_the_engines_agree_and_so_do_values_and_evidence(given: Lake) -> None:
+    values = given.metrics(names=["silence"])
+    assert set(values["model"]) == {"gpt-4", "cohere"}
+    assert values["ci_low"].null_count() == 0
+    assert_frame_equal(given.metrics(names=["silence"], engine="duckdb"), values)
+    whole = values.filter(game_type="all")
+    evidence = given.evidence("silence")
+    assert evidence.height == whole["counted"].sum() > 0
+    assert evidence["hit"].sum() == whole["hits"].sum()
+    assert_frame_equal(given.evidence("silence", engine="duckdb"), evidence)
+    assert_frame_equal(given.evidence_page("silence", limit=1000), evidence)
+
+
+@pytest.mark.slow
+def test_every_method_knows_it_beside_the_others(given: Lake, lake: Lake) -> None:
+    board = given.leaderboard()
+    assert_frame_equal(board.drop("^silence.*$"), lake.leaderboard())
+    assert board["silence"].null_count() == 0
+    names = {"silence"} | set(lake.metrics(by=["model"])["metric"])
+    for rows in (
+        *(given.metrics(by=["model"]), given.metrics(by=["model"], edition="audited")),
+        *(given.compare(), given.diff(given), given.readability()),
+    ):
+        assert set(rows["metric"]) == names
+    assert "silence" not in given.metrics(edition="release")["metric"]
+    assert given.plan("silence", 0.2).height == 1
+    assert "silence" in given.contrast("gpt-4", "role")["metric"]
+    game_id = given.find(game_type="undercover")["game_id"][0]
+    assert "silence" in given.game(game_id).counted["metric"]
+    assert "silence" in next(given.transcripts([game_id])).counted["metric"]
+
+
+@pytest.mark.slow
+def test_sql_has_its_views(given: Lake) -> None:
+    (value,) = given.sql("SELECT sum(counted) AS n FROM silence WHERE game_type = 'all'")["n"]
+    assert given.sql("SELECT count(*) AS n FROM evidence.silence WHERE edition = 'paper'")["n"][
+        0
+    ] == (value)
+    assert "silence" in given.sql("SELECT DISTINCT metric FROM terms.metrics")["metric"]
+    assert given.schema("silence")["column"].to_list()[:3] == ["model", "game_type", "value"]
+
+
+@pytest.mark.slow
+def test_its_pages_and_plots(given: Lake) -> None:
+    assert given.plot_metric("silence").to_dict(validate=False)
+    assert re.search(r">\s*Silence\s*<", given.page("leaderboard").html)
+    assert "votes that name nobody / votes" in given.page("metric", metric="silence").html
+    assert given.page("evidence", metric="silence").rows.height
+    assert "Silence" in given.page("compare", metric="silence").html
+
+
+def test_a_copy_for_another_process_knows_it_and_the_first_lake_does_not(
+    given: Lake, lake: Lake
+) -> None:
+    copy = pickle.loads(pickle.dumps(given))
+    asked = {"names": ["silence"], "by": ["model"]}
+    assert_frame_equal(copy.metrics(**asked), given.metrics(**asked))
+    two = given.metric(declared(), name="quiet")
+    assert {"silence", "quiet"} <= set(two.metrics()["metric"])
+    for unknowing in (lake, pipeline.open_lake(str(lake.path))):
+        with pytest.raises(UsageError, match="no metric `silence`"):
+            unknowing.metrics(names=["silence"])
+    assert "silence" not in lake.leaderboard().columns
+
+
+def test_without_sql_polars_counts_and_the_rest_says_so(lake: Lake) -> None:
+    given = lake.metric(declared(), name="quiet", title="Never named")
+    assert given.metrics(names=["quiet"], by=["model"])["value"].null_count() == 0
+    assert "Never named" in given.page("metric", metric="quiet").html
+    for ask in (
+        lambda: given.metrics(engine="duckdb"),
+        lambda: given.page("evidence", metric="quiet"),
+    ):
+        with pytest.raises(UsageError, match="`quiet` was added without SQL: give `sql=`"):
+            ask()
+    with pytest.raises(QueryError, match="no table or view `quiet`"):
+        given.sql("FROM quiet")
+    assert "quiet" not in given.sql("SELECT DISTINCT metric FROM metrics")["metric"]
+
+
+WRONG = {
+    "a name that is taken": (declared(), {"name": "judgement"}, "cannot be the name"),
+    "a name of a table": (declared(), {"name": "votes"}, "cannot be the name"),
+    "a name that is no word": (declared(), {"name": "a b"}, "cannot be the name"),
+    "an unknown column": (declared(hit=pl.col("nope")), {}, 'by polars: .*"nope"'),
+    "an unknown term": (declared(term=pl.lit("x")), {}, "the term `x` in the game type chameleon"),
+    "a hit of 2": (declared(hit=pl.lit(2.0)), {}, r"a hit that is not within 0\.\.1"),
+    "SQL without attempts": (declared(), {"sql": "SELECT\n    1"}, "needs a CTE `attempts`"),
+    "SQL with a wrong column": (
+        declared(),
+        {"sql": SQL.replace("is_finished", "is_done")},
+        "by duckdb: .*is_done",
+    ),
+    "SQL that says something else": (
+        declared(),
+        {"sql": SQL.replace("target IS NULL", "target IS NOT NULL")},
+        "the two definitions of `x` differ for cohere in chameleon, term votes: polars counts",
+    ),
+    "SQL that counts other rows": (
+        declared(),
+        {"sql": SQL.replace("FROM votes\n    WHERE", "FROM votes\n    WHERE round > 9 AND")},
+        "SQL counts no hits, no counted",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
+    metric, options, message = WRONG[case]
+    with pytest.raises(MetricError, match=message):
+        lake.metric(metric, **({"name": "x"} | options))

@@ -1,0 +1,133 @@
+"""What the Python interface says of itself: every public name, and every column that comes back."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pkgutil import iter_modules
+from pydoc import locate
+
+import polars as pl
+import pytest
+from rawlogs import write_logs
+
+import pipeline
+from pipeline import plots
+from pipeline.api import Game, Lake
+from pipeline.cli import commands
+from pipeline.ingest import ingest
+from pipeline.metrics.catalogue import NAMES
+from pipeline.pages.notebook import Shown
+from pipeline.reports.cite import Citation
+from pipeline.reports.ranking import Board
+from pipeline.reports.search import Found
+from pipeline.reports.transcript import Transcript
+from pipeline.verify import Verification
+
+CLASSES = [Lake, Game, Transcript, Board, Citation, Found, Shown, Verification]
+CLASSES += [getattr(pipeline, name) for name in ("Metric", "Rows", "Term", "Combine", "GameType")]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    top = tmp_path_factory.mktemp("reference")
+    for model in ("gpt-4", "cohere"):
+        ingest(write_logs(top / model, model), top / "lake")
+    return pipeline.open_lake(top / "lake")
+
+
+def public() -> Iterator[tuple[str, object]]:
+    """Every public name: those of the package, of what it returns, and of the plots."""
+    for name in pipeline.__all__:
+        if name != "__version__":
+            yield name, getattr(pipeline, name)
+    for kind in CLASSES:
+        yield kind.__name__, kind
+        for base in kind.__mro__:
+            if base.__module__.startswith("pipeline."):
+                for name, one in vars(base).items():
+                    if name[0] != "_" and (callable(one) or isinstance(one, property)):
+                        yield f"{kind.__name__}.{name}", one
+    for name in ("plot_metric", "plot_profile", "plot_differences", "plot_columns", "svg"):
+        yield f"plots.{name}", getattr(plots, name)
+
+
+@pytest.mark.parametrize("named", dict(public()).items(), ids=lambda named: named[0])
+def test_every_public_name_says_what_it_is(named: tuple[str, object]) -> None:
+    _, one = named
+    text = inspect.getdoc(one) or ""
+    assert len(text) > 20, "it has no docstring"
+    assert text[0].isupper() and "." in text
+
+
+def documented(method: str) -> set[str]:
+    """The columns in a method's docstring: names in front of the colon, in the list `Columns`."""
+    text = inspect.getdoc(getattr(Lake, method)) or ""
+    listed = re.search(r"^Columns:\n\n(?P<items>(?:(?:- |  ).*\n?)+)", text, re.MULTILINE)
+    assert listed, f"Lake.{method} returns a frame and does not list its columns"
+    items = re.split(r"^- ", listed["items"], flags=re.MULTILINE)[1:]
+    names = {name for item in items for name in re.findall(r"`(.+?)`", item.partition(": ")[0])}
+    names -= {"by"}  # "the columns of `by`"
+    wide = {name for name in names if "<metric>" in name}
+    return (names - wide) | {one.replace("<metric>", name) for one in wide for name in NAMES}
+
+
+# How each method that returns a frame is called, and the columns that come from the call.
+CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
+    "metrics": (lambda lake: lake.metrics(by=["model", "role"]), {"model", "role"}),
+    "evidence": (lambda lake: lake.evidence("judgement"), set()),
+    "evidence_page": (lambda lake: lake.evidence_page("judgement"), set()),
+    "leaderboard": (lambda lake: lake.leaderboard(), set()),
+    "compare": (lambda lake: lake.compare(by=["game_type"], names=["judgement"]), {"game_type"}),
+    "contrast": (lambda lake: lake.contrast("gpt-4", "role", names=["win_rate"]), {"role"}),
+    "settings_apart": (lambda lake: lake.settings_apart("gpt-4", "cohere", "win_rate"), set()),
+    "plan": (lambda lake: lake.plan("win_rate", 0.2), set()),
+    "diff": (lambda lake: lake.diff(lake), set()),
+    "diff_games": (lambda lake: lake.diff_games(lake), set()),
+    "completeness": (lambda lake: lake.completeness(), set()),
+    "missing": (lambda lake: lake.missing(), set()),
+    "settings": (lambda lake: lake.settings(), set()),
+    "readability": (lambda lake: lake.readability(), set()),
+    "audit": (lambda lake: lake.audit(by=["game_type"]), {"game_type"}),
+    "findings": (lambda lake: lake.findings("stated_votes"), set()),
+    "find": (lambda lake: lake.find(), set()),
+    "quarantine": (lambda lake: lake.quarantine(), set()),
+    "tables": (lambda lake: lake.tables(), set()),
+    "schema": (lambda lake: lake.schema("votes", "judgement"), set()),
+}
+# Their columns are those of the query.
+FREE = {"sql"}
+
+
+def returning_frames() -> set[str]:
+    methods = {name: one for name, one in vars(Lake).items() if inspect.isfunction(one)}
+    returned = {name: inspect.signature(one).return_annotation for name, one in methods.items()}
+    return {name for name, kind in returned.items() if name[0] != "_" and kind is pl.DataFrame}
+
+
+def test_every_method_that_returns_a_frame_is_tried() -> None:
+    assert returning_frames() - FREE == CALLS.keys()
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_the_columns_are_those_of_the_docstring(lake: Lake, method: str) -> None:
+    call, of_the_call = CALLS[method]
+    assert set(call(lake).columns) == documented(method) | of_the_call
+
+
+# What a command is called in Python where it is no method of its name.
+ELSEWHERE = {
+    "show": "Lake.game",
+    "sql": "Lake.sql",
+    "view": "Lake.page",
+    "ingest": "pipeline.ingest.ingest",
+    "catalog": "pipeline.catalog.renew",
+    "maintain": "pipeline.lake.maintain.maintain",
+    "simulate": "pipeline.simulate.simulate",
+}
+
+
+def test_every_command_has_its_method() -> None:
+    named = {one.name for one in iter_modules(commands.__path__)}
+    assert {name for name in named - ELSEWHERE.keys() if not hasattr(Lake, name)} == set()
+    for name in named & ELSEWHERE.keys():
+        assert callable(locate(ELSEWHERE[name].replace("Lake", "pipeline.api.Lake")))

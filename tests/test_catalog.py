@@ -1,0 +1,363 @@
+"""`magic.duckdb`, opened by a plain DuckDB that knows nothing of this package."""
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from event_tables import assert_same
+from rawlogs import chameleon, chatarena, encode, prisoners_dilemma, write_logs
+
+import pipeline
+from pipeline import catalog
+from pipeline.api import Lake
+from pipeline.catalog import renew, renewed_after_ingest, write_catalog
+from pipeline.cli import main
+from pipeline.cli.renewal import SWITCH
+from pipeline.errors import LakeError
+from pipeline.events.contracts import TABLES
+from pipeline.ingest import ingest
+from pipeline.lake import create_lake
+from pipeline.lake.maintain import maintain
+from pipeline.lake.names import CATALOG
+from pipeline.metrics.views import views
+from pipeline.simulate import simulate
+from pipeline.verify import verify
+
+STORED = {"metrics", "leaderboard", "about"}
+# A folder whose name is a pattern to DuckDB, names a column, and has to be quoted.
+ODD_FOLDER = Path("odd's [1]*") / "model=nobody"
+# Writes each view and table of the first argument to a Parquet file in the second.
+DUMP = """
+import sys, duckdb
+connection = duckdb.connect(sys.argv[1], read_only=True)
+names = connection.execute(
+    "SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal "
+    "UNION ALL SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal"
+).fetchall()
+for schema, name in names:
+    file = f"{sys.argv[2]}/{schema}.{name}.parquet"
+    connection.execute(f'COPY (FROM "{schema}"."{name}") TO \\'{file}\\' (FORMAT parquet)')
+lacking = connection.execute(
+    "SELECT schema_name, table_name, column_name FROM duckdb_columns() "
+    "WHERE NOT internal AND comment IS NULL UNION ALL "
+    "SELECT schema_name, view_name, NULL FROM duckdb_views() "
+    "WHERE NOT internal AND comment IS NULL "
+    "UNION ALL SELECT schema_name, table_name, NULL FROM duckdb_tables() WHERE comment IS NULL"
+).fetchall()
+print(duckdb.__version__, len(names), lacking)
+"""
+
+
+@pytest.fixture(autouse=True)
+def by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands renew the catalogue, which `conftest` keeps them from for other tests."""
+    monkeypatch.delenv(SWITCH, raising=False)
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of every game type and format, one that is broken, and one without an end."""
+    folder = tmp_path_factory.mktemp("catalog") / "logs"
+    simulate(folder, models=2, games=1, seed=2)
+    (folder / "talk.json").write_bytes(encode(chatarena(ending="right")))
+    (folder / "torn.json").write_bytes(b'{"history": [')
+    (folder / "cut.json").write_bytes(encode(prisoners_dilemma() | {"result": None}))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with its catalogue, in an odd place; to be read or copied, and not to be written."""
+    lake = tmp_path_factory.mktemp("catalog") / ODD_FOLDER / "lake"
+    lake.parent.mkdir(parents=True)
+    ingest(source, lake, model="talker")
+    renew(lake)
+    return lake
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small lake with its catalogue, to be copied."""
+    folder = tmp_path_factory.mktemp("catalog")
+    ingest(write_logs(folder / "logs", "first"), folder / "lake")
+    renew(folder / "lake")
+    return folder / "lake"
+
+
+@pytest.fixture
+def lake(small: Path, tmp_path: Path) -> Path:
+    """A copy of the small lake, whose catalogue still names the files of the other."""
+    shutil.copytree(small, tmp_path / "lake")
+    return tmp_path / "lake"
+
+
+def dumped(python: str | Path, database: Path, folder: Path) -> tuple[str, dict[str, pl.DataFrame]]:
+    """What a plain DuckDB finds: its version, and the rows of all views and tables.
+
+    It runs in a process and a folder of its own. Asserts that all of them have their comments.
+    """
+    folder.mkdir()
+    command = [str(python), "-I", "-c", DUMP, str(database), str(folder)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    version, n_names, lacking = done.stdout.strip().split(" ", 2)
+    found = {path.stem.removeprefix("main."): pl.read_parquet(path) for path in folder.iterdir()}
+    assert (int(n_names), lacking) == (len(found), "[]")
+    return version, found
+
+
+def in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    flat = [name for name, dtype in rows.schema.items() if not dtype.is_nested()]
+    return rows.sort(flat, nulls_last=True)
+
+
+def assert_shows(found: dict[str, pl.DataFrame], lake: Lake) -> None:
+    """Asserts that it is what `magic sql` shows, with the values of `magic metrics`."""
+    assert found.keys() == {*TABLES, *views(), *STORED}
+    assert_same(found["metrics"], lake.metrics())
+    assert_same(found["leaderboard"], lake.leaderboard())
+    (about,) = found["about"].to_dicts()
+    assert (about["lake"], about["ingest_id"]) == (str(lake.path), lake.ingest_id)
+    with lake.connect() as connection:
+        for name in found.keys() - STORED:
+            rows = connection.sql(f"FROM {name}").pl()
+            assert_same(in_order(found[name]), in_order(rows.cast(found[name].schema)))
+
+
+def query(lake: Path, sql: str) -> list[tuple[object, ...]]:
+    """The rows of a query by a plain DuckDB in this process."""
+    with duckdb.connect(lake / CATALOG, read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_all_that_magic_sql_shows_is_there_with_comments(whole: Path, tmp_path: Path) -> None:
+    version, found = dumped(sys.executable, whole / CATALOG, tmp_path / "found")
+    assert version == duckdb.__version__
+    assert_shows(found, pipeline.open_lake(whole))
+    assert found["votes"]["model"].unique().to_list() != ["nobody"]
+
+
+@pytest.mark.slow
+def test_duckdb_1_4_finds_the_same(whole: Path, tmp_path: Path) -> None:
+    """In an environment of its own, since here there is a newer one."""
+    venv.create(tmp_path / "old", with_pip=True)
+    python = tmp_path / "old" / "bin" / "python"
+    command = [str(python), "-m", "pip", "install", "--only-binary=:all:", "duckdb>=1.4.0,<1.5"]
+    installed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if installed.returncode:
+        reason = installed.stderr.strip().splitlines()[-1]
+        pytest.skip(f"no package registry gives DuckDB 1.4 for this Python: {reason}")
+    version, found = dumped(python, whole / CATALOG, tmp_path / "found")
+    assert version.startswith("1.4.")
+    assert_shows(found, pipeline.open_lake(whole))
+
+
+@pytest.mark.slow
+def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
+    create_lake(tmp_path / "lake")
+    renew(tmp_path / "lake")
+    _, found = dumped(sys.executable, tmp_path / "lake" / CATALOG, tmp_path / "found")
+    assert_shows(found, pipeline.open_lake(tmp_path / "lake"))
+    assert {name for name, rows in found.items() if rows.height} == {
+        "about",
+        "shared.release_parameters",
+    }
+
+
+def test_after_a_move_tables_answer_at_once_and_views_when_it_is_renewed(lake: Path) -> None:
+    renew(lake)
+    moved = lake.rename(lake.with_name("moved"))
+    assert query(moved, "SELECT count(*) > 0 FROM metrics WHERE ci_low IS NOT NULL") == [(True,)]
+    assert query(moved, "SELECT lake FROM about") == [(str(lake),)]
+    with pytest.raises(duckdb.IOException, match="No files found"):
+        query(moved, "FROM votes")
+    assert main(["catalog", "--lake", str(moved)]) == 0
+    assert query(moved, "SELECT count(*) > 0 FROM votes") == [(True,)]
+    assert query(moved, "SELECT lake FROM about") == [(str(moved),)]
+
+
+@pytest.mark.slow
+def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
+    def ingest_ids() -> list[tuple[object, ...]]:
+        return query(lake, "SELECT ingest_id, (SELECT max(ingest_id) FROM ingests) FROM about")
+
+    assert ingest_ids() == [(1, 1)]
+    more = write_logs(tmp_path / "more", "second")
+    (more / "torn.json").write_bytes(b'{"history": [')
+    (more / "talk.json").write_bytes(encode(chatarena(ending="right")))
+    assert main(["ingest", str(more), "--lake", str(lake)]) == 0
+    assert ingest_ids() == [(2, 2)]
+    assert main(["ingest", str(more), "--lake", str(lake), "--dry-run"]) == 0
+    assert ingest_ids() == [(2, 2)]
+    assert main(["quarantine", "--retry", "--model", "talker", "--lake", str(lake)]) == 0
+    assert ingest_ids() == [(3, 3)]
+    assert main(["maintain", "--keep", "0", "--older-than", "0", "--lake", str(lake)]) == 0
+    assert ingest_ids()[0] >= (4, 4)
+    assert query(lake, "SELECT count(*) FROM evidence.metrics")[0] > (0,)
+    assert CATALOG not in capsys.readouterr().err
+
+
+def test_no_reader_of_the_lake_minds_it(lake: Path) -> None:
+    (lake / f"{CATALOG}.bak").write_bytes(b"a user's own copy")
+    before = set(lake.glob(f"*{CATALOG}*"))
+    assert before == {lake / CATALOG, lake / f"{CATALOG}.bak"}
+    (lake / CATALOG).write_bytes(b"no database")
+    (lake / f"{CATALOG}.wal").write_bytes(b"left by a program that was killed")
+    for draft in (lake / f".{CATALOG}.0.draft", lake / f".{CATALOG}.0.draft.wal"):
+        draft.write_bytes(b"left by an ingest that was killed")
+    for path in lake.glob(f"*{CATALOG}*"):
+        os.utime(path, (0, 0))
+    assert verify(lake).faults.is_empty()
+    assert pipeline.open_lake(lake).metrics().height
+    maintain(lake)
+    create_lake(lake)
+    renew(lake)
+    assert set(lake.glob(f"*{CATALOG}*")) == before
+    assert query(lake, "SELECT count(*) > 0 FROM votes") == [(True,)]
+
+
+def in_the_way(lake: Path, _: pytest.MonkeyPatch) -> None:
+    (lake / CATALOG).unlink()
+    (lake / CATALOG).mkdir()
+    (lake / CATALOG / "file").touch()
+
+
+def full_disk(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pipeline.catalog.write_database", failing)
+
+
+def wrong_view(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = {"wrong": next(iter(views().values()))._replace(select="SELECT * FROM nothing")}
+    monkeypatch.setattr("pipeline.catalog.views", lambda: wrong)
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        full_disk,
+        pytest.param(in_the_way, marks=pytest.mark.slow),
+        pytest.param(wrong_view, marks=pytest.mark.slow),
+    ],
+)
+def test_a_renewal_that_fails_leaves_the_ingest_done(
+    lake: Path,
+    tmp_path: Path,
+    fails: Callable[[Path, pytest.MonkeyPatch], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fails(lake, monkeypatch)
+    more = write_logs(tmp_path / "more", "second")
+    assert main(["ingest", str(more), "--lake", str(lake)]) == 0
+    (note,) = (line for line in capsys.readouterr().err.splitlines() if CATALOG in line)
+    assert note.startswith(f"{CATALOG} could not be renewed: ")
+    assert note.endswith("; run `magic catalog` to renew it")
+    assert pipeline.open_lake(lake).ingest_id == 2
+    assert [path.name for path in lake.glob(f"*{CATALOG}*")] == [CATALOG]
+    assert main(["catalog", "--lake", str(lake)]) == 1
+
+
+def test_no_command_renews_it_where_that_is_switched_off(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, "0")
+    before = (lake / CATALOG).read_bytes()
+    assert main(["ingest", str(write_logs(tmp_path / "more", "second")), "--lake", str(lake)]) == 0
+    assert pipeline.open_lake(lake).ingest_id == 2
+    assert (lake / CATALOG).read_bytes() == before
+
+
+def test_an_ingest_into_a_large_lake_leaves_it_as_it_was(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (lake / CATALOG).read_bytes()
+    monkeypatch.setattr(catalog, "MOST_GAMES", 1)
+    note = renewed_after_ingest(lake)
+    assert note is not None
+    assert note.startswith(f"{CATALOG} was not renewed")
+    assert (lake / CATALOG).read_bytes() == before
+
+
+@pytest.mark.slow
+def test_an_older_state_never_stays_in_place_of_a_newer_one(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the first renewal writes, an ingest commits, and its own renewal is done before."""
+    write = catalog._write
+
+    def interrupted(*asked: object) -> None:
+        monkeypatch.setattr(catalog, "_write", write)
+        ingest(write_logs(tmp_path / "more", "second"), lake)
+        assert renew(lake).ingest_id == 2
+        write(*asked)
+        assert query(lake, "SELECT ingest_id FROM about") == [(1,)]
+
+    monkeypatch.setattr(catalog, "_write", interrupted)
+    assert renew(lake).ingest_id == 2
+    assert query(lake, "SELECT ingest_id FROM about") == [(2,)]
+
+
+def test_a_file_of_ones_own(lake: Path, tmp_path: Path, capsys) -> None:
+    out = tmp_path / "mine.duckdb"
+    out.write_bytes(b"replaced")
+    assert main(["catalog", "--lake", str(lake), "-o", str(out)]) == 0
+    assert capsys.readouterr().err == f"wrote {out}: the lake after ingest 1\n"
+    with duckdb.connect(out, read_only=True) as connection:
+        assert connection.execute("SELECT count(*) > 0 FROM judgement").fetchall() == [(True,)]
+    for wrong in (tmp_path, tmp_path / "nowhere" / "x.duckdb"):
+        with pytest.raises(LakeError, match="choose a file in a folder that exists"):
+            write_catalog(pipeline.open_lake(lake), wrong)
+    assert main(["catalog", "--lake", str(lake), "-o", "s3://bucket/x.duckdb"]) == 2
+
+
+def _ingest_each(sources: list[Path], lake: Path) -> None:
+    for one in sources:
+        assert main(["ingest", str(one), "--lake", str(lake)]) == 0
+
+
+@pytest.fixture
+def writer(lake: Path, tmp_path: Path) -> Iterator[multiprocessing.process.BaseProcess]:
+    """A process that ingests one game after the other."""
+    sources = []
+    for number in range(5):
+        folder = tmp_path / f"more-{number}"
+        folder.mkdir()
+        (folder / "0.json").write_bytes(encode(chameleon(model=f"new-{number}")))
+        sources.append(folder)
+    process = multiprocessing.get_context("spawn").Process(
+        target=_ingest_each, args=(sources, lake)
+    )
+    process.start()
+    yield process
+    process.join(60)
+    assert process.exitcode == 0
+
+
+@pytest.mark.slow
+def test_who_opens_it_while_ingests_commit_sees_one_state(
+    lake: Path, writer: multiprocessing.process.BaseProcess
+) -> None:
+    """Its views and its tables are of one ingest, and no later reader sees an earlier one."""
+    seen = []
+    while writer.is_alive():
+        ((said, last, n_models, n_stored),) = query(
+            lake,
+            "SELECT (SELECT ingest_id FROM about), (SELECT max(ingest_id) FROM ingests), "
+            "(SELECT count(DISTINCT model) FROM results), (SELECT count(*) FROM leaderboard)",
+        )
+        assert (said, n_models) == (last, n_stored)
+        seen.append(said)
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 2
+    assert query(lake, "SELECT ingest_id FROM about") == [(6,)]

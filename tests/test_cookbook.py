@@ -1,0 +1,72 @@
+"""The cookbook of docs/sql.md: its queries run, and their answers are those of the sample.
+
+`python tests/test_cookbook.py LAKE` writes the answers anew, with a lake of the sample.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import pipeline
+from pipeline.cli.output import document
+from pipeline.ingest import ingest
+from pipeline.warehouse import query
+
+TOP = Path(__file__).resolve().parent.parent
+PAGE = TOP / "docs" / "sql.md"
+# A question, then its query, then its answer as a table, if it is there already.
+RECIPE = re.compile(
+    r"^### (?P<question>[^\n]+)\n.*?```sql\n(?P<query>.*?)```\n(?P<answer>\n(?:\|[^\n]*\n)+)?",
+    re.MULTILINE | re.DOTALL,
+)
+RECIPES = {found["question"]: found for found in RECIPE.finditer(PAGE.read_text(encoding="utf-8"))}
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """All queries on one connection, since making all views takes a second."""
+    path = tmp_path_factory.mktemp("cookbook") / "lake"
+    ingest(TOP / "data" / "sample" / "results", path)
+    with pipeline.open_lake(path).connect() as connection:
+        yield connection
+
+
+def answer(connection: duckdb.DuckDBPyConnection, question: str) -> str:
+    return document(query(connection, RECIPES[question]["query"]), "markdown")
+
+
+def test_there_are_twenty_five_questions() -> None:
+    assert [int(question.partition(".")[0]) for question in RECIPES] == [*range(1, 26)]
+
+
+@pytest.mark.parametrize("question", RECIPES)
+def test_a_recipe_gives_its_answer(connection: duckdb.DuckDBPyConnection, question: str) -> None:
+    shown = answer(connection, question)
+    assert shown.count("\n") > 2, "an answer has rows"
+    assert (RECIPES[question]["answer"] or "").lstrip("\n") == shown
+
+
+@pytest.mark.parametrize("question", RECIPES)
+def test_a_recipe_says_in_which_order_its_rows_are(question: str) -> None:
+    """Otherwise the next version of DuckDB may answer in another one."""
+    assert "ORDER BY" in RECIPES[question]["query"].rpartition("\n)")[2]
+
+
+def write_answers(lake: str) -> None:
+    """Writes the page with the answers that its queries have on the lake."""
+    with pipeline.open_lake(lake).connect() as connection:
+
+        def filled(found: re.Match[str]) -> str:
+            begin = found[0].removesuffix(found["answer"] or "")
+            return f"{begin}\n{answer(connection, found['question'])}"
+
+        text = RECIPE.sub(filled, PAGE.read_text(encoding="utf-8"))
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_answers(sys.argv[1])
