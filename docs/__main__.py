@@ -26,12 +26,15 @@ GENERATED: dict[str, Callable[[], str]] = {
     "commands.md": commandpage.text,
     "formulas.md": formulapage.text,
 }
+SHOWN = (".css", ".js", ".md", ".png", ".svg")
+# The builder takes this script from the network; docs/worker.js is a copy.
+SHIM = "https://example.com/iframe-worker/shim"
 LINK = re.compile(r"\[(?P<words>[^\]\[]*)\]\((?P<target>[^)\s:#]+)(?P<anchor>#[^)\s]*)?\)")
 
 
 def places() -> dict[str, str]:
     """The place of each file in the site, by its path in the repository."""
-    own = [path for path in HERE.rglob("*") if path.suffix in (".md", ".png", ".svg", ".css")]
+    own = [path for path in HERE.rglob("*") if path.suffix in SHOWN]
     found = {path.relative_to(TOP).as_posix(): path.relative_to(HERE).as_posix() for path in own}
     generated = {f"docs/{name}": name for name in GENERATED}
     return found | generated | {source: place for place, source in FROM_TOP.items()}
@@ -69,6 +72,13 @@ def stage(folder: Path) -> None:
             shutil.copyfile(TOP / source, target)
 
 
+def without_network(site: Path) -> None:
+    """Lets the pages take the one foreign script from the site itself."""
+    for page in site.rglob("*.html"):
+        way = os.path.relpath(site / "worker.js", page.parent)
+        page.write_text(page.read_text("utf-8").replace(SHIM, way), "utf-8")
+
+
 def build(site: Path) -> int:
     """Builds the site in place of the folder; returns the exit code of its builder."""
     with TemporaryDirectory() as scratch:
@@ -78,6 +88,7 @@ def build(site: Path) -> int:
         command = [sys.executable, "-m", "zensical", "build", "--strict"]
         if code := subprocess.run(command, cwd=work, check=False).returncode:
             return code
+        without_network(work / "site")
         shutil.rmtree(site, ignore_errors=True)
         shutil.move(work / "site", site)
     print(f"The site is in {site}: open {site / 'index.html'}")

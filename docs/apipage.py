@@ -1,7 +1,9 @@
 """The reference of the Python interface, from its signatures and docstrings."""
 
 import inspect
+import re
 from collections.abc import Callable
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -39,7 +41,7 @@ def section(name: str, value: Any) -> list[str]:
     if not inspect.isclass(value):
         signed = [fence("python", signature(f"pipeline.{name}", value))] if callable(value) else []
         return [f"## `{name}`", *signed, prose(value)]
-    parts = [f"## `{name}`", prose(value)]
+    parts = [f"## `{name}`", prose(value), *fields(value)]
     for member, found in sorted(members(value).items()):
         label = member if name != "Lake" else f"lake.{member}"
         parts.append(f"### `{label}`")
@@ -47,6 +49,19 @@ def section(name: str, value: Any) -> list[str]:
             parts.append(fence("python", signature(label, found)))
         parts.append(prose(found))
     return parts
+
+
+def fields(kind: Any) -> list[str]:
+    """What an object is made of: the fields of a struct, or the values of an enum."""
+    if issubclass(kind, Enum):
+        return ["Values: " + ", ".join(f"`{one.value}`" for one in kind)]
+    names = getattr(kind, "__struct_fields__", ())
+    signed = inspect.signature(kind).parameters if names else {}
+    return (
+        [fence("python", "\n".join(shortened(str(signed[name])) for name in names))]
+        if names
+        else []
+    )
 
 
 def members(kind: type) -> dict[str, Any]:
@@ -57,8 +72,16 @@ def members(kind: type) -> dict[str, Any]:
     return {
         name: values[name] if callable(values[name]) else value
         for name, value in found.items()
-        if (isinstance(value, own) or inspect.isfunction(value)) and inspect.getdoc(value)
+        if (isinstance(value, own) or inspect.isfunction(value)) and is_ours(value)
     }
+
+
+def is_ours(value: Any) -> bool:
+    """Whether a method or property has a docstring and was not inherited from a library."""
+    wrapped = (getattr(value, name, None) for name in ("fget", "func", "__func__"))
+    function = next(filter(None, wrapped), value)
+    module = getattr(function, "__module__", None) or ""
+    return module.startswith("pipeline") and bool(inspect.getdoc(function))
 
 
 def signature(name: str, function: Callable[..., Any]) -> str:
@@ -78,6 +101,11 @@ def signature(name: str, function: Callable[..., Any]) -> str:
     head, _, rest = line.partition("(")
     inner, _, result = rest.rpartition(")")
     return f"{head}(\n" + "".join(f"    {one},\n" for one in split(inner)) + f"){result}"
+
+
+def shortened(signed: str) -> str:
+    """A signature without the modules of its types."""
+    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", signed)
 
 
 def split(inner: str) -> list[str]:
