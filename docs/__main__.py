@@ -72,8 +72,9 @@ def stage(folder: Path) -> None:
             shutil.copyfile(TOP / source, target)
 
 
-def without_network(site: Path) -> None:
-    """Lets the pages take the one foreign script from the site itself."""
+def without_server(site: Path) -> None:
+    """Makes the pages independent of the network and of the folder that the site is in."""
+    (site / "404.html").unlink()  # its links start at the top of a server
     for page in site.rglob("*.html"):
         way = os.path.relpath(site / "worker.js", page.parent)
         page.write_text(page.read_text("utf-8").replace(SHIM, way), "utf-8")
@@ -88,7 +89,7 @@ def build(site: Path) -> int:
         command = [sys.executable, "-m", "zensical", "build", "--strict"]
         if code := subprocess.run(command, cwd=work, check=False).returncode:
             return code
-        without_network(work / "site")
+        without_server(work / "site")
         shutil.rmtree(site, ignore_errors=True)
         shutil.move(work / "site", site)
     print(f"The site is in {site}: open {site / 'index.html'}")

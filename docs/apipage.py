@@ -10,7 +10,13 @@ from typing import Any
 from plain import escaped, fence
 
 import pipeline
-from pipeline import api, errors
+from pipeline import errors
+from pipeline.pages.notebook import Shown
+from pipeline.reports.cite import Citation
+from pipeline.reports.ranking import Board
+from pipeline.reports.search import Found
+from pipeline.reports.transcript import Transcript
+from pipeline.verify import Verification
 
 INTRODUCTION = """# Python API
 
@@ -18,6 +24,9 @@ Everything here is public. What is not on this page may change without notice.
 [Use it from Python](howto/python.md) shows how to begin.
 """
 WIDTH = 88
+# What methods return that is no DataFrame.
+RETURNED = (Board, Citation, Found, Shown, Transcript, Verification)
+BOUND = ("self", "lake")
 FIRST = ("open_lake", "Lake")
 
 
@@ -25,12 +34,13 @@ def text() -> str:
     """The page: the public names of the package, the lake's methods, the errors."""
     names = [name for name in pipeline.__all__ if not name.startswith("__")]
     names = [*FIRST, *(name for name in names if name not in FIRST)]
-    public = {name: getattr(pipeline, name, None) or getattr(api, name) for name in names}
+    public = {name: getattr(pipeline, name) for name in names}
     parts = [INTRODUCTION, *(part for name in names for part in section(name, public[name]))]
+    parts += [part for kind in RETURNED for part in section(kind.__name__, kind)]
     parts.append("## Errors")
     parts.append("Each derives from `pipeline.errors.PipelineError`.")
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind)]
-    parts += [f"`{kind.__name__}`\n\n: {prose(kind)}" for kind in kinds]
+    parts.append("\n".join(f"- `{kind.__name__}`: {first_line(kind)}" for kind in kinds))
     return "\n\n".join(parts) + "\n"
 
 
@@ -87,15 +97,9 @@ def is_ours(value: Any) -> bool:
 def signature(name: str, function: Callable[..., Any]) -> str:
     """The call with its parameters and what it returns, without `self`; a line each if long."""
     signed = inspect.signature(function)
-    given = [one for one in signed.parameters.values() if one.name not in ("self", "lake")]
-    try:
-        short = str(signed.replace(parameters=given))
-    except ValueError:
-        short = str(signed)
-    short = short.replace("polars.dataframe.frame.", "pl.").replace(
-        "polars.lazyframe.frame.", "pl."
-    )
-    line = f"{name}{short}".replace("'", "")
+    first = next(iter(signed.parameters), None)
+    given = [one for one in signed.parameters.values() if one.name != first or first not in BOUND]
+    line = name + shortened(str(signed.replace(parameters=given)))
     if len(line) <= WIDTH:
         return line
     head, _, rest = line.partition("(")
@@ -104,7 +108,11 @@ def signature(name: str, function: Callable[..., Any]) -> str:
 
 
 def shortened(signed: str) -> str:
-    """A signature without the modules of its types."""
+    """A signature without the modules and quotes of its types, and without places in memory."""
+    signed = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signed)
+    signed = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", signed)
+    signed = re.sub(r"\*<class '(?:\w+\.)*(\w+)'>", r"Unpack[\1]", signed)
+    signed = re.sub(r"<[^<>]* at 0x\w+>", "…", signed)
     return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", signed)
 
 
@@ -117,6 +125,10 @@ def split(inner: str) -> list[str]:
             parts.append(inner[begin:place].strip())
             begin = place + 1
     return [*parts, inner[begin:].strip()]
+
+
+def first_line(kind: type) -> str:
+    return escaped((inspect.getdoc(kind) or "").partition("\n")[0])
 
 
 def prose(value: Any) -> str:

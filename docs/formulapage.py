@@ -4,7 +4,7 @@ from plain import cell, fence
 
 from pipeline import sqlfiles
 from pipeline.metrics.catalogue import NAMES, TITLES, file_of, names
-from pipeline.metrics.request import EDITIONS
+from pipeline.metrics.request import EDITIONS, PAPER
 
 INTRODUCTION = """# Metrics and their SQL
 
@@ -25,19 +25,19 @@ def text() -> str:
     parts = [INTRODUCTION]
     for name in NAMES:
         parts.append(f"## {TITLES[name]}")
-        files = {
-            file_of(name, edition): edition
-            for edition in reversed(EDITIONS)
-            if name in names(edition)
-        }
-        parts += [part for file in sorted(files) for part in of_file(name, file, files[file])]
+        files: dict[str, str] = {}
+        for edition in sorted(EDITIONS, key=lambda edition: edition != PAPER):
+            if name in names(edition):
+                files.setdefault(file_of(name, edition), edition)
+        for file, edition in files.items():
+            parts += of_file(name, file, edition)
     return "\n\n".join(parts) + "\n"
 
 
 def of_file(name: str, file: str, edition: str) -> list[str]:
     """What one file says, as a table and its SQL; the file's first edition is the one named."""
     header = sqlfiles.header(file)
-    view = name if edition == "paper" else f"{edition}.{name}"
+    view = name if edition == PAPER else f"{edition}.{name}"
     rows = [
         f"| {label} | {cell(' '.join(header[key]))} |"
         for key, label in FIELDS.items()
