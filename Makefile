@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint notebooks lowest bench simulations torture audit lock clean
+.PHONY: help demo test lint docs notebooks lowest bench simulations torture audit lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -64,6 +64,10 @@ lowest:  ## run the tests with the lower bounds of pyproject.toml, in .venv-lowe
 	@# Whether results are right is the question here, not what old releases warn of.
 	.venv-lowest/bin/python -m pytest -W default $(LOWEST)
 
+docs:  ## build the documentation site into site/: open site/index.html
+	$(call environment,.venv,dev)
+	PYTHONPATH=. .venv/bin/python docs
+
 bench:  ## measure speed and memory against named baselines (BENCH=metrics: only that one)
 	$(call environment,.venv,dev)
 	.venv/bin/python benchmarks $(BENCH)
@@ -94,5 +98,5 @@ lock:  ## resolve pyproject.toml into requirements/*.txt anew (UPGRADE=1: to the
 	$(compile) --extra dev --resolution lowest-direct --output-file requirements/lowest.txt
 
 clean:  ## remove environments, caches and builds; lakes stay
-	rm -rf .venv .venv-lowest .venv-lock build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-lowest .venv-lock build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find pipeline sql tests requirements -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,13 +13,13 @@ from pipeline.simulate import simulate
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def magic(*arguments: str, lake: Path) -> subprocess.CompletedProcess[str]:
+def magic(*arguments: str, lake: Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pipeline.cli", *arguments],
-        cwd=ROOT,
+        cwd=cwd,
         env={**os.environ, "MAGIC_LAKE": str(lake), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -35,28 +35,47 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def readme_commands() -> list[list[str]]:
-    """README's `magic` commands as words, their comments and placeholders aside."""
-    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+# A page for each task: their commands run on the sample.
+GUIDES = [*sorted((ROOT / "docs" / "howto").glob("*.md")), ROOT / "docs" / "editions.md"]
+
+
+def commands(page: str) -> list[list[str]]:
+    """A page's `magic` commands as words, without their comments."""
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("magic ")]
 
 
 def test_readme_has_commands() -> None:
-    assert len(readme_commands()) >= 5
+    assert len(commands(README)) >= 5
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", readme_commands(), ids=" ".join)
+@pytest.mark.parametrize("words", commands(README), ids=" ".join)
 def test_readme_command(words: list[str], lake: Path) -> None:
-    own = ["data/sample/results" if word == "results/" else word for word in words]
-    done = magic(*own, lake=lake)
+    done = magic(*on_the_sample(words), lake=lake)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
 
-def test_readme_python(lake: Path, tmp_path: Path) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def on_the_sample(words: list[str]) -> list[str]:
+    return ["data/sample/results" if word == "results/" else word for word in words]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_commands_of_a_guide(guide: Path, lake: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    for words in commands(guide.read_text(encoding="utf-8")):
+        done = magic(*on_the_sample(words), lake=lake, cwd=tmp_path)
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+        assert done.stdout + done.stderr, words
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/howto/python.md"])
+def test_python_of_a_page(page: str, lake: Path, tmp_path: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    block = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     (tmp_path / "lake").symlink_to(lake)
     subprocess.run(
         [sys.executable, "-c", block],

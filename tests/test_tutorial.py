@@ -1,0 +1,92 @@
+"""The tutorial, done word for word in a clean clone: its commands run and print what it shows."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parent.parent
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+END = "-- end of the block --"
+
+
+class Block(NamedTuple):
+    """Commands, and the text that the page shows after them."""
+
+    commands: str
+    shown: str
+
+
+def blocks(page: str) -> list[Block]:
+    """The page's blocks of commands, each with the output that follows it, if one does."""
+    found: list[Block] = []
+    for language, text in FENCED.findall(page):
+        if language == "sh":
+            found.append(Block(text, ""))
+        else:
+            assert language == "text" and found and not found[-1].shown, text
+            found[-1] = Block(found[-1].commands, text)
+    return found
+
+
+def missing(shown: str, printed: str) -> list[str]:
+    """The lines shown that were not printed, in this order; `…` stands for any text of a line."""
+    place, absent = 0, []
+    for line in filter(lambda line: line != "…", shown.splitlines()):
+        text = "[^\n]*?".join(re.escape(part) for part in line.split("…"))
+        if match := re.compile(f"^{text}[ ]*$", re.MULTILINE).search(printed, place):
+            place = match.end()
+        else:
+            absent.append(line)
+    return absent
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("not a git checkout: there is nothing to clone")
+    folder = tmp_path_factory.mktemp("clean") / "clone"
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", ROOT, folder], check=True)
+    return folder
+
+
+def test_tutorial_word_for_word(clone: Path) -> None:
+    steps = blocks((clone / "docs" / "tutorial.md").read_text(encoding="utf-8"))
+    assert len(steps) >= 8
+    script = "set -e\n" + "".join(f"{step.commands}echo '{END}'\n" for step in steps)
+    kept = {"HOME", "PATH", "LANG", "TMPDIR"}
+    kept |= {name for name in os.environ if name.startswith(("PIP_", "SSL_"))}
+    path = os.pathsep.join(
+        folder for folder in os.environ["PATH"].split(os.pathsep) if ".venv" not in folder
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=clone,
+        env={name: os.environ[name] for name in kept & set(os.environ)} | {"PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    printed = done.stdout.split(f"{END}\n")
+    for step, output in zip(steps, printed, strict=False):
+        assert missing(step.shown, output) == [], f"{step.commands}printed\n{output}"
+
+
+def test_the_sentence_has_the_numbers_shown() -> None:
+    """The quoted sentence rounds what the blocks above it show."""
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    quoted = " ".join(re.findall(r"^> (.*)$", page, re.MULTILINE))
+    shown = " ".join(block.shown for block in blocks(page))
+    numbers = {abs(float(word)) for word in re.findall(r"(?<![\d.])-?\d*\.\d+(?![\d.])", shown)}
+    rounded = {f"{number:.{digits}f}" for number in numbers for digits in (2, 3)}
+    values = re.findall(r"(?<![\d.])0\.\d+(?![\d.])", quoted)
+    assert len(values) >= 8
+    assert [value for value in values if value not in rounded] == []
