@@ -9,12 +9,12 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.events.contracts import polars_schema
 from pipeline.lake import Lake
 from pipeline.metrics.catalogue import metric
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
+from pipeline.metrics.paging import is_after
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.validation import check, condition_on
 from pipeline.metrics.views import shared
@@ -150,13 +150,11 @@ def evidence_page(
     Raises UsageError for an unknown name or model, and for a key that is not of this kind.
     """
     request = _request(lake, name, asked)
-    if after is not None and len(after) != len(KEY):
-        raise UsageError(f"the key of a page is made of {', '.join(KEY)}")
     columns = COLUMNS[:-1]
     order = ", ".join(f"{identifier(column)} NULLS LAST" for column in KEY)
     select = f"""SELECT {literal(name)} AS metric, *
 FROM ({counted_rows(name, columns, request)}) AS counted
-WHERE {_is_asked(is_hit)} AND {_is_after(after)}
+WHERE {_is_asked(is_hit)} AND {is_after(after, KEY)}
 ORDER BY {order} LIMIT {int(limit)}"""
     rows = pl.concat(_parts(lake, request, select))
     # Looked up by type and game, since a join would read the messages of all.
@@ -165,30 +163,6 @@ ORDER BY {order} LIMIT {int(limit)}"""
     return rows.join(
         spoken.collect(), on=["game_id", "message_index"], how="left", maintain_order="left"
     )
-
-
-def _is_after(key: Sequence[object] | None) -> str:
-    """The condition that a row comes later than the one with this key; nulls come last."""
-    if key is None:
-        return "TRUE"
-    types = polars_schema("votes")
-    is_number = [column in types and types[column].is_integer() for column in KEY]
-    values = [
-        "NULL" if one is None else str(_integer(one)) if number else literal(str(one))
-        for one, number in zip(key, is_number, strict=True)
-    ]
-    either, same = [], "TRUE"
-    for column, value in zip(map(identifier, KEY), values, strict=True):
-        if value != "NULL":
-            either.append(f"({same} AND ({column} > {value} OR {column} IS NULL))")
-        same += f" AND {column} IS NOT DISTINCT FROM {value}"
-    return f"({' OR '.join(either) or 'FALSE'})"
-
-
-def _integer(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"the key of a page has a number where it has {value!r}")
-    return value
 
 
 def evidence_totals(
