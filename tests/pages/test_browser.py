@@ -51,16 +51,6 @@ class Visit:
         return wide
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator["playwright.Browser"]:
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield found
-        found.close()
-
-
 @pytest.fixture
 def visit(browser: "playwright.Browser", served: Served) -> Iterator[Visit]:
     found = Visit(browser, served, viewport={"width": 1280, "height": 850})
