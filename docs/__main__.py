@@ -28,7 +28,7 @@ GENERATED: dict[str, Callable[[], str]] = {
 }
 SHOWN = (".css", ".js", ".md", ".png", ".svg")
 # The builder takes this script from the network; docs/worker.js is a copy.
-SHIM = "https://example.com/iframe-worker/shim"
+SHIM = re.compile(r"https://[^\s\"']+/iframe-worker/shim")
 LINK = re.compile(r"\[(?P<words>[^\]\[]*)\]\((?P<target>[^)\s:#]+)(?P<anchor>#[^)\s]*)?\)")
 
 
@@ -77,7 +77,7 @@ def without_server(site: Path) -> None:
     (site / "404.html").unlink()  # its links start at the top of a server
     for page in site.rglob("*.html"):
         way = os.path.relpath(site / "worker.js", page.parent)
-        page.write_text(page.read_text("utf-8").replace(SHIM, way), "utf-8")
+        page.write_text(SHIM.sub(way, page.read_text("utf-8")), "utf-8")
 
 
 def build(site: Path) -> int:
