@@ -88,14 +88,7 @@ def pages(served: Served) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("size", "theme"),
-    [
-        ("desk", "light"),
-        pytest.param("desk", "dark", marks=pytest.mark.slow),
-        pytest.param("phone", "light", marks=pytest.mark.slow),
-        pytest.param("phone", "dark", marks=pytest.mark.slow),
-        pytest.param("wide", "light", marks=pytest.mark.slow),
-    ],
+    ("size", "theme"), [("desk", "light"), ("phone", "dark"), ("wide", "light")]
 )
 def test_every_page_is_accessible_and_fits(
     browser: "playwright.Browser",

@@ -19,6 +19,7 @@ from rawlogs import chameleon, encode, prisoners_dilemma, write_logs
 from pipeline import open_lake
 from pipeline.archives import documents, measure, read_unit, units
 from pipeline.cli import main
+from pipeline.cli.renewal import SWITCH
 from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
@@ -161,9 +162,10 @@ def check_remote(url: str) -> None:
 
 @pytest.mark.slow
 def test_the_catalogue_of_a_lake_on_a_store_names_urls(
-    tmp_path: Path, logs: Path, bucket: str
+    tmp_path: Path, logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its tables answer wherever it lies; its views, where DuckDB can reach the store."""
+    monkeypatch.delenv(SWITCH, raising=False)
     lake = f"{bucket}/some/lake"
     assert main(["ingest", str(logs), "--lake", lake]) == 0
     assert {key for key in keys(lake) if "magic.duckdb" in key} == {"magic.duckdb"}
