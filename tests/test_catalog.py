@@ -138,6 +138,7 @@ def query(lake: Path, sql: str) -> list[tuple[object, ...]]:
         return connection.execute(sql).fetchall()
 
 
+@pytest.mark.slow
 def test_all_that_magic_sql_shows_is_there_with_comments(whole: Path, tmp_path: Path) -> None:
     version, found = dumped(sys.executable, whole / CATALOG, tmp_path / "found")
     assert version == duckdb.__version__
@@ -205,6 +206,7 @@ def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
     assert CATALOG not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_no_reader_of_the_lake_minds_it(lake: Path) -> None:
     (lake / f"{CATALOG}.bak").write_bytes(b"a user's own copy")
     before = set(lake.glob(f"*{CATALOG}*"))

@@ -348,6 +348,7 @@ def test_forms_for_eyes(magic: Magic, showing: list[str]) -> None:
     assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
+@pytest.mark.slow
 def test_a_column_has_one_name_in_all_forms(magic: Magic, showing: list[str]) -> None:
     """A schema's one column of all values that there are is the only one of eyes alone."""
     (record, *_) = magic(*showing, "--format", "json").records

@@ -68,6 +68,7 @@ def test_parts_are_the_same_rows(name, edition, is_hit, public_lake, monkeypatch
     assert_same(totals, pl.concat([of_terms, whole]))
 
 
+@pytest.mark.slow
 def test_more_than_fits_into_memory_goes_to_the_disk(tmp_path, monkeypatch):
     """Three million texts are sorted in 64 MiB with a disk, and not without one."""
     lake = lake_of(tmp_path, {})

@@ -39,6 +39,7 @@ def test_every_answer_has_the_headers(served: Served, path: str) -> None:
     assert answer.headers["referrer-policy"] == "no-referrer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_has_nothing_that_the_policy_refuses(served: Served, name: str) -> None:
     text = served.get(f"/{name}").text
