@@ -51,8 +51,15 @@ def missing(shown: str, printed: str) -> list[str]:
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not (ROOT / ".git").exists() or not shutil.which("git"):
         pytest.skip("not a git checkout: there is nothing to clone")
-    folder = tmp_path_factory.mktemp("clean") / "clone"
-    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", ROOT, folder], check=True)
+    top = tmp_path_factory.mktemp("clean")
+    folder = top / "clone"
+    # The checkout can belong to another user, as in a container.
+    (top / "gitconfig").write_text("[safe]\n\tdirectory = *\n")
+    subprocess.run(
+        ["git", "clone", "--quiet", "--no-hardlinks", ROOT, folder],
+        env={**os.environ, "GIT_CONFIG_GLOBAL": str(top / "gitconfig")},
+        check=True,
+    )
     return folder
 
 
