@@ -8,6 +8,7 @@ shown to it through `LakeFiles`, which has no way of writing, and `connect` allo
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -42,6 +43,7 @@ THREAD_MEMORY = 2**28
 BOUNDED_MEMORY = 2**30
 BATCH_ROWS = 10_000
 _SECONDS_BETWEEN_LOOKS = 0.1
+_MOST_AT_ONCE = 64  # one more waits
 _NOWHERE = "nowhere"
 # How functions begin that are DuckDB's own affair, or read what is closed to queries.
 _CLOSED = ("_", "duckdb_", "pg_", "pragma_", "read_")
@@ -216,18 +218,23 @@ def _make_views(
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
     """What the work gives, done in a thread: at work, DuckDB does not look for Ctrl-C."""
-    with ThreadPoolExecutor(1) as thread:
-        working = thread.submit(work)
-        try:
-            # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
-            while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
-                pass
-            return working.result()
-        except BaseException:
-            # More than once: DuckDB forgets one that comes before it has begun.
-            while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
-                connection.interrupt()
-            raise
+    working = _threads_of_process().submit(work)
+    try:
+        # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
+        while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
+            pass
+        return working.result()
+    except BaseException:
+        # More than once: DuckDB forgets one that comes before it has begun.
+        while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
+            connection.interrupt()
+        raise
+
+
+@cache
+def _threads_of_process() -> ThreadPoolExecutor:
+    """Kept, since to start a thread takes longer than many a query."""
+    return ThreadPoolExecutor(_MOST_AT_ONCE, "duckdb")
 
 
 def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
@@ -285,17 +292,21 @@ def answer(
 ) -> pl.DataFrame:
     """The result of a statement that is known to be one that reads, such as our own."""
     try:
-        # With values DuckDB computes the result here, and not where it is fetched.
-        values = dict(parameters) if parameters else None
-        rows = _attended(connection, lambda: connection.sql(statement, params=values))
-        if len(set(rows.columns)) < len(rows.columns):
-            rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
-        refuse_unshowable(rows)
-        return as_polars(rows, lambda rows: _attended(connection, rows.to_arrow_table))
+        return _attended(connection, lambda: _fetched(connection, statement, parameters))
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
         raise QueryError(plain_message(error, names)) from None
+
+
+def _fetched(
+    connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
+) -> pl.DataFrame:
+    rows = connection.sql(statement, params=dict(parameters) if parameters else None)
+    if len(set(rows.columns)) < len(rows.columns):
+        rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
+    refuse_unshowable(rows)
+    return as_polars(rows)
 
 
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:

@@ -4,11 +4,10 @@ A sum of integers is a HUGEINT in DuckDB, and `0.5` is a DECIMAL. Polars takes b
 which one sum divided by another is rounded to as many places as they have: 71 / 80 is 1.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import duckdb
 import polars as pl
-import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from pipeline.sqlfiles import identifier
@@ -17,9 +16,7 @@ _INTEGER, _FLOAT = "BIGINT", "DOUBLE"
 NESTED = {"list", "array", "struct", "tuple", "map"}
 
 
-def as_polars(
-    rows: duckdb.DuckDBPyRelation, fetch: Callable[[duckdb.DuckDBPyRelation], pa.Table]
-) -> pl.DataFrame:
+def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """The rows; HUGEINT and whole DECIMAL as Int64, or as Float64 if one value does not fit.
 
     DECIMAL with places after the point is Float64. The same holds within lists, structs and maps;
@@ -27,9 +24,9 @@ def as_polars(
     """
     types = dict(zip(rows.columns, rows.types, strict=True))
     if not any(map(is_wide, types.values())):
-        return pl.DataFrame(fetch(rows))
+        return pl.DataFrame(rows.to_arrow_table())
     columns = [column for n, one in enumerate(types.items()) for column in _projected(n, *one)]
-    found = pl.DataFrame(fetch(rows.project(", ".join(columns))))
+    found = pl.DataFrame(rows.project(", ".join(columns)).to_arrow_table())
     return pl.DataFrame([_chosen(found, n).alias(name) for n, name in enumerate(types)])
 
 
