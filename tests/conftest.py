@@ -1,4 +1,4 @@
-"""What all tests share: the shared data folder, the slow tests' switch, hypothesis's profiles."""
+"""What all tests share: the shared data folder, the slow and long tests, hypothesis's profiles."""
 
 import os
 import shutil
@@ -61,14 +61,18 @@ def browser(chromium: str) -> Iterator[Any]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
+    parser.addoption("--long", action="store_true", help="run all tests, also those marked long")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow") or "slow" in config.getoption("-m"):
-        return
+    skipped = {
+        "long": not config.getoption("--long"),
+        "slow": not (config.getoption("--slow") or config.getoption("--long")),
+    }
     for item in items:
-        if item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
+        for mark, is_skipped in skipped.items():
+            if is_skipped and mark not in config.getoption("-m") and item.get_closest_marker(mark):
+                item.add_marker(pytest.mark.skip(reason=f"{mark}: run with --{mark}"))
 
 
 @pytest.hookimpl(optionalhook=True)

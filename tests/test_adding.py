@@ -166,6 +166,7 @@ def test_the_command(copy: Path) -> None:
     assert "magic talk --lake" in magic(copy, "talk", "--help")
 
 
+@pytest.mark.long
 def test_the_lake_is_whole(copy: Path) -> None:
     assert rows(copy, "verify") == []
 

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 NO_TEST = {"__main__", "data", "measure", "spark"}
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - NO_TEST)
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="session")

@@ -161,7 +161,7 @@ def test_duckdb_1_4_finds_the_same(whole: Path, tmp_path: Path) -> None:
     assert_shows(found, pipeline.open_lake(whole))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
     create_lake(tmp_path / "lake")
     renew(tmp_path / "lake")
@@ -206,7 +206,7 @@ def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
     assert CATALOG not in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_reader_of_the_lake_minds_it(lake: Path) -> None:
     (lake / f"{CATALOG}.bak").write_bytes(b"a user's own copy")
     before = set(lake.glob(f"*{CATALOG}*"))
@@ -291,7 +291,7 @@ def test_an_ingest_into_a_large_lake_leaves_it_as_it_was(
     assert (lake / CATALOG).read_bytes() == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_older_state_never_stays_in_place_of_a_newer_one(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,7 +346,7 @@ def writer(lake: Path, tmp_path: Path) -> Iterator[multiprocessing.process.BaseP
     assert process.exitcode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_who_opens_it_while_ingests_commit_sees_one_state(
     lake: Path, writer: multiprocessing.process.BaseProcess
 ) -> None:

@@ -116,7 +116,7 @@ def locked_versions() -> str:
     return "".join(f"{pin}\n" for pin in re.findall(r"^\S+==[^\n\\]+", lock, re.MULTILINE))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_wheel_with_all_extras_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     (tmp_path / "constraints.txt").write_text(locked_versions())

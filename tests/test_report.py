@@ -295,7 +295,7 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
     assert n_links > 20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_sample_is_bounded_stated_and_chosen_by_ids(lake: Lake) -> None:
     for n_games in (0, 1):
         found = report(lake, games_per_cell=n_games)
@@ -320,7 +320,7 @@ def test_every_command_that_is_named_runs(
         assert len(json.loads(capsys.readouterr().out)) >= cell.evidence.height
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])
 def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
     found = report(lake, edition=edition)
@@ -386,7 +386,7 @@ def test_it_opens_from_disk_and_every_click_leads_on(
 # --- the command, markdown and LaTeX ------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_writes_a_file(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Any
 ) -> None:

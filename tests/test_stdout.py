@@ -68,7 +68,7 @@ def loud(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(TOP)])}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_what_libraries_print_is_no_result(
     command: list[str], lake: Path, loud: dict[str, str], tmp_path: Path

@@ -204,7 +204,7 @@ def test_equal_bytes_of_different_indexes_are_two_games(lab: Lab, at_once: bool)
 @pytest.mark.parametrize(
     ("first", "second"), [("a.json", "b/3.json"), ("a/3.json", "b.json"), ("a/3.json", "b/03.json")]
 )
-@pytest.mark.slow
+@pytest.mark.long
 def test_equal_bytes_without_different_indexes_are_one_game(
     lab: Lab, first: str, second: str, at_once: bool
 ) -> None:
@@ -340,7 +340,7 @@ def test_a_replacement_that_is_no_log_leaves_the_old_game(lab: Lab) -> None:
 # The same file, however it is reached
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_same_files_reached_by_different_sources(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -253,7 +253,7 @@ def _an_empty_lake(tmp_path_factory: pytest.TempPathFactory) -> None:
     _made["lake"] = create_lake(tmp_path_factory.mktemp("empty") / "lake").path
 
 
-TestLake = pytest.mark.slow(LakeMachine.TestCase)
+TestLake = pytest.mark.long(LakeMachine.TestCase)
 # Each step is an ingest, so a failure is told as it was met: to make it smaller takes minutes.
 TestLake.settings = settings(
     max_examples=8,

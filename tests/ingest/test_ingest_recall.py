@@ -99,7 +99,7 @@ def result(report: Report) -> dict[str, int]:
     return nonzero(report) | {"superseded": report.n_superseded, "bytes": report.n_bytes}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("is_given", [True, False], ids=["given", "in a folder"])
 @pytest.mark.parametrize("name", FORMS)
 def test_an_unchanged_archive_is_not_read_and_seen_the_same(
@@ -216,7 +216,7 @@ def test_an_archive_of_other_bytes_is_read(lab: Lab, reads: list[str]) -> None:
     assert [games[game] for game in held["game_id"]] == ["chameleon", "public_good", "chameleon"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_archive_is_read_where_it_would_be_read_otherwise(
     lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,7 +326,7 @@ def test_a_file_beside_an_archive_is_not_in_it(lab: Lab) -> None:
     assert report.n_superseded == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_refused_document_is_read_whose_fault_the_lake_has_not(
     lab: Lab, reads: list[str]
 ) -> None:
@@ -362,7 +362,7 @@ STEP = st.tuples(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -196,7 +196,7 @@ def bytes_of(game: Game) -> tuple[str, str | None]:
     return game["sha256"], game["assigned_model"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.lists(INGESTS, min_size=1, max_size=4))
 def test_what_becomes_of_documents(

@@ -105,7 +105,7 @@ def change_some(lab: Lab) -> None:
 # The same lake
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_make_the_lake_that_one_makes(
     lab: Lab, pooled: list[Any], empty_lake: Path
 ) -> None:
@@ -170,7 +170,7 @@ def test_the_bytes_of_what_is_refused_come_from_every_worker(lab: Lab, pooled: l
     assert report.faults["n_bytes"].to_list() == [1000 + len(BROKEN)] * 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["logs.tar.zst", "logs.zip"])
 def test_an_archive_is_read_here_and_decoded_by_others(
     lab: Lab, pooled: list[Any], empty_lake: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -282,7 +282,7 @@ def begin(lab: Lab) -> tuple[Any, set[Path]]:
     return rows(lab.lake, **ALL), parquet_files(lab.lake)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("staged_at_once")
 def test_a_worker_that_is_killed(lab: Lab, pooled: list[Any]) -> None:
     """It is told how it ended, nothing of the ingest stays, and the next one does it all."""

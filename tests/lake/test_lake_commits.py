@@ -51,7 +51,7 @@ def test_a_reader_keeps_the_state_that_it_opened(lake: Path, more: Path) -> None
     assert open_lake(lake).ingest_id == 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("as_of", [None, 2])
 def test_a_copy_of_a_reader_is_of_the_same_state(lake: Path, more: Path, as_of: int | None) -> None:
     """Also where it is opened only after something else is committed, in another process."""
@@ -70,7 +70,7 @@ def all_rows(lake: Lake) -> dict[str, list[str]]:
     return {name: sorted(map(repr, lake.table(name).collect().rows())) for name in TABLES}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_reader_sees_one_state_for_the_whole_of_its_work(lake: Path, more: Path) -> None:
     """From its first look on: its other tables, and rows that it has yet to collect."""
     before = rows(lake, **ALL)
@@ -283,7 +283,7 @@ def test_what_goes_wrong_in_writing_a_table_leaves_no_file(
 # Files
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_split_into_files_changes_nothing(
     tmp_path: Path, empty_lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,7 +360,7 @@ def _ingest_at_once(source: Path, lake: Path, start: "Barrier") -> None:
     ingest(source, lake)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("is_new", [False, True], ids=["a lake that is there", "a new lake"])
 def test_two_processes_at_once_both_land(tmp_path: Path, used_lake: Path, is_new: bool) -> None:
     lake = tmp_path / "lake"

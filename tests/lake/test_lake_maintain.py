@@ -100,7 +100,7 @@ def test_a_rehearsal_changes_nothing(lake: Path) -> None:
 
 @pytest.mark.parametrize("most_commits", [2, 16])
 @pytest.mark.parametrize("keep_days", [0, 7])
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rehearsal_says_what_is_done_then(
     lake: Path, monkeypatch: pytest.MonkeyPatch, keep_days: int, most_commits: int
 ) -> None:
@@ -117,7 +117,7 @@ def test_a_rehearsal_says_what_is_done_then(
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 40])
-@pytest.mark.slow
+@pytest.mark.long
 def test_chunks_cut_anywhere_lose_no_row(
     lake: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
@@ -212,7 +212,7 @@ def faultless(tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("error", "at", "is_committed"),
     [
@@ -271,7 +271,7 @@ def test_states_of_the_last_days_stay(lake: Path) -> None:
 
 
 @pytest.mark.parametrize(("kept", "left"), [("none", 6), ("some", 4)])
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_state_whose_files_are_deleted_is_told_of(
     lake: Path, more: Path, kept: str, left: int
 ) -> None:
@@ -415,7 +415,7 @@ def test_other_tools_read_a_maintained_lake(lake: Path) -> None:
         assert theirs.height == ours.height
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_logs_written_one_by_one(tmp_path: Path) -> None:
     """A file for each ingest and table, then one for each table, and the same answers."""
     logs = write_logs(tmp_path / "logs", "first")

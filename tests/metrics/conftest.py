@@ -44,7 +44,7 @@ def edge_lake(shared, tmp_path_factory) -> Lake:
     """The edge cases, each with its models renamed to `case/model`.
 
     They are ingested once and told apart by the documents' paths: a game that is in several cases
-    is a duplicate in the lake, and here a game of each. `--slow` gives each case its own lake.
+    is a duplicate in the lake, and here a game of each. `--long` gives each case its own lake.
     """
     path = tmp_path_factory.mktemp("edge") / "lake"
     ingest(shared / "corpus" / "edge-cases.tar.zst", path)

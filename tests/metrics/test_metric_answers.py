@@ -102,7 +102,7 @@ def test_edge_cases(shared, edge_lake, engine, edition):
     assert_frame_equal(has_reason.to_frame("null"), found["value"].is_null().to_frame("null"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_edge_cases_each_in_a_lake_of_its_own(shared, edge_logs, tmp_path):
     """No case makes an ingest fail, and no game is lent to another case."""
     for path, content in edge_logs:

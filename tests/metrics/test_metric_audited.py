@@ -266,7 +266,7 @@ FRAGMENTS = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=settings.default.max_examples)
 @given(
     answers=st.lists(

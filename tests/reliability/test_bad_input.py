@@ -78,6 +78,7 @@ def with_raw(log: Any, key: str, raw: bytes) -> bytes:
 # Bytes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("build", GAMES.values(), ids=GAMES)
 def test_truncated(lab: Lab, build: Callable[[], Any]) -> None:
     data = encode(build())
@@ -95,6 +96,7 @@ def test_binary(lab: Lab) -> None:
     assert found["faults"][0]["raw"] == bytes(range(256)) * 9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-32", "latin-1", "cp1252"])
 def test_wrong_encoding(lab: Lab, codec: str) -> None:
     text = json.dumps(undercover(model="café"), ensure_ascii=False)
@@ -145,6 +147,7 @@ def test_not_a_number(lab: Lab, value: bytes) -> None:
 DIGITS = b"9" * 400
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("log", "key", "json_path"),
     [
@@ -174,6 +177,7 @@ def test_integers_of_400_digits_in_a_text(lab: Lab) -> None:
     check_refused(fate(lab, encode(public_good([said]))), "$", "contributions")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["history", "game_setting", "topic", "unheard_of"])
 @pytest.mark.parametrize("ends", [(b"[", b"]"), (b'{"a":', b"}")], ids=["lists", "objects"])
 def test_nesting_of_100_000_levels(lab: Lab, key: str, ends: tuple[bytes, bytes]) -> None:
@@ -219,6 +223,7 @@ def bent(log: Any, path: tuple[Any, ...], value: Any) -> bytes:
     return json.dumps(copy).encode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("build", [*GAMES.values(), chatarena], ids=[*GAMES, "transcript"])
 def test_wrong_types_in_every_field(lab: Lab, build: Callable[[], Any]) -> None:
     log = build()
@@ -268,6 +273,7 @@ def test_many_players_named_alike_are_compared_once(monkeypatch: pytest.MonkeyPa
     assert Compared.times < 2 * len(names)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["Moderator", "all", "x" * 1001])
 @pytest.mark.parametrize("build", [undercover, cost_sharing, prisoners_dilemma])
 def test_players_without_a_name_of_their_own(lab: Lab, build: Callable[[], Any], name: str) -> None:
@@ -308,7 +314,7 @@ def crowd(build: Callable[[], Any], n: int) -> Any:
     return log | {"player_backends": {f"Player {k}": backend for k in range(1, n + 1)}}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("build", [chameleon, cost_sharing, public_good, chatarena])
 def test_a_million_players(lab: Lab, build: Callable[[], Any]) -> None:
     """Of transcripts, whose players have to speak, as many as a document holds."""
@@ -368,6 +374,7 @@ def test_a_fault_as_long_as_its_document(lab: Lab) -> None:
     assert len(found["reason"]) == len(found["faults"][0]["message"]) == TEXT_LIMIT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("signs", ["-", "*", "* -", "\x0b", ": ", "=:", " \n", "airline A ", "9"])
 def test_a_text_of_nothing_but_signs(lab: Lab, signs: str) -> None:
     """A search that goes back and forth in it would take hours."""

@@ -85,6 +85,7 @@ def reasons(lab: Lab) -> dict[str, str]:
 # Names
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["tar", "zip"])
 @pytest.mark.parametrize(
     "name",
@@ -113,6 +114,7 @@ def test_a_member_with_a_name_of_64_thousand_characters(lab: Lab) -> None:
     assert games.height == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
 )
@@ -143,7 +145,7 @@ def zeros(codec: str) -> bytes:
     return COMPRESS[codec](bytes(2**26))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("codec", [".zst", ".gz", ".xz"])
 @pytest.mark.parametrize("ending", ["tar", "jsonl", "json", "zip"])
 def test_a_bomb_of_10_gib(lab: Lab, codec: str, ending: str) -> None:
@@ -158,7 +160,7 @@ def test_a_bomb_of_10_gib(lab: Lab, codec: str, ending: str) -> None:
     assert ("--max-document" if ending == "json" else "--max-expanded") in result
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_zip_bomb(lab: Lab) -> None:
     """Each member is as large as a document may be; it is their sum that is too much."""
     data = zipped(GOOD | {f"{n}.json": b" " * 2**20 for n in range(300)} | {"~.json": b""})
@@ -207,6 +209,7 @@ def test_nested_archives(lab: Lab) -> None:
     assert reasons(lab)["i.zip"] == "an archive inside an archive is not opened"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [0, 10, 10**6, 2**32 - 2])
 def test_a_zip_that_lies_of_a_size(lab: Lab, size: int) -> None:
     data = bytearray(zipped({"0.json": encode(undercover())} | GOOD))
@@ -224,6 +227,7 @@ def test_a_tar_that_lies_of_a_size(lab: Lab, size: int) -> None:
     assert "lost" in reasons(lab)["x.tar"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", ["-1", "-512", "9" * 30, "nan", ""])
 def test_a_tar_that_lies_of_a_size_in_words(lab: Lab, size: str) -> None:
     found = fates(lab, "x.tar", A + pax("p", size=size) + member("lie.json", b"{") + Z + END)
@@ -254,6 +258,7 @@ def test_headers_that_lead_to_one_another(lab: Lab, kind: bytes) -> None:
     assert found == {"a.json": "ingested", "x.tar": "quarantined"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_bytes", [50_000, 10**7])
 @pytest.mark.parametrize("sign", [b"1", b"9 a=b\n", b"\0"])
 def test_a_header_of_rubbish(lab: Lab, n_bytes: int, sign: bytes) -> None:
@@ -292,6 +297,7 @@ def test_encrypted_members(lab: Lab) -> None:
 # Many, and less than there should be
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["tar", "tar.zst", "zip"])
 def test_thousands_of_empty_members(lab: Lab, ending: str) -> None:
     tree = GOOD | {f"{n}.json": b"" for n in range(5000)}
@@ -301,6 +307,7 @@ def test_thousands_of_empty_members(lab: Lab, ending: str) -> None:
     assert [found["a.json"], found["z.json"]] == ["ingested"] * 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", ["", ".gz", ".zst", ".xz"])
 def test_a_truncated_tail(lab: Lab, codec: str) -> None:
     """What precedes is ingested, and the loss is told; the whole archive makes up for it."""

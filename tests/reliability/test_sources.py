@@ -39,7 +39,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).results
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("move", [grow, vanish, replace])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_archive_that_moves_while_it_is_read(

@@ -19,7 +19,7 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script(name: str, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_what_is_no_lake(tmp_path: Path) -> None:
         verify(tmp_path / "nothing")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_parts_of_a_lake_are_the_whole(
     whole: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -460,7 +460,7 @@ def test_every_file_has_the_hash_of_its_bytes(lake: Path, *, upkeep: bool) -> No
         assert hash_of(file.name) == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_log_without_counts(lake: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """As some tools write it: the files' own footers have the counts."""
     n_votes = open_lake(lake).table("votes").collect().height

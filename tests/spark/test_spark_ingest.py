@@ -79,7 +79,7 @@ def test_public_games(spark, shared, public_lake, tmp_path):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_simulated_games_of_a_folder_and_archives(spark, scattered, monkeypatch, tmp_path):
     """2,016 of them; `benchmarks/spark.py` does it with more."""
     monkeypatch.setattr(TASKS, "TASK_UNITS", 300)
@@ -98,7 +98,7 @@ def test_simulated_games_of_a_folder_and_archives(spark, scattered, monkeypatch,
     assert_same_lake(spark_lake, local_lake)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_copies_and_broken_documents_of_many_partitions(spark, scattered, tmp_path):
     """The first copy is the game, once; what is refused keeps its bytes."""
     logs = tmp_path / "logs"
@@ -125,7 +125,7 @@ def test_copies_and_broken_documents_of_many_partitions(spark, scattered, tmp_pa
     assert_same_lake(spark_lake, local_lake)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_to_do(spark, tmp_path):
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "setting.json").write_bytes(b"{}")
@@ -163,7 +163,7 @@ def _parent(process: int) -> bytes:
     return Path(f"/proc/{stat.rpartition(')')[2].split()[1]}/cmdline").read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux's /proc")
 def test_an_executor_is_killed(spark, monkeypatch, tmp_path):
     """With all that it started, as when its machine fails, while both have files unfinished."""
@@ -202,7 +202,7 @@ def test_an_executor_is_killed(spark, monkeypatch, tmp_path):
     assert rows(spark_lake) == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_lake_that_executors_cannot_write(spark, monkeypatch, tmp_path, capfd):
     lake = tmp_path / "lake"
     ingest(SAMPLE / "undercover", lake)
@@ -240,7 +240,7 @@ def test_a_master_without_its_engine(tmp_path, capsys):
     assert not (tmp_path / "lake").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_command(spark, sample_lake, tmp_path):
     """In a process of its own, which starts Spark and ends it, with no word but one of Java's."""
     asked = ["ingest", SAMPLE, "--lake", tmp_path / "lake", "--format", "csv"]

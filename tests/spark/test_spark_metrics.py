@@ -61,16 +61,19 @@ def assert_engines_agree(lake, *, confidence=None, **question):
         assert_same(found, metrics(lake, engine=engine, confidence=confidence, **question))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_cases(edition, spark, case_lake):
     assert_engines_agree(case_lake, edition=edition)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_questions(question, spark, case_lake):
     assert_engines_agree(case_lake, **QUESTIONS[question])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_public_games(edition, spark, public_lake):
     assert_engines_agree(public_lake, edition=edition)
@@ -80,6 +83,7 @@ def test_intervals(spark, case_lake):
     assert_engines_agree(case_lake, confidence=0.9, names=["judgement", "rationality"])
 
 
+@pytest.mark.long
 def test_slices_by_what_was_fixed_before_play(spark, sample_lake):
     asked = {"names": ["rationality"], "by": ["payoff_one_defect", "multiplier", "tested_player"]}
     where = "tested_player <> 'Player 1' AND setting LIKE '%\"tested\":%'"
@@ -172,6 +176,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.long
 def test_what_spark_prints_is_no_result(sample_lake):
     pytest.importorskip("pyspark")
     if not shutil.which("java"):

@@ -84,7 +84,7 @@ def test_there_is_one_session(spark, monkeypatch):
         open_session("local[1]")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_executors_can_run_our_code(spark):
     def where(part: int) -> tuple[int, str, str]:
         import pipeline.formats
@@ -96,7 +96,7 @@ def test_executors_can_run_our_code(spark):
     assert os.getpid() not in {parent for parent, _, _ in found}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("spark")  # for the skips alone: the command starts a cluster of its own
 def test_a_command_that_succeeds_ends_without_a_sign_of_failure(tmp_path):
     """Executors are stopped before Java ends; else each one that is lost would be an error."""

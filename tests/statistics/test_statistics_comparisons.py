@@ -147,7 +147,7 @@ def test_correlation_is_shrunk():
     assert shrunk_correlation(u, np.zeros(4)) == 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(st.floats(0, 1), max_size=30))
 def test_holm_is_statsmodels(p_values):
     expected = multipletests(p_values, method="holm")[1] if p_values else []

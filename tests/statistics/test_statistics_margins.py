@@ -122,7 +122,7 @@ def naive(cells, method: str) -> float | None:
 
 
 @given(_SUMS)
-@pytest.mark.slow
+@pytest.mark.long
 def test_settings_left_out_one_by_one(cells):
     """The difference is computed anew without each setting; all in one formula is the same."""
     terms_of = defaultdict(set)

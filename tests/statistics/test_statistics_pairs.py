@@ -71,7 +71,7 @@ def test_the_interval_is_movers_where_it_agrees_with_p():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_interval_and_p_value_agree():
     """At every level, however unlike the numbers that two models counted in a setting."""
     generator = np.random.default_rng(5)

@@ -187,7 +187,7 @@ def test_the_catalogue_of_a_lake_on_a_store_names_urls(
     assert verify(lake).faults.is_empty()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> None:
     here, there = tmp_path / "lake", f"{bucket}/lake"
     for model in ("first", "second"):
@@ -213,7 +213,7 @@ def test_replacements_and_upkeep(tmp_path: Path, logs: Path, bucket: str) -> Non
     assert reader.ingest_id == opened.ingest_id - 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_failed_ingest_leaves_no_object(
     logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,7 +237,7 @@ def _ingest(source: Path, lake: str) -> None:
     ingest(source, lake)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_ingests_at_once_both_land(tmp_path: Path, bucket: str) -> None:
     lake = f"{bucket}/lake"
     sources = [write_logs(tmp_path / name, name) for name in ("left", "right")]
@@ -286,7 +286,7 @@ def test_what_is_no_lake(bucket: str, capfd: pytest.CaptureFixture[str]) -> None
             assert lake in str(caught.value)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_line_keeps_both_slashes(
     logs: Path, bucket: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -405,7 +405,7 @@ def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.Mon
             raise AssertionError
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_lost_lock_stops_a_commit(
     logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
