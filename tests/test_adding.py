@@ -166,11 +166,11 @@ def test_the_command(copy: Path) -> None:
     assert "magic talk --lake" in magic(copy, "talk", "--help")
 
 
-@pytest.mark.long
 def test_the_lake_is_whole(copy: Path) -> None:
     assert rows(copy, "verify") == []
 
 
+@pytest.mark.long
 def test_the_projects_own_tests_pass_with_them(copy: Path) -> None:
     """Those that run over all metrics, and those that run over all formats."""
     files = ("metrics/test_metric_cases.py", "formats/test_format_contract.py")

@@ -88,7 +88,12 @@ def pages(served: Served) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("size", "theme"), [("desk", "light"), ("phone", "dark"), ("wide", "light")]
+    ("size", "theme"),
+    [
+        ("desk", "light"),
+        ("phone", "dark"),
+        pytest.param("wide", "light", marks=pytest.mark.long),
+    ],
 )
 def test_every_page_is_accessible_and_fits(
     browser: "playwright.Browser",

@@ -73,12 +73,12 @@ def test_questions(question, spark, case_lake):
     assert_engines_agree(case_lake, **QUESTIONS[question])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_public_games(edition, spark, public_lake):
     assert_engines_agree(public_lake, edition=edition)
 
 
+@pytest.mark.long
 def test_intervals(spark, case_lake):
     assert_engines_agree(case_lake, confidence=0.9, names=["judgement", "rationality"])
 
@@ -93,6 +93,7 @@ def test_slices_by_what_was_fixed_before_play(spark, sample_lake):
     assert found["n_games"].sum() > 0
 
 
+@pytest.mark.long
 def test_every_view_and_table(spark, sample_lake):
     """A view and the tables that it is made of have the same rows in DuckDB and on Spark.
 

@@ -160,7 +160,7 @@ def check_remote(url: str) -> None:
         TABLES[name].validate(opened.table(name).collect())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_catalogue_of_a_lake_on_a_store_names_urls(
     tmp_path: Path, logs: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
