@@ -167,7 +167,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_damaged_lake_is_told_of_in_a_line(
