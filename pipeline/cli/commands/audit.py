@@ -35,9 +35,9 @@ def audit(
 ) -> None:
     """Find where logs contradict themselves, how often, and the effect on metrics.
 
-    A row is one kind of contradiction: the rows checked, the contradictions found, and their share;
-    and the mean hit of the metric's checked rows, as logged and as their text reads.
-    docs/audit.md explains each kind.
+    A row is one kind of contradiction: the rows checked, the contradictions found, and their share.
+    `as_logged` and `as_read` are the metric's mean hit over the checked rows: by the log's own
+    judgement, and by the text or the rest of the log. docs/audit.md explains each kind.
 
     \b
     Examples:

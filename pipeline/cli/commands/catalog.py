@@ -25,14 +25,13 @@ def catalog(
 ) -> None:
     """Write a DuckDB database that shows the lake to other SQL tools.
 
-    It has what `magic sql` shows, as views over the lake's files, with a comment on every view and
-    column. The tables `metrics` and `leaderboard` have the values with intervals, and `about` says
-    of which state of the lake they are. An existing file is replaced.
+    It has the tables and views of `magic sql`, as views over the lake's files, with a comment on
+    every view and column. The tables `metrics` and `leaderboard` have the values with intervals.
+    The table `about` names the state of the lake. An existing file is replaced.
 
-    Every ingest renews magic.duckdb in the lake. Run this command after moving a lake, since the
-    database names the files by their full paths, and after ingests into a lake of more than 250,000
-    games, which leave it as it was. With the environment variable MAGIC_CATALOG=0, only this
-    command writes it.
+    An ingest renews magic.duckdb in a lake of up to 250,000 games. Run this command after an ingest
+    into a larger lake, and after you moved a lake, because the database names the files by their
+    full paths. With the environment variable MAGIC_CATALOG=0, only this command writes it.
 
     \b
     Examples:

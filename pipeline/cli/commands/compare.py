@@ -79,8 +79,9 @@ def compare(
     Games are paired by competition and setting; replays of a setting are added up. If the models
     share too few settings, they are compared unpaired, and the row says so. The null hypothesis of
     the p-value is that the two models behave alike. `p_holm` is adjusted by Holm's method for all
-    p-values printed; with --all-pairs, for those of one metric. The test draws 20,000 sign
-    patterns, so its smallest p-value is 0.000025 (2.5e-05): read it as "at most".
+    p-values printed; with --all-pairs, for those of one metric. If more than 14 settings differ,
+    the test may draw 20,000 random sign patterns. The smallest p-value is then 0.000025 (2.5e-05):
+    read it as "at most".
 
     `--game-type`, `--where` and `--by` choose and group rows as in `magic metrics`. With one model
     and one column, all pairs of its groups are compared, such as its roles. With `--margin D`,

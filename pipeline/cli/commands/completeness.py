@@ -45,8 +45,8 @@ def completeness(
         bool,
         typer.Option(
             "--missing",
-            help="List every setting that a model has not finished a game of, with what was fixed "
-            "in it, and the unfinished games.",
+            help="List every setting without a finished game of the model, with what was fixed in "
+            "it, and the unfinished games.",
         ),
     ] = False,
     expected: Annotated[
@@ -77,11 +77,12 @@ def completeness(
 ) -> None:
     """Show which games of each model the lake has, and which are missing.
 
-    By model and competition: settings expected (those that any model played), found, and finished;
-    games, unfinished games, and quarantined parts. With --missing, the settings themselves. With
-    --metrics, by model and metric: texts that could not be read, outages, and rows of missing
-    games; and the lowest and highest value that the metric could have if they were known. These
-    bounds are not confidence intervals; do not use them to rank models.
+    A row is a model and a competition: the settings expected (those that any model played), found
+    and finished; its games, unfinished games and quarantined parts. With --missing, a row is a
+    missing setting. With --metrics, a row is a model and a metric: the texts that could not be
+    read, the outages and the rows of missing games, and the lowest and highest value that the
+    metric could have if these were known. These bounds are not confidence intervals; do not use
+    them to rank models.
 
     \b
     Examples:

@@ -75,14 +75,14 @@ def diff(
     confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
     form: FormOption = "table",
 ) -> None:
-    """Show what changed between two lakes, by metric and model, and if it exceeds noise.
+    """Show what changed between two lakes, and whether chance alone can explain it.
 
     If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
     two states are compared like two models, paired by setting if possible. With
-    `--fail-on-regression`, `p_fall` is the p-value of "the value fell by more than MARGIN",
-    adjusted by Holm's method: it is a regression at .05 or less. `fall_seen` is the smallest fall
-    that this test sees with a probability of .8; smaller falls can stay unseen. A value that cannot
-    be compared is no regression: `reason` says why.
+    `--fail-on-regression`, `p_fall` tests whether the value fell by more than MARGIN: at .05 or
+    less, adjusted by Holm's method, it did, and this is a regression. `fall_seen` is the smallest
+    fall that this test detects with a probability of .8; smaller falls can stay undetected.
+    A value that cannot be compared is no regression: `reason` says why.
 
     \b
     Examples:

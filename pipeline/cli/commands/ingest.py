@@ -84,10 +84,12 @@ def ingest(
     ] = False,
     form: Annotated[Form, form_option(json="one object")] = "table",
 ) -> None:
-    """Read logs into a lake, all of them or none.
+    """Read logs into a lake.
 
-    Games that the lake already has are skipped, and a changed file replaces its old game. So you
-    can run the same command again at any time. It is an error if the sources have no game at all.
+    The lake changes only at the end of the run, in one step. What cannot be used is quarantined,
+    and everything else is ingested. Games that the lake already has are skipped, and a changed
+    file replaces its old game. So you can run the same command again at any time. It is an error
+    if the sources have no game at all.
 
     \b
     Examples:

@@ -23,7 +23,7 @@ def search(
     *,
     words: Annotated[
         list[str],
-        typer.Argument(metavar="WORDS", help="What to search for; quote what has blanks."),
+        typer.Argument(metavar="WORDS", help="Words to search for; put a phrase in quotes."),
     ],
     lake: LakeOption = DEFAULT_LAKE,
     model: Annotated[
