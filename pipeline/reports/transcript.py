@@ -2,6 +2,7 @@
 
 import atexit
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -11,6 +12,7 @@ from msgspec import Struct
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, ID_LENGTH, polars_schema
 from pipeline.lake import Lake
+from pipeline.machine import cores
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.request import PAPER, Request
@@ -123,12 +125,16 @@ def _tables(lake: Lake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
     types = games["game_type"].unique().to_list()
     # A table has the rows of one type together.
     is_asked += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
-    return {"games": games} | {
-        name: _rows(lake, name, is_asked)
-        if any(lake.may_have_type(name, one) for one in types)
-        else pl.DataFrame(schema=polars_schema(name))
+    known = [
+        name
         for name in GAME_TABLES
-        if name != "games"
+        if name != "games" and any(lake.may_have_type(name, one) for one in types)
+    ]
+    with ThreadPoolExecutor(cores()) as threads:
+        found = threads.map(lambda name: _rows(lake, name, is_asked), known)
+        tables = {"games": games, **dict(zip(known, found, strict=True))}
+    return {
+        name: tables.get(name, pl.DataFrame(schema=polars_schema(name))) for name in GAME_TABLES
     }
 
 
