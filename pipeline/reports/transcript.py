@@ -155,7 +155,8 @@ def _close() -> None:
 
 def _connection(lake: Lake) -> DuckDBPyConnection:
     if lake not in _connections:
-        _connections[lake] = connect(lake, {}, " ".join(GAME_TABLES))
+        # The tables are read in parallel, so one thread for each query is enough.
+        _connections[lake] = connect(lake, {}, " ".join(GAME_TABLES), threads=1)
     return _connections[lake]
 
 
