@@ -100,12 +100,12 @@ def test_the_least_p_of_drawn_signs_is_as_documented():
     page = (TOP / "docs" / "statistics.md").read_text(encoding="utf-8")
     for result in (
         f"at most {EXACT_SETTINGS} settings differ",
-        f"share of {DRAWS:,} patterns",
-        f"can tell is {least:f}",
-        f"Beyond {MANY_SETTINGS:,} settings it",
+        f"If {EXACT_SETTINGS + 1} to {MANY_SETTINGS:,} settings differ, {DRAWS:,} patterns are used",
+        f"smallest p-value from drawn patterns is {least:f}",
+        f"If more than {MANY_SETTINGS:,} settings differ, a normal distribution is used",
     ):
         assert result in " ".join(page.split())
-    assert f"its smallest p-value is {least:f} ({least:g})" in " ".join(compare.__doc__.split())
+    assert f"smallest p-value is then {least:f} ({least:g})" in " ".join(compare.__doc__.split())
 
 
 def wilson(hits: int, n: int) -> Interval:
