@@ -111,7 +111,10 @@ def test_nothing_comes_from_the_network(site: Path, pages: dict[Path, Page]) -> 
         assert not re.search(r"@import|url\(['\"]?https?:", style.read_text("utf-8")), style.name
 
 
-@pytest.mark.parametrize(("size", "theme"), [("desk", "dark"), ("phone", "light")])
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [("phone", "dark"), pytest.param("desk", "light", marks=pytest.mark.long)],
+)
 def test_pages_are_accessible_and_fit(
     browser, site: Path, tmp_path_factory: pytest.TempPathFactory, size: str, theme: str
 ) -> None:

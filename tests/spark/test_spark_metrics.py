@@ -14,7 +14,7 @@ from pipeline.cli import main
 from pipeline.errors import LakeError, QueryError
 from pipeline.lake import open_lake
 from pipeline.metrics import metrics
-from pipeline.metrics.request import EDITIONS
+from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.metrics.views import views
 from pipeline.spark import Views
 from pipeline.spark.tables import temporary
@@ -73,7 +73,10 @@ def test_questions(question, spark, case_lake):
     assert_engines_agree(case_lake, **QUESTIONS[question])
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize(
+    "edition",
+    [pytest.param(one, marks=[pytest.mark.long] if one != PAPER else []) for one in EDITIONS],
+)
 def test_public_games(edition, spark, public_lake):
     assert_engines_agree(public_lake, edition=edition)
 
