@@ -100,7 +100,7 @@ def test_the_least_p_of_drawn_signs_is_as_documented():
     page = (TOP / "docs" / "statistics.md").read_text(encoding="utf-8")
     for result in (
         f"at most {EXACT_SETTINGS} settings differ",
-        f"If {EXACT_SETTINGS + 1} to {MANY_SETTINGS:,} settings differ, {DRAWS:,} patterns are used",
+        f"{EXACT_SETTINGS + 1} to {MANY_SETTINGS:,} settings differ, {DRAWS:,} patterns are used",
         f"smallest p-value from drawn patterns is {least:f}",
         f"If more than {MANY_SETTINGS:,} settings differ, a normal distribution is used",
     ):
