@@ -11,7 +11,7 @@ import polars as pl
 from pipeline import lake as stored
 from pipeline import plots, warehouse
 from pipeline.catalog import write_catalog
-from pipeline.errors import PipelineError, may_be_of_a_file
+from pipeline.errors import PipelineError, UsageError, may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metrics
@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def _text(name: str, value: object) -> str:
+    """A parameter's value as DuckDB is given it; raises UsageError for one without a clear text."""
+    if not isinstance(value, str | int | float):
+        raise UsageError(f"the parameter `{name}` must be a text or a number, not {value!r}")
+    return str(value)
 
 
 def _method(function: Callable[P, R]) -> Callable[P, R]:
@@ -287,21 +294,23 @@ class Lake(stored.Lake):
         self,
         query: str,
         *,
-        parameters: Mapping[str, str] | None = None,
+        parameters: Mapping[str, str | float] | None = None,
         memory: int | None = None,
     ) -> pl.DataFrame:
         """The result of one SELECT on the tables and views.
 
         Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
         `parameters` has the value of each parameter of the query, for example `{"model": "gpt-4"}`
-        for `$model`: a text that DuckDB casts where it is compared with a column. `memory` is
-        DuckDB's memory limit in bytes, by default most of the machine's memory. Raises QueryError
-        for a wrong statement, and for one that would do more than read the lake.
+        for `$model`: a text, or a number, which becomes a text. In a comparison, DuckDB casts it to
+        the type of the other side. `memory` is DuckDB's memory limit in bytes, by default most of
+        the machine's memory. Raises UsageError for a parameter that is neither, QueryError for a
+        wrong statement, and for one that would do more than read the lake.
         """
+        texts = {name: _text(name, value) for name, value in (parameters or {}).items()}
         # A value can name a table, as in `query_table($name)`.
-        wanted = "\n".join([query, *(parameters or {}).values()])
+        wanted = "\n".join([query, *texts.values()])
         with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
-            return warehouse.query(connection, query, [*TABLES, *self._views], parameters)
+            return warehouse.query(connection, query, [*TABLES, *self._views], texts)
 
     @_method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:

@@ -12,8 +12,9 @@ from uuid import uuid4
 import polars as pl
 
 from pipeline import __version__
-from pipeline.errors import LakeError, first_line
+from pipeline.errors import DAMAGE_HINT, LakeError, first_line
 from pipeline.lake import Lake, open_lake
+from pipeline.lake.damage import explanation
 from pipeline.lake.names import CATALOG
 from pipeline.metrics import DEFAULT_CONFIDENCE, NAMES, PAPER, metrics
 from pipeline.metrics.views import COLUMNS, OF_ALL, views
@@ -23,7 +24,7 @@ from pipeline.warehouse.catalog import Stored, write_database
 
 # Metrics and leaderboard of so many games take a second, and less memory than the ingest before.
 MOST_GAMES = 250_000
-RENEW = "run `magic catalog` to renew it"
+RENEW = "run `magic catalog` on this lake to renew it"
 _DRAFT = ".draft"
 # A draft that is older was left by a process that was killed.
 _DRAFT_HOURS = 1
@@ -96,7 +97,9 @@ def renewed_after_ingest(path: str | Path) -> str | None:
             return f"{CATALOG} was not renewed, to save time with {n_games:,} games: {RENEW}"
         renew(path)
     except Exception as error:  # whatever it is, the ingest is done
-        return f"{CATALOG} could not be renewed: {first_line(error)}; {RENEW}"
+        reason = first_line(explanation(error, map(open_lake, [path])))
+        hint = "" if DAMAGE_HINT in reason else f"; {RENEW}"
+        return f"{CATALOG} could not be renewed: {reason}{hint}"
     return None
 
 

@@ -6,8 +6,8 @@ The command line turns a `PipelineError` into one line on stderr; anything else 
 import re
 
 DAMAGE_HINT = (
-    "run `magic verify` to list all damage; then restore the lake from a copy, or ingest the "
-    "logs into a new lake"
+    "run `magic verify` on this lake to list all damage; then restore the lake from a copy, or "
+    "ingest the logs into a new lake"
 )
 # The libraries that read a lake's files, by the module of their errors: that of deltalake's is
 # `_internal`, and a panic of any that is written in Rust has another.

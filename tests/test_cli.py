@@ -959,6 +959,15 @@ MISTAKES = {
     "no lake": (1, "tables --lake {tmp}/nothing", "no such lake"),
     "not a lake": (1, "metrics --lake {tmp}/empty", "not a lake"),
     "not a lake for sql": (1, "sql 'FROM games' --lake {tmp}/empty", "not a lake"),
+    "an empty folder": (1, "metrics --lake {tmp}/empty", "nothing was ingested here"),
+    "a file for a lake": (1, "metrics --lake {tmp}/file", "a lake is a folder"),
+    "a report of no known format": (
+        2,
+        "report -o {tmp}/x.pdf --lake {lake}",
+        "must name the format",
+    ),
+    "a report into no folder": (1, "report -o {tmp}/no/x.md --lake {lake}", "create it first"),
+    "a report into a folder": (1, "report --format latex -o {tmp}/empty --lake {lake}", "a folder"),
     "other contract": (1, "leaderboard --lake {tmp}/other", "contract version 999"),
     "ingest into other contract": (1, "ingest {logs} --lake {tmp}/other", "contract version 999"),
     "unknown metric": (2, "metrics --metric wit --lake {lake}", "win_rate"),
@@ -1133,6 +1142,19 @@ def test_json_and_parquet_keep_text_as_it_is(magic: Magic, lake: Path) -> None:
     assert EVIL in magic(*query, "--format", "csv").text
 
 
+def test_only_the_heading_of_a_table_is_bold(
+    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "is_out_terminal", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    table = magic("sql", "SELECT seat, player FROM votes LIMIT 1", "--lake", lake).text
+    assert table.startswith("\x1b[1mseat")
+    assert table.count("\x1b[1m") == 1
+    # A row that is too wide is shown as a block of lines, which has no heading.
+    assert "\x1b[1m" not in magic("sql", "FROM votes LIMIT 1", "--lake", lake).text
+
+
 def test_csv_is_made_safe_for_a_terminal(
     magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1152,6 +1174,16 @@ def test_a_mistake_with_control_sequences_is_one_safe_line(magic: Magic, lake: P
 
 def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_an_interrupted_renewal_says_that_the_ingest_is_done(
+    magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAGIC_CATALOG", "1")
+    monkeypatch.setattr("pipeline.catalog.renewed_after_ingest", interrupted)
+    result = magic("ingest", logs, "--lake", tmp_path / "lake")
+    assert result.code == 130
+    assert "magic: interrupted: the lake has all changes, but magic.duckdb was not" in result.err
 
 
 def test_an_interrupted_ingest_is_one_line(

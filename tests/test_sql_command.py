@@ -10,7 +10,7 @@ import pytest
 
 import pipeline
 from pipeline.cli import main, table_file
-from pipeline.errors import PipelineError, QueryError
+from pipeline.errors import PipelineError, QueryError, UsageError
 from pipeline.extras import install_command
 from pipeline.ingest import ingest
 
@@ -74,6 +74,14 @@ def test_a_wrong_parameter_is_reported(
     with pytest.raises(QueryError, match=fault) as refusal:
         pipeline.open_lake(lake).sql(query, parameters=values)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_number_is_a_parameter_and_nothing_is_not(lake: Path) -> None:
+    opened = pipeline.open_lake(lake)
+    found = opened.sql("SELECT $n::INT + 1 AS n, $x::DOUBLE AS x", parameters={"n": 41, "x": 0.5})
+    assert found.rows() == [(42, 0.5)]
+    with pytest.raises(UsageError, match="`x` must be a text or a number, not None"):
+        opened.sql("SELECT $x AS x", parameters={"x": None})  # type: ignore[dict-item]
 
 
 @pytest.mark.slow

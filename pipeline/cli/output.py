@@ -4,7 +4,7 @@ import html
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import polars as pl
@@ -135,6 +135,16 @@ def beginning_of_text() -> pl.Expr:
     return pl.when(is_long).then(short).otherwise(text).alias("content")
 
 
+def _heading(lines: Iterator[str]) -> tuple[int, Iterator[str]]:
+    """How many lines the heading has, which ends with a rule, and all lines; 0 without a rule."""
+    begun = []
+    for line in lines:
+        begun.append(line)
+        if line.startswith("─"):
+            return len(begun) - 1, chain(begun, lines)
+    return 0, iter(begun)
+
+
 def _table(
     parts: Iterable[pl.DataFrame],
     headings: Mapping[str, str],
@@ -151,10 +161,9 @@ def _table(
         lines = layout.records([layout.in_one_line(name) for name in names], blocks, width)
     else:
         lines = layout.tables(names, rows, _is_right(first), width)
-    is_heading = not as_records
-    for line in islice(lines, most):
-        is_heading = is_heading and not line.startswith("─")
-        terminal.out(line, "heading" if is_heading else None)
+    n_of_heading, lines = (0, lines) if as_records else _heading(lines)
+    for number, line in enumerate(islice(lines, most)):
+        terminal.out(line, "heading" if number < n_of_heading else None)
         terminal.out("\n")
     if most is not None and next(lines, None) is not None:
         terminal.note(

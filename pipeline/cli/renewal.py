@@ -2,7 +2,10 @@
 
 import os
 
+import typer
+
 from pipeline.cli import terminal
+from pipeline.cli.exits import INTERRUPTED
 
 SWITCH = "MAGIC_CATALOG"
 """With 0 in this environment variable, no command renews the catalogue by itself."""
@@ -14,6 +17,12 @@ def renew_catalog(lake: str) -> None:
         return
     # Imported here: a command that fails before does not wait for it.
     from pipeline.catalog import renewed_after_ingest
+    from pipeline.lake.names import CATALOG
 
-    if note := renewed_after_ingest(lake):
+    try:
+        note = renewed_after_ingest(lake)
+    except KeyboardInterrupt:
+        terminal.complain(f"interrupted: the lake has all changes, but {CATALOG} was not renewed")
+        raise typer.Exit(INTERRUPTED) from None
+    if note:
         terminal.note(note)

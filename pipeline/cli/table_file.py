@@ -26,12 +26,17 @@ def check(file: Path) -> None:
         raise UsageError(
             f"{file}: the ending must say the format; choose from {', '.join(_WRITERS)}"
         )
+    check_place(file)
+    if _ending(file) == ".xlsx":
+        check_extra("an XLSX file", "excel", ("xlsxwriter",))
+
+
+def check_place(file: Path) -> None:
+    """Raises an error for a file that is a folder, or whose folder does not exist."""
     if file.is_dir():
         raise PipelineError(f"{file}: is a folder; name a file")
     if not file.parent.is_dir():
         raise PipelineError(f"{file}: there is no folder {file.parent}; create it first")
-    if _ending(file) == ".xlsx":
-        check_extra("an XLSX file", "excel", ("xlsxwriter",))
 
 
 def write(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> None:

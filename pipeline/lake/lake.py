@@ -172,8 +172,18 @@ def _opened(folder: Location, version: int | None = None) -> DeltaTable:
         return table
     except (DeltaError, OSError) as error:
         raise LakeError(
-            f"{folder}: the lake is damaged, the table cannot be opened: {one_line(error)}"
+            f"{folder}: the lake is damaged, the table cannot be opened: {_reason(folder, error)}; "
+            f"{DAMAGE_HINT}"
         ) from None
+
+
+def _reason(folder: Location, error: Exception) -> str:
+    """Why a table cannot be opened; the library's text of a missing folder is hard to read."""
+    if not folder.exists():
+        return "the folder is missing"
+    if not (folder / "_delta_log").files():
+        return "its log is missing"
+    return one_line(error)
 
 
 def _refuse_empty_commit(folder: Location, version: int) -> None:
@@ -208,6 +218,8 @@ def is_lake(path: str | Path | Location) -> bool:
     try:
         return bool((location(path) / COMMITS / "_delta_log").files())
     except OSError as error:
+        if isinstance(error, NotADirectoryError):
+            raise LakeError(f"{path}: not a lake: a lake is a folder, and this is a file") from None
         raise LakeError(f"{path}: {error.strerror}" if error.strerror else str(error)) from None
 
 
@@ -245,6 +257,12 @@ def open_lake(
         if not folder.exists():
             raise LakeError(
                 f"{path}: no such lake; create it with `magic ingest SOURCE --lake {path}`"
+            )
+        _refuse_damaged(folder)
+        if not _strangers(folder):
+            raise LakeError(
+                f"{path}: not a lake yet: nothing was ingested here; run `magic ingest SOURCE "
+                f"--lake {path}`"
             )
         raise LakeError(
             f"{path}: not a lake: it has no table `{COMMITS}`; choose a folder that `magic "
@@ -298,8 +316,7 @@ def create_lake(path: str | Path | Location) -> Lake:
     folder = _folder(path)
     try:
         folder.make()
-        names = {name for name in folder.names() if CATALOG not in name}
-        if names - {*TABLES, LOCK}:
+        if _strangers(folder):
             raise LakeError(
                 f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
             )
@@ -309,6 +326,12 @@ def create_lake(path: str | Path | Location) -> Lake:
     except (OSError, DeltaError) as error:
         raise LakeError(f"{path}: cannot create a lake here: {one_line(error)}") from None
     return Lake(folder)
+
+
+def _strangers(folder: Location) -> set[str]:
+    """The names in a folder that no lake has."""
+    names = {name for name in folder.names() if CATALOG not in name}
+    return names - {*TABLES, LOCK}
 
 
 def _refuse_damaged(folder: Location) -> None:

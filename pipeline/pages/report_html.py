@@ -47,8 +47,11 @@ def report_html(found: Report) -> Iterator[str]:
     )
 
 
-def _plot_of_metric(card: Card) -> Markup:
+def _plot_of_metric(card: Card) -> Markup | None:
+    """The plot of a metric, None if no model has a row of it."""
     rows = card.rows.filter(game_type=ALL)
+    if rows.is_empty():
+        return None
     return Markup(plots.svg(plots.plot_metric(rows), f"metric-{card.name}"))
 
 

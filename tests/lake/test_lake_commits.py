@@ -464,6 +464,23 @@ def test_a_file(tmp_path: Path, more: Path) -> None:
     assert file.read_text() == "not a lake"
 
 
+@pytest.mark.parametrize(
+    ("lost", "says"),
+    [
+        ("votes", "votes: the lake is damaged, the table cannot be opened: the folder is missing"),
+        ("votes/_delta_log", "votes: the lake is damaged, .*: its log is missing"),
+        ("ingests", "its table `ingests` is gone, but [0-9]+ other tables hold commits"),
+    ],
+)
+def test_a_lake_that_lost_a_folder(tmp_path: Path, more: Path, lost: str, says: str) -> None:
+    ingest(more, tmp_path / "lake")
+    shutil.rmtree(tmp_path / "lake" / lost)
+    with pytest.raises(LakeError, match=says) as caught:
+        open_lake(tmp_path / "lake").table("votes").collect()
+    assert "from a copy" in str(caught.value)
+    assert is_one_line(caught.value)
+
+
 def test_an_empty_folder_becomes_a_lake(tmp_path: Path, more: Path) -> None:
     (tmp_path / "lake").mkdir()
     with pytest.raises(LakeError, match="not a lake"):

@@ -14,8 +14,10 @@ from pipeline.cli.options import (
     LakeOption,
     confidence_level,
 )
+from pipeline.errors import UsageError
 
-NAMES = {"html": "report.html", "markdown": "report.md", "latex": "report.tex"}
+Form = Literal["html", "markdown", "latex"]
+NAMES: dict[Form, str] = {"html": "report.html", "markdown": "report.md", "latex": "report.tex"}
 STDOUT = "-"
 
 
@@ -46,9 +48,13 @@ def report(
     ] = None,
     confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
     form: Annotated[
-        Literal["html", "markdown", "latex"],
-        typer.Option("--format", metavar="FORM", help="Output format: html, markdown or latex."),
-    ] = "html",
+        Form | None,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            help="html, markdown or latex; default: by the ending of --out, else html.",
+        ),
+    ] = None,
 ) -> None:
     """Write a report: leaderboard, metrics, models, comparison, completeness, audit.
 
@@ -65,10 +71,12 @@ def report(
       magic report --format latex -o - > tables.tex
     """
     confidence = confidence_level(confidence)
+    form = form or _form_of(out)
     if games_per_cell is not None and form != "html":
         raise typer.BadParameter("works only with --format html", param_hint="--games-per-cell")
 
     from pipeline import open_lake, plots
+    from pipeline.cli.table_file import check_place
     from pipeline.errors import PipelineError
 
     try:
@@ -79,6 +87,9 @@ def report(
     except ModuleNotFoundError:
         raise PipelineError(plots.NEEDED) from None
 
+    file = Path(out or NAMES[form])
+    if out != STDOUT:
+        check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
     found = content(
         open_lake(lake),
@@ -92,6 +103,18 @@ def report(
     if out == STDOUT:
         terminal.out_bytes(text.encode())
         return
-    file = Path(out or NAMES[form])
     file.write_text(text, encoding="utf-8")
-    terminal.note(f"wrote {file} ({len(text.encode()) / 1e6:.1f} MB)")
+    terminal.note(f"wrote {file} ({len(text.encode()) / 1000:,.0f} kB)")
+
+
+def _form_of(out: str | None) -> Form:
+    """The format that the file's ending names; html for stdout and for the file by default."""
+    if out is None or out == STDOUT:
+        return "html"
+    ending = Path(out).suffix.lower()
+    forms = {Path(name).suffix: form for form, name in NAMES.items()} | {".htm": "html"}
+    if ending not in forms:
+        raise UsageError(
+            f"{out}: the ending must name the format ({', '.join(forms)}), or use --format"
+        )
+    return forms[ending]

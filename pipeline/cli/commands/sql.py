@@ -90,7 +90,7 @@ def sql(
     \b
     Examples:
       magic sql "SELECT model, avg(is_correct::INT) FROM votes WHERE is_tested GROUP BY ALL"
-      magic sql "FROM votes WHERE model = $model" --param model=gpt-4 -o votes.xlsx
+      magic sql 'FROM votes WHERE model = $model' --param model=gpt-4 -o votes.xlsx
       magic sql -f query.sql --timeout 3600 --memory 8GiB --format csv > answer.csv
       magic sql
     """
@@ -124,7 +124,7 @@ def sql(
         from pipeline.cli.table_file import write
 
         write(rows, out, is_safe=form == SAFE_CSV)
-        terminal.note(f"wrote {out} ({rows.height:,} rows)")
+        terminal.note(f"wrote {out} ({rows.height:,} {'row' if rows.height == 1 else 'rows'})")
 
 
 def _check_out(file: Path, form: str) -> None:
