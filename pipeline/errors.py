@@ -12,8 +12,9 @@ DAMAGE_HINT = (
 # The libraries that read a lake's files, by the module of their errors: that of deltalake's is
 # `_internal`, and a panic of any that is written in Rust has another.
 _READERS = {"polars", "_duckdb", "duckdb", "pyarrow", "deltalake", "_internal", "pyo3_runtime"}
-# What DuckDB raises for a wrong query, or for a limit, and not for a file.
+# What the libraries raise for a wrong query, or for a limit, and not for a file.
 _OF_QUERIES = {
+    *("ColumnNotFoundError", "DuplicateError", "InvalidOperationError", "ShapeError"),
     *("BinderException", "CatalogException", "ParserException", "SyntaxException"),
     *("ConversionException", "OutOfRangeException", "TypeMismatchException"),
     *("InterruptException", "OutOfMemoryException", "PermissionException"),

@@ -89,8 +89,8 @@ class _Process:
             self._connection.send(asked)
             if not self._is_answered(seconds, while_waiting):
                 raise QueryError(
-                    f"the query took longer than {seconds:g} seconds: query less, or raise "
-                    "--timeout"
+                    f"the query took longer than {seconds:g} seconds: query less, or give it more "
+                    "time with `magic sql --timeout`"
                 )
             error = self._connection.recv()
             rows = b"" if error else self._connection.recv_bytes()
@@ -120,7 +120,7 @@ class _Process:
         how = how_it_ended(self._process.wait())
         return QueryError(
             f"the query's process ended {how}, probably because memory ran out: query less at a "
-            "time, or raise --memory"
+            "time, or give it more with `magic sql --memory`"
         )
 
 

@@ -7,12 +7,12 @@ import polars as pl
 from pipeline.errors import MetricError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
-from pipeline.metrics.catalogue import Added, knowing
+from pipeline.metrics.catalogue import Added, knowing, names
 from pipeline.metrics.counting_sql import FINAL
 from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
-from pipeline.metrics.request import Request
+from pipeline.metrics.request import PAPER, Request
 from pipeline.metrics.views import views
 from pipeline.sqlfiles import header_of
 
@@ -21,6 +21,9 @@ _OF_LEADERBOARD = {
     *("rank", "model", "letters", "family", "n_games", "n_missing", "n_self_play", "is_complete"),
     *("lacks", "reasons"),
 }
+
+# The page of the leaderboard has such columns beside each metric's own.
+_ENDS = ("_low", "_high", "_thin", "_counted", "_games", "_reason")
 
 
 def added(
@@ -31,7 +34,7 @@ def added(
     Raises MetricError for a name that is taken, and for a declaration or SQL that cannot count,
     says something impossible, or differs from the other.
     """
-    if not _NAME.fullmatch(name) or name in _taken():
+    if not _NAME.fullmatch(name) or name in _taken() or _is_beside_another(name):
         raise MetricError(
             f"`{name}` cannot be the name of a new metric: choose another, of small letters, "
             "digits and underscores"
@@ -52,6 +55,13 @@ def _taken() -> set[str]:
     """What a table, view, schema or column of the leaderboard is called already."""
     with knowing({}):
         return {*TABLES, *(one.partition(".")[0] for one in views()), *_OF_LEADERBOARD}
+
+
+def _is_beside_another(name: str) -> bool:
+    """Whether columns of the leaderboard would be called like this metric and like another one."""
+    others = set(names(PAPER))
+    is_end_of_other = any(name.removesuffix(end) in others for end in _ENDS if name.endswith(end))
+    return is_end_of_other or any(f"{name}{end}" in others for end in _ENDS)
 
 
 def _check_form(name: str, sql: str) -> None:

@@ -149,6 +149,8 @@ def evidence_page(
 
     Raises UsageError for an unknown name or model, and for a key that is not of this kind.
     """
+    if limit < 0:
+        raise UsageError(f"the limit must be 0 or more, not {limit}")
     request = _request(lake, name, asked)
     columns = COLUMNS[:-1]
     order = ", ".join(f"{identifier(column)} NULLS LAST" for column in KEY)

@@ -21,7 +21,6 @@ from pipeline.pages.content import (
 
 LANE = "long"
 OF_MODEL = ("rank", "letters", "n_games", "n_missing", "n_self_play", "is_complete", "lacks")
-OF_CELL = ("value", "ci_low", "ci_high", "hits", "counted", "n_games", "reason", "is_complete")
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -100,10 +99,10 @@ def _of_slice(
                     lake.metrics(edition=asked.edition, confidence=None, **part)
         if not faults:
             faults["where"] = str(error)
-    return ranking, _empty(lake, groups)
+    return ranking, _empty(groups)
 
 
-def _empty(lake: Lake, groups: tuple[str, ...]) -> pl.DataFrame:
+def _empty(groups: tuple[str, ...]) -> pl.DataFrame:
     texts = ["edition", "metric", "model", "game_type", *groups, "reason"]
     numbers = ["value", "ci_low", "ci_high", "hits", "counted", "n_games"]
     schema: dict[str, pl.DataType] = {name: pl.String() for name in texts}

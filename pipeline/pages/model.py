@@ -8,7 +8,6 @@ from pipeline.metrics.request import ALL, RELEASE
 from pipeline.pages.content import Address, Content, Edition, Head, heads, tested_models
 
 LANE = "long"
-DIMENSIONS = ("role", "opponent")
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -38,14 +37,14 @@ def content(lake: Lake, asked: Parameters) -> Model:
     there = lake.completeness()
     return Model(
         title=model or "No model",
-        rows=field.filter(model=model),
+        rows=field.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
         model=model,
         models=models,
         metrics=heads(asked.edition),
         field=field,
         by_role=_by(lake, asked, model, "role"),
         by_opponent=_by(lake, asked, model, "opponent"),
-        completeness=there.filter(model=model),
+        completeness=there.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
     )
 
 

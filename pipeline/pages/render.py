@@ -5,7 +5,6 @@ other pages are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlencode
@@ -130,8 +129,6 @@ def _finalized(value: object) -> object:
 
 def text(value: object) -> str:
     """A cell of any type as text."""
-    if isinstance(value, datetime):
-        return value.isoformat(" ", "seconds").replace("+00:00", " UTC")
     return printable(cells.texts([value])[0])
 
 

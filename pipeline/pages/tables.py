@@ -9,7 +9,6 @@ from pipeline.pages.content import Address, Content
 
 LANE = "quick"
 SAMPLE = 20
-SHOWN = 300
 
 
 class Parameters(Address, frozen=True, kw_only=True):

@@ -226,6 +226,8 @@ def settings_apart(
 
     Raises UsageError for an unknown model or metric, and for a model compared with itself.
     """
+    if limit < 0:
+        raise UsageError(f"the limit must be 0 or more, not {limit}")
     _check_pairs([(one, other)])
     pair = pl.DataFrame(schema=APART)
     if edition == RELEASE:

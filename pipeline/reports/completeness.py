@@ -17,7 +17,7 @@ from pipeline.metrics import PAPER, metric, metrics
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.request import Request
+from pipeline.metrics.request import Request, several
 from pipeline.metrics.validation import check_models
 from pipeline.metrics.values import VALUE
 from pipeline.statistics.sums import exact_sum, exact_sums
@@ -55,6 +55,7 @@ def completeness(
     """
     if expected is not None and expected < 1:
         raise UsageError("the number of expected games must be 1 or more")
+    models = several(models)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = results.group_by(_OF_SIDE).agg(
@@ -139,6 +140,7 @@ def readability(
 
     Raises UsageError for an unknown model or edition.
     """
+    models = several(models)
     check_models(lake, models)
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)

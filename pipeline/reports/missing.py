@@ -6,6 +6,7 @@ import polars as pl
 
 from pipeline.lake import Lake
 from pipeline.metrics.completeness import played
+from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_models
 
 SETTING = (
@@ -30,6 +31,7 @@ def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
 
     Raises UsageError for a model without games.
     """
+    models = several(models)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = played(lake).lazy()

@@ -66,7 +66,7 @@ def leaderboard(
         num_of_game=num_of_game,
         confidence=confidence,
     )
-    return _ranked(lake, answer, edition=edition, include_incomplete=include_incomplete)
+    return _ranked(lake, answer, include_incomplete=include_incomplete)
 
 
 class Board(NamedTuple):
@@ -83,12 +83,10 @@ def board(lake: Lake, *, edition: str = PAPER) -> Board:
     an unknown edition.
     """
     answer = over_all(lake, edition=edition, with_games=None)
-    return Board(_ranked(lake, answer, edition=edition), answer.rows)
+    return Board(_ranked(lake, answer), answer.rows)
 
 
-def _ranked(
-    lake: Lake, answer: Answer, *, edition: str, include_incomplete: bool = False
-) -> pl.DataFrame:
+def _ranked(lake: Lake, answer: Answer, *, include_incomplete: bool = False) -> pl.DataFrame:
     assert answer.settings is not None, "values with intervals have settings"
     lacks = lacking(lake, answer.settings)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)

@@ -1,5 +1,6 @@
 """Starts and stops the server."""
 
+import errno
 import secrets
 import socket
 import webbrowser
@@ -95,8 +96,9 @@ def _listening(host: str, port: int) -> socket.socket:
         raise UsageError(f"the port must be between 0 and 65535, not {port}") from None
     except OSError as error:
         listening.close()
+        is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        hint = "choose another --port, or 0 for any that is free" if is_of_port else "check --host"
         raise PipelineError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port, or "
-            "0 for any that is free"
+            f"cannot listen on {host}, port {port}: {error.strerror}; {hint}"
         ) from None
     return listening

@@ -24,7 +24,13 @@ from pipeline.machine import cores
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.filesystem import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
-from pipeline.warehouse.statements import check_values, plain_message, reading, refuse_unshowable
+from pipeline.warehouse.statements import (
+    check_values,
+    plain_message,
+    reading,
+    refuse_far_dates,
+    refuse_unshowable,
+)
 from pipeline.warehouse.views import (
     comment,
     create_table_view,
@@ -306,7 +312,7 @@ def _fetched(
     if len(set(rows.columns)) < len(rows.columns):
         rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
     refuse_unshowable(rows)
-    return as_polars(rows)
+    return as_polars(rows, refuse_far_dates)
 
 
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:

@@ -4,10 +4,11 @@ A sum of integers is a HUGEINT in DuckDB, and `0.5` is a DECIMAL. Polars takes b
 which one sum divided by another is rounded to as many places as they have: 71 / 80 is 1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from pipeline.sqlfiles import identifier
@@ -16,18 +17,25 @@ _INTEGER, _FLOAT = "BIGINT", "DOUBLE"
 NESTED = {"list", "array", "struct", "tuple", "map"}
 
 
-def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+def as_polars(rows: duckdb.DuckDBPyRelation, check: Callable[[pa.Table], None]) -> pl.DataFrame:
     """The rows; HUGEINT and whole DECIMAL as Int64, or as Float64 if one value does not fit.
 
     DECIMAL with places after the point is Float64. The same holds within lists, structs and maps;
     there, one value that does not fit makes every number of the column that was wide a Float64.
+    `check` can refuse the values before polars has them.
     """
     types = dict(zip(rows.columns, rows.types, strict=True))
     if not any(map(is_wide, types.values())):
-        return pl.DataFrame(rows.to_arrow_table())
+        return _fetched(rows, check)
     columns = [column for n, one in enumerate(types.items()) for column in _projected(n, *one)]
-    found = pl.DataFrame(rows.project(", ".join(columns)).to_arrow_table())
+    found = _fetched(rows.project(", ".join(columns)), check)
     return pl.DataFrame([_chosen(found, n).alias(name) for n, name in enumerate(types)])
+
+
+def _fetched(rows: duckdb.DuckDBPyRelation, check: Callable[[pa.Table], None]) -> pl.DataFrame:
+    table = rows.to_arrow_table()
+    check(table)
+    return pl.DataFrame(table)
 
 
 def is_wide(dtype: DuckDBPyType) -> bool:

@@ -5,9 +5,12 @@ This gives clear refusals. The real protection is that DuckDB can see only the l
 
 import re
 from collections.abc import Collection, Iterable
+from datetime import date
 from difflib import get_close_matches
 
 import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
 from duckdb.sqltypes import DuckDBPyType
 
 from pipeline.errors import QueryError
@@ -26,7 +29,9 @@ _EXPLAIN = re.compile(
 _FIRST = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
 _WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
-_NOT_IN_POLARS = {"interval", "union", "bignum", "bit", "geometry"}
+_NOT_IN_POLARS = {"interval", "union", "bignum", "bit", "geometry", "time with time zone"}
+_FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
+_OF_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
 _NO_EXTENSION = "Please try installing"
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 # What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
@@ -144,6 +149,26 @@ def refuse_unshowable(rows: duckdb.DuckDBPyRelation) -> None:
             raise QueryError(
                 f"the column `{name}` has the type {kind}, which cannot be displayed: cast it, "
                 "for example `CAST(.. AS VARCHAR)`"
+            )
+
+
+def refuse_far_dates(table: pa.Table) -> None:
+    """Raises QueryError for a date outside of Python's years: DuckDB's go as far as infinity."""
+    for name, cells in zip(table.column_names, table.columns, strict=True):
+        column = pc.list_flatten(cells, recursive=True) if pa.types.is_list(cells.type) else cells
+        if pa.types.is_date32(column.type):
+            of_day, whole = 1, column.cast(pa.int32())
+        elif pa.types.is_timestamp(column.type):
+            of_day, whole = _OF_DAY[column.type.unit], column.cast(pa.int64())
+        else:
+            continue
+        least, most = pc.min_max(whole).as_py().values()
+        if least is not None and not (
+            _FIRST_DAY * of_day <= least and most < (_LAST_DAY + 1) * of_day
+        ):
+            raise QueryError(
+                f"the column `{name}` has a date outside of the years 1 to 9999, which cannot be "
+                "displayed: cast it, for example `CAST(.. AS VARCHAR)`"
             )
 
 

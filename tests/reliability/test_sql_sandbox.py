@@ -369,6 +369,7 @@ def test_a_wrong_name_is_told_with_what_there_is(lake: Lake, asked: str, hint: s
         ("union_value(a := 1)", "UNION"),
         ("1::BIGNUM", "BIGNUM"),
         ("'101'::BIT", "BIT"),
+        ("TIMETZ '10:00:00+01'", "TIME WITH TIME ZONE"),
     ],
 )
 def test_what_polars_has_no_type_for_is_to_be_cast(lake: Lake, value: str, kind: str) -> None:
@@ -379,6 +380,27 @@ def test_what_polars_has_no_type_for_is_to_be_cast(lake: Lake, value: str, kind:
         "it, for example `CAST(.. AS VARCHAR)`"
     )
     assert lake.sql(f"SELECT CAST({value} AS VARCHAR) AS b FROM ingests").height
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "DATE '20000-01-01'",
+        "DATE '-100-01-01'",
+        "[NULL, DATE '20000-01-01']",
+        "[[DATE '20000-01-01']]",
+        "TIMESTAMP '20000-01-01 00:00:00'",
+        "TIMESTAMPTZ '20000-01-01 00:00:00+00'",
+        "TIMESTAMP 'infinity'",
+        "DATE '-infinity'",
+    ],
+)
+def test_a_date_that_python_does_not_have_is_to_be_cast(lake: Lake, value: str) -> None:
+    with pytest.raises(QueryError, match="`b` has a date outside of the years 1 to 9999"):
+        lake.sql(f"SELECT 1 AS a, {value} AS b FROM ingests")
+    assert lake.sql(f"SELECT CAST({value} AS VARCHAR) AS b FROM ingests").height
+    near = "SELECT DATE '0001-01-01' AS a, TIMESTAMP '9999-12-31 23:59:59.999999' AS b"
+    assert [one.year for one in lake.sql(near).row(0)] == [1, 9999]
 
 
 @pytest.mark.parametrize("asked", ["", " \n", ";", "-- FROM games", "/* FROM games */;"])

@@ -199,6 +199,8 @@ def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
 def test_models_are_asked_for_by_name(tmp_path):
     lake = lake_with(tmp_path, MISSING)
     assert completeness(lake, models=["lacking"])["expected"].to_list() == [4]
+    for ask in (completeness, readability, missing):
+        assert ask(lake, models="lacking").equals(ask(lake, models=["lacking"]))
     assert set(readability(lake, models=["lacking"])["model"]) == {"lacking"}
     for ask in (completeness, readability, missing):
         with pytest.raises(UsageError, match="no game of nobody"):

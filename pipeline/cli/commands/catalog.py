@@ -44,7 +44,6 @@ def catalog(
 
     if out is None:
         state = renew(lake)
-        out = Path(lake) / CATALOG if state.path.is_local else None
     else:
         state = open_lake(lake)
         write_catalog(state, out)

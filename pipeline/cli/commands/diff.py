@@ -137,7 +137,9 @@ def _family(rows: "pl.DataFrame") -> str:
     """How many p-values were adjusted together."""
     size = max(rows["family"].drop_nulls().to_list(), default=0)
     if not size:
-        return "no p-values: both states count the same games"
+        is_same = not (rows["n_gone"] + rows["n_new"]).sum()
+        reason = "both states count the same games" if is_same else "nothing can be compared"
+        return f"no p-values: {reason}"
     return f"p_holm is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 
