@@ -101,10 +101,11 @@ def _first_changed(lake: "Lake", logged: Mapping[str, Mapping[str, int]]) -> lis
 
 
 def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException:
-    """The error with the damaged file named, for one that may be of a file of these states.
+    """What to raise for an error that reading a file of these states may have caused.
 
-    It is the error itself where all files seem to be as they should. Of a single lake the path is
-    left out: whoever asks knows it, and whoever may only query it need not.
+    This is an error that names the damaged file, if one is found. Otherwise it is the error itself
+    if its text is clear to a user, and else one that quotes it. The path of a single lake is left
+    out: the user of a command knows it, and a query should not show it.
     """
     is_clear = isinstance(error, PipelineError | OSError)
     try:

@@ -56,6 +56,17 @@ class Lake:
         return type(self), (str(self.path), self._as_of, self.delta(COMMITS).version())
 
     @cached_property
+    def state(self) -> tuple[object, ...]:
+        """What no other state has, even of another lake that was made later at the same path."""
+        own = self.delta(COMMITS)
+        return str(self.path), self._as_of, own.version(), own.metadata().id
+
+    def is_newest(self) -> bool:
+        """Whether nothing was committed since, and no other lake was made at the path."""
+        own, newest = self.delta(COMMITS), _opened(self.folder(COMMITS))
+        return (own.version(), own.metadata().id) == (newest.version(), newest.metadata().id)
+
+    @cached_property
     def last_ingest(self) -> dict[str, object] | None:
         """The last row of `ingests` up to this state, None where nothing was ingested yet."""
         try:

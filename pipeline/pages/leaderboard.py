@@ -35,8 +35,9 @@ class Parameters(Address, frozen=True, kw_only=True):
 class Leaderboard(Content, frozen=True, kw_only=True):
     """`rows` has a row for each model (and group of `by`); `values` are the rows of `metrics`.
 
-    The columns of `rows` are those of `leaderboard` and `<metric>`, `<metric>_low`,
-    `<metric>_high`, `<metric>_counted`, `<metric>_games`, `<metric>_reason` for each metric.
+    The columns of `rows` are those of `leaderboard`, but without `reasons`, and for each metric
+    `<metric>`, `<metric>_low`, `<metric>_high`, `<metric>_thin`, `<metric>_counted`,
+    `<metric>_games`, `<metric>_reason`.
     """
 
     values: pl.DataFrame

@@ -157,7 +157,7 @@ def contrast(
 
     - `metric`, `model`: what is compared, and of whom.
     - the column named by `by`, and `other`: two of its values, as texts.
-    - `other`, `value`, `other_value`, `thin`, `other_thin`, `difference`, `ci_low`, `ci_high`,
+    - `value`, `other_value`, `thin`, `other_thin`, `difference`, `ci_low`, `ci_high`,
       `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `reason`: as in
       `compare`, of the two groups.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 STATIC = TEMPLATES.parent / "static"
-CACHE_BYTES = 64 * 2**20
+CACHE_CHARACTERS = 64 * 2**20
 _TYPES: Mapping[Form, str] = {
     "html": "text/html; charset=utf-8",
     "json": "application/json; charset=utf-8",
@@ -37,11 +37,11 @@ _Key = tuple[object, ...]
 
 
 class Cache:
-    """The pages made last, up to a number of bytes."""
+    """The pages made last, up to a number of characters."""
 
-    def __init__(self, most: int = CACHE_BYTES) -> None:
+    def __init__(self, most: int = CACHE_CHARACTERS) -> None:
         self._most = most
-        self._n_bytes = 0
+        self._n_characters = 0
         self._pages: OrderedDict[_Key, Made] = OrderedDict()
 
     def get(self, key: _Key) -> Made | None:
@@ -55,9 +55,9 @@ class Cache:
         if made.status != 200 or len(made.text) > self._most // 8:
             return
         self._pages[key] = made
-        self._n_bytes += len(made.text)
-        while self._n_bytes > self._most:
-            self._n_bytes -= len(self._pages.popitem(last=False)[1].text)
+        self._n_characters += len(made.text)
+        while self._n_characters > self._most:
+            self._n_characters -= len(self._pages.popitem(last=False)[1].text)
 
 
 class Site:
@@ -116,7 +116,7 @@ class Site:
 
     async def _made(self, lake: Lake, task: Task, lane: str) -> Made:
         """The page from the cache, or made now; one that several ask for is made once."""
-        key = (lake.__reduce__()[1], task.page, task.form, tuple(sorted(task.given.items())))
+        key = (lake.state, task.page, task.form, tuple(sorted(task.given.items())))
         if (found := self._cache.get(key)) is not None:
             return found
         if key not in self._begun:
@@ -128,9 +128,9 @@ class Site:
         return made
 
     def _newest(self) -> Lake:
-        """The lake in its newest state; opened anew only after something was committed."""
+        """The lake in its newest state; it is opened again only if that has changed."""
         now = self._lake
-        if now is None or now.latest_version("ingests") != now.delta("ingests").version():
+        if now is None or not now.is_newest():
             self._lake = now = open_lake(self._path)
         return now
 

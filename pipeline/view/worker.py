@@ -47,7 +47,7 @@ def main(nice: int) -> None:
             lake, task = connection.recv()
         except EOFError:
             return
-        key = lake.__reduce__()[1]
+        key = lake.state
         if key not in opened:
             opened = {key: lake}  # what it has read of the tables is kept as long as it is asked
         connection.send(_answer(opened[key], task))

@@ -1,6 +1,7 @@
 """Who may ask the server what, and what every answer says to the browser."""
 
 import asyncio
+import shutil
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -216,6 +217,23 @@ def test_a_new_ingest_shows_without_a_restart(tmp_path: Path, lake: Path) -> Non
         assert after["ingest"] == 2
         assert after["rows"] != before["rows"]
         assert "after ingest 2" in served.get("/games").text
+    finally:
+        stop(served)
+
+
+@pytest.mark.slow
+def test_another_lake_in_its_place_shows_without_a_restart(tmp_path: Path) -> None:
+    """Also if both have as many ingests: nothing of the first one is left in a cache."""
+    sample = TOP / "data" / "sample" / "results"
+    ingest(sample / "undercover", tmp_path / "lake")
+    served = start(tmp_path / "lake")
+    try:
+        before = served.json("/games.json")["rows"]
+        shutil.rmtree(tmp_path / "lake")
+        ingest(sample / "chameleon", tmp_path / "lake")
+        after = served.json("/games.json")["rows"]
+        assert {row["game_type"] for row in before} == {"undercover"}
+        assert {row["game_type"] for row in after} == {"chameleon"}
     finally:
         stop(served)
 
