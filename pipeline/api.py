@@ -154,7 +154,8 @@ class Lake(stored.Lake):
         The values, intervals, evidence, comparisons, plots and pages of the new metric are those of
         a built-in one; the lake on the disk is not changed. `sql` is the text of a metric's file,
         as docs/adding.md has it: a CTE `attempts` and a final SELECT. With it, `Lake.sql` has the
-        metric's views, and the engine duckdb counts it. Spark does not know it.
+        metric's views, the engine duckdb counts it, and there is a page of its evidence. Spark does
+        not know it.
 
         The metric is counted once, and if there is SQL, by both: this takes as long as
         `Lake.metrics` with `confidence=None`. Raises MetricError if the two differ, if one of them

@@ -3,13 +3,15 @@
 import json
 from collections import Counter
 from collections.abc import Collection
+from typing import Annotated
 
-from msgspec import Raw, UnsetType
+from msgspec import Meta, Raw, UnsetType
 
 from pipeline.formats.broken import broken
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Course, Fault, Game
 
+ModelName = Annotated[str, Meta(min_length=1)]
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
 NOT_NAMES = frozenset({MODERATOR, EVERYONE})

@@ -59,6 +59,14 @@ def test_no_models_name_makes_a_game(name: str, model: str) -> None:
 
 
 @pytest.mark.parametrize("build", BUILDERS, ids=NAMES)
+def test_a_model_without_a_name_is_refused(build: Callable[..., Any]) -> None:
+    """On pages, in links and in comparisons an empty name would mean no model, or all of them."""
+    fault = fault_of(build(model=""))
+    assert "player" in fault.json_path
+    assert fault.rule == "every field has its type"
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=NAMES)
 def test_a_given_model_does_not_replace_the_logs_own(build: Callable[..., Any]) -> None:
     log = build()
     assert game_of(log, "another") == game_of(log)

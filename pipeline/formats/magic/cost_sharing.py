@@ -19,7 +19,7 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.players import check_distinct, check_players, opponents, seat_of
+from pipeline.formats.players import ModelName, check_distinct, check_players, opponents, seat_of
 from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages
 from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
@@ -32,7 +32,7 @@ _PROMPTS = {
     "Please continue a new round": Phase.PROPOSAL,
 }
 
-_BACKENDS = msgspec.json.Decoder(dict[str, str])
+_BACKENDS = msgspec.json.Decoder(dict[str, ModelName])
 _PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
 _VOTES = msgspec.json.Decoder(dict[str, str | int])
 

@@ -24,13 +24,13 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.players import check_distinct, check_players
+from pipeline.formats.players import ModelName, check_distinct, check_players
 from pipeline.game import Event, Fault, Game, JsonValue, RoleAnalysis, RoleIdentification, Vote
 from pipeline.vocabulary import Phase
 
 
 class Backend(Struct):
-    model: str
+    model: ModelName
 
 
 class Analyses(Struct):

@@ -17,7 +17,7 @@ from pipeline.formats.magic.log import (
     history_of,
     result,
 )
-from pipeline.formats.players import check_number, check_players
+from pipeline.formats.players import ModelName, check_number, check_players
 from pipeline.formats.rows import (
     MODERATOR,
     TO_MODERATOR,
@@ -34,7 +34,7 @@ MOST_SILENT_SEATS = 100
 
 
 class Backend(Struct):
-    model: str
+    model: ModelName
 
 
 class Opponents(Struct, kw_only=True):
