@@ -41,6 +41,8 @@ def content(lake: Lake, asked: Parameters) -> Compare:
     if model and other:
         with faults.of("other"):
             rows = lake.compare((model, other), edition=asked.edition)
+    if model and other and not faults:
+        with faults.of("metric"):
             apart = lake.settings_apart(model, other, metric, edition=asked.edition)
     return Compare(
         title=f"{model} and {other}" if model and other else "Compare models",

@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from pipeline import __version__
 from pipeline.api import Lake, open_lake
-from pipeline.errors import PipelineError
+from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, page
 from pipeline.pages.render import TEMPLATES, environment
 from pipeline.view.links import link
@@ -130,7 +130,11 @@ class Site:
     def _newest(self) -> Lake:
         """The lake in its newest state; it is opened again only if that has changed."""
         now = self._lake
-        if now is None or not now.is_newest():
+        try:
+            is_newest = now is not None and now.is_newest()
+        except LakeError:  # it is gone, or damaged; to open it says which
+            is_newest = False
+        if now is None or not is_newest:
             self._lake = now = open_lake(self._path)
         return now
 
