@@ -25,7 +25,7 @@ from pipeline.vocabulary import (
     Side,
 )
 
-VERSION = 6
+VERSION = 7
 ID_LENGTH = 32
 SHA256_LENGTH = 64
 
@@ -354,8 +354,18 @@ class Ingests(Table):
     tool_version = _text("the version of magic-pipeline")
     contract_version = _small("the version of these contracts")
     versions = Column(
-        pl.List(pl.Struct({"table": pl.String(), "version": pl.Int64()})),
-        "the version of each table after this ingest",
+        pl.List(
+            pl.Struct(
+                {
+                    "table": pl.String(),
+                    "version": pl.Int64(),
+                    "n_files": pl.Int64(),
+                    "n_rows": pl.Int64(),
+                    "files_sha256": pl.String(),
+                }
+            )
+        ),
+        "each table after this ingest: its version, files and rows, and a hash of its files' names",
     )
 
 

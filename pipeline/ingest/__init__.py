@@ -34,6 +34,7 @@ from pipeline.lake import create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
 from pipeline.lake.removal import Removal
 from pipeline.lake.transaction import Transaction, transaction
+from pipeline.lake.writing import writing
 from pipeline.machine import cores
 from pipeline.stores import location
 
@@ -180,18 +181,23 @@ def ingest(
 @contextmanager
 def _staging(job: Job) -> Iterator[Callable[[], None]]:
     """Deletes the job's files in the end, unless they were released: left to a commit."""
+    if job.lake is None:
+        yield lambda: None
+        return
     is_released = False
 
     def release() -> None:
         nonlocal is_released
         is_released = True
 
-    try:
-        yield release
-    finally:
-        if job.lake is not None and not is_released:
-            for table in GAME_TABLES:
-                discard(location(job.lake) / table, job.token)
+    lake = location(job.lake)
+    with writing(lake, job.token):
+        try:
+            yield release
+        finally:
+            if not is_released:
+                for table in GAME_TABLES:
+                    discard(lake / table, job.token)
 
 
 def _decode(

@@ -40,6 +40,7 @@ class DataFile(Struct, frozen=True):
 
     name: str
     n_bytes: int
+    n_rows: int
     stats: str
 
     def add_action(self) -> AddAction:
@@ -152,7 +153,7 @@ class _OpenFile:
         n_bytes = self.n_bytes
         name = named(self._begun, self._draft.path)
         self._draft.finish(name)
-        return DataFile(name, n_bytes, _stats(self._footers[0]))
+        return DataFile(name, n_bytes, self.n_rows, _stats(self._footers[0]))
 
     def abandon(self) -> None:
         self._writer.is_open = False  # or it would end the file when it is collected, and complain

@@ -10,16 +10,17 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import polars as pl
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import DeltaError
 
 from pipeline.errors import DAMAGE_HINT, LakeError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
+from pipeline.lake.contents import EMPTY, Contents, contents_of, empty_commits
 from pipeline.lake.damage import damage
-from pipeline.lake.names import CATALOG
+from pipeline.lake.names import CATALOG, WRITING
 from pipeline.stores import Location, location
 
 VERSION_KEY = "magic.contractVersion"
@@ -29,6 +30,24 @@ LOCK_SECONDS = 600
 _DRAWN = re.compile(r"\x1b\[[0-9;]*m")
 # What follows the text of an error raised in Rust: where that was.
 _RAISED_AT = re.compile(r"\s+0: <unknown>")
+
+
+class TableState(NamedTuple):
+    """A table at one state of a lake: its version, and what it consists of."""
+
+    version: int
+    contents: Contents
+
+
+def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]:
+    """The state of each table, as a row of `ingests` has them in its column `versions`."""
+    return {
+        entry["table"]: TableState(
+            entry["version"],
+            Contents(entry["n_files"], entry["n_rows"], entry["files_sha256"]),
+        )
+        for entry in versions
+    }
 
 
 class Lake:
@@ -88,22 +107,27 @@ class Lake:
         return int(str(last["ingest_id"])) if last else 0
 
     @cached_property
-    def versions(self) -> dict[str, int]:
-        """The version of every table but `ingests` at this state."""
+    def states(self) -> dict[str, TableState]:
+        """Every table but `ingests` at this state."""
         last = self.last_ingest
         if last is None:
-            return {table: 0 for table in TABLES if table != COMMITS}
+            return {table: TableState(0, EMPTY) for table in TABLES if table != COMMITS}
         versions = last["versions"]
         assert isinstance(versions, list)
-        return {entry["table"]: entry["version"] for entry in versions}
+        return table_states(versions)
 
     def delta(self, table: str) -> DeltaTable:
-        """The Delta table at this state's version; raises UsageError for a name unknown."""
+        """The Delta table at this state's version; raises UsageError for a name unknown.
+
+        Raises LakeError where the table's log names other files than the ingest left.
+        """
         if table not in TABLES:
             raise UsageError(f"no table `{table}`: choose from {', '.join(TABLES)}")
         if table not in self._opened:
-            version = self._version if table == COMMITS else self.versions[table]
-            self._opened[table] = _opened(self.folder(table), version)
+            if table == COMMITS:
+                self._opened[table] = opened_journal(self.folder(table), self._version)
+            else:
+                self._opened[table] = opened_at(self.folder(table), self.states[table])
         return self._opened[table]
 
     def latest_version(self, table: str) -> int:
@@ -124,9 +148,7 @@ class Lake:
 
     def counts(self, table: str) -> dict[str, int]:
         """The rows of each of these files: as its log says, or if it does not, its own footer."""
-        logged = self._logged(table, "num_records")
-        unknown = {name for name, n_rows in logged.items() if n_rows is None}
-        return logged | {name: _footer_rows(self.folder(table) / name) for name in unknown}
+        return _known_rows(self.folder(table), self._logged(table, "num_records"))
 
     def may_have_type(self, table: str, game_type: str) -> bool:
         """Whether a file of the table can have rows of the game type, as its log says."""
@@ -140,11 +162,7 @@ class Lake:
 
     def _logged(self, table: str, column: str) -> dict[str, Any]:
         """What the table's log says of each file."""
-        rows = self.delta(table).get_add_actions(flatten=True)
-        names = rows.column("path").to_pylist()
-        is_there = column in rows.column_names
-        values = rows.column(column).to_pylist() if is_there else [None] * len(names)
-        return dict(zip(names, values, strict=True))
+        return logged(self.delta(table), column)
 
     def damage(self, tables: Iterable[str] = tuple(TABLES)) -> LakeError | None:
         """The error that names this state's damaged files, None if none is found at once."""
@@ -163,6 +181,14 @@ def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:
     return pl.scan_parquet(list(files), schema=dict(polars_schema(table)), glob=False)
 
 
+def _known_rows(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
+    """The rows of each file, from its footer where the log does not say."""
+    return {
+        name: _footer_rows(folder / name) if n_rows is None else n_rows
+        for name, n_rows in logged.items()
+    }
+
+
 def _footer_rows(file: Location) -> int:
     """How many rows a file has; raises LakeError where its footer cannot be read."""
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
@@ -176,11 +202,53 @@ def _footer_rows(file: Location) -> int:
         raise LakeError(f"{file}: {one_line(error)}; {DAMAGE_HINT}") from None
 
 
+def logged(table: DeltaTable, column: str) -> dict[str, Any]:
+    """What a table's log says of each file, null where it does not say."""
+    rows = table.get_add_actions(flatten=True)
+    names = rows.column("path").to_pylist()
+    is_there = column in rows.column_names
+    values = rows.column(column).to_pylist() if is_there else [None] * len(names)
+    return dict(zip(names, values, strict=True))
+
+
+def opened_at(folder: Location, state: TableState) -> DeltaTable:
+    """A table at a recorded state; raises LakeError where its log says otherwise."""
+    table = _opened(folder, state.version)
+    contents = contents_of(logged(table, "num_records"))
+    if not contents.agrees(state.contents):
+        raise LakeError(
+            f"{folder}: the lake is damaged: the table's log names {contents} at version "
+            f"{state.version}, but the ingest left {state.contents}"
+            f"{_emptied(folder, state.version)}; {DAMAGE_HINT}"
+        )
+    return table
+
+
+def opened_journal(folder: Location, version: int | None) -> DeltaTable:
+    """The table `ingests`: each of its versions has a row more, so its log is checked by itself."""
+    table = _opened(folder, version)
+    n_rows = sum(_known_rows(folder, logged(table, "num_records")).values())
+    if n_rows != table.version():
+        raise LakeError(
+            f"{folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but there "
+            f"were {table.version():,}{_emptied(folder, table.version())}; {DAMAGE_HINT}"
+        )
+    return table
+
+
+def _emptied(folder: Location, version: int) -> str:
+    """What to add to an error where commits of the log are empty."""
+    names = empty_commits(folder, version)
+    if not names:
+        return ""
+    is_last = names == [f"{version:020d}.json"] and str(folder).endswith(f"/{COMMITS}")
+    mend = "; delete it and run the last ingest again" if is_last else ""
+    return f" (the commit {names[0]} is empty, perhaps after a power loss{mend})"
+
+
 def _opened(folder: Location, version: int | None = None) -> DeltaTable:
     try:
-        table = DeltaTable(str(folder), version=version)
-        _refuse_empty_commit(folder, table.version())
-        return table
+        return DeltaTable(str(folder), version=version)
     except (DeltaError, OSError) as error:
         raise LakeError(
             f"{folder}: the lake is damaged, the table cannot be opened: {_reason(folder, error)}; "
@@ -195,26 +263,6 @@ def _reason(folder: Location, error: Exception) -> str:
     if not (folder / "_delta_log").files():
         return "its log is missing"
     return one_line(error)
-
-
-def _refuse_empty_commit(folder: Location, version: int) -> None:
-    """Raises LakeError for a commit without a byte, which Delta takes for one without changes.
-
-    A machine that loses power can leave one, and an object store cannot.
-    """
-    if not folder.is_local:
-        return
-    commit = Path(str(folder)) / "_delta_log" / f"{version:020d}.json"
-    if commit.exists() and not commit.stat().st_size:
-        is_last_step = str(folder).endswith(f"/{COMMITS}")
-        raise LakeError(
-            f"{commit}: the lake is damaged, the file is empty, perhaps after a power loss; "
-            + (
-                "delete it and run the last ingest again"
-                if is_last_step
-                else "restore it from a copy"
-            )
-        )
 
 
 def one_line(error: BaseException) -> str:
@@ -292,7 +340,7 @@ def open_lake(
             f"{path}: no ingest {as_of}: `magic sql 'SELECT ingest_id, started_at FROM ingests'` "
             "lists them"
         )
-    lake.versions  # noqa: B018 (read now: this is the state that the lake is opened at)
+    lake.states  # noqa: B018 (read now: this is the state that the lake is opened at)
     if as_of is not None:
         _refuse_deleted(lake, as_of)
     return lake
@@ -342,7 +390,7 @@ def create_lake(path: str | Path | Location) -> Lake:
 def _strangers(folder: Location) -> set[str]:
     """The names in a folder that no lake has."""
     names = {name for name in folder.names() if CATALOG not in name}
-    return names - {*TABLES, LOCK}
+    return names - {*TABLES, LOCK, WRITING}
 
 
 def _refuse_damaged(folder: Location) -> None:
@@ -352,13 +400,23 @@ def _refuse_damaged(folder: Location) -> None:
     """
     if is_lake(folder):
         return
-    used = [table for table in TABLES if len((folder / table / "_delta_log").files()) > 1]
+    used = [table for table in TABLES if _has_rows(folder / table)]
     if used:
         raise LakeError(
             f"{folder}: the lake is damaged: its table `{COMMITS}` is gone, but {len(used)} "
-            "other tables hold commits; restore it from a copy, or ingest the logs again into a "
+            "other tables have rows; restore it from a copy, or ingest the logs again into a "
             "new folder"
         )
+
+
+def _has_rows(folder: Location) -> bool:
+    """Whether a table has files of rows, or a log that cannot be read and may name some."""
+    if not (folder / "_delta_log").files():
+        return False
+    try:
+        return bool(logged(_opened(folder), "size_bytes"))
+    except LakeError:
+        return True
 
 
 def _create_tables(folder: Location) -> None:
@@ -378,4 +436,6 @@ def _create_tables(folder: Location) -> None:
                 "delta.enableExpiredLogCleanup": "false",
             },
             raise_if_key_not_exists=False,
+            # Where a store's answer is lost, a second try would make a second version.
+            commit_properties=CommitProperties(max_commit_retries=0),
         )

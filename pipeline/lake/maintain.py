@@ -8,18 +8,28 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import polars as pl
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from msgspec import Struct
 
 from pipeline import __version__
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake.files import MAX_FILE_BYTES, MAX_FILE_ROWS, SORTED, TEXTS, DataFile, TableWriter
-from pipeline.lake.lake import COMMITS, Lake, open_lake, scan
-from pipeline.lake.transaction import transaction
+from pipeline.lake.lake import (
+    COMMITS,
+    Lake,
+    TableState,
+    logged,
+    open_lake,
+    opened_at,
+    scan,
+    table_states,
+)
+from pipeline.lake.transaction import locked, transaction
+from pipeline.lake.writing import tokens, writing
 from pipeline.stores import File, Location
 
 KEEP_DAYS = 7.0
@@ -88,13 +98,12 @@ def maintain(
         after = {table: lake.sizes(table) for table in TABLES}
         replaced = {}
     kept, young = _ago(days=keep_days), _ago(hours=older_than_hours)
-    dead = _dead_files(lake, kept, young, replaced)
     rows = []
     for table in TABLES:
-        n_bytes = sum(file.n_bytes for file in dead[table])
-        if not dry_run:
-            for file in dead[table]:
-                (lake.folder(table) / file.name).unlink(missing_ok=True)
+        if dry_run:
+            dead = _dead_files(lake, table, kept, young, replaced.get(table, ()))
+        else:
+            dead = _delete_dead(path, table, kept, young)
         rows.append(
             (
                 table,
@@ -102,8 +111,8 @@ def maintain(
                 len(after[table]),
                 before[table]["n_bytes"].sum(),
                 _sum(after[table].values()),
-                len(dead[table]),
-                n_bytes,
+                len(dead),
+                sum(file.n_bytes for file in dead),
             )
         )
     return pl.DataFrame(rows, schema=UPKEEP_SCHEMA, orient="row")
@@ -153,20 +162,23 @@ def _guess(
 def _merge_all(lake: Lake, small: dict[str, list[str]]) -> None:
     """Writes the rows of the small files anew, then commits what no ingest changed meanwhile."""
     started_at = datetime.now(UTC)
+    if not small and len(lake.files(COMMITS)) <= MAX_COMMIT_FILES:
+        return
     merges: list[_Merge] = []
-    try:
-        for table, names in small.items():
-            merge = _Merge(table, names, [])
-            merges.append(merge)
-            _write_sorted(lake, merge)
-        is_worth_it = merges or len(lake.files(COMMITS)) > MAX_COMMIT_FILES
-        if is_worth_it:
+    token = uuid4().hex
+    with writing(lake.path, token):
+        try:
+            for table, names in small.items():
+                merge = _Merge(table, names, [])
+                merges.append(merge)
+                _write_sorted(lake, merge, token)
             _commit(lake, merges, started_at)
-    finally:
-        # Those alone that no transaction has: once its commit has begun, a table may name its own.
-        for merge in merges:
-            for file in merge.new:
-                (lake.folder(merge.table) / file.name).unlink(missing_ok=True)
+        finally:
+            # Only those that no transaction has: once its commit has begun, a table may name its
+            # own.
+            for merge in merges:
+                for file in merge.new:
+                    (lake.folder(merge.table) / file.name).unlink(missing_ok=True)
 
 
 def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> None:
@@ -192,13 +204,13 @@ def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> None:
         )
 
 
-def _write_sorted(lake: Lake, merge: _Merge) -> None:
+def _write_sorted(lake: Lake, merge: _Merge, token: str) -> None:
     """Writes the rows of the old files in order into new ones."""
     folder = lake.folder(merge.table)
     order = [name for name in ORDER if name in polars_schema(merge.table)]
     footers = {str(folder / name): _footer(folder / name) for name in merge.old}
     chunk_rows = _chunk_rows(list(footers.values()))
-    writer = TableWriter(folder, merge.table, SORTED)
+    writer = TableWriter(folder, merge.table, f"{SORTED}-{token}")
     merge.new = writer.files
     try:
         for some in _rounds(footers, ROUND_CHUNKS * chunk_rows):
@@ -299,42 +311,51 @@ def _ago(**span: float) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _dead_files(
-    lake: Lake,
-    kept_since: datetime,
-    younger_than: datetime,
-    replaced: Mapping[str, Collection[str]],
-) -> dict[str, list[File]]:
-    """For each table the files that no state since then refers to, and that are not new.
+def _delete_dead(
+    path: str | Path | Location, table: str, kept_since: datetime, younger_than: datetime
+) -> list[File]:
+    """Deletes the table's dead files, and gives them.
 
-    `replaced` are files that count as such though the last state still refers to them.
+    Under the lock: so no commit can name a file between the look and its end. The lock is held for
+    one table after the other, since an ingest waits for it.
     """
-    versions = _kept_versions(lake, kept_since)
-    dead = {}
-    for table in TABLES:
-        folder = lake.folder(table)
-        live = {name for version in versions[table] for name in _names(folder, version)}
-        live -= set(replaced.get(table, ()))
-        dead[table] = [
-            file
-            for file in folder.files()
-            if file.name not in live and file.modified_at < younger_than
-        ]
+    with locked(path):
+        lake = open_lake(path)
+        dead = _dead_files(lake, table, kept_since, younger_than)
+        # Asked after the files were listed: what is written after that is not among them.
+        alive = tokens(lake.path) if dead else ()
+        dead = [file for file in dead if not any(token in file.name for token in alive)]
+        for file in dead:
+            (lake.folder(table) / file.name).unlink(missing_ok=True)
     return dead
 
 
-def _kept_versions(lake: Lake, since: datetime) -> dict[str, set[int | None]]:
-    """The versions of each table that were, since then, part of the newest state at any time."""
+def _dead_files(
+    lake: Lake,
+    table: str,
+    kept_since: datetime,
+    younger_than: datetime,
+    replaced: Collection[str] = (),
+) -> list[File]:
+    """The table's files that no state since then refers to, and that are not new.
+
+    `replaced` are files that count as such though the last state still refers to them.
+    """
+    folder = lake.folder(table)
+    live = set(lake.sizes(table)) - set(replaced)
+    for state in _kept_states(lake, table, kept_since):
+        live |= set(logged(opened_at(folder, state), "size_bytes")) - set(replaced)
+    return [
+        file for file in folder.files() if file.name not in live and file.modified_at < younger_than
+    ]
+
+
+def _kept_states(lake: Lake, table: str, since: datetime) -> set[TableState]:
+    """The states of a table that were, since then, part of the lake's newest state at any time."""
+    if table == COMMITS:
+        return set()
     ingests = lake.table(COMMITS).sort("ingest_id").collect()
     # Also the last one before: it was the newest until the next one came.
     first = max(ingests.filter(pl.col("finished_at") <= since).height - 1, 0)
-    kept: dict[str, set[int | None]] = {table: {lake.versions.get(table)} for table in TABLES}
-    for row in ingests[first:].iter_rows(named=True):
-        for entry in row["versions"]:
-            kept[entry["table"]].add(entry["version"])
-    return kept
-
-
-def _names(folder: Location, version: int | None) -> set[str]:
-    actions = DeltaTable(str(folder), version=version).get_add_actions(flatten=True)
-    return set(pl.DataFrame(actions)["path"])
+    states = {table_states(versions)[table] for versions in ingests[first:]["versions"]}
+    return states - {lake.states[table]}

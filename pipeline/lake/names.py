@@ -13,6 +13,8 @@ from pipeline.stores import Location
 SUFFIX = ".parquet"
 CATALOG = "magic.duckdb"
 """A DuckDB database beside the tables, for other tools. No reader of the lake opens it."""
+WRITING = ".writing"
+"""A folder of locks, held by processes that write files which no commit names yet."""
 _BLOCK_BYTES = 2**20
 _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 

@@ -15,9 +15,11 @@ import pyarrow as pa
 from deltalake import CommitProperties
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
+from msgspec.structs import asdict
 
 from pipeline.errors import LakeError
 from pipeline.events.contracts import VERSION, polars_schema
+from pipeline.lake.contents import Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import COMMITS, LOCK, LOCK_SECONDS, Lake, one_line, open_lake
 from pipeline.lake.removal import Removal, rewritten
@@ -30,7 +32,7 @@ def transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     """A transaction on the lake's newest state, alone; raises LakeError where it cannot be had."""
     try:
         with ExitStack() as held:
-            check_lock = _locked(path, held)
+            check_lock = held.enter_context(locked(path))
             change = Transaction(open_lake(path), check_lock)
             held.callback(change.abandon)
             yield change
@@ -38,17 +40,20 @@ def transaction(path: str | Path | Location) -> Iterator["Transaction"]:
         raise LakeError(f"{path}: the lake could not be written: {one_line(error)}") from error
 
 
-def _locked(path: str | Path | Location, held: ExitStack) -> Callable[[], None]:
-    """Takes the lake's lock, for `held` to give back; gives what raises `OSError` if it was lost.
+@contextmanager
+def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
+    """Holds the lake's lock; gives what raises `OSError` if it was lost.
 
     Only here does a `TimeoutError` tell of the lock: that of a disk or a network is another.
     """
-    try:
-        return held.enter_context((location(path) / LOCK).lock(LOCK_SECONDS))
-    except TimeoutError:
-        raise LakeError(
-            f"{path}: another ingest or `magic maintain` still holds the lock; try again later"
-        ) from None
+    with ExitStack() as held:
+        try:
+            check = held.enter_context((location(path) / LOCK).lock(LOCK_SECONDS))
+        except TimeoutError:
+            raise LakeError(
+                f"{path}: another ingest or `magic maintain` still holds the lock; try again later"
+            ) from None
+        yield check
 
 
 class Transaction:
@@ -61,8 +66,8 @@ class Transaction:
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
-        for table, version in lake.versions.items():
-            _restore(lake, table, version)
+        for table, state in lake.states.items():
+            _restore(lake, table, state.version)
 
     def add(self, table: str, files: Sequence[DataFile]) -> None:
         """Adds files that stand in the table's folder already."""
@@ -116,20 +121,45 @@ class Transaction:
             path.unlink(missing_ok=True)
 
     def commit(self, row: dict[str, object]) -> None:
-        """Makes it all visible; `row` is the row of `ingests` without what a transaction knows."""
+        """Makes it all visible; `row` is the row of `ingests` without what a transaction knows.
+
+        Raises LakeError where files that were added are not there any more.
+        """
+        self._refuse_lost()
         self._written = []
-        versions = dict(self.lake.versions)
-        for table in versions:
-            versions[table] = self._commit(table)
+        after = [
+            {"table": table, **asdict(self._contents(table)), "version": self._commit(table)}
+            for table in sorted(self.lake.states)
+        ]
         row |= {
             "ingest_id": self.ingest_id,
             "finished_at": datetime.now(UTC),
             "contract_version": VERSION,
-            "versions": [{"table": t, "version": v} for t, v in sorted(versions.items())],
+            "versions": after,
         }
         self.write(COMMITS, [pl.DataFrame([row], schema=polars_schema(COMMITS))])
         self._written = []
         self._commit(COMMITS)
+
+    def _refuse_lost(self) -> None:
+        """Raises LakeError where a file added is not as it was written: nothing is changed then."""
+        for table, added in self._added.items():
+            folder = self.lake.folder(table)
+            sizes = {file.name: file.n_bytes for file in folder.files()} if added else {}
+            lost = [file.name for file in added if sizes.get(file.name) != file.n_bytes]
+            if lost:
+                raise LakeError(
+                    f"{folder}: {len(lost):,} files that were written for this ingest are gone "
+                    f"or cut, for example {lost[0]}; nothing was changed: run the same command "
+                    "again"
+                )
+
+    def _contents(self, table: str) -> Contents:
+        """What the table is to consist of: by what was there and what changes, not by its log."""
+        counts = self.lake.counts(table)
+        for name in self._removed.get(table, ()):
+            counts.pop(name, None)
+        return contents_of(counts | {file.name: file.n_rows for file in self._added.get(table, ())})
 
     def _commit(self, table: str) -> int:
         self._check_lock()

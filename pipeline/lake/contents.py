@@ -1,0 +1,63 @@
+"""What a table consists of, as an ingest records it and as the table's log says.
+
+A Delta log has no checksum: without a line of it, a table is another one that reads as well. So
+each ingest records what every table consists of, and whoever opens a table compares.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from msgspec import Struct
+
+from pipeline.stores import Location
+
+
+class Contents(Struct, frozen=True):
+    """A table's files at one version: how many, their rows, and a hash of their names.
+
+    A file's name has the hash of its bytes, so equal hashes of names mean equal tables. `n_rows` is
+    null where a log has no counts: another tool can leave them out of a checkpoint.
+    """
+
+    n_files: int
+    n_rows: int | None
+    files_sha256: str
+
+    def agrees(self, recorded: "Contents") -> bool:
+        """Whether a log that says this is of the table that was recorded."""
+        is_same = self.files_sha256 == recorded.files_sha256
+        return is_same and self.n_rows in (None, recorded.n_rows)
+
+    def __str__(self) -> str:
+        rows = "" if self.n_rows is None else f" with {self.n_rows:,} rows"
+        return f"{self.n_files:,} files{rows}"
+
+
+def contents_of(counts: Mapping[str, int | None]) -> Contents:
+    """What a table of files with these rows consists of."""
+    known = [n_rows for n_rows in counts.values() if n_rows is not None]
+    return Contents(
+        n_files=len(counts),
+        n_rows=sum(known) if len(known) == len(counts) else None,
+        files_sha256=sha256("\n".join(sorted(counts)).encode()).hexdigest(),
+    )
+
+
+EMPTY = contents_of({})
+
+
+def empty_commits(folder: Location, version: int | None = None) -> list[str]:
+    """The names of a log's commits up to the version without an action, as a power loss leaves.
+
+    Delta takes such a file for a commit that changes nothing.
+    """
+    commits: Iterable[tuple[str, int]] = (
+        (file.name, file.n_bytes)
+        for file in (folder / "_delta_log").files()
+        if file.name.endswith(".json") and file.name[:-5].isdecimal()
+    )
+    return [
+        name
+        for name, n_bytes in commits
+        if n_bytes <= 1 and (version is None or int(name[:-5]) <= version)
+    ]
