@@ -76,8 +76,8 @@ def maintain(
 ) -> pl.DataFrame:
     """Merges small files and deletes unreachable ones; returns a row for each table.
 
-    What any state of the last `keep_days` refers to stays, and any file that is younger than
-    `older_than_hours`: it can be an ingest's that is still running. With `dry_run` nothing is
+    What any state of the last `keep_days` refers to stays, what a running process is writing, and
+    any file that is younger than `older_than_hours`. With `dry_run` nothing is
     changed; the files after are a guess then, and the bytes of what is not written yet are null.
     Raises LakeError for what is no lake, UsageError for a span of time that is none.
     """

@@ -25,7 +25,7 @@ def named(begun: str, file: Path) -> str:
 
 
 def hash_of(name: str) -> str | None:
-    """The hash in a file's name, None where another tool or an older version wrote the file."""
+    """The hash in a file's name, None for a file that another tool wrote."""
     found = _HASH.search(name)
     return found[1] if found else None
 

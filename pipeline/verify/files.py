@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from pipeline.errors import LakeError, first_line
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import Lake
+from pipeline.lake.contents import empty_commits
 from pipeline.lake.damage import fault
-from pipeline.lake.names import hash_of
 from pipeline.stores import Location
 from pipeline.verify.finding import ERROR, WARNING, Finding
 
@@ -22,19 +22,18 @@ _BUFFER_BYTES = 2**22
 
 # What is looked for in the files of a table, by the name of the check.
 FINDS = {
-    "log": "a table whose log cannot be read",
+    "log": "a table whose log cannot be read, or names other files than the ingest left",
+    "log_empty": "a commit of a table's log that is empty, as a power loss can leave it",
     "latest_version": "a version newer than the lake's state: from an ingest that is running or "
     "was killed",
     "file_missing": "a file that the log names, but that is missing",
     "file_size": "a file whose size differs from the log",
     "file_hash": "a file whose bytes have changed since it was committed",
-    "file_unhashed": "a file without a hash in its name, written by another tool or an older "
-    "version",
     "file_damaged": "a file that cannot be read",
     "file_statistics": "a file whose rows differ from the log's statistics",
     "contract": "rows that break the contract of their table",
 }
-WARNINGS = {"latest_version", "file_unhashed"}
+WARNINGS = {"latest_version", "log_empty"}
 
 # How reading a damaged file fails.
 _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.PolarsError)
@@ -83,12 +82,12 @@ def look(lake: Lake, table: str, most: int) -> Looked:
         row = {"version": lake.delta(table).version(), "latest": latest}
         looked.add("latest_version", row, most)
     folder = lake.folder(table)
+    for name in empty_commits(folder):
+        looked.add("log_empty", {"commit": name}, most)
     sizes = {file.name: file.n_bytes for file in folder.files()}
     for entry in logged.iter_rows(named=True):
         name = entry["path"]
         looked.n_files += 1
-        if hash_of(name) is None:
-            looked.add("file_unhashed", {"file": name}, most)
         if found := fault(folder, name, sizes.get(name), entry["size_bytes"], read=True):
             looked.is_readable = False
             looked.add(found.check, {"file": name, **found.columns}, most)

@@ -403,8 +403,7 @@ def test_a_process_that_dies_in_its_commit_locks_nobody_out(lake: Path, more: Pa
     worker.join(timeout=60)
     assert worker.exitcode == 9
     assert rows(lake, **ALL) == before
-    versions = open_lake(lake).versions
-    assert latest_version(lake, "games") > versions["games"]
+    assert latest_version(lake, "games") > open_lake(lake).states["games"].version
     assert ingest(more, lake).statuses["ingested"] == 5
 
 
@@ -469,7 +468,7 @@ def test_a_file(tmp_path: Path, more: Path) -> None:
     [
         ("votes", "votes: the lake is damaged, the table cannot be opened: the folder is missing"),
         ("votes/_delta_log", "votes: the lake is damaged, .*: its log is missing"),
-        ("ingests", "its table `ingests` is gone, but [0-9]+ other tables hold commits"),
+        ("ingests", "its table `ingests` is gone, but [0-9]+ other tables have rows"),
     ],
 )
 def test_a_lake_that_lost_a_folder(tmp_path: Path, more: Path, lost: str, says: str) -> None:
@@ -513,6 +512,17 @@ def test_a_lake_without_its_commits_is_not_begun_anew(
         ingest(more, lake)
     assert is_one_line(caught.value)
     assert {*lake.rglob("*")} - {*before} <= {lake / ".lock"}
+
+
+def test_a_lake_whose_creation_was_repeated(tmp_path: Path, empty_lake: Path, more: Path) -> None:
+    """A store whose answer was lost can have two commits of a table that has no rows."""
+    half = tmp_path / "half"
+    shutil.copytree(empty_lake, half)
+    shutil.rmtree(half / "ingests")
+    log = half / "votes" / "_delta_log"
+    shutil.copy(log / f"{0:020d}.json", log / f"{1:020d}.json")
+    ingest(more, half)
+    check(half)
 
 
 @pytest.fixture

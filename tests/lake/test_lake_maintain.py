@@ -24,8 +24,10 @@ from pipeline.lake import open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.lake.transaction import Transaction
+from pipeline.lake.writing import tokens, writing
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
+from pipeline.stores import location
 from pipeline.verify import verify
 
 DAY = 86_400
@@ -313,7 +315,7 @@ def test_the_state_before_today_stays_for_its_readers(
     age(lake, 30)
     commits = table(lake, "ingests")
     first = commits["finished_at"].max()
-    assert upkeep._kept_versions(reader, first)["games"] == {reader.versions["games"]}  # type: ignore[arg-type]
+    assert not upkeep._kept_states(reader, "games", first)  # type: ignore[arg-type]
     maintain(lake, keep_days=1 / DAY)
     seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
     assert seen == before
@@ -332,6 +334,66 @@ def test_orphans_go_once_they_are_old(lake: Path) -> None:
         0
     ) == (2, 8)
     check(lake)
+
+
+def test_what_is_being_written_is_never_old(lake: Path) -> None:
+    """A running process holds a lock, so that no clock decides; one that was killed does not."""
+    written = [lake / "games" / f"part-{token}-0.parquet" for token in ("a" * 32, "b" * 32)]
+    for file in written:
+        file.write_bytes(b"PAR1")
+    (lake / ".writing").mkdir(exist_ok=True)
+    (lake / ".writing" / ("b" * 32)).touch()
+    age(lake, 365)
+    with writing(location(lake), "a" * 32):
+        maintain(lake, older_than_hours=-1)
+        assert [file.exists() for file in written] == [True, False]
+    maintain(lake, older_than_hours=-1)
+    assert not any(file.exists() for file in written)
+    assert not any((lake / ".writing").iterdir())
+
+
+def test_upkeep_during_an_ingest_on_a_machine_ahead_of_time(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It deletes nothing that the ingest has written and not yet committed."""
+    begin = Transaction.__init__
+
+    def delayed(self: Transaction, *arguments: object) -> None:
+        monkeypatch.undo()
+        # As upkeep elsewhere would, if it had the lock at this moment.
+        alive = tokens(location(lake))
+        assert len(alive) == 1
+        assert all(any(token in file.name for token in alive) for file in unnamed(lake))
+        begin(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Transaction, "__init__", delayed)
+    assert ingest(more, lake).statuses["ingested"] == 5
+
+
+def unnamed(lake: Path) -> set[Path]:
+    """The Parquet files that no state of the lake names."""
+    states = [open_lake(lake, number) for number in range(1, open_lake(lake).ingest_id + 1)]
+    return parquet_files(lake) - {
+        Path(file) for state in states for name in TABLES for file in state.files(name)
+    }
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(b"PAR1")])
+def test_an_ingest_whose_files_are_lost_commits_nothing(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None]
+) -> None:
+    before, commit = rows(lake, but_for=()), Transaction.commit
+
+    def after_loss(self: Transaction, row: dict[str, object]) -> None:
+        damage(next(file for file in unnamed(lake) if file.parent.name == "messages"))
+        commit(self, row)
+
+    monkeypatch.setattr(Transaction, "commit", after_loss)
+    with pytest.raises(LakeError, match=r"written for this ingest are gone or cut.* run the same"):
+        ingest(more, lake)
+    monkeypatch.undo()
+    assert rows(lake, but_for=()) == before
+    assert ingest(more, lake).statuses["ingested"] == 5
 
 
 def test_an_ingest_after_upkeep_finds_all_known(lake: Path, used_lake: Path) -> None:

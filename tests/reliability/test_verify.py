@@ -1,6 +1,7 @@
 """`magic verify` says nothing of a whole lake, and finds each kind of planted damage."""
 
 import hashlib
+import io
 import json
 import re
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from damage import a_file, log_of, make_lake, rewrite, rewrite_ingests
+from damage import a_file, log_of, make_lake, replace_file, rewrite, rewrite_ingests
 from mutations import MODEL, mutants, shapes
 from rawlogs import encode
 
@@ -342,23 +343,23 @@ def overwritten(lake: Path) -> None:
     file.write_bytes(b"x" * file.stat().st_size)
 
 
-def unhashed(lake: Path) -> None:
-    """Gives a file a name as older versions and other tools give it."""
-    file = a_file(lake, "votes")
-    result(lake, "add", "path", file.rename(file.with_name("part-0.parquet")).name)
-
-
-def flipped_unhashed(lake: Path) -> None:
-    unhashed(lake)
-    flipped(lake)
+def badly_written(lake: Path) -> None:
+    """A file whose hash is right, and that cannot be read."""
+    data = bytearray(a_file(lake, "votes").read_bytes())
+    data[len(data) // 3] ^= 1
+    replace_file(lake, "votes", bytes(data))
 
 
 def swapped(lake: Path) -> None:
-    """Whole files of other rows, and of the size that the log has."""
-    unhashed(lake)
-    file = a_file(lake, "votes")
-    pl.read_parquet(file).with_columns(round=pl.lit(2, pl.Int32)).write_parquet(file)
-    result(lake, "add", "size", file.stat().st_size)
+    """A whole file of other rows than the log says."""
+    rows = pl.read_parquet(a_file(lake, "votes")).with_columns(round=pl.lit(2, pl.Int32))
+    replace_file(lake, "votes", as_parquet(rows))
+
+
+def as_parquet(rows: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    rows.write_parquet(buffer)
+    return buffer.getvalue()
 
 
 def result(lake: Path, action: str, key: str, value: object) -> None:
@@ -388,10 +389,7 @@ def fewer_rows(lake: Path) -> None:
 
 
 def other_columns(lake: Path) -> None:
-    unhashed(lake)
-    file = a_file(lake, "votes")
-    pl.read_parquet(file).drop("target").write_parquet(file)
-    result(lake, "add", "size", file.stat().st_size)
+    replace_file(lake, "votes", as_parquet(pl.read_parquet(a_file(lake, "votes")).drop("target")))
 
 
 def torn_log(lake: Path) -> None:
@@ -400,6 +398,12 @@ def torn_log(lake: Path) -> None:
 
 def lost_log(lake: Path) -> None:
     log_of(lake, "votes").unlink()
+
+
+def empty_commit(lake: Path) -> None:
+    """As a power loss leaves one, of an ingest that came no further."""
+    log = log_of(lake, "votes")
+    log.with_name(f"{int(log.stem) + 1:020d}.json").touch()
 
 
 def no_log(lake: Path) -> None:
@@ -412,14 +416,14 @@ FILES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a bit flipped": (flipped, "file_hash"),
     "a bit of the footer flipped": (flipped_in_footer, "file_hash"),
     "overwritten": (overwritten, "file_hash"),
-    "without a hash": (unhashed, "file_unhashed"),
-    "without a hash, a bit flipped": (flipped_unhashed, "file_damaged"),
+    "badly written": (badly_written, "file_damaged"),
     "of other rows": (swapped, "file_statistics"),
     "of another range than logged": (other_statistics, "file_statistics"),
-    "of another length than logged": (fewer_rows, "file_statistics"),
+    "of another length than logged": (fewer_rows, "log"),
     "of other columns": (other_columns, "contract"),
     "a log torn": (torn_log, "log"),
     "a log lost": (lost_log, "log"),
+    "an empty commit": (empty_commit, "log_empty"),
     "no table": (no_log, "log"),
 }
 
@@ -439,14 +443,6 @@ def test_a_changed_file_is_named(lake: Path) -> None:
     assert not verified.is_whole
     (row,) = verified.faults.filter(check="file_hash")["row"]
     assert json.loads(row)["file"] == a_file(lake, "votes").name
-
-
-def test_a_file_without_a_hash_is_a_warning(lake: Path) -> None:
-    unhashed(lake)
-    verified = verify(lake)
-    assert verified.is_whole
-    (row,) = verified.faults.select("check", "severity", "table").iter_rows()
-    assert row == ("file_unhashed", "warning", "votes")
 
 
 @pytest.mark.parametrize("upkeep", [False, True])

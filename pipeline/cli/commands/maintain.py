@@ -24,7 +24,7 @@ def maintain(
             "--older-than",
             min=0,
             metavar="HOURS",
-            help="Delete only older files: a younger one can belong to a running ingest.",
+            help="Delete only files that are older; those of a running ingest always stay.",
         ),
     ] = 24.0,
     dry_run: Annotated[
