@@ -14,9 +14,6 @@ SHARED = (TOP / os.environ.get("MAGIC_SHARED", "../shared")).resolve()
 NO_SHARED = "no shared data"
 NO_CHROMIUM = "no Chromium for the browser tests"
 
-# An ingest of a few games would take three times as long. What tests the catalogue takes it away.
-os.environ.setdefault("MAGIC_CATALOG", "0")
-
 # A time limit for one example would make a slow machine's run red. CI tries the same examples every
 # time; elsewhere each run tries new ones and keeps those that failed.
 settings.register_profile(

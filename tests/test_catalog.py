@@ -20,7 +20,6 @@ from pipeline import catalog
 from pipeline.api import Lake
 from pipeline.catalog import renew, renewed_after_ingest, write_catalog
 from pipeline.cli import main
-from pipeline.cli.renewal import SWITCH
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
@@ -54,12 +53,6 @@ lacking = connection.execute(
 ).fetchall()
 print(duckdb.__version__, len(names), lacking)
 """
-
-
-@pytest.fixture(autouse=True)
-def by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands renew the catalogue, which `conftest` keeps them from for other tests."""
-    monkeypatch.delenv(SWITCH, raising=False)
 
 
 @pytest.fixture(scope="session")
@@ -270,14 +263,13 @@ def test_a_renewal_that_fails_leaves_the_ingest_done(
     assert main(["catalog", "--lake", str(lake)]) == 1
 
 
-def test_no_command_renews_it_where_that_is_switched_off(
-    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(SWITCH, "0")
-    before = (lake / CATALOG).read_bytes()
+def test_no_command_but_its_own_begins_it(lake: Path, tmp_path: Path) -> None:
+    (lake / CATALOG).unlink()
     assert main(["ingest", str(write_logs(tmp_path / "more", "second")), "--lake", str(lake)]) == 0
-    assert pipeline.open_lake(lake).ingest_id == 2
-    assert (lake / CATALOG).read_bytes() == before
+    assert main(["maintain", "--lake", str(lake)]) == 0
+    assert not (lake / CATALOG).exists()
+    assert main(["catalog", "--lake", str(lake)]) == 0
+    assert query(lake, "SELECT ingest_id FROM about") == [(pipeline.open_lake(lake).ingest_id,)]
 
 
 def test_an_ingest_into_a_large_lake_leaves_it_as_it_was(

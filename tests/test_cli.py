@@ -1179,8 +1179,9 @@ def interrupted(*_: object, **__: object) -> None:
 def test_an_interrupted_renewal_says_that_the_ingest_is_done(
     magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MAGIC_CATALOG", "1")
     monkeypatch.setattr("pipeline.catalog.renewed_after_ingest", interrupted)
+    magic("ingest", logs, "--lake", tmp_path / "lake")
+    magic("catalog", "--lake", tmp_path / "lake")
     result = magic("ingest", logs, "--lake", tmp_path / "lake")
     assert result.code == 130
     assert "magic: interrupted: the lake has all changes, but magic.duckdb was not" in result.err

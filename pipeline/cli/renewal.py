@@ -1,23 +1,23 @@
-"""What every command does that has changed a lake: it renews the lake's catalogue."""
-
-import os
+"""What every command does that has changed a lake: it renews its catalogue, if it has one."""
 
 import typer
 
 from pipeline.cli import terminal
 from pipeline.cli.exits import INTERRUPTED
 
-SWITCH = "MAGIC_CATALOG"
-"""With 0 in this environment variable, no command renews the catalogue by itself."""
-
 
 def renew_catalog(lake: str) -> None:
-    """Renews `magic.duckdb`, with a note if it could not: what the command did is done."""
-    if os.environ.get(SWITCH) == "0":
+    """Renews `magic.duckdb`, with a note if it could not: what the command did is done.
+
+    A lake has one once `magic catalog` was run: many users need none, and it takes a second.
+    """
+    from pipeline.lake.names import CATALOG
+    from pipeline.stores import location
+
+    if CATALOG not in location(lake).names():
         return
     # Imported here: a command that fails before does not wait for it.
     from pipeline.catalog import renewed_after_ingest
-    from pipeline.lake.names import CATALOG
 
     try:
         note = renewed_after_ingest(lake)

@@ -29,9 +29,9 @@ def catalog(
     every view and column. The tables `metrics` and `leaderboard` have the values with intervals.
     The table `about` names the state of the lake. An existing file is replaced.
 
-    An ingest renews magic.duckdb in a lake of up to 250,000 games. Run this command after an ingest
-    into a larger lake, and after you moved a lake, because the database names the files by their
-    full paths. With the environment variable MAGIC_CATALOG=0, only this command writes it.
+    Run it once: from then on each ingest renews magic.duckdb, in a lake of up to 250,000 games. Run
+    it again after an ingest into a larger lake, and after you moved a lake, because the database
+    names the files by their full paths. Delete the file if you no longer need it.
 
     \b
     Examples:
