@@ -46,6 +46,8 @@ KEY = (
 _ENGINES = ("polars", "duckdb")
 # So few rows are cut out first, and only their messages are looked up.
 _FEW_ROWS = 1_000
+# Of so few games polars finds all rows before DuckDB is loaded.
+_FEW_GAMES = 50_000
 
 
 class Asked(TypedDict, total=False):
@@ -101,10 +103,7 @@ def evidence(
         raise UsageError(f"no engine `{engine}` for evidence: choose from {', '.join(_ENGINES)}")
     if engine == "duckdb":
         return pl.concat(evidence_parts(lake, name, is_hit=is_hit, **asked))
-    found = of_tables(lake.table, name, _request(lake, name, asked)).collect()
-    if is_hit is not None:
-        has_hit = pl.col("hit").fill_null(0) > 0
-        found = found.filter(has_hit if is_hit else ~has_hit)
+    found = of_tables(lake.table, name, _request(lake, name, asked)).filter(_hits(is_hit)).collect()
     return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(KEY, nulls_last=True)
 
 
@@ -121,6 +120,8 @@ def evidence_parts(
     Memory is bounded, whatever the lake's size.
     """
     if limit is not None and limit <= _FEW_ROWS:
+        if _has_few_games(lake):
+            return iter([evidence(lake, name, is_hit=is_hit, **asked).head(limit)])
         return iter([evidence_page(lake, name, is_hit=is_hit, limit=limit, **asked)])
     request = _request(lake, name, asked)
     order = ", ".join(f"{identifier(column)} NULLS LAST" for column in KEY)
@@ -180,6 +181,9 @@ def evidence_totals(
     """
     request = _request(lake, name, asked)
     # Without the messages, which are most of the work.
+    if _has_few_games(lake):
+        counted = rows(metric(name, request.edition), lake.table, request).filter("is_counted")
+        return _totals(counted.filter(_hits(is_hit)))
     select = f"""SELECT
     term,
     CAST(coalesce(sum(CAST(hit AS DECIMAL(38, 18))), 0) AS DOUBLE) AS hits,
@@ -216,6 +220,27 @@ FROM ({counted_rows(name, COLUMNS[:-1], request)}) AS counted
 LEFT JOIN messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 WHERE {_is_asked(is_hit)}"""
+
+
+def _has_few_games(lake: Lake) -> bool:
+    return sum(lake.counts("games").values()) <= _FEW_GAMES
+
+
+def _totals(counted: pl.LazyFrame) -> pl.DataFrame:
+    totals = (
+        pl.col("hit").cast(pl.Float64).fill_null(0).sum().alias("hits"),
+        pl.len().cast(pl.Int64).alias("counted"),
+        pl.col("game_id").n_unique().cast(pl.Int64).alias("n_games"),
+    )
+    of_terms = counted.group_by("term").agg(totals).sort("term")
+    of_all = counted.select(pl.lit(None, pl.String).alias("term"), *totals)
+    return pl.concat([of_terms, of_all]).collect()
+
+
+def _hits(is_hit: bool | None) -> pl.Expr:
+    """Whether a row has some hit, or none, as is asked."""
+    has_hit = pl.col("hit").fill_null(0) > 0
+    return pl.lit(value=True) if is_hit is None else has_hit if is_hit else ~has_hit
 
 
 def _is_asked(is_hit: bool | None) -> str:
