@@ -236,7 +236,8 @@ class Game(Struct, kw_only=True):
 
     def fixed(self, column: str) -> JsonValue:
         """What the setting says for one of the columns `FIXED`, null if it does not."""
-        value: JsonValue = dict(self.setting)
-        for key in FIXED[column]:
+        first, *rest = FIXED[column]
+        value = self.setting.get(first)
+        for key in rest:
             value = value.get(key) if isinstance(value, dict) else None
         return value

@@ -103,6 +103,7 @@ class _Batch:
     """
 
     def __init__(self, batch: Sequence[IdentifiedGame]) -> None:
+        self._whole: dict[str, pa.Table] = {}
         self._games = [identified.game for identified in batch]
         games = _game_rows(batch)
         self._of_game = {name: _encoded(games[name]) for name in _OF_GAME}
@@ -122,6 +123,11 @@ class _Batch:
 
     def whole(self, table: str) -> pa.Table:
         """A table with all columns of its contract."""
+        if table not in self._whole:
+            self._whole[table] = self._completed(table)
+        return self._whole[table]
+
+    def _completed(self, table: str) -> pa.Table:
         rows, schema = self.tables[table], polars_schema(table)
         of_course = self._of_course if _COURSE_ROW in rows else {}
         own = [name for name in schema if name in rows and name not in of_course]
@@ -232,17 +238,29 @@ class _Batch:
 
 def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     games = [identified.game for identified in batch]
-    settings = [identified_setting(game.game_type, game.setting) for game in games]
     columns: dict[str, Sequence[object]] = {
-        **{name: list(map(attrgetter(name), settings)) for name in Setting._fields},
         "n_players": [len(game.seats) for game in games],
         "n_messages": [len(game.messages) for game in games],
     }
-    columns |= {name: [game.fixed(name) for game in games] for name in FIXED}
     columns |= {n: list(map(attrgetter(n), batch)) for n in _names(IdentifiedGame) if n != "game"}
-    unchanged = [name for name in polars_schema("games") if name not in columns]
+    settings = _setting_rows(games)
+    unchanged = [n for n in polars_schema("games") if n not in columns and n not in settings]
     columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}
-    return _typed("games", columns).with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
+    rows = _typed("games", columns).hstack(settings)
+    return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
+
+
+def _setting_rows(games: Sequence[Game]) -> pl.DataFrame:
+    """What the setting of each game fixes; games of one setting come by the hundred."""
+    settings = [identified_setting(game.game_type, game.setting) for game in games]
+    numbers: dict[Setting, int] = {}
+    number = [numbers.setdefault(setting, len(numbers)) for setting in settings]
+    one_of_each = dict(zip(number, games, strict=True)).values()
+    columns: dict[str, Sequence[object]] = {
+        name: list(map(attrgetter(name), numbers)) for name in Setting._fields
+    }
+    columns |= {name: [game.fixed(name) for game in one_of_each] for name in FIXED}
+    return _typed("games", columns)[number]
 
 
 def _course_rows(courses: Sequence[Course]) -> tuple[pl.Series, pl.DataFrame]:

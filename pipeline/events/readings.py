@@ -19,7 +19,8 @@ _MESSAGE = [GAME_ROW, "message_index"]
 # Over text in lower case. Classes are spelt out, since engines differ in what `\w` and `\s` are.
 _NUMBER = r"player[ _]*([0-9]+)"
 _LINE = r"(?m)^[^a-z0-9]*"
-_RATED = rf"{_LINE}player[ _]*[0-9]+[^\n]{{0,20}}(?:more suspicious|less suspicious|no change)"
+_RATINGS = ["more suspicious", "less suspicious", "no change"]
+_RATED = rf"{_LINE}player[ _]*[0-9]+[^\n]{{0,20}}(?:{'|'.join(_RATINGS)})"
 _SUSPECTED = rf"{_LINE}{_NUMBER}[^\n]{{0,20}}more suspicious"
 _OF_ANOTHER = rf"^[^a-z0-9]*{_NUMBER}[^a-z0-9]+think"
 _OF_ONESELF = rf"{_LINE}(?:as player|i think[^a-z0-9]*$)"
@@ -43,12 +44,20 @@ def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
     The suspect is null where a view singles out nobody, or more than one.
     """
     said = _lowered(spoken)
-    suspect = pl.col("suspect").drop_nulls()
+    # A look for plain words first spares most texts the search by patterns.
+    text = pl.col("text")
+    rating = said.filter(text.str.contains_any(_RATINGS))
+    claiming = said.filter(text.str.contains("undercover", literal=True))
     return (
-        pl.concat([*_rated(said), _own(said), _stated(said)])
+        pl.concat([*_rated(rating), _own(claiming), _stated(claiming)])
         .filter(pl.col("viewer").is_not_null())
         .group_by(*_MESSAGE, viewer=pl.lit("Player ") + pl.col("viewer"))
-        .agg(suspect=pl.when(suspect.n_unique() == 1).then(pl.lit("Player ") + suspect.min()))
+        .agg(first=pl.min("suspect"), last=pl.max("suspect"))
+        .select(
+            *_MESSAGE,
+            "viewer",
+            suspect=pl.when(pl.col("first") == pl.col("last")).then(pl.lit("Player ") + "first"),
+        )
     )
 
 
@@ -61,10 +70,13 @@ def _rated(said: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     blocks = blocks.explode("block").filter(block.str.contains(_RATED))
     own = pl.when(block.str.contains(_OF_ONESELF)).then("speaker")
     rated = blocks.with_columns(viewer=block.str.extract(_OF_ANOTHER).fill_null(own))
-    suspects = block.str.extract_all(_SUSPECTED).list.eval(pl.element().str.extract(_NUMBER))
+    suspecting = rated.filter(block.str.contains(_RATINGS[0], literal=True))
+    suspects = block.str.extract_all(_SUSPECTED)
     return (
         rated.select(*_MESSAGE, "viewer", suspect=pl.lit(None, pl.String)),
-        rated.select(*_MESSAGE, "viewer", suspect=suspects).explode("suspect"),
+        suspecting.select(*_MESSAGE, "viewer", suspect=suspects)
+        .explode("suspect")
+        .with_columns(pl.col("suspect").str.extract(_NUMBER)),
     )
 
 

@@ -9,11 +9,12 @@ import pyarrow as pa
 from msgspec import Struct, field
 
 from pipeline.archives import Document
+from pipeline.events import identity
 from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
 from pipeline.formats import read
-from pipeline.formats.rows import clear_cache
+from pipeline.formats import rows as message_rows
 from pipeline.game import BrokenDocument, Fault
 from pipeline.ingest.ids import GameIds
 
@@ -122,7 +123,8 @@ def decode(
             games.setdefault(identified.game_id, identified)
     is_new = ~decoded.has(list(games))
     rows = _frames(list(compress(games.values(), is_new)))
-    clear_cache()
+    for module in (identity, message_rows):
+        module.clear_cache()
     batch.tables = rows.tables
     if rows.broken:
         _refuse(rows.broken, batch, documents)
