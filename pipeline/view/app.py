@@ -1,6 +1,7 @@
 """The application: addresses, states of the lake, and a cache of pages."""
 
 import asyncio
+import sys
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from pipeline.api import Lake, open_lake
 from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, page
 from pipeline.pages.render import TEMPLATES, environment
+from pipeline.printable import printable
 from pipeline.view.links import link
 from pipeline.view.security import COOKIE, Guard, is_foreign, matches
 from pipeline.view.worker import Form, Made, Task
@@ -69,6 +71,7 @@ class Site:
         self._token = token
         self._lake: Lake | None = None
         self._cache = Cache()
+        self._noted: set[str] = set()
         self._begun: dict[_Key, asyncio.Task[Made]] = {}
 
     def app(self, hosts: "Collection[str]") -> Starlette:
@@ -200,8 +203,16 @@ class Site:
     async def _defect(self, request: Request, error: Exception) -> Response:
         return self._framed("", "Not shown", f"a defect of the server: {type(error).__name__}", 500)
 
+    def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        """Says what went wrong outside of a request: each thing once, however often it does."""
+        text = f"{context['message']}: {context.get('exception') or 'no details'}"
+        if text not in self._noted:
+            self._noted.add(text)
+            print(f"magic: {printable(text)}", file=sys.stderr, flush=True)
+
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_exception_handler(self._note)
         for lane in ("long", "quick"):
             await asyncio.to_thread(self._workers.warm, lane)
         yield

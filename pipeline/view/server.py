@@ -14,6 +14,7 @@ import uvicorn
 from pipeline.api import open_lake
 from pipeline.errors import PipelineError, UsageError
 from pipeline.view.app import Site
+from pipeline.view.protocol import BACKLOG, Protocol, most_connections
 from pipeline.view.security import LONGEST_ADDRESS
 from pipeline.view.workers import Workers
 
@@ -42,6 +43,7 @@ def serve(
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{taken}/" + (f"?token={quote(token)}" if token else "")
         workers = Workers()
+        Protocol.most = most_connections()
         app = Site(lake, workers, token).app(_hosts(taken))
         config = uvicorn.Config(
             app,
@@ -49,7 +51,9 @@ def serve(
             access_log=False,
             server_header=False,
             date_header=False,
-            http="h11",
+            log_level="critical",  # a line for each wrong request would fill a disk
+            http=Protocol,
+            backlog=BACKLOG,
             ws="none",
             h11_max_incomplete_event_size=4 * LONGEST_ADDRESS,
             timeout_graceful_shutdown=0,
@@ -90,7 +94,7 @@ def _listening(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen(128)  # whoever reads the address may ask at once
+        listening.listen(BACKLOG)  # whoever reads the address may ask at once
     except OverflowError:
         listening.close()
         raise UsageError(f"the port must be between 0 and 65535, not {port}") from None

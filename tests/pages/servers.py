@@ -46,11 +46,12 @@ class Served(NamedTuple):
         return f"http://127.0.0.1:{self.port}{path}"
 
 
-def start(lake: Path, *options: str) -> Served:
-    """The server, as soon as it says its address."""
+def start(lake: Path, *options: str, files: int | None = None) -> Served:
+    """The server, as soon as it says its address; `files` limits how many it can open."""
     command = [sys.executable, "-m", "pipeline.cli", "view", "--no-browser", "--port", "0"]
+    limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"] if files else []
     process = subprocess.Popen(
-        [*command, "--lake", str(lake), *options],
+        [*limited, *command, "--lake", str(lake), *options],
         stderr=subprocess.PIPE,
         text=True,
         cwd=TOP,

@@ -2,9 +2,11 @@
 
 import asyncio
 import shutil
+import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from pipeline.cli import main
 from pipeline.extras import install_command
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
+from pipeline.view import protocol
 from pipeline.view.worker import Made, Task
 from pipeline.view.workers import Workers
 
@@ -250,3 +253,32 @@ def test_what_cannot_be_served_is_said(
     monkeypatch.setattr("pipeline.extras.find_spec", lambda name: None)
     assert main(["view", "--lake", str(lake), "--no-browser"]) == 1
     assert install_command("view") in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_requests_that_never_end_stop_nobody(lake: Path) -> None:
+    """Of 200 connections that send half a header, with 128 open files for the server."""
+    served = start(lake, files=128)
+    sockets = []
+    try:
+        for _ in range(200):
+            one = socket.create_connection(("127.0.0.1", served.port), timeout=5)
+            one.sendall(b"GET /leaderboard HTTP/1.1\r\nHost: a")
+            sockets.append(one)
+        began = time.monotonic()
+        assert served.get("/static/style.css").status == 200
+        assert served.get("/tables").status == 200
+        assert time.monotonic() - began < 10
+        # They are closed, the last of them after the seconds that it has.
+        sockets[-1].settimeout(protocol.SECONDS_TO_ASK + 5)
+        with suppress(ConnectionResetError):
+            assert sockets[-1].recv(1) == b""
+    finally:
+        for one in sockets:
+            one.close()
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.stderr
+        with served.process.stderr:
+            said = served.process.stderr.read()
+        served.process.wait(10)
+    assert len(said.splitlines()) <= 2, said
