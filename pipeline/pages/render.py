@@ -7,6 +7,7 @@ other pages are.
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -26,6 +27,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
 NULL = cells.NULL
+LONGEST_CELL = 1_000
+LONGEST_MESSAGE = 100_000
+"""Of a longer text a page shows the beginning: JSON and CSV have the whole."""
+MOST_COLUMNS = 200
+MOST_CHARACTERS = 2**20
+"""So many characters at most are in the cells of one table."""
+_SHORT = 20  # characters of a number, about
 
 
 @cache
@@ -46,9 +54,12 @@ def environment() -> Environment:
         "exact": exact,
         "brief": brief,
         "spoken": spoken,
+        "cut": cut,
     }
     made.globals |= {
         "bar": bar,
+        "fitted": fitted,
+        "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
         "LEAST_GAMES": LEAST_GAMES,
         "narrowed": narrowed,
@@ -195,6 +206,46 @@ def narrowed(where: str, groups: Sequence[str], row: Mapping[str, object]) -> st
             is_number = isinstance(value, int | float)
             parts.append(f"{name} = {value if is_number else literal(str(value))}")
     return where if parts == [f"({where})"] else " AND ".join(parts)
+
+
+def cut(value: object, most: int = LONGEST_CELL) -> Markup:
+    """A cell of any type as text; of a long one the beginning, and how long the whole is."""
+    whole = text(value)
+    if len(whole) <= most:
+        return Markup.escape(whole)
+    return Markup('{} <span class="none">… the first {:,} of {:,} characters</span>').format(
+        whole[:most], most, len(whole)
+    )
+
+
+class Fitted(NamedTuple):
+    """The columns and rows of a frame that a page has room for, and how many it leaves out."""
+
+    columns: list[str]
+    rows: list[dict[str, object]]
+    n_columns_left: int
+    n_rows_left: int
+
+
+def fitted(frame: pl.DataFrame, without: Sequence[str] = ()) -> Fitted:
+    """As much of a frame as a browser shows without effort."""
+    names = [name for name in frame.columns if name not in without]
+    shown = names[:MOST_COLUMNS]
+    rows: list[dict[str, object]] = []
+    n_characters = 0
+    for row in frame.iter_rows(named=True):
+        n_characters += sum(map(_length, map(row.get, shown)))
+        if rows and n_characters > MOST_CHARACTERS:
+            break
+        rows.append(row)
+    return Fitted(shown, rows, len(names) - len(shown), frame.height - len(rows))
+
+
+def _length(value: object) -> int:
+    """About how many characters a cell has."""
+    if isinstance(value, str):
+        return min(len(value), LONGEST_CELL)
+    return LONGEST_CELL if isinstance(value, bytes | list | dict) else _SHORT
 
 
 def words(value: object) -> str:

@@ -7,15 +7,19 @@ import re
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from hostile import ATTACKS
+from rawlogs import encode, prisoners_dilemma
 from servers import Served
 
+from pipeline.api import open_lake
+from pipeline.ingest import ingest
 from pipeline.pages import NAMES
 from pipeline.pages.render import TEMPLATES
 from pipeline.printable import UNSAFE
+from pipeline.view.worker import Task, made
 
 STATIC = TEMPLATES.parent / "static"
 # What our templates and plots are made of. Anything else comes from a log.
@@ -103,3 +107,36 @@ def test_what_is_vendored_is_as_it_was_published() -> None:
     docs = (Path(__file__).parents[2] / "docs" / "view.md").read_text()
     assert sha256(script).hexdigest() in docs
     assert "Zero-Clause BSD" in (STATIC / "htmx.LICENSE").read_text()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT repeat('x', 20_000_000) AS text",
+        "SELECT repeat('x', 5_000) AS text FROM range(3_000)",
+        "SELECT range(100_000) AS numbers FROM range(20)",
+        "PIVOT (SELECT range AS r, 'x' AS x FROM range(5_000)) ON r USING first(x)",
+    ],
+)
+@pytest.mark.slow
+def test_no_result_makes_a_page_that_a_browser_cannot_show(served: Served, query: str) -> None:
+    page = served.get(f"/sql?{urlencode({'query': query})}")
+    assert page.status == 200, page.text
+    assert len(page.text) < 3_000_000
+    assert "characters</span>" in page.text or "too long for a browser" in page.text
+    whole = served.get(f"/sql.json?{urlencode({'query': query})}")
+    assert whole.status == 200
+
+
+def test_no_message_makes_a_page_that_a_browser_cannot_show(tmp_path: Path) -> None:
+    log = prisoners_dilemma()
+    log["history"][0]["content"] = "long " * 1_000_000
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "0.json").write_bytes(encode(log))
+    ingest(tmp_path / "logs", tmp_path / "lake")
+    lake = open_lake(tmp_path / "lake")
+    (game,) = lake.table("games").collect()["game_id"]
+    for name, given in (("tables", {"table": "messages"}), ("game", {"game": game})):
+        made_page = made(lake, Task(name, "html", given))
+        assert "of 4,999,999 characters" in made_page.text or "of 5,000,000" in made_page.text
+        assert len(made_page.text) < 1_000_000
