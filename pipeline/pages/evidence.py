@@ -1,7 +1,7 @@
 """The rows behind a value: who did what, hit or miss, and the message it was read from."""
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -40,12 +40,7 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
     rows = pl.DataFrame(schema=dict.fromkeys(("metric", *COLUMNS), pl.String))
     with faults.of("where" if asked.where else "metric"):
         rows = lake.evidence_page(
-            asked.metric,
-            edition=asked.edition,
-            models=[asked.model] if asked.model else None,
-            game_types=None if asked.game_type == ALL else [asked.game_type],
-            where=asked.where or None,
-            is_hit={"hits": True, "misses": False}.get(asked.hit),
+            **_arguments(asked),
             after=key(asked.after),
             limit=ROWS + 1,
         )
@@ -61,6 +56,22 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
         after=json.dumps(shown.select(KEY).row(-1)) if is_more else None,
         faults=faults,
     )
+
+
+def whole(lake: Lake, asked: Parameters) -> pl.DataFrame:
+    """All rows that the metric counted."""
+    return lake.evidence(**_arguments(asked))
+
+
+def _arguments(asked: Parameters) -> dict[str, Any]:
+    return {
+        "name": asked.metric,
+        "edition": asked.edition,
+        "models": [asked.model] if asked.model else None,
+        "game_types": None if asked.game_type == ALL else [asked.game_type],
+        "where": asked.where or None,
+        "is_hit": {"hits": True, "misses": False}.get(asked.hit),
+    }
 
 
 def key(text: str) -> list[object] | None:

@@ -1,6 +1,7 @@
 """Games, found by what they are."""
 
 import json
+from typing import Any
 
 import polars as pl
 
@@ -38,11 +39,7 @@ def content(lake: Lake, asked: Parameters) -> Games:
     is_of_outcome = asked.outcome not in ("", *OUTCOMES)
     with faults.of("outcome" if is_of_outcome else "model" if is_of_model else "game_type"):
         rows = lake.find(
-            model=asked.model or None,
-            game_type=None if asked.game_type == ALL else asked.game_type,
-            outcome=asked.outcome or None,
-            setting=asked.setting or None,
-            path=asked.path or None,
+            **_arguments(asked),
             after=[str(one) for one in key(asked.after) or []] or None,
             limit=ROWS + 1,
         )
@@ -56,3 +53,18 @@ def content(lake: Lake, asked: Parameters) -> Games:
         after=json.dumps(shown.select("path", "game_id").row(-1)) if is_more else None,
         faults=faults,
     )
+
+
+def whole(lake: Lake, asked: Parameters) -> pl.DataFrame:
+    """All games that meet all conditions."""
+    return lake.find(**_arguments(asked)).with_columns(pl.col("models").list.join(", "))
+
+
+def _arguments(asked: Parameters) -> dict[str, Any]:
+    return {
+        "model": asked.model or None,
+        "game_type": None if asked.game_type == ALL else asked.game_type,
+        "outcome": asked.outcome or None,
+        "setting": asked.setting or None,
+        "path": asked.path or None,
+    }

@@ -19,7 +19,10 @@ MENU = (
 
 
 class Page(Protocol):
-    """A page's module. `LANE` says which worker processes compute it: see `pipeline.view`."""
+    """A page's module. `LANE` says which worker processes compute it: see `pipeline.view`.
+
+    If the page shows only the first of many rows, the module also has `whole`, which returns all.
+    """
 
     Parameters: type[Address]
     LANE: str

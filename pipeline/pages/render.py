@@ -104,9 +104,9 @@ def as_json(content: Content, asked: Address, state: int) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def as_csv(content: Content) -> str:
-    """The content's rows, without anything that a spreadsheet would run."""
-    return "".join(safe_csv_texts([content.rows]))
+def as_csv(rows: pl.DataFrame) -> str:
+    """The rows as CSV, without anything that a spreadsheet would run."""
+    return "".join(safe_csv_texts([rows]))
 
 
 def _json(value: object) -> str:

@@ -3,12 +3,15 @@
 import polars as pl
 
 from pipeline.api import Lake
+from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
-from pipeline.reports.search import COLUMNS
+from pipeline.reports.search import COLUMNS, Found
 
-LANE = "free"
+LANE = "search"
 SECONDS = 10.0
+MOST = 100_000
+"""CSV has at most so many messages."""
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -35,14 +38,7 @@ def content(lake: Lake, asked: Parameters) -> Search:
     found = None
     if asked.words:
         with faults.of("words"):
-            found = lake.search(
-                asked.words,
-                models=[asked.model] if asked.model else None,
-                game_types=None if asked.game_type == ALL else [asked.game_type],
-                limit=ROWS,
-                seconds=SECONDS,
-                after=asked.after or None,
-            )
+            found = _found(lake, asked, ROWS, SECONDS, asked.after or None)
     return Search(
         title="Search",
         rows=found.rows if found else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String)),
@@ -53,4 +49,28 @@ def content(lake: Lake, asked: Parameters) -> Search:
         after=found.key if found else None,
         seconds=SECONDS,
         faults=faults,
+    )
+
+
+def whole(lake: Lake, asked: Parameters) -> pl.DataFrame:
+    """All messages that have all of the words; raises UsageError for too many."""
+    if not asked.words:
+        return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    found = _found(lake, asked, MOST, 2 * SECONDS, None)
+    if found.stopped != "end":
+        raise UsageError(
+            f"these are more than {MOST:,} messages, or it took more than {2 * SECONDS:g} seconds "
+            "to find them; use more words, or `magic search`"
+        )
+    return found.rows
+
+
+def _found(lake: Lake, asked: Parameters, limit: int, seconds: float, after: str | None) -> Found:
+    return lake.search(
+        asked.words,
+        models=[asked.model] if asked.model else None,
+        game_types=None if asked.game_type == ALL else [asked.game_type],
+        limit=limit,
+        seconds=seconds,
+        after=after,
     )

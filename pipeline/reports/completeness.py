@@ -35,6 +35,9 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 )
 
 
+MOST_EXPECTED = 10**9
+
+
 def completeness(
     lake: Lake, *, expected: int | None = None, models: Sequence[str] | None = None
 ) -> pl.DataFrame:
@@ -51,10 +54,10 @@ def completeness(
     - `n_quarantined`: parts of its games that could not be used.
     - `is_complete`: whether as many are finished as are expected.
 
-    Raises UsageError if `expected` is less than 1, and for an unknown model.
+    Raises UsageError if `expected` is not in 1..`MOST_EXPECTED`, and for an unknown model.
     """
-    if expected is not None and expected < 1:
-        raise UsageError("the number of expected games must be 1 or more")
+    if expected is not None and not 1 <= expected <= MOST_EXPECTED:
+        raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
     models = several(models)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -21,8 +22,8 @@ from pipeline.pages import MENU, NAMES, page
 from pipeline.pages.render import TEMPLATES, environment
 from pipeline.printable import printable
 from pipeline.view.links import link
-from pipeline.view.security import COOKIE, Guard, is_foreign, matches
-from pipeline.view.worker import Form, Made, Task
+from pipeline.view.security import Guard, is_foreign
+from pipeline.view.worker import Form, Made, Task, fault
 from pipeline.view.workers import Workers
 
 if TYPE_CHECKING:
@@ -91,21 +92,17 @@ class Site:
         )
 
     async def root(self, request: Request) -> Response:
-        """To the leaderboard; with the token in the address, it becomes a cookie."""
-        if self._token is None:
-            return RedirectResponse("/leaderboard", 303)
-        given = request.query_params.get("token", "")
-        if not matches(given, self._token):
-            return self._framed("", "Not allowed", "Open the address that the server printed.", 401)
-        answer = RedirectResponse("/leaderboard", 303)
-        answer.set_cookie(COOKIE, self._token, httponly=True, samesite="lax")
-        return answer
+        """To the leaderboard."""
+        return RedirectResponse("/leaderboard", 303)
 
     async def page(self, request: Request) -> Response:
         """A page in one of its forms."""
         name, form = request.path_params["page"], request.path_params.get("form", "html")
-        if name not in NAMES or form not in _TYPES:
-            return self._framed("", "No such page", "There is no page at this address.", 404)
+        if form not in _TYPES:
+            name, form = "", "html"
+        if name not in NAMES:
+            nothing = "There is no page at this address."
+            return self._fault("", form, fault(404, nothing, "No such page"))
         lane = page(name).LANE
         if lane == "free" and request.query_params and is_foreign(request.headers):
             return self._asks_first(request, name)
@@ -114,7 +111,7 @@ class Site:
             lake = await asyncio.to_thread(self._newest)
             made = await self._made(lake, Task(name, form, given), lane)
         except PipelineError as error:
-            return self._framed(name, "Not shown", str(error), 500)
+            return self._fault(name, form, fault(500, str(error)))
         return self._answer(request, lake, name, form, made)
 
     async def _made(self, lake: Lake, task: Task, lane: str) -> Made:
@@ -143,10 +140,9 @@ class Site:
 
     def _answer(self, request: Request, lake: Lake, name: str, form: Form, made: Made) -> Response:
         headers = {"cache-control": "no-cache"}
-        if made.title == "Not shown" or form == "html":
-            is_fault = made.status != 200 and not made.text.startswith("<")
-            if is_fault:
-                return self._framed(name, made.title, made.text, made.status)
+        if made.is_fault:
+            return self._fault(name, form, made)
+        if form == "html":
             query = f"?{request.url.query}" if request.url.query else ""
             forms = {one: f"/{name}.{one}{query}" for one in ("json", "csv")}
             text = self._frame(name, made.title, made.text, lake.ingest_id, forms)
@@ -154,6 +150,16 @@ class Site:
         if form == "csv":
             headers["content-disposition"] = f'attachment; filename="{name}.csv"'
         return Response(made.text, made.status, headers, _TYPES[form])
+
+    def _fault(self, name: str, form: Form, made: Made) -> Response:
+        """Why a page is not shown, in the form that was asked for; for CSV as plain text."""
+        if form == "json":
+            body = msgspec.json.encode({"error": made.text})
+            return Response(body, made.status, {"cache-control": "no-cache"}, _TYPES["json"])
+        if form == "csv":
+            text = f"{made.text}\n"
+            return Response(text, made.status, {"cache-control": "no-cache"}, "text/plain")
+        return self._framed(name, made.title, made.text, made.status)
 
     def _frame(
         self, name: str, title: str, body: str, state: int | None, forms: Mapping[str, str]

@@ -40,7 +40,8 @@ def serve(
     token = None if host in LOOPBACK else secrets.token_urlsafe(24)
     with _listening(host, port) as listening:
         taken = listening.getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
+        name = _reachable(host)
+        shown = f"[{name}]" if ":" in name else name
         address = f"http://{shown}:{taken}/" + (f"?token={quote(token)}" if token else "")
         workers = Workers()
         Protocol.most = most_connections()
@@ -79,6 +80,21 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._workers.close()
         super().handle_exit(sig, frame)
+
+
+def _reachable(host: str) -> str:
+    """The name for others of this machine: to listen on all addresses is no address."""
+    if host not in ("0.0.0.0", "::", ""):
+        return host
+    is_newer = ":" in host
+    family = socket.AF_INET6 if is_newer else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as asking:
+        try:
+            # Nothing is sent: the system only chooses the address that it would send from.
+            asking.connect(("2001:db8::1" if is_newer else "192.0.2.1", 9))
+            return str(asking.getsockname()[0])
+        except OSError:
+            return "::1" if is_newer else "127.0.0.1"
 
 
 def _hosts(port: int) -> set[str]:

@@ -25,11 +25,20 @@ class Task(Struct, frozen=True):
 
 
 class Made(Struct, frozen=True):
-    """The text of an answer. For HTML it is a fragment with the page's title."""
+    """The text of an answer. For HTML it is a fragment with the page's title.
+
+    Of a fault, `text` is one line for a user, whatever the form that was asked for.
+    """
 
     status: int
     title: str
     text: str
+    is_fault: bool = False
+
+
+def fault(status: int, text: str, title: str = "Not shown") -> Made:
+    """Why a page cannot be shown."""
+    return Made(status, title, text, is_fault=True)
 
 
 def main(nice: int) -> None:
@@ -57,11 +66,11 @@ def _answer(lake: "Lake", task: Task) -> Made:
     try:
         return made(lake, task)
     except PipelineError as error:
-        return Made(400 if isinstance(error, UsageError) else 500, "Not shown", str(error))
+        return fault(400 if isinstance(error, UsageError) else 500, str(error))
     except MemoryError:
-        return Made(500, "Not shown", "memory ran out: ask for less")
+        return fault(500, "memory ran out: ask for less")
     except Exception as error:
-        return Made(500, "Not shown", f"{type(error).__name__}: {error}")
+        return fault(500, f"{type(error).__name__}: {error}")
 
 
 def made(lake: "Lake", task: Task) -> Made:
@@ -75,5 +84,10 @@ def made(lake: "Lake", task: Task) -> Made:
     if task.form == "json":
         return Made(status, content.title, as_json(content, asked, lake.ingest_id))
     if task.form == "csv":
-        return Made(status, content.title, as_csv(content))
+        if content.faults:
+            return fault(400, "; ".join(content.faults.values()))
+        # A page of HTML or JSON has the first of many rows, and leads to the next.
+        whole = getattr(page(task.page), "whole", None)
+        rows = content.rows if whole is None else whole(lake, asked)
+        return Made(status, content.title, as_csv(rows))
     return Made(status, content.title, str(fragment(task.page, content, asked, link)))

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from pipeline.processes import how_it_ended, start
-from pipeline.view.worker import PROGRAM, Made, Task
+from pipeline.view.worker import PROGRAM, Made, Task, fault
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -25,15 +25,17 @@ if TYPE_CHECKING:
     from pipeline.api import Lake
 
 SECONDS = 30.0
-"""A page that takes longer is ended."""
+"""A page that keeps its processors busy for longer is ended; waiting for them does not count."""
+LONGEST_WAIT = 20
+"""A page is ended in any case after so many times as long."""
 MEMORY = 4 * 2**30
 """A process that takes more bytes is ended: a limit of addresses would not let plots be drawn."""
 KEPT_MEMORY = 2**30
 """A process that keeps more bytes after a page is replaced."""
 _SECONDS_BETWEEN_LOOKS = 0.2
-LANES: Mapping[str, int] = {"quick": 2, "long": 2, "free": 2}
-NICE = {"free": 10}
-"""Queries of users leave the processors to other pages."""
+LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 1, "free": 2}
+NICE = {"search": 5, "free": 10}
+"""Searches, and even more the queries of users, leave the processors to other pages."""
 
 
 class Workers:
@@ -71,19 +73,22 @@ class Workers:
     def _made(self, lake: "Lake", task: Task, lane: str) -> Made:
         process = self._taken(lane)
         if process is None:
-            return Made(503, "Stopped", "the server is stopping")
+            return fault(503, "the server is stopping", "Stopped")
         made = process.answer(lake, task, self._seconds)
         if made is not None and process.n_bytes() < KEPT_MEMORY and not self._is_closed:
             self._idle[lane].append(process)
             return made
         with self._lock:
             self._all.discard(process)
-        status, title, text = process.end(self._seconds)
-        return made or Made(status, title, text)
+        ended = process.end(self._seconds)
+        return made or ended
 
     def _taken(self, lane: str) -> "_Process | None":
-        with suppress(IndexError):
-            return self._idle[lane].pop()
+        while self._idle[lane]:
+            process = self._idle[lane].pop()
+            if process.is_alive():
+                return process
+            process.dispose()
         with self._lock:
             if self._is_closed:
                 return None
@@ -105,15 +110,29 @@ class _Process:
     def answer(self, lake: "Lake", task: Task, seconds: float) -> Made | None:
         """The page; None if the process took too long or has ended, and has to be ended."""
         try:
+            spent = self._processor_seconds()
+            ends_at = time.monotonic() + LONGEST_WAIT * seconds
             self._connection.send((lake, task))
-            ends_at = time.monotonic() + seconds
             while not self._connection.poll(_SECONDS_BETWEEN_LOOKS):
-                if time.monotonic() > ends_at or self.n_bytes() > MEMORY:
+                is_slow = self._processor_seconds() - spent > seconds * _threads()
+                if is_slow or time.monotonic() > ends_at or self.n_bytes() > MEMORY:
                     return None
             made = self._connection.recv()
             return made if isinstance(made, Made) else None
         except (EOFError, OSError):
             return None
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def _processor_seconds(self) -> float:
+        """What it and the processes that it started have had of the processors."""
+        try:
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+        except OSError:
+            return time.monotonic()  # the best that other systems say
+        ticks = stat.rpartition(")")[2].split()[11:15]
+        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
     def n_bytes(self) -> int:
         """The memory that it has now, 0 if the system does not say."""
@@ -132,8 +151,8 @@ class _Process:
         self._process.wait()
         self._connection.close()
 
-    def end(self, seconds: float) -> tuple[int, str, str]:
-        """Ends it; the status, title and text of the page that it did not make."""
+    def end(self, seconds: float) -> Made:
+        """Ends it; gives why it did not make its page."""
         is_large = self.n_bytes() > MEMORY
         code = self._process.poll()
         if code is None:
@@ -141,12 +160,12 @@ class _Process:
                 code = self._process.wait(_SECONDS_BETWEEN_LOOKS)  # it is perhaps about to end
         self.dispose()
         if is_large:
-            return 500, "Not shown", f"it took more than {MEMORY / 2**30:g} GiB: ask for less"
+            return fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less")
         if code is None:
             reason = f"it took longer than {seconds:g} seconds, and was ended: ask for less"
-            return 504, "Too slow", reason
+            return fault(504, reason, "Too slow")
         how = how_it_ended(code)
-        return 500, "Not shown", f"its process ended {how}, perhaps because memory ran out"
+        return fault(500, f"its process ended {how}, perhaps because memory ran out")
 
 
 def _threads() -> int:

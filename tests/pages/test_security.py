@@ -1,6 +1,7 @@
 """Who may ask the server what, and what every answer says to the browser."""
 
 import asyncio
+import json
 import shutil
 import signal
 import socket
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from servers import TOP, Served, start, stop
 
+from pipeline import __version__
 from pipeline.api import open_lake
 from pipeline.cli import main
 from pipeline.extras import install_command
@@ -40,7 +42,7 @@ def test_every_answer_has_the_headers(served: Served, path: str) -> None:
     assert answer.headers["content-security-policy"].startswith(POLICY)
     assert "unsafe" not in answer.headers["content-security-policy"]
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["referrer-policy"] == "same-origin"
 
 
 @pytest.mark.slow
@@ -187,22 +189,83 @@ def test_a_slow_page_is_ended(lake: Path) -> None:
     assert late.status == 503
 
 
+def test_a_process_that_was_killed_while_idle_costs_nobody_a_page(lake: Path) -> None:
+    async def asked() -> Made:
+        workers = Workers()
+        workers.warm("quick")
+        (idle,) = workers._idle["quick"]
+        idle.kill()
+        idle._process.wait(5)
+        made = await workers.made(open_lake(lake), Task("tables", "json", {}), "quick")
+        workers.close()
+        return made
+
+    assert asyncio.run(asked()).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/sql{}?query=SELEC", 400),
+        ("/evidence{}?metric=nothing", 400),
+        ("/games{}?model=nobody", 400),
+        ("/leaderboard{}?unknown=1", 400),
+        (f"/completeness{{}}?expected={10**30}", 400),
+        (f"/completeness{{}}?expected={10**15}", 400),
+        ("/nothing{}", 404),
+    ],
+)
+def test_an_error_has_the_form_that_was_asked_for(served: Served, path: str, status: int) -> None:
+    for form in ("html", "json", "csv"):
+        answer = served.get(path.format("" if form == "html" else f".{form}"))
+        assert answer.status == status
+        kind = answer.headers["content-type"].partition(";")[0]
+        if form == "json":
+            assert kind == "application/json"
+            found = json.loads(answer.text)
+            assert found.get("error") or found["faults"]
+        elif form == "csv":
+            assert kind == "text/plain"
+            assert "content-disposition" not in answer.headers
+            assert len(answer.text.strip()) > 10
+        else:
+            assert kind == "text/html"
+
+
 @pytest.mark.slow
 def test_beyond_this_machine_a_token_is_needed(lake: Path) -> None:
     served = start(lake, "--host", "0.0.0.0")
     try:
         token = served.address.partition("token=")[2]
         assert len(token) > 20
-        assert served.get("/leaderboard").status == 401
-        assert served.get("/").status == 401
-        assert served.get("/?token=wrong").status == 401
+        assert "0.0.0.0" not in served.address
+        for path in ("/", "/leaderboard", "/?token=wrong", "/leaderboard.json", "/nothing"):
+            answer = served.get(path)
+            assert answer.status == 401
+            assert str(lake) not in answer.text
+            assert __version__ not in answer.text
+        assert served.get("/leaderboard.json").headers["content-type"] == "application/json"
         led = served.get(f"/?token={token}")
-        assert (led.status, led.headers["location"]) == (303, "/leaderboard")
+        assert (led.status, led.headers["location"]) == (303, "/")
+        led = served.get(f"/compare?by=role&token={token}&where=a%3D%27b%26c%27")
+        assert led.headers["location"] == "/compare?by=role&where=a%3D%27b%26c%27"
+        assert served.get(f"//evil.example/x?token={token}").headers["location"][:2] != "//"
         cookie = led.headers["set-cookie"].lower()
+        assert cookie.startswith(f"magic-token-{served.port}=")
         assert "httponly" in cookie
         assert "samesite=" in cookie
-        assert served.get("/leaderboard", Cookie=f"magic-token={token}").status == 200
-        assert served.get("/leaderboard", Cookie="magic-token=x").status == 401
+        own = f"magic-token-{served.port}={token}"
+        assert served.get("/leaderboard", Cookie=own).status == 200
+        assert served.get("/leaderboard", Authorization=f"Bearer {token}").status == 200
+        for wrong in (f"magic-token-{served.port}=x", f"magic-token={token}"):
+            assert served.get("/leaderboard", Cookie=wrong).status == 401
+        # To another host on plain http, a browser does not say which site led to a query.
+        other = {"Host": f"192.0.2.7:{served.port}", "Cookie": own}
+        assert served.get("/sql?query=SELECT+42", **other).status == 403
+        from_us = other | {"Referer": f"http://192.0.2.7:{served.port}/sql"}
+        assert served.get("/sql?query=SELECT+42", **from_us).status == 200
+        from_them = other | {"Referer": "http://evil.example/"}
+        assert served.get("/sql?query=SELECT+42", **from_them).status == 403
     finally:
         stop(served)
 
