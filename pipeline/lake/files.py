@@ -77,9 +77,12 @@ class TableWriter:
             rows = rows.select(names).to_arrow(compat_level=pl.CompatLevel.oldest())
         if rows.num_rows == 0:
             return
+        n_games = _n_games(rows)
+        if self._file is not None and n_games > 2 * self._file.n_games:
+            self.close()  # its Bloom filters would be too small to deny a game
         if self._file is None:
             written = _written(self._schema, rows.schema)
-            self._file = _OpenFile(self._folder, self._kind, written, _n_games(rows))
+            self._file = _OpenFile(self._folder, self._kind, written, n_games)
         with self._or_nothing():
             self._file.write(rows)
         if self._file.n_bytes > MAX_FILE_BYTES or self._file.n_rows > MAX_FILE_ROWS:
@@ -118,6 +121,7 @@ class _OpenFile:
         self._begun = f"{kind}-{uuid.uuid4()}{SUFFIX}"
         self._draft = folder.draft(self._begun)
         self.n_rows = 0
+        self.n_games = n_games
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
         leaves = [name for name in _leaves(schema) if name not in TEXTS]
@@ -176,8 +180,8 @@ def _n_games(rows: pa.Table) -> int:
     """How many games a row group of such rows has at most; 0 for a table without games."""
     if "game_id" not in rows.schema.names:
         return 0
-    ids = rows.slice(0, MAX_GROUP_ROWS).column("game_id").unify_dictionaries()
-    return pl.Series(ids.combine_chunks()).n_unique()
+    ids = rows.slice(0, MAX_GROUP_ROWS).column("game_id")
+    return len(ids.unique())
 
 
 def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:

@@ -6,7 +6,13 @@ WITH closing AS (
     SELECT
         results.*,
         messages.content,
-        regexp_extract(messages.content, '(\[[^\]]*\]|Player [0-9]+) (won|wins)', 1) AS winners
+        -- Between blanks, so that Player 1 is not found in Player 10.
+        regexp_replace(
+            regexp_extract(messages.content, '(\[[^\]]*\]|Player [0-9]+) (won|wins)', 1),
+            '[^A-Za-z0-9_]+',
+            '  ',
+            'g'
+        ) AS winners
     FROM results
     JOIN messages
         ON messages.game_id = results.game_id
@@ -32,7 +38,10 @@ announced_rows AS (
         CASE WHEN outcome_code = 0 THEN 'civilian' ELSE 'hidden' END AS logged,
         CASE
             WHEN winners = '' THEN NULL
-            WHEN contains(winners, hidden_players.player) THEN 'hidden'
+            WHEN contains(
+                '  ' || winners || '  ',
+                '  ' || regexp_replace(hidden_players.player, '[^A-Za-z0-9_]+', '  ', 'g') || '  '
+            ) THEN 'hidden'
             ELSE 'civilian'
         END AS says
     FROM closing

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
@@ -40,6 +41,8 @@ class Analyses(Struct):
     inter: list[int]
 
 
+_SEAT = attrgetter("seat")
+_ROUND_AND_SEAT = attrgetter("round", "seat")
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
 # The indices of a phase's messages, by player.
@@ -109,6 +112,7 @@ def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoke
             built.faults.append(_no_such_player(f"$.{key}", player))
             continue
         built.votes.append(Vote(seat, 1, _answer(spoken, player, 1), target or None))
+    built.votes.sort(key=_SEAT)  # the order of keys in JSON says nothing
 
 
 def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
@@ -130,6 +134,7 @@ def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoke
                 index = _answer(spoken, player, round_)
                 event = RoleIdentification(seat, round_, index, _TRUTHS[truth])
                 built.role_identifications.append(event)
+    built.role_identifications.sort(key=_ROUND_AND_SEAT)
     _tell_missing(built, "consistency_metric", numbers, spoken, built.role_identifications)
 
 
@@ -149,6 +154,7 @@ def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answ
             for (player, seat), by_gold, by_inter in zip(numbers.items(), gold, inter, strict=True)
             if by_gold is not None or by_inter is not None
         ]
+    built.role_analyses.sort(key=_ROUND_AND_SEAT)
     _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
 
 
