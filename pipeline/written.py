@@ -89,6 +89,8 @@ def _flat(column: pl.Series) -> pl.Series:
         values = [None if value is None else cells.spelt(value) for value in column]
     elif column.dtype.is_nested():
         values = [None if value is None else cells.as_json(value) for value in column.to_list()]
+    elif isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is None:
+        return column.dt.strftime("%Y-%m-%dT%H:%M:%S%.f")  # what CSV has for others needs a zone
     elif column.dtype == pl.Duration:
         return column.dt.to_string()
     elif column.dtype in (pl.Categorical, pl.Enum):

@@ -104,8 +104,8 @@ def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException
     """What to raise for an error that reading a file of these states may have caused.
 
     This is an error that names the damaged file, if one is found. Otherwise it is the error itself
-    if its text is clear to a user, and else one that quotes it. The path of a single lake is left
-    out: the user of a command knows it, and a query should not show it.
+    if its text is clear to a user, and else one that quotes it and blames no file. The path of a
+    single lake is left out: the user of a command knows it, and a query should not show it.
     """
     is_clear = isinstance(error, PipelineError | OSError)
     try:
@@ -123,4 +123,6 @@ def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException
         )
     if is_clear or not states:
         return error
-    return LakeError(f"a file of the lake cannot be read: {first_line(error)}; {DAMAGE_HINT}")
+    return LakeError(
+        f"the lake's files are as they were committed, but this failed: {first_line(error)}"
+    )

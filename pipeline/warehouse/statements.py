@@ -4,7 +4,7 @@ This gives clear refusals. The real protection is that DuckDB can see only the l
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import date
 from difflib import get_close_matches
 
@@ -29,9 +29,14 @@ _EXPLAIN = re.compile(
 _FIRST = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
 _WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
+# A call of `query`, which runs a text; and one whose text is put together, and so not seen here.
+_RUN = re.compile(r'\bquery"?\s*\(')
+_COMPOSED = re.compile(rf"{_RUN.pattern}\s*(?!'_'\s*\))")
 _NOT_IN_POLARS = {"interval", "union", "bignum", "bit", "geometry", "time with time zone"}
 _FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 _OF_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
+DEEPEST = 32
+"""Lists and structs can be nested so deep; what reads a result allows about twice as much."""
 _NO_EXTENSION = "Please try installing"
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 # What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
@@ -63,7 +68,11 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     kinds = {_kind(inner) for inner in connection.extract_statements(said)}
     if not kinds <= _KINDS or word not in _READING:
         raise _refused(word)
-    if found := _WRITING.search(said):
+    if _COMPOSED.search(said):
+        raise QueryError("give query() one plain text, or write the query itself")
+    # What query() runs is in a string.
+    runs = f"{said} {sql.lower()}" if _RUN.search(said) else said
+    if found := _WRITING.search(runs):
         raise _refused(found[1] or found[2])
     return statements[0].query
 
@@ -145,6 +154,11 @@ def is_ended(sql: str) -> bool:
 def refuse_unshowable(rows: duckdb.DuckDBPyRelation) -> None:
     """Raises QueryError for a column that polars has no type for: some make it panic."""
     for name, dtype in zip(rows.columns, rows.types, strict=True):
+        if _depth(dtype) > DEEPEST:
+            raise QueryError(
+                f"the column `{name}` is nested more than {DEEPEST} levels deep, which cannot be "
+                "displayed: select what is within it, or cast it to JSON or VARCHAR"
+            )
         if kind := _unshowable(dtype):
             raise QueryError(
                 f"the column `{name}` has the type {kind}, which cannot be displayed: cast it, "
@@ -153,23 +167,59 @@ def refuse_unshowable(rows: duckdb.DuckDBPyRelation) -> None:
 
 
 def refuse_far_dates(table: pa.Table) -> None:
-    """Raises QueryError for a date outside of Python's years: DuckDB's go as far as infinity."""
+    """Raises QueryError for a date outside of Python's years, and for a time that ends a day.
+
+    DuckDB's dates go as far as infinity, and its times to 24:00:00, which polars takes for null.
+    """
     for name, cells in zip(table.column_names, table.columns, strict=True):
-        column = pc.list_flatten(cells, recursive=True) if pa.types.is_list(cells.type) else cells
-        if pa.types.is_date32(column.type):
-            of_day, whole = 1, column.cast(pa.int32())
-        elif pa.types.is_timestamp(column.type):
-            of_day, whole = _OF_DAY[column.type.unit], column.cast(pa.int64())
-        else:
-            continue
-        least, most = pc.min_max(whole).as_py().values()
-        if least is not None and not (
-            _FIRST_DAY * of_day <= least and most < (_LAST_DAY + 1) * of_day
-        ):
-            raise QueryError(
-                f"the column `{name}` has a date outside of the years 1 to 9999, which cannot be "
-                "displayed: cast it, for example `CAST(.. AS VARCHAR)`"
-            )
+        for values in (leaf for chunk in cells.chunks for leaf in _leaves(chunk)):
+            if what := _beyond_python(values):
+                raise QueryError(
+                    f"the column `{name}` has {what}, which cannot be displayed: cast it, for "
+                    "example `CAST(.. AS VARCHAR)`"
+                )
+
+
+def _leaves(values: pa.Array) -> Iterator[pa.Array]:
+    """The values themselves, or those within their lists, structs and maps."""
+    if pa.types.is_map(values.type):
+        yield from _leaves(values.keys)
+        yield from _leaves(values.items)
+    elif pa.types.is_nested(values.type):
+        inner = values.flatten()
+        for one in inner if isinstance(inner, list) else [inner]:
+            yield from _leaves(one)
+    else:
+        yield values
+
+
+def _beyond_python(values: pa.Array) -> str | None:
+    if pa.types.is_date32(values.type):
+        low, high, of_day, whole = _FIRST_DAY, _LAST_DAY + 1, 1, values.cast(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        low, high = _FIRST_DAY, _LAST_DAY + 1
+        of_day, whole = _OF_DAY[values.type.unit], values.cast(pa.int64())
+    elif pa.types.is_time64(values.type):
+        low, high, of_day, whole = 0, 1, _OF_DAY[values.type.unit], values.cast(pa.int64())
+    else:
+        return None
+    least, most = pc.min_max(whole).as_py().values()
+    if least is None or (low * of_day <= least and most < high * of_day):
+        return None
+    is_time = pa.types.is_time64(values.type)
+    return "the time 24:00:00" if is_time else "a date outside of the years 1 to 9999"
+
+
+def _depth(dtype: DuckDBPyType) -> int:
+    """How deep a type is nested, looked at no deeper than is allowed."""
+    level, depth = [dtype], 0
+    while level and depth <= DEEPEST:
+        depth += 1
+        nested = [one for one in level if one.id in NESTED]
+        level = [
+            inner for one in nested for _, inner in one.children if isinstance(inner, DuckDBPyType)
+        ]
+    return depth
 
 
 def _unshowable(dtype: DuckDBPyType) -> str | None:

@@ -99,6 +99,12 @@ ATTEMPTS = {
     "json_execute_serialized_sql, quoted": (
         "SELECT * FROM \"json_execute_serialized_sql\"(json_serialize_sql('SELECT 1'))"
     ),
+    "json_execute_serialized_sql in a query's text": (
+        "FROM query('FROM json_execute_serialized_sql(json_serialize_sql(''SELECT 1''))')"
+    ),
+    "json_execute_serialized_sql in a composed text": (
+        "FROM query('FROM json_execute_'||'serialized_sql(json_serialize_sql(''SELECT 1''))')"
+    ),
     "json_execute_serialized_sql as a pragma": (
         "PRAGMA json_execute_serialized_sql(json_serialize_sql('SELECT 1'))"
     ),

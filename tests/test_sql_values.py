@@ -1,0 +1,87 @@
+"""Every value that a query can give is shown as it is, or refused in a line: never null for it."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pipeline.api import Lake, open_lake
+from pipeline.cli import main
+from pipeline.errors import QueryError
+from pipeline.lake import create_lake
+from pipeline.view.worker import Task, made
+
+SHOWN = {
+    "time": ("TIME '23:59:59.999999'", "23:59:59.999999"),
+    "date": ("DATE '9999-12-31'", "9999-12-31"),
+    "first date": ("DATE '0001-01-01'", "0001-01-01"),
+    "instant": ("TIMESTAMP '2020-02-29 12:00:00'", "2020-02-29"),
+    "list": ("[[1, 2], NULL, []]", "[[1,2],null,[]]"),
+    "struct": ("{'a': {'b': NULL, 'c': 'x'}}", '{"a":{"b":null,"c":"x"}}'),
+    "map": ("MAP {'k': [1]}", "k"),
+    "bytes": (r"'\xAA'::BLOB", "xaa"),
+    "huge": ("170141183460469231731687303715884105727::HUGEINT", "1.70"),
+    "enum": ("'a'::ENUM ('a', 'b')", "a"),
+    "uuid": ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::UUID", "a0eebc99"),
+    "deep": (f"{'[' * 30}7{']' * 30}", "[7]"),
+}
+REFUSED = {
+    "end of a day": ("TIME '24:00:00'", "24:00:00"),
+    "end of a day in a list": ("[TIME '24:00:00']", "24:00:00"),
+    "far date": ("DATE '290000-01-01'", "years 1 to 9999"),
+    "far date in a struct": ("{'a': DATE '290000-01-01'}", "years 1 to 9999"),
+    "far date in a map": ("MAP {'k': 'infinity'::DATE}", "years 1 to 9999"),
+    "far date in a list of structs": ("[{'a': ['-infinity'::TIMESTAMP]}]", "years 1 to 9999"),
+    "interval": ("INTERVAL 1 DAY", "INTERVAL"),
+    "bits": ("'101'::BIT", "BIT"),
+    "lists 65 deep": (f"{'[' * 65}1{']' * 65}", "levels deep"),
+    "lists 400 deep": (f"{'[' * 400}1{']' * 400}", "levels deep"),
+    "structs 400 deep": ("{'a': " * 400 + "1" + "}" * 400, "levels deep"),
+}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    path = tmp_path_factory.mktemp("values") / "lake"
+    create_lake(path)
+    return open_lake(path)
+
+
+@pytest.mark.parametrize("what", SHOWN)
+def test_a_value_is_shown_in_every_form(
+    lake: Lake, what: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    expression, text = SHOWN[what]
+    query = f"SELECT {expression} AS x"
+    assert lake.sql(query)["x"].null_count() == 0
+    for form in ("table", "json", "csv", "markdown"):
+        assert main(["sql", query, "--lake", str(lake.path), "--format", form]) == 0
+        shown = capsys.readouterr().out.replace(" ", "").replace("\\", "")
+        assert text.replace(" ", "") in shown.replace('""', '"') or what in ("list", "deep"), form
+    assert main(["sql", query, "--lake", str(lake.path), "-o", str(tmp_path / "x.parquet")]) == 0
+    assert pl.read_parquet(tmp_path / "x.parquet")["x"].null_count() == 0
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_value_that_cannot_be_shown_is_refused_in_a_line(
+    lake: Lake, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expression, reason = REFUSED[what]
+    query = f"SELECT {expression} AS x"
+    with pytest.raises(QueryError, match=reason):
+        lake.sql(query)
+    assert main(["sql", query, "--lake", str(lake.path), "--format", "json"]) == 1
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err.count("\n") == 1
+    assert reason in said.err
+    assert "lake" not in said.err.replace("lake's", "")  # which is healthy
+
+
+@pytest.mark.parametrize("what", ["lists 400 deep", "far date in a struct"])
+def test_the_page_refuses_it_too(lake: Lake, what: str) -> None:
+    expression, reason = REFUSED[what]
+    page = made(lake, Task("sql", "json", {"query": f"SELECT {expression} AS x"}))
+    assert page.status == 400
+    assert reason in json.loads(page.text)["faults"]["query"]
