@@ -37,7 +37,7 @@ class Mark(Struct, frozen=True):
     metric: str
     title: str
     what: str
-    hit: float
+    hit: float | None
     player: str | None
 
 

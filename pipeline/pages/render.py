@@ -19,6 +19,7 @@ from pipeline.metrics.thin import LEAST_GAMES
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content
 from pipeline.printable import printable
+from pipeline.reports.said import sign
 from pipeline.sqlfiles import identifier, literal
 from pipeline.written import json_texts, safe_csv_texts, safe_json
 
@@ -53,6 +54,8 @@ def environment() -> Environment:
         "LEAST_GAMES": LEAST_GAMES,
         "narrowed": narrowed,
         "mark": mark,
+        "sign": sign,
+        "kind_of": kind_of,
         "plot": plot,
     }
     return made
@@ -162,10 +165,13 @@ def mark(hit: float | None) -> Markup:
     """A hit, a miss, or how much of a hit, as a sign and in words."""
     if hit is None:
         return Markup('<span class="none">unknown</span>')
-    sign, kind, said = ("✓", "hit", "hit") if hit else ("✗", "miss", "miss")
-    if 0 < hit < 1:
-        sign, said = f"{hit:.2g}", "of a hit"
-    return Markup(f'<span class="result {kind}">{sign} {said}</span>')
+    said = "of a hit" if 0 < hit < 1 else kind_of(hit)
+    return Markup(f'<span class="result {kind_of(hit)}">{sign(hit)} {said}</span>')
+
+
+def kind_of(hit: float | None) -> str:
+    """The style of a mark: any part of a hit is a hit."""
+    return "none" if hit is None else "hit" if hit else "miss"
 
 
 def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:
