@@ -9,7 +9,7 @@ from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, KEY
-from pipeline.metrics.request import ALL, PAPER
+from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, Head, game_types, head
 
 LANE = "long"
@@ -51,12 +51,13 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
         )
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
-    known = asked.metric if asked.metric in names(PAPER) else names(PAPER)[0]
+    in_edition = names(asked.edition)
+    known = asked.metric if asked.metric in in_edition else in_edition[0]
     return Evidence(
         title=f"Evidence of {head(known, asked.edition).title}",
         rows=shown,
         head=head(known, asked.edition),
-        names=names(asked.edition),
+        names=in_edition,
         game_types=game_types(),
         after=json.dumps(shown.select(KEY).row(-1)) if is_more else None,
         faults=faults,

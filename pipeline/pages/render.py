@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline import cells
+from pipeline.metrics.request import PAPER
 from pipeline.metrics.thin import LEAST_GAMES
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content
@@ -61,6 +62,21 @@ def environment() -> Environment:
     return made
 
 
+def carrying(link: Link, asked: Address) -> Link:
+    """The links of a page: they lead on in its edition, wherever another page has editions."""
+    # Imported here: it looks for the templates of this module.
+    from pipeline.pages.page import page
+
+    edition = getattr(asked, "edition", PAPER)
+
+    def carried(name: str, **parameters: object) -> str | None:
+        if edition != PAPER and "edition" in page(name).Parameters.__struct_fields__:
+            parameters = {"edition": edition, **parameters}
+        return link(name, **parameters)
+
+    return carried
+
+
 def fragment(name: str, content: Content, asked: Address, link: Link, **more: object) -> Markup:
     """The page as HTML, without a frame.
 
@@ -68,6 +84,7 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
     (true), and `prefix_of`, the beginning of the ids in a game by the game and its place.
     """
     template = environment().get_template(f"{name}.html")
+    link = carrying(link, asked)
     context: dict[str, object] = {
         "page": content,
         "asked": asked,

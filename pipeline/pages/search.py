@@ -4,7 +4,7 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
+from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, game_types
 from pipeline.reports.search import COLUMNS
 
 LANE = "free"
@@ -15,6 +15,7 @@ class Parameters(Address, frozen=True, kw_only=True):
     words: str = ""
     model: str = ""
     game_type: str = ALL
+    edition: Edition = "paper"
     after: str = ""
 
 

@@ -24,9 +24,11 @@ class Said(NamedTuple):
 
 
 def title(game: Mapping[str, Any]) -> str:
-    """A game's type and outcome in words."""
-    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
-    return f"{game['game_type'].replace('_', ' ')}: {end}"
+    """A game's type and outcome in words; the type alone where the outcome is left out."""
+    kind = str(game["game_type"]).replace("_", " ")
+    if not game["is_finished"]:
+        return f"{kind}: not finished"
+    return kind if game["outcome"] is None else f"{kind}: {str(game['outcome']).replace('_', ' ')}"
 
 
 def said(messages: pl.DataFrame, counted: pl.DataFrame) -> Iterator[Said]:
