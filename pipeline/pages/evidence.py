@@ -9,6 +9,7 @@ from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, KEY
+from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, Head, game_types, head
 
@@ -37,8 +38,10 @@ class Evidence(Content, frozen=True, kw_only=True):
 def content(lake: Lake, asked: Parameters) -> Evidence:
     """A page of the rows that the metric counted."""
     faults = Faults()
+    after = None
     rows = pl.DataFrame(schema=dict.fromkeys(("metric", *COLUMNS), pl.String))
     with faults.of("where" if asked.where else "metric"):
+        after = key(asked.after)
         rows = lake.evidence_page(
             asked.metric,
             edition=asked.edition,
@@ -46,7 +49,7 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
             game_types=None if asked.game_type == ALL else [asked.game_type],
             where=asked.where or None,
             is_hit={"hits": True, "misses": False}.get(asked.hit),
-            after=key(asked.after),
+            after=after,
             limit=ROWS + 1,
         )
     shown = rows.head(ROWS)
@@ -59,7 +62,7 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
         head=head(known, asked.edition),
         names=in_edition,
         game_types=game_types(),
-        after=json.dumps(shown.select(KEY).row(-1)) if is_more else None,
+        after=json.dumps(last_key(shown, KEY, after)) if is_more else None,
         faults=faults,
     )
 
