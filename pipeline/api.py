@@ -77,8 +77,7 @@ class Game(Transcript, frozen=True, eq=False):
     """One game, from `Lake.game`. A notebook shows its transcript; `text` is the same as text.
 
     `tables` has the game's rows of each table of games by the table's name, such as
-    `tables["votes"]`; `counted` the rows that the metrics (edition paper) counted in it, with the
-    columns of `Lake.evidence` but `content`.
+    `tables["votes"]`; `counted` the rows of `Lake.evidence` in the `edition` that are of this game.
     """
 
     lake: "Lake"
@@ -91,7 +90,8 @@ class Game(Transcript, frozen=True, eq=False):
 
     def _repr_html_(self) -> str | None:
         try:
-            return self.lake.page("game", game=self.game["game_id"], roles=True).html
+            game_id = self.game["game_id"]
+            return self.lake.page("game", game=game_id, edition=self.edition, roles=True).html
         except PipelineError:
             return None  # without the library for pages, or if the lake is gone
 
@@ -137,13 +137,14 @@ class Lake(stored.Lake):
     write_catalog = _method(write_catalog)
 
     @_method
-    def game(self, game: str) -> Game:
+    def game(self, game: str, *, edition: str = PAPER) -> Game:
         """The game with this id, or the first characters of it, or with this path of its log.
 
-        Raises UsageError if no game or several games match.
+        What was counted in it is that of the edition. Raises UsageError if no game or several games
+        match, and for an unknown edition.
         """
-        found = transcript(self, game)
-        return Game(found.tables, found.counted, self)
+        found = transcript(self, game, edition=edition)
+        return Game(found.tables, found.counted, found.edition, self)
 
     @_method
     def metric(

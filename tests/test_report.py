@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 from markdowns import rendered
+from polars.testing import assert_frame_equal
 from test_latex import HOSTILE, number, table_of, typeset
 from test_plots import EVIL
 
@@ -320,13 +321,51 @@ def test_every_command_that_is_named_runs(
         assert len(json.loads(capsys.readouterr().out)) >= cell.evidence.height
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("edition", ["paper", "release", "audited"])
+@pytest.mark.parametrize(
+    "edition", ["release", *(pytest.param(one, marks=pytest.mark.long) for one in ("audited",))]
+)
 def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
-    found = report(lake, edition=edition)
+    """Whatever it shows as counted, that edition counts, and its commands name the edition."""
+    found = report(lake, edition=edition, games_per_cell=3)
     text = "".join(report_html(found))
     assert found.citation.sentence.split(",")[0] in text
     assert Page(text).faults == []
+    n_rows = 0
+    for name in {name for _, name in found.cells}:
+        everything = lake.evidence(name, edition=edition)
+        counted = pl.concat([one.counted.filter(metric=name) for one in found.games])
+        games = pl.col("game_id").is_in(counted["game_id"].unique().implode())
+        assert_frame_equal(
+            counted.select(everything.columns).sort(pl.all(), nulls_last=True),
+            everything.filter(games).sort(pl.all(), nulls_last=True),
+        )
+        n_rows += counted.height
+    assert n_rows > 20
+    commands = re.findall(r"<code>(magic (?:show|evidence)[^<]*)</code>", text)
+    assert commands
+    assert all(f"--edition {edition}" in one for one in commands)
+
+
+def thin_marks(element: dict[str, Any], page: Page) -> list[str]:
+    return [shown(one) for one in page.find("abbr", element) if shown(one).startswith("†")]
+
+
+def test_thin_values_are_marked(page: Page, content: Report) -> None:
+    """Beside a value stands the number of games of its thinnest term, and below what that means."""
+    n_thin = 0
+    for place, profile in enumerate(content.profiles, start=1):
+        for cell in profile.cells:
+            few = sorted(one["n_games"] for one in cell.value["thin"] or [])
+            marks = thin_marks(page.section(f"c{place}-{cell.metric}"), page)
+            assert marks == [f"†{n_games}" for n_games in few[:1]]
+            n_thin += len(marks)
+    assert n_thin
+    board = page.section("leaderboard")
+    assert len(thin_marks(board, page)) == n_thin
+    assert "fewer than 5 games of its own" in shown(board)
+    is_thin = pl.col("thin").list.len().fill_null(0) + pl.col("other_thin").list.len().fill_null(0)
+    differences = content.comparisons.filter(is_thin > 0, pl.col("difference").is_not_null())
+    assert len(thin_marks(page.section("comparison"), page)) == 2 * differences.height > 0
 
 
 def test_the_sentence_to_quote_is_that_of_cite(page: Page, lake: Lake) -> None:

@@ -37,8 +37,8 @@ def report_text(found: "Report", form: str) -> Iterator[str]:
     yield _heading("Where to look", form)
     yield output.notes(
         [
-            "magic evidence METRIC --model MODEL prints the rows behind a value",
-            "magic show GAME prints a game",
+            f"magic evidence METRIC --model MODEL{found.option} prints the rows behind a value",
+            f"magic show GAME{found.option} prints a game",
             *found.citation.text.splitlines(),
         ],
         form,

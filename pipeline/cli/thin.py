@@ -4,13 +4,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.metrics.thin import LEAST_GAMES
+from pipeline.metrics import thin
+from pipeline.metrics.thin import MARK
 
-MARK = "†"
-EXPLANATION = (
-    f"{MARK} a term of the value has fewer than {LEAST_GAMES} games of its own (the number of the "
-    "least): its interval can be far off; `--format json` names the terms in `thin`"
-)
+EXPLANATION = f"{thin.EXPLANATION}; `--format json` names the terms in `thin`"
 
 
 def mark(columns: Sequence[str]) -> pl.Expr:

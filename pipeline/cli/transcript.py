@@ -33,9 +33,9 @@ def write(found: Transcript, form: str) -> None:
         _message(one, form)
     for what, rows in _votes(found):
         _section(what, rows, form)
-    _section("What the metrics counted", _sums(found.counted), form)
+    _section(f"What the metrics counted, edition {found.edition}", _sums(found.counted), form)
     if found.counted.is_empty():
-        terminal.note("no metric counted anything in this game")
+        terminal.note(f"no metric of the edition {found.edition} counted anything in this game")
 
 
 def write_seen(found: Transcript, seat: int, form: str) -> None:
@@ -143,7 +143,7 @@ def _message_in_text(head: str, aside: str, lines: list[str], marks: Marks) -> N
             terminal.out(f"{_INDENT}{piece}".rstrip() + "\n")
     for hit, mark in marks:
         terminal.out(_INDENT)
-        terminal.out(mark, "hit" if hit > 0 else "miss")
+        terminal.out(mark, "aside" if hit is None else "hit" if hit > 0 else "miss")
         terminal.out("\n")
 
 

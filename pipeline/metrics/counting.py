@@ -113,6 +113,9 @@ def _sums(one: Rows, tables: Tables, question: Question, name: str) -> pl.LazyFr
         hits=pl.when("is_counted").then(hit).sum().cast(HITS),
         counted=_IS_COUNTED.sum().cast(pl.Int64),
         n_unreadable=(pl.col("parse_status") != "ok").sum().cast(pl.Int64),
+        n_hits_unknown=(_IS_COUNTED & _IS_UNKNOWN).sum().cast(pl.Int64)
+        if question.can_be_unknown(name)
+        else pl.lit(0, pl.Int64).first(),
     )
     if is_one_term:
         summed = summed.with_columns(term=one.term)

@@ -73,7 +73,8 @@ def _sums(name: str, question: Question) -> str:
     term,
     sum(CASE WHEN is_counted THEN CAST(hit AS {_HITS}) END) AS hits,
     count(*) FILTER (WHERE is_counted) AS counted,
-    count(*) FILTER (WHERE parse_status <> 'ok') AS n_unreadable
+    count(*) FILTER (WHERE parse_status <> 'ok') AS n_unreadable,
+    count(*) FILTER (WHERE is_counted AND hit IS NULL) AS n_hits_unknown
 FROM ({_rows(name, question)}) AS attempts
 GROUP BY {_listed(keys)} term"""
 

@@ -53,6 +53,7 @@ RELEASE = Metric(
             hit=as_hit(_by_side(_FLAG.ne_missing(0), _FLAG == 1)),
             # The script divides the distinct flags among themselves, so a flag counts once.
             counted=_IS_HIDDEN | _IS_FIRST_OF_FLAG,
+            spans_games=True,
         ),
     ),
     high=1 + GUESS_WEIGHT,

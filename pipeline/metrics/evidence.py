@@ -14,7 +14,7 @@ from pipeline.metrics.catalogue import metric
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
-from pipeline.metrics.paging import is_after
+from pipeline.metrics.paging import is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.validation import check, condition_on
 from pipeline.metrics.views import shared
@@ -42,6 +42,8 @@ KEY = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
     *("role", "message_index"),
 )
+# Rows alike in all of these are alike in every column.
+_ORDER = (*KEY, "player", "hit", "parse_status")
 
 _ENGINES = ("polars", "duckdb")
 # So few rows are cut out first, and only their messages are looked up.
@@ -104,7 +106,7 @@ def evidence(
     if engine == "duckdb":
         return pl.concat(evidence_parts(lake, name, is_hit=is_hit, **asked))
     found = of_tables(lake.table, name, _request(lake, name, asked)).filter(_hits(is_hit)).collect()
-    return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(KEY, nulls_last=True)
+    return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
 
 
 def evidence_parts(
@@ -124,8 +126,7 @@ def evidence_parts(
             return iter([evidence(lake, name, is_hit=is_hit, **asked).head(limit)])
         return iter([evidence_page(lake, name, is_hit=is_hit, limit=limit, **asked)])
     request = _request(lake, name, asked)
-    order = ", ".join(f"{identifier(column)} NULLS LAST" for column in KEY)
-    select = f"{_select(name, request, is_hit)}\nORDER BY {order}"
+    select = f"{_select(name, request, is_hit)}\nORDER BY {_order()}"
     if limit is not None:
         select += f" LIMIT {int(limit)}"
     return _parts(lake, request, select)
@@ -140,7 +141,9 @@ def evidence_page(
     limit: int = 50,
     **asked: Unpack[Asked],
 ) -> pl.DataFrame:
-    """The first `limit` rows of `evidence`, or those after the row whose `KEY` is `after`.
+    """The first `limit` rows of `evidence`, or those after the page whose last key is `after`.
+
+    `pipeline.metrics.paging.last_key` gives the last key of a page, by the columns `KEY`.
 
     Columns:
 
@@ -154,11 +157,11 @@ def evidence_page(
         raise UsageError(f"the limit must be 0 or more, not {limit}")
     request = _request(lake, name, asked)
     columns = COLUMNS[:-1]
-    order = ", ".join(f"{identifier(column)} NULLS LAST" for column in KEY)
+    start = start_of(after, KEY)
     select = f"""SELECT {literal(name)} AS metric, *
 FROM ({counted_rows(name, columns, request)}) AS counted
-WHERE {_is_asked(is_hit)} AND {is_after(after, KEY)}
-ORDER BY {order} LIMIT {int(limit)}"""
+WHERE {_is_asked(is_hit)} AND {is_from(start.values, KEY)}
+ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
     rows = pl.concat(_parts(lake, request, select))
     # Looked up by type and game, since a join would read the messages of all.
     games = [pl.col(key).is_in(rows[key].unique().to_list()) for key in ("game_type", "game_id")]
@@ -241,6 +244,10 @@ def _hits(is_hit: bool | None) -> pl.Expr:
     """Whether a row has some hit, or none, as is asked."""
     has_hit = pl.col("hit").fill_null(0) > 0
     return pl.lit(value=True) if is_hit is None else has_hit if is_hit else ~has_hit
+
+
+def _order() -> str:
+    return ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
 
 
 def _is_asked(is_hit: bool | None) -> str:

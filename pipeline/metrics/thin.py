@@ -10,6 +10,11 @@ from pipeline.metrics.request import Request
 
 LEAST_GAMES = 5
 """A term with fewer games of its own than this is thin."""
+MARK = "†"
+EXPLANATION = (
+    f"{MARK} a term of the value has fewer than {LEAST_GAMES} games of its own (the number of the "
+    "least): its interval can be far off"
+)
 THIN = pl.List(pl.Struct({"term": pl.String(), "n_games": pl.Int64()}))
 GamesOf = Callable[[Collection[str]], pl.DataFrame]
 

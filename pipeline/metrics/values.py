@@ -95,7 +95,9 @@ def _values(name: str, declared: Metric, counts: Counts, request: Request) -> pl
         counted=pl.when(is_one_ratio).then(pl.col("counted").sum()),
         has_some=pl.col("counted").sum() > 0,
         missing=pl.col("term").filter(pl.col("counted") == 0).str.join(", "),
-        terms=pl.struct("term", "weight", "hits", "counted", value="ratio"),
+        terms=pl.struct(
+            "term", "weight", pl.col("known_hits").alias("hits"), "counted", value="ratio"
+        ),
     )
     found = of_group
     for frame in (combined, games, n_rows):
@@ -114,14 +116,16 @@ def _terms(
 ) -> pl.LazyFrame:
     """Each term of each group that it can exist in, with its hits and what was counted."""
     keys = group_columns(request)
-    counted = rolled(sums, request, pl.col("hits", "counted").sum(), also=["term"])
+    summed = pl.col("hits", "counted", "n_hits_unknown").sum()
+    counted = rolled(sums, request, summed, also=["term"])
     expected = of_group.join(_declared(declared, request), on="of_type", maintain_order="left")
     n_counted = pl.coalesce("fixed_count", "counted", pl.lit(0)).cast(pl.Int64)
-    ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
+    is_known = pl.col("n_hits_unknown").fill_null(0) == 0
+    ratio = pl.when(pl.col("counted") > 0, is_known).then(pl.col("hits") / pl.col("counted"))
     return (
         join(expected, counted, [*keys, "term"])
         .with_columns(pl.col("hits").cast(pl.Float64).fill_null(0.0), counted=n_counted)
-        .with_columns(ratio=ratio)
+        .with_columns(ratio=ratio, known_hits=pl.when(is_known).then("hits"))
         .with_columns(weight=_weight(declared, keys))
         .sort("order", maintain_order=True)
     )

@@ -9,9 +9,10 @@ same files.
 from collections.abc import Iterable
 
 from pipeline import sqlfiles
-from pipeline.metrics.catalogue import has_sql, header, names, sql
+from pipeline.metrics.catalogue import has_sql, header, metric, names, sql
 from pipeline.metrics.counting_sql import attempts
-from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER
+from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
+from pipeline.metrics.terms_sql import of_terms
 from pipeline.sqlfiles import View, literal
 
 OF_ALL = "metrics"
@@ -54,8 +55,12 @@ def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
         found |= _of_edition(edition)
     for schema, (select, row) in _OF_ROWS.items():
         for name in _written(PAPER):
-            editions = [edition for edition in EDITIONS if name in names(edition)]
-            union = _union(select(name, edition) for edition in editions)
+            requests = [
+                Request(edition=edition, num_of_game=num_of_game)
+                for edition in EDITIONS
+                if name in names(edition)
+            ]
+            union = _union(select(name, request) for request in requests)
             of_file = header(name)["row"][0]
             found[f"{schema}.{name}"] = _view(union, row.format(name=name, row=of_file))
         union = _union(f"SELECT * FROM {schema}.{name}" for name in _written(PAPER))
@@ -98,36 +103,25 @@ def _of_edition(edition: str) -> dict[str, View]:
     return found | {f"{schema}{OF_ALL}": _view(union, row.format("one metric"))}
 
 
-def _attempts(name: str, edition: str) -> str:
+def _attempts(name: str, request: Request) -> str:
     columns = ", ".join(_OF_ATTEMPT)
     return f"""SELECT
-    {literal(edition)} AS edition, {literal(name)} AS metric, {columns}, is_counted
-FROM ({attempts(name, edition)}) AS attempts"""
+    {literal(request.edition)} AS edition, {literal(name)} AS metric, {columns}, is_counted
+FROM ({attempts(name, request.edition)}) AS attempts"""
 
 
-def _evidence(name: str, edition: str) -> str:
+def _evidence(name: str, request: Request) -> str:
     columns = ", ".join(f"attempts.{column}" for column in ("edition", "metric", *_OF_ATTEMPT))
     return f"""SELECT {columns}, messages.content
 FROM attempts.{name} AS attempts
 LEFT JOIN messages
     ON messages.game_id = attempts.game_id AND messages.message_index = attempts.message_index
-WHERE attempts.is_counted AND attempts.edition = {literal(edition)}"""
+WHERE attempts.is_counted AND attempts.edition = {literal(request.edition)}"""
 
 
-def _terms(name: str, edition: str) -> str:
-    return f"""SELECT
-    edition,
-    metric,
-    model,
-    coalesce(game_type, 'all') AS game_type,
-    term,
-    CASE WHEN count(hit) = count(*) THEN sum(hit) / count(*) END AS value,
-    sum(hit) AS hits,
-    count(*) AS counted,
-    count(DISTINCT game_id) AS n_games
-FROM attempts.{name}
-WHERE is_counted AND edition = {literal(edition)}
-GROUP BY edition, metric, model, term, GROUPING SETS ((game_type), ())"""
+def _terms(name: str, request: Request) -> str:
+    rows = f"SELECT * FROM attempts.{name} WHERE edition = {literal(request.edition)}"
+    return of_terms(rows, metric(name, request.edition), request)
 
 
 _OF_ROWS = {

@@ -68,6 +68,7 @@ RELEASE = Metric(
             hit=pl.when(~_IS_REPEATED).then(_CREDIT.fill_null(0.0)),
             where=pl.col("competition").is_in(_OF_SCRIPT),
             counted=pl.lit(value=True),
+            spans_games=True,
         ),
     ),
     unknown="{} games share their number with another game: the script expects a single run",

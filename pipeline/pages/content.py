@@ -51,10 +51,8 @@ def heads(edition: str, only: Sequence[str] | None = None) -> tuple[Head, ...]:
 def head(name: str, edition: str) -> Head:
     """The metric as a heading; raises UsageError for an unknown name."""
     declared = metric(name, edition)
-    said = header(name)
-    return Head(
-        name, said["title"][0], declared.low, declared.high, said["row"][0], said["value"][0]
-    )
+    said = {key: " ".join(lines) for key, lines in header(name, edition).items()}
+    return Head(name, said["title"], declared.low, declared.high, said["row"], said["value"])
 
 
 class Faults(dict[str, str]):

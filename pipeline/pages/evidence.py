@@ -9,7 +9,8 @@ from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, KEY
-from pipeline.metrics.request import ALL, PAPER
+from pipeline.metrics.paging import last_key
+from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, Head, game_types, head
 
 LANE = "long"
@@ -37,23 +38,26 @@ class Evidence(Content, frozen=True, kw_only=True):
 def content(lake: Lake, asked: Parameters) -> Evidence:
     """A page of the rows that the metric counted."""
     faults = Faults()
+    after = None
     rows = pl.DataFrame(schema=dict.fromkeys(("metric", *COLUMNS), pl.String))
     with faults.of("where" if asked.where else "metric"):
+        after = key(asked.after)
         rows = lake.evidence_page(
             **_arguments(asked),
-            after=key(asked.after),
+            after=after,
             limit=ROWS + 1,
         )
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
-    known = asked.metric if asked.metric in names(PAPER) else names(PAPER)[0]
+    in_edition = names(asked.edition)
+    known = asked.metric if asked.metric in in_edition else in_edition[0]
     return Evidence(
         title=f"Evidence of {head(known, asked.edition).title}",
         rows=shown,
         head=head(known, asked.edition),
-        names=names(asked.edition),
+        names=in_edition,
         game_types=game_types(),
-        after=json.dumps(shown.select(KEY).row(-1)) if is_more else None,
+        after=json.dumps(last_key(shown, KEY, after)) if is_more else None,
         faults=faults,
     )
 

@@ -10,7 +10,8 @@ from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, OfSeat, polars_schema
 from pipeline.metrics.catalogue import titles
-from pipeline.pages.content import Address, Content
+from pipeline.pages.content import Address, Content, Edition
+from pipeline.pages.roles import has_roles, may_say_role, without_roles
 from pipeline.reports.said import EVERYBODY, by_message, title
 from pipeline.reports.transcript import Transcript
 
@@ -19,8 +20,6 @@ T = TypeVar("T")
 LANE = "quick"
 LONG = 1200
 """A longer message is shown folded."""
-# What an event says only to who knows the roles.
-SECRET = ("is_correct", "is_correct_as_read", "secret")
 _SAID_ELSEWHERE = ("text", "share_text")
 
 
@@ -28,6 +27,7 @@ class Parameters(Address, frozen=True, kw_only=True):
     game: str = ""
     beside: str = ""
     metric: str = ""
+    edition: Edition = "paper"
     roles: bool = False
 
 
@@ -37,7 +37,7 @@ class Mark(Struct, frozen=True):
     metric: str
     title: str
     what: str
-    hit: float
+    hit: float | None
     player: str | None
 
 
@@ -52,7 +52,8 @@ class Event(Struct, frozen=True):
 class Message(Struct, frozen=True):
     """One message: by whom, to whom, what was read from it, and what was counted in it.
 
-    `seen` says for each seat whether it was shown the message; `previous` and `following` are the
+    `seen` says for each seat whether it was shown the message; `may_say_role` that it is a private
+    one about roles, which are hidden; `previous` and `following` are the
     places of the counted messages before and after this one, if this is counted.
     """
 
@@ -63,7 +64,7 @@ class Message(Struct, frozen=True):
     round: int | None
     content: str
     seen: tuple[bool, ...]
-    is_private: bool
+    may_say_role: bool
     parse_status: str
     events: tuple[Event, ...]
     marks: tuple[Mark, ...]
@@ -86,11 +87,16 @@ class OneGame(Struct, frozen=True):
 
 
 class Game(Content, frozen=True, kw_only=True):
-    """`rows` are the messages of the first game; `games` are one or two."""
+    """`rows` are the messages of the first game; `games` are one or two.
+
+    `are_roles_hidden` says that the game has roles and that they are not shown, and so neither is
+    what was counted in it.
+    """
 
     games: tuple[OneGame, ...]
     counted: pl.DataFrame
     metrics: Mapping[str, str]
+    are_roles_hidden: bool
 
 
 def content(lake: Lake, asked: Parameters) -> Game:
@@ -98,8 +104,10 @@ def content(lake: Lake, asked: Parameters) -> Game:
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")
     ids = [asked.game, *([asked.beside] if asked.beside else [])]
-    found = [lake.game(one) for one in ids]
-    shown = tuple(_one_game(one, asked) for one in found)
+    whole = [lake.game(one, edition=asked.edition) for one in ids]
+    hides = [has_roles(one.game) and not asked.roles for one in whole]
+    found = [without_roles(one) if h else one for one, h in zip(whole, hides, strict=True)]
+    shown = tuple(_one_game(one, asked, hides_roles=h) for one, h in zip(found, hides, strict=True))
     counted = pl.concat([one.counted for one in found])
     return Game(
         title=title(found[0].game).capitalize(),
@@ -107,17 +115,18 @@ def content(lake: Lake, asked: Parameters) -> Game:
         games=shown,
         counted=counted,
         metrics={name: titles()[name] for name in counted["metric"].unique(maintain_order=True)},
+        are_roles_hidden=any(hides),
     )
 
 
-def _one_game(found: Transcript, asked: Parameters) -> OneGame:
+def _one_game(found: Transcript, asked: Parameters, *, hides_roles: bool) -> OneGame:
     players = tuple(found.tables["players"].iter_rows(named=True))
     is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
     marks = _made(found.counted.filter(is_wanted), _mark)
-    events = _events(found, with_secrets=asked.roles)
+    events = _events(found)
     counted = sorted(index for index in marks if index is not None)
     messages = tuple(
-        _message(row, players, events, marks, counted)
+        _message(row, players, events, marks, counted, hides_roles=hides_roles)
         for row in found.tables["messages"].iter_rows(named=True)
     )
     return OneGame(
@@ -131,6 +140,8 @@ def _message(
     events: Mapping[int | None, tuple[Event, ...]],
     marks: Mapping[int | None, tuple[Mark, ...]],
     counted: list[int],
+    *,
+    hides_roles: bool,
 ) -> Message:
     index = row["message_index"]
     at = counted.index(index) if index in marks else None
@@ -143,7 +154,7 @@ def _message(
         round=row["round"],
         content=row["content"],
         seen=tuple(to_all or one["player"] in row["visible_to"] for one in players),
-        is_private=not to_all and row["seat"] is None,
+        may_say_role=hides_roles and may_say_role(row, is_to_all=to_all),
         parse_status=row["parse_status"],
         events=events.get(index, ()),
         marks=marks.get(index, ()),
@@ -163,18 +174,14 @@ def _mark(row: Mapping[str, Any]) -> Mark:
     return Mark(row["metric"], titles()[row["metric"]], row["what"], row["hit"], row["player"])
 
 
-def _events(found: Transcript, *, with_secrets: bool) -> dict[int | None, tuple[Event, ...]]:
-    """The rows of all event tables by message; without roles they do not say who was right."""
+def _events(found: Transcript) -> dict[int | None, tuple[Event, ...]]:
+    """The rows of all event tables by message."""
     events: dict[int | None, tuple[Event, ...]] = {}
     for name, rows in found.tables.items():
         if not issubclass(TABLES[name], OfSeat):
             continue
         own = [column for column in polars_schema(name) if column not in OfSeat.columns()]
-        shown = [
-            column
-            for column in own
-            if column not in _SAID_ELSEWHERE and (with_secrets or column not in SECRET)
-        ]
+        shown = [column for column in own if column not in _SAID_ELSEWHERE]
 
         def event(row: Mapping[str, Any], name: str = name, shown: list[str] = shown) -> Event:
             facts = tuple((one, row[one]) for one in shown if row[one] is not None)

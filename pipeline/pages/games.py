@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
+from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, game_types
 from pipeline.pages.evidence import key
 from pipeline.reports.games import COLUMNS, OUTCOMES
 
@@ -20,6 +20,7 @@ class Parameters(Address, frozen=True, kw_only=True):
     outcome: str = ""
     setting: str = ""
     path: str = ""
+    edition: Edition = "paper"
     after: str = ""
 
 

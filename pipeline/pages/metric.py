@@ -5,7 +5,7 @@ import polars as pl
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import has_sql, header, metric, names, sql
-from pipeline.metrics.request import ALL, PAPER
+from pipeline.metrics.request import ALL
 from pipeline.pages.content import Address, Content, Edition, Faults, Head, head, listed
 
 LANE = "long"
@@ -42,8 +42,8 @@ def content(lake: Lake, asked: Parameters) -> Metric:
         title=head(asked.metric, asked.edition).title,
         rows=whole,
         head=head(asked.metric, asked.edition),
-        names=names(PAPER),
-        source=header(asked.metric)["source"][0],
+        names=names(asked.edition),
+        source=" ".join(header(asked.metric, asked.edition)["source"]),
         combine=str(declared.combine),
         terms=pl.DataFrame(
             [

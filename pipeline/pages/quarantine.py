@@ -6,9 +6,10 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.cells import spelt
+from pipeline.metrics.paging import last_key, start_of
 from pipeline.pages.content import ROWS, Address, Content
 from pipeline.pages.evidence import key
-from pipeline.reports.quarantine import KEY
+from pipeline.reports.quarantine import KEY, ORDER
 
 LANE = "quick"
 RAW_SHOWN = 600
@@ -30,21 +31,26 @@ def content(lake: Lake, asked: Parameters) -> Quarantine:
     rows = lake.table("quarantine")
     if asked.rule:
         rows = rows.filter(rule=asked.rule)
-    if last := key(asked.after):
-        source, path, json_path = (str(one) for one in [*last, "", "", ""][:3])
-        same = pl.col("source") == source
-        later = (pl.col("path") > path) | (
-            (pl.col("path") == path) & (pl.col("json_path") > json_path)
-        )
-        rows = rows.filter((pl.col("source") > source) | (same & later))
-    found = rows.sort(KEY).head(ROWS + 1).collect()
+    after = key(asked.after)
+    start = start_of(after, KEY)
+    if start.values is not None:
+        rows = rows.filter(_is_from(*map(str, start.values)))
+    found = rows.sort(ORDER, nulls_last=True).slice(start.n_shown, ROWS + 1).collect()
     shown = found.head(ROWS)
     is_more = found.height > ROWS
     return Quarantine(
         title="Quarantine",
         rows=shown.with_columns(raw=_beginning(shown["raw"])),
-        after=json.dumps(shown.select(KEY).row(-1)) if is_more else None,
+        after=json.dumps(last_key(shown, KEY, after)) if is_more else None,
     )
+
+
+def _is_from(source: str, path: str, json_path: str) -> pl.Expr:
+    """Whether a row has these values in the columns of `KEY`, or comes later."""
+    is_later = pl.col("path") > path
+    is_there = (pl.col("path") == path) & (pl.col("json_path") >= json_path)
+    is_of_source = (pl.col("source") == source) & (is_later | is_there)
+    return (pl.col("source") > source) | is_of_source
 
 
 def _beginning(raw: pl.Series) -> pl.Series:

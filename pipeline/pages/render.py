@@ -16,10 +16,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline import cells
+from pipeline.metrics.request import PAPER
 from pipeline.metrics.thin import LEAST_GAMES
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content
 from pipeline.printable import printable
+from pipeline.reports.said import sign
 from pipeline.sqlfiles import identifier, literal
 from pipeline.written import json_texts, safe_csv_texts, safe_json
 
@@ -64,9 +66,26 @@ def environment() -> Environment:
         "LEAST_GAMES": LEAST_GAMES,
         "narrowed": narrowed,
         "mark": mark,
+        "sign": sign,
+        "kind_of": kind_of,
         "plot": plot,
     }
     return made
+
+
+def carrying(link: Link, asked: Address) -> Link:
+    """The links of a page: they lead on in its edition, wherever another page has editions."""
+    # Imported here: it looks for the templates of this module.
+    from pipeline.pages.page import page
+
+    edition = getattr(asked, "edition", PAPER)
+
+    def carried(name: str, **parameters: object) -> str | None:
+        if edition != PAPER and "edition" in page(name).Parameters.__struct_fields__:
+            parameters = {"edition": edition, **parameters}
+        return link(name, **parameters)
+
+    return carried
 
 
 def fragment(name: str, content: Content, asked: Address, link: Link, **more: object) -> Markup:
@@ -76,6 +95,7 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
     (true), and `prefix_of`, the beginning of the ids in a game by the game and its place.
     """
     template = environment().get_template(f"{name}.html")
+    link = carrying(link, asked)
     context: dict[str, object] = {
         "page": content,
         "asked": asked,
@@ -173,10 +193,13 @@ def mark(hit: float | None) -> Markup:
     """A hit, a miss, or how much of a hit, as a sign and in words."""
     if hit is None:
         return Markup('<span class="none">unknown</span>')
-    sign, kind, said = ("✓", "hit", "hit") if hit else ("✗", "miss", "miss")
-    if 0 < hit < 1:
-        sign, said = f"{hit:.2g}", "of a hit"
-    return Markup(f'<span class="result {kind}">{sign} {said}</span>')
+    said = "of a hit" if 0 < hit < 1 else kind_of(hit)
+    return Markup(f'<span class="result {kind_of(hit)}">{sign(hit)} {said}</span>')
+
+
+def kind_of(hit: float | None) -> str:
+    """The style of a mark: any part of a hit is a hit."""
+    return "none" if hit is None else "hit" if hit else "miss"
 
 
 def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:

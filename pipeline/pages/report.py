@@ -90,6 +90,12 @@ class Report(Struct, frozen=True, dict=True):
         """The number of each game within the report, by its id."""
         return {str(one.game["game_id"]): at for at, one in enumerate(self.games, start=1)}
 
+    @property
+    def option(self) -> str:
+        """What a command needs to speak of the report's edition; empty for the default."""
+        edition = self.citation.edition
+        return "" if edition == PAPER else f" --edition {edition}"
+
     @cached_property
     def cells(self) -> dict[tuple[str | None, str], Cell]:
         """The cells by model and metric."""

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from pipeline import plots
 from pipeline.metrics import ALL
+from pipeline.metrics.thin import EXPLANATION, MARK
 from pipeline.pages.render import TEMPLATES, environment
 from pipeline.pages.report import Card, Report
 from pipeline.reports.said import EVERYBODY, by_message
@@ -40,6 +41,9 @@ def report_html(found: Report) -> Iterator[str]:
             one_game=_facts,
             messages=_messages,
             matrix=_matrix,
+            is_thin=bool((found.values["thin"].list.len() > 0).any()),
+            THIN=EXPLANATION,
+            THIN_MARK=MARK,
             plot_of_metric=_plot_of_metric,
             plot_by_type=_plot_by_type,
             plot_of_model=_plot_of_model,
@@ -118,6 +122,7 @@ def _compared(row: Mapping[str, Any], sign: int) -> dict[str, Any]:
         "low": ends[0 if sign > 0 else 1],
         "high": ends[1 if sign > 0 else 0],
         "p_holm": p,
+        "thin": [*(row["thin"] or []), *(row["other_thin"] or [])],
         "is_apart": p is not None and p < SIGNIFICANT,
         "reason": row["reason"],
     }

@@ -5,6 +5,8 @@ import polars as pl
 from pipeline.lake import Lake
 
 KEY = ("source", "path", "json_path")
+# Rows alike in all of these are alike in every column; the bytes are those of their hash.
+ORDER = (*KEY, "rule", "message", "ingest_id", "sha256", "game_id", "n_bytes")
 BRIEF = ("path", "json_path", "rule", "message")
 
 
@@ -21,5 +23,5 @@ def quarantine(lake: Lake, *, with_raw: bool = False) -> pl.DataFrame:
     (`lake.schema("quarantine")` lists them). All raw documents together can be larger than the
     memory. To ingest them again, use `pipeline.ingest.retry.retry`.
     """
-    rows = lake.table("quarantine").sort(KEY)
+    rows = lake.table("quarantine").sort(ORDER, nulls_last=True)
     return (rows if with_raw else rows.select("source", *BRIEF)).collect()

@@ -11,7 +11,7 @@ from pipeline.printable import printable
 
 EVERYBODY = "all"
 # What was counted in a message: the hit, and what it is for.
-Marks = list[tuple[float, str]]
+Marks = list[tuple[float | None, str]]
 
 
 class Said(NamedTuple):
@@ -24,9 +24,11 @@ class Said(NamedTuple):
 
 
 def title(game: Mapping[str, Any]) -> str:
-    """A game's type and outcome in words."""
-    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
-    return f"{game['game_type'].replace('_', ' ')}: {end}"
+    """A game's type and outcome in words; the type alone where the outcome is left out."""
+    kind = str(game["game_type"]).replace("_", " ")
+    if not game["is_finished"]:
+        return f"{kind}: not finished"
+    return kind if game["outcome"] is None else f"{kind}: {str(game['outcome']).replace('_', ' ')}"
 
 
 def said(messages: pl.DataFrame, counted: pl.DataFrame) -> Iterator[Said]:
@@ -34,7 +36,7 @@ def said(messages: pl.DataFrame, counted: pl.DataFrame) -> Iterator[Said]:
     marks = _marks(counted)
     for message in messages.iter_rows(named=True):
         phase = f"{message['phase']}{_of_round(message['round'])}"
-        own = [(hit, printable(f"{_mark(hit)} {what}")) for hit, what in _of(marks, message)]
+        own = [(hit, printable(f"{sign(hit)} {what}")) for hit, what in _of(marks, message)]
         yield Said(_head(message, f" → {_audience(message)}"), phase, _lines(message), own)
 
 
@@ -42,6 +44,13 @@ def said_to_one(messages: pl.DataFrame) -> Iterator[Said]:
     """Messages as a player saw them, who does not see whom else they were shown to."""
     for message in messages.iter_rows(named=True):
         yield Said(_head(message, ""), "", _lines(message), [])
+
+
+def sign(hit: float | None) -> str:
+    """A hit, a miss, or how much of a hit; `?` where that is unknown."""
+    if hit is None:
+        return "?"
+    return {1.0: "✓", 0.0: "✗"}.get(hit) or f"{hit:.2g}"
 
 
 def as_text(heading: str, said: Iterator[Said]) -> str:
@@ -89,8 +98,3 @@ def _audience(message: Mapping[str, Any]) -> str:
 
 def _of_round(round_: int | None) -> str:
     return f", round {round_}" if round_ else ""
-
-
-def _mark(hit: float) -> str:
-    """A hit, a miss, or how much of a hit."""
-    return {1.0: "✓", 0.0: "✗"}.get(hit) or f"{hit:.2g}"

@@ -3,6 +3,7 @@
 import atexit
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -13,9 +14,9 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, ID_LENGTH, polars_schema
 from pipeline.lake import Lake
 from pipeline.machine import cores
-from pipeline.metrics.catalogue import names
+from pipeline.metrics.catalogue import metric, names
 from pipeline.metrics.evidence import COLUMNS, of_tables
-from pipeline.metrics.request import PAPER, Request
+from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request
 from pipeline.reports.said import EVERYBODY, as_text, said, title
 from pipeline.sqlfiles import literal
 from pipeline.warehouse import answer, connect
@@ -29,11 +30,12 @@ class Transcript(Struct, frozen=True):
     """A game's rows in every table of games, and those that each metric counted in it.
 
     `tables` has a frame for each table of games by its name, with the table's columns. `counted`
-    has the columns of `Lake.evidence`, but for the text.
+    has the rows of `Lake.evidence` in the `edition` that are of this game.
     """
 
     tables: dict[str, pl.DataFrame]
     counted: pl.DataFrame
+    edition: str
 
     @property
     def game(self) -> dict[str, object]:
@@ -74,32 +76,44 @@ class Transcript(Struct, frozen=True):
         return self.tables["messages"].filter(is_seen).select(SEEN)
 
 
-def transcript(lake: Lake, game: str) -> Transcript:
+def transcript(
+    lake: Lake, game: str, *, edition: str = PAPER, num_of_game: int = DEFAULT_GAMES
+) -> Transcript:
     """The game with this id, or the first characters of it, or with this path of its log.
 
-    Raises UsageError if no game or several games match.
+    `edition` and `num_of_game` say which rows are counted, as in `Lake.evidence`. Raises
+    UsageError if no game or several games match, and for an unknown edition.
     """
+
+    def of_id(game_id: str) -> Iterator[Transcript]:
+        return transcripts(lake, [game_id], edition=edition, num_of_game=num_of_game)
+
     # To look for the first characters of an id or for a path takes as long as to read the game.
-    if len(game) == ID_LENGTH and (found := next(transcripts(lake, [game]), None)):
+    if len(game) == ID_LENGTH and (found := next(of_id(game), None)):
         return found
-    (found,) = transcripts(lake, [_found(lake, game)])
+    (found,) = of_id(_found(lake, game))
     return found
 
 
 def transcripts(
-    lake: Lake, game_ids: Sequence[str], *, edition: str = PAPER
+    lake: Lake,
+    game_ids: Sequence[str],
+    *,
+    edition: str = PAPER,
+    num_of_game: int = DEFAULT_GAMES,
 ) -> Iterator[Transcript]:
     """The games with these ids, in their order, with what the edition's metrics counted in them.
 
     All are read at once, and a game that is not there is left out.
     """
+    names(edition)  # an unknown one is refused before anything is read
     tables = _tables(lake, game_ids)
-    counted = _counted(tables, edition)
-    return _split(game_ids, tables, counted)
+    counted = _counted(lake, tables, Request(edition=edition, num_of_game=num_of_game))
+    return _split(game_ids, tables, counted, edition)
 
 
 def _split(
-    game_ids: Sequence[str], tables: dict[str, pl.DataFrame], counted: pl.DataFrame
+    game_ids: Sequence[str], tables: dict[str, pl.DataFrame], counted: pl.DataFrame, edition: str
 ) -> Iterator[Transcript]:
     """The rows of all, by game."""
     order = ("round", "seat", "message_index")
@@ -113,7 +127,7 @@ def _split(
             rows_of_game = {
                 name: parts[name].get(game_id, rows.clear()) for name, rows in tables.items()
             }
-            yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()))
+            yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()), edition)
 
 
 def _tables(lake: Lake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
@@ -165,16 +179,24 @@ def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {str(game_id): part for (game_id,), part in parts.items()}
 
 
-def _counted(tables: dict[str, pl.DataFrame], edition: str) -> pl.DataFrame:
-    known = names(edition)
-    rows = [
-        of_tables(lambda table: tables[table].lazy(), name, Request(edition=edition)).select(
-            pl.lit(name).alias("metric"), *COLUMNS
-        )
-        for name in known
-    ]
+def _counted(lake: Lake, tables: dict[str, pl.DataFrame], request: Request) -> pl.DataFrame:
+    """The rows of these games that the metrics counted, as they are counted in the whole lake."""
+    known = names(request.edition)
+    rows = []
+    for name in known:
+        spans_games = any(one.spans_games for one in metric(name, request.edition).rows)
+        of_all = lake if spans_games else None
+        counted = of_tables(partial(_table, tables, of_all), name, request)
+        is_asked = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
+        counted = counted.filter(is_asked) if spans_games else counted
+        rows.append(counted.select(pl.lit(name).alias("metric"), *COLUMNS))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     return pl.concat(rows).collect().sort("message_index", place, "what", nulls_last=True)
+
+
+def _table(tables: dict[str, pl.DataFrame], lake: Lake | None, name: str) -> pl.LazyFrame:
+    """A table of the lake, or of these games alone; their messages are all that is shown."""
+    return tables[name].lazy() if lake is None or name == "messages" else lake.table(name)
 
 
 def _found(lake: Lake, game: str) -> str:

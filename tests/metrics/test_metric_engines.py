@@ -195,7 +195,8 @@ def test_evidence_is_the_rows_that_were_counted(edition, tables):
             counted = rows(metric(name, edition), lake.table, request).filter("is_counted")
             polars = counted.select(EVIDENCE).sort(pl.all(), nulls_last=True).collect()
             assert_same(evidence, polars)
-            expected = terms_of(values, name, "model")
+            # Where a hit is unknown, the sum is.
+            expected = terms_of(values, name, "model").drop_nulls("hits")
             sums = evidence.group_by("model", "term").agg(
                 hits=pl.col("hit").sum(), counted=pl.len().cast(pl.Int64)
             )
@@ -256,31 +257,48 @@ def test_views_of_terms_give_what_metrics_sum(edition, tmp_path):
         tmp_path, stacked({name: import_module(f"cases.{name}").TABLES for name in NAMES})
     )
     values = metrics(lake, edition=edition, confidence=None)
+    check_terms(lake, edition, values)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_views_of_terms_on_the_public_games(edition, public_lake):
+    check_terms(public_lake, edition, metrics(public_lake, edition=edition, confidence=None))
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@FEW
+@given(tables=event_tables())
+def test_views_of_terms_give_what_metrics_sum_in_any_lake(edition, tables):
+    assume(tables["results"].height)  # which say what groups there are
+    with tempfile.TemporaryDirectory() as folder:
+        lake = lake_of(Path(folder), tables)
+        check_terms(lake, edition, metrics(lake, edition=edition, confidence=None))
+
+
+def check_terms(lake: Lake, edition: str, values: pl.DataFrame) -> None:
+    """Python and SQL have the same hits, denominator and value for each term with any row."""
     keys = ["model", "game_type", "term"]
-    columns = ", ".join([*keys, "hits", "counted"])
+    columns = [*keys, "hits", "counted", "value"]
     found = asked(
         lake,
         *(
-            f"SELECT {columns} FROM terms.{name} WHERE edition = '{edition}'"
+            f"SELECT {', '.join(columns)} FROM terms.{name} WHERE edition = '{edition}'"
             for name in names(edition)
         ),
     )
     for name, terms in zip(names(edition), found, strict=True):
-        is_fixed = any(term.fixed_count for term in metric(name, edition).terms)
-        compared = [*keys, "hits", *([] if is_fixed else ["counted"])]
-        expected = terms_of(values, name, "model", "game_type").filter(pl.col("counted") > 0)
-        shown = expected.select(keys).join(terms, on=keys, how="left", nulls_equal=True)
-        is_there = pl.col("counted").is_not_null()
-        assert_same(
-            # A hit that is unknown adds nothing, and is null where none is known.
-            shown.filter(is_there)
-            .with_columns(pl.col("hits").fill_null(0.0))
-            .select(compared)
-            .sort(keys),
-            expected.join(terms, on=keys, how="semi", nulls_equal=True).select(compared).sort(keys),
+        # A model without any row of a metric has no row in its view.
+        expected = (
+            values.filter(pl.col("n_games") > 0, metric=name)
+            .select("model", "game_type", "terms")
+            .explode("terms")
+            .unnest("terms")
+            .filter(pl.col("counted") > 0)
+            .select(columns)
         )
-        # A fixed denominator is there though nothing was counted.
-        assert is_fixed or shown.filter(~is_there).is_empty()
+        shown = terms.join(values, on=keys[:2], how="semi", nulls_equal=True)
+        assert_same(shown.sort(keys, nulls_last=True), expected.sort(keys, nulls_last=True))
 
 
 def test_unions_over_all_metrics_hold_every_metric(tmp_path):

@@ -1,17 +1,33 @@
 """Evidence is the rows that were counted: it sums to the metric, by model and by game."""
 
+import tempfile
+from pathlib import Path
+
 import polars as pl
 import pytest
 from cases.judgement import TABLES
 from event_tables import ENGINES, Frames, assert_same, lake_of, table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_tables import event_tables
 
 from pipeline import warehouse
 from pipeline.errors import LakeError, UsageError
+from pipeline.events.contracts import polars_schema
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.catalogue import names
-from pipeline.metrics.evidence import COLUMNS, evidence, evidence_parts, evidence_totals
+from pipeline.metrics.evidence import (
+    COLUMNS,
+    KEY,
+    evidence,
+    evidence_page,
+    evidence_parts,
+    evidence_totals,
+)
+from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import EDITIONS, RELEASE
 
+NO_MESSAGES = pl.DataFrame(schema=polars_schema("messages"))
 SUMS = {"hits": pl.col("hit").sum(), "counted": pl.len().cast(pl.Int64)}
 
 
@@ -99,6 +115,24 @@ LAKE = Frames(
         )
     }
 )
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@settings(max_examples=10, deadline=None)
+@given(data=st.data(), tables=event_tables(), size=st.sampled_from([3, 7, 50]))
+def test_pages_are_the_whole(edition, data, tables, size):
+    """Whatever the rows, and however many fit on a page, none is lost and none comes twice."""
+    name = data.draw(st.sampled_from(names(edition)))
+    with tempfile.TemporaryDirectory() as folder:
+        lake = lake_of(Path(folder), tables | {"messages": NO_MESSAGES})
+        whole = evidence(lake, name, edition=edition)
+        parts, after = [whole.clear()], None
+        for _ in range(whole.height // size + 1):
+            parts.append(evidence_page(lake, name, edition=edition, after=after, limit=size))
+            if parts[-1].height < size:
+                break
+            after = last_key(parts[-1], KEY, after)
+        assert_same(pl.concat(parts), whole)
 
 
 def test_a_row_has_its_message_and_none_where_the_log_has_none():

@@ -181,10 +181,14 @@ def test_from_a_cell_to_its_messages(visit: Visit) -> None:
     assert tab.locator("tr.at").get_attribute("id") == "m28"
     tab.keyboard.press("p")
     assert tab.url.endswith("#m26")
+    assert tab.locator("th", has_text="Role").count() == 1
+    tab.get_by_role("link", name="Hide roles").click()
+    tab.wait_for_url(lambda address: "roles=true" not in address)
     assert tab.locator("th", has_text="Role").count() == 0
+    assert tab.locator(".mark").count() == 0
     tab.get_by_role("link", name="Show roles").click()
     tab.wait_for_url("**roles=true**")
-    assert tab.locator("th", has_text="Role").count() == 1
+    assert tab.locator(".mark", has_text="Judgement").count() > 0
 
 
 def test_side_by_side(visit: Visit, pages: dict[str, str]) -> None:

@@ -6,14 +6,22 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from event_tables import lake_of
 from readback import number, table
 from servers import Served
 
 from pipeline.api import Lake, open_lake
+from pipeline.events.contracts import polars_schema
 from pipeline.metrics import NAMES
+from pipeline.metrics.catalogue import knowing
+from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.evidence import KEY
+from pipeline.metrics.paging import last_key
 from pipeline.pages import fragment, page, parameters
 from pipeline.pages.content import ROWS
+from pipeline.reports.quarantine import KEY as KEY_OF_QUARANTINE
+from pipeline.reports.quarantine import quarantine
+from pipeline.vocabulary import GameType
 
 
 def link(page: str, at: str = "", **given: object) -> str:
@@ -136,7 +144,7 @@ def test_pages_of_evidence_are_all_of_it(opened: Lake, name: str) -> None:
         parts.append(part)
         if part.height < 37:
             break
-        after = list(part.select(KEY).row(-1))
+        after = last_key(part, KEY, after)
     assert pl.concat(parts).equals(whole)
 
 
@@ -147,6 +155,63 @@ def test_pages_of_games_are_all_of_them(opened: Lake) -> None:
         after = (part[-1][1], part[-1][0])
     games = opened.table("games").select("game_id", "path").sort("path", "game_id").collect()
     assert found == games.rows()
+
+
+def pages_of(lake: Lake, name: str, **given: str) -> pl.DataFrame:
+    """The rows of all pages of a list, from the first to the last."""
+    parts, after = [], ""
+    while after is not None:
+        shown = page(name).content(lake, parameters(name, given | {"after": after}))
+        assert not shown.faults
+        parts.append(shown.rows)
+        after = shown.after
+    return pl.concat(parts)
+
+
+def test_pages_of_a_metric_with_rows_alike_are_all_of_it(opened: Lake) -> None:
+    """A seat's proposal has a row for each party: in all that evidence shows they are alike."""
+    is_high = (pl.col("share") > 0.4).cast(pl.Float64)
+    rows = Rows("proposals", term=pl.lit("shares"), what=pl.lit("share"), hit=is_high)
+    declared = Metric(terms=(Term("shares", (GameType.COST_SHARING,)),), rows=(rows,))
+    sql = """WITH attempts AS (
+    SELECT
+        *, 'shares' AS term, 'share' AS what,
+        CAST(share > 0.4 AS DOUBLE) AS hit,
+        parse_status <> 'outage' AND share IS NOT NULL AS is_counted
+    FROM proposals
+    WHERE is_tested AND is_finished
+)
+SELECT
+    model, coalesce(game_type, 'all') AS game_type, avg(hit) AS value, sum(hit) AS hits,
+    count(*) AS counted, count(DISTINCT game_id) AS n_games
+FROM attempts
+WHERE is_counted
+GROUP BY GROUPING SETS ((model, game_type), (model))"""
+    given = opened.metric(declared, name="high_shares", sql=sql)
+    whole = given.evidence("high_shares")
+    assert whole.select(KEY).is_duplicated().any()
+    assert whole.height > 2 * ROWS
+    with knowing(given._added):
+        assert pages_of(given, "evidence", metric="high_shares").equals(whole)
+
+
+def test_pages_of_the_quarantine_are_all_of_it(tmp_path: Path) -> None:
+    """One document can break several rules at one place, and be quarantined several times."""
+    places = [(f"s{at % 2}", f"p{at % 3}", "$.x") for at in range(4 * ROWS)]
+    rows = [
+        dict(zip(KEY_OF_QUARANTINE, place, strict=True))
+        | {"ingest_id": 1, "rule": "r", "message": f"m{at}", "raw": b"{}"}
+        for at, place in enumerate(places)
+    ]
+    lake = lake_of(tmp_path, {"quarantine": pl.DataFrame(rows, schema=polars_schema("quarantine"))})
+    whole = quarantine(lake)
+    assert pages_of(lake, "quarantine").select(whole.columns).equals(whole)
+    assert whole.height == whole["message"].n_unique() == 4 * ROWS
+
+
+def test_pages_of_evidence_and_games_follow_each_other(opened: Lake) -> None:
+    assert pages_of(opened, "evidence", metric="reasoning").equals(opened.evidence("reasoning"))
+    assert pages_of(opened, "games").equals(opened.find())
 
 
 def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:

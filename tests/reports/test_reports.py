@@ -209,7 +209,7 @@ def test_models_are_asked_for_by_name(tmp_path):
 
 @pytest.mark.parametrize("expected", [0, -1])
 def test_of_no_games_expected_no_model_would_lack_any(expected):
-    with pytest.raises(UsageError, match="must be 1 or more"):
+    with pytest.raises(UsageError, match="must be 1 to"):
         completeness(Frames({}), expected=expected)
 
 

@@ -5,7 +5,13 @@ from typing import Annotated, Literal
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, LakeOption
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    EditionOption,
+    GamesOption,
+    LakeOption,
+    number_of_games,
+)
 
 
 def show(
@@ -21,6 +27,8 @@ def show(
         int | None,
         typer.Option("--seat", min=1, metavar="N", help="Only the messages that seat N was shown."),
     ] = None,
+    edition: EditionOption = "paper",
+    games: GamesOption = None,
     form: Annotated[
         Literal["text", "json", "markdown"],
         typer.Option(
@@ -30,24 +38,27 @@ def show(
 ) -> None:
     """Print one game as a transcript: players, messages, votes, what was counted.
 
-    Each message says who was shown it. Below it stands what the metrics (edition paper) counted in
+    Each message says who was shown it. Below it stands what the metrics of the edition counted in
     it: ✓ is a hit, ✗ a miss, and a number between 0 and 1 a partial hit.
 
     \b
     Examples:
       magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json
       magic show public_good/sim-atlas_competition_public_good_vs_gpt4/0.json --seat 2
+      magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json --edition audited
       magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --format markdown > game.md
     """
+    num_of_game = number_of_games(edition, games)
+
     from pipeline.cli import transcript as page
     from pipeline.lake import open_lake
     from pipeline.reports.transcript import transcript
 
-    told = transcript(open_lake(lake), game)
+    found = transcript(open_lake(lake), game, edition=edition, num_of_game=num_of_game)
     if form == "json":
-        text = page.as_json(told) if seat is None else page.seen_as_json(told, seat)
+        text = page.as_json(found) if seat is None else page.seen_as_json(found, seat)
         terminal.out_bytes(text.encode())
     elif seat is None:
-        page.write(told, form)
+        page.write(found, form)
     else:
-        page.write_seen(told, seat, form)
+        page.write_seen(found, seat, form)

@@ -1,0 +1,78 @@
+"""What a transcript says was counted is what the metric counted, in every edition.
+
+Some editions count a row by what is in other games: release counts a flag once, and knows no hit
+where a run is repeated. A transcript of few games must say the same of them.
+"""
+
+import shutil
+
+import polars as pl
+import pytest
+
+from pipeline.ingest import ingest
+from pipeline.lake import Lake, open_lake
+from pipeline.metrics.catalogue import metric, names
+from pipeline.metrics.evidence import evidence
+from pipeline.metrics.request import EDITIONS, RELEASE
+from pipeline.reports.transcript import transcript, transcripts
+from pipeline.simulate import simulate
+
+
+@pytest.fixture(scope="module")
+def repeated_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Two runs of a model: each number of a game is there twice."""
+    top = tmp_path_factory.mktemp("repeated")
+    for run in (1, 2):
+        found = simulate(top / "logs" / str(run), models=1, games=2, seed=run)
+        shutil.move(found.results, top / "runs" / str(run))
+    ingest(top / "runs", top / "lake")
+    return open_lake(top / "lake")
+
+
+def assert_all_marks_are_evidence(lake: Lake, game_ids: list[str], edition: str) -> None:
+    whole = pl.concat([evidence(lake, name, edition=edition) for name in names(edition)])
+    expected = whole.filter(pl.col("game_id").is_in(game_ids))
+    together = pl.concat([one.counted for one in transcripts(lake, game_ids, edition=edition)])
+    alone = pl.concat(
+        [transcript(lake, game_id, edition=edition).counted for game_id in game_ids[:9]]
+    )
+    of_alone = expected.filter(pl.col("game_id").is_in(game_ids[:9]))
+    for counted, rows in ((together, expected), (alone, of_alone)):
+        assert sorted(map(repr, counted.select(rows.columns).rows())) == sorted(
+            map(repr, rows.rows())
+        )
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_repeated_runs(edition: str, repeated_lake: Lake) -> None:
+    games = repeated_lake.table("games").select("game_id").collect()["game_id"]
+    assert_all_marks_are_evidence(repeated_lake, games.sort().to_list()[::2], edition)
+    if edition == RELEASE:
+        rows = evidence(repeated_lake, "win_rate", edition=edition)
+        assert rows["hit"].null_count()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_public_games(edition: str, public_lake: Lake) -> None:
+    games = public_lake.table("games").select("game_id").collect()["game_id"]
+    assert_all_marks_are_evidence(public_lake, games.sort().to_list()[::20], edition)
+
+
+@pytest.mark.parametrize("n_games", [1, 3])
+def test_a_number_of_games_is_that_of_evidence(n_games: int, repeated_lake: Lake) -> None:
+    games = repeated_lake.table("games").select("game_id").collect()["game_id"].to_list()
+    asked = {"edition": RELEASE, "num_of_game": n_games}
+    counted = pl.concat([one.counted for one in transcripts(repeated_lake, games, **asked)])
+    for name in names(RELEASE):
+        assert counted.filter(metric=name).height == evidence(repeated_lake, name, **asked).height
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_what_looks_at_other_games_says_so(edition: str) -> None:
+    """A rank or a count over other rows is over several games, unless it is over each."""
+    for name in names(edition):
+        for rows in metric(name, edition).rows:
+            parts = (rows.term, rows.what, rows.hit, rows.where, rows.counted)
+            texts = [str(one) for one in parts if one is not None]
+            assert any(".over(" in text for text in texts) == rows.spans_games

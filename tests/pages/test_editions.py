@@ -1,0 +1,91 @@
+"""One edition from the address to the mark: links lead on in it, and values are its own."""
+
+import html as entities
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from pipeline.api import Lake, open_lake
+from pipeline.metrics.catalogue import header, metric, names
+from pipeline.metrics.request import EDITIONS, PAPER
+from pipeline.pages import NAMES, fragment, page, parameters
+from pipeline.pages.game import Game
+from pipeline.view.links import link
+
+WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).Parameters.__struct_fields__]
+NEEDED = {
+    "compare": {"model": "sim-atlas", "other": "sim-delta"},
+    "search": {"words": "vote"},
+    "metric": {"metric": "judgement"},
+    "evidence": {"metric": "judgement"},
+}
+
+
+@pytest.fixture(scope="module")
+def opened(lake: Path) -> Lake:
+    return open_lake(lake)
+
+
+def shown(lake: Lake, name: str, **given: str) -> str:
+    asked = parameters(name, given)
+    return str(fragment(name, page(name).content(lake, asked), asked, link))
+
+
+def links(text: str) -> list[tuple[str, dict[str, str]]]:
+    """The page and the parameters of each link, but for those to a place in the same page."""
+    found = [urlsplit(entities.unescape(one)) for one in re.findall(r'href="(/[^"]*)"', text)]
+    return [
+        (one.path[1:], {name: value for name, (value,) in parse_qs(one.query).items()})
+        for one in found
+    ]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("name", WITH_EDITIONS)
+def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lake) -> None:
+    game = opened.find(game_type="undercover")["game_id"][0]
+    needed = {**NEEDED, "game": {"game": game, "roles": "true"}}.get(name, {})
+    text = shown(opened, name, edition=edition, **needed)
+    if name == "game":  # which also leads to itself in the other editions
+        text = re.sub(r"<span>in the edition</span>.*?</nav>", "", text, flags=re.DOTALL)
+    leading = [given for to, given in links(text) if to in WITH_EDITIONS]
+    assert leading
+    assert {given.get("edition", PAPER) for given in leading} == {edition}
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_every_row_of_evidence_leads_to_its_mark(edition: str, opened: Lake) -> None:
+    seen: dict[str, Game] = {}
+    for name in names(edition):
+        given = {"metric": name, "edition": edition}
+        rows = page("evidence").content(opened, parameters("evidence", given)).rows
+        targets = [to for to in links(shown(opened, "evidence", **given)) if to[0] == "game"]
+        by_game = {to["game"]: to for _, to in targets}
+        for row in rows.iter_rows(named=True):
+            to = by_game[row["game_id"]]
+            key = str(to)
+            seen[key] = seen.get(key) or page("game").content(opened, parameters("game", to))
+            marks = [
+                (mark.what, mark.hit, mark.player)
+                for message in seen[key].games[0].messages
+                if message.index == row["message_index"]
+                for mark in message.marks
+            ]
+            assert (row["what"], row["hit"], row["player"]) in marks
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_page_of_a_metric_defines_it_in_the_edition(edition: str, opened: Lake) -> None:
+    for name in names(edition):
+        found = page("metric").content(
+            opened, parameters("metric", {"metric": name, "edition": edition})
+        )
+        said, declared = header(name, edition), metric(name, edition)
+        assert found.head.value == " ".join(said["value"])
+        assert found.head.row == " ".join(said["row"])
+        assert found.source == " ".join(said["source"])
+        assert (found.head.low, found.head.high) == (declared.low, declared.high)
+        assert float(said["range"][0].partition("..")[2]) == pytest.approx(declared.high, abs=0.01)
+    assert found.names == names(edition)

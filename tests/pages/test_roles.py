@@ -1,0 +1,110 @@
+"""Roles are hidden until they are asked for: without them, a page is the same whoever has which."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from msgspec.structs import replace
+from servers import Served
+
+from pipeline.api import Game, Lake, open_lake
+from pipeline.pages import as_csv, as_json, fragment, page, parameters
+from pipeline.view.links import link
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Side
+
+OTHER = {Side.HIDDEN: Side.CIVILIAN, Side.CIVILIAN: Side.HIDDEN}
+
+
+@pytest.fixture(scope="module")
+def opened(lake: Path) -> Lake:
+    return open_lake(lake)
+
+
+class Altered:
+    """A lake whose games have other roles, and whatever follows from these."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+
+    def game(self, game: str, *, edition: str) -> Game:
+        found = self.lake.game(game, edition=edition)
+        tables = {name: _altered(rows) for name, rows in found.tables.items()}
+        for name in ("guesses", "role_analyses", "role_identifications"):
+            tables[name] = tables[name].clear()
+        is_note = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains("all")
+        sent = pl.when(is_note).then(pl.lit(["Player 3"])).otherwise("visible_to")
+        tables["messages"] = tables["messages"].with_columns(visible_to=sent)
+        return replace(found, tables=tables, counted=found.counted.reverse().head(1))
+
+
+def _altered(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the other side, outcome, words and verdicts; the texts stay."""
+    changed = {
+        "side": pl.col("side").replace(OTHER) if "side" in rows.columns else None,
+        "role": pl.lit("another"),
+        "competition": pl.lit("another"),
+        "is_correct": ~pl.col("is_correct") if "is_correct" in rows.columns else None,
+        "path": pl.lit("another.json"),
+        "source": pl.lit("/another"),
+        "outcome": pl.lit("another"),
+        "outcome_code": pl.lit(7),
+        "word": pl.lit("another"),
+        "other_word": pl.lit("word"),
+        "hidden_player": pl.lit("another"),
+        "tested_player": pl.lit("another"),
+        "setting": pl.lit("{}"),
+    }
+    return rows.with_columns(**{one: to for one, to in changed.items() if one in rows.columns})
+
+
+def forms(lake: Lake | Altered, **given: str) -> tuple[str, str, str]:
+    """The page as HTML, JSON and CSV, with all that it is called."""
+    asked = parameters("game", given)
+    found = page("game").content(lake, asked)
+    html = found.title + str(fragment("game", found, asked, link))
+    return html, as_json(found, asked, 1), as_csv(found)
+
+
+@pytest.mark.parametrize("game_type", HIDDEN_ROLE_GAMES)
+@pytest.mark.parametrize("edition", ["paper", "audited"])
+def test_without_roles_a_page_does_not_depend_on_them(
+    game_type: str, edition: str, opened: Lake
+) -> None:
+    """Neither the text of the page, nor its tooltips, title, JSON and CSV."""
+    for game in opened.find(game_type=game_type)["game_id"].head(4):
+        given = {"game": game, "edition": edition, "metric": "judgement"}
+        assert forms(opened, **given) == forms(Altered(opened), **given)
+        shown = forms(opened, **given, roles="true")
+        altered = forms(Altered(opened), **given, roles="true")
+        assert all(one != other for one, other in zip(shown, altered, strict=True))
+
+
+def test_what_may_say_a_role_is_folded(opened: Lake) -> None:
+    game = opened.find(game_type="undercover")["game_id"][0]
+    html, _, _ = forms(opened, game=game)
+    open_text = re.sub(r"<details>.*?</details>", "", html, flags=re.DOTALL)
+    assert "Your word is" in html
+    assert "my role is" in html
+    assert not re.search("Your word is|my role is", open_text)
+    assert "Private" not in forms(opened, game=game, roles="true")[0]
+
+
+def test_other_games_have_nothing_to_hide(opened: Lake) -> None:
+    for game_type in ("cost_sharing", "prisoners_dilemma", "public_good"):
+        game = opened.find(game_type=game_type)["game_id"][0]
+        found = page("game").content(opened, parameters("game", {"game": game}))
+        assert found.counted.height == opened.game(game).counted.height > 0
+        assert not found.are_roles_hidden
+        assert found.games[0].game["path"] in forms(opened, game=game)[0]
+
+
+def test_a_row_of_evidence_shows_its_verdict_and_so_the_roles(served: Served) -> None:
+    row = served.json("/evidence.json?metric=self_awareness")["rows"][0]
+    text = served.get("/evidence?metric=self_awareness").text
+    (address, *_) = re.findall(rf'href="(/game\?game={row["game_id"]}[^"#]*)', text)
+    assert "roles=true" in address
+    assert "Self-Awareness" in served.get(address.replace("&amp;", "&")).text
+    hidden = served.get(f"/game?game={row['game_id']}").text
+    assert "Self-Awareness" not in hidden
+    assert "marks of metrics say roles" in hidden
