@@ -171,4 +171,4 @@ def test_release_win_rate_of_a_repeated_run(engine, tmp_path):
         rows = metrics(lake, edition="release", engine=engine)
         assert json.loads(magic_json(rows))[0]["train_split"]["Win Rate"] is None
         (undercover,) = (one for one in row["terms"] if one["term"] == "undercover_as_undercover")
-        assert undercover["hits"] == 0
+        assert (undercover["hits"], undercover["value"]) == (None, None)
