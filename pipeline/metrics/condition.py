@@ -64,6 +64,8 @@ def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
         answer = pl.DataFrame(schema=own).lazy().select(answer=expression).collect()
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
+        if "native python" in reason:
+            reason = "a condition cannot compare times; use `magic sql` for these"
         raise UsageError(f"the condition compares values of different types: {reason}") from None
     if answer["answer"].dtype not in (pl.Boolean, pl.Null):
         raise UsageError(f"the condition `{text}` must be true or false for each row")
@@ -119,6 +121,7 @@ def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.Dat
         case "Not":
             return ~of(node.this)
         case name if name in _COMPARISONS and parts <= {"this", "expression"}:
+            _refuse_chain(node)
             return _COMPARISONS[name](of(node.this), of(node.expression))
         case name if name in _CHAINS and parts <= {"this", "expression"}:
             return _joined(_CHAINS[name], [of(one) for one in node.flatten(unnest=False)])
@@ -145,6 +148,16 @@ def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.Dat
         f"a condition cannot contain `{node.sql('duckdb')}`: use only columns and constants "
         "with AND, OR, NOT, comparisons, IN, BETWEEN, LIKE and IS NULL"
     )
+
+
+def _refuse_chain(node: Any) -> None:
+    """Raises UsageError for `1 < x < 3`, in which SQL compares a truth with a number."""
+    sides = [type(side.unnest()).__name__ in _COMPARISONS for side in (node.this, node.expression)]
+    if any(sides) and not all(sides):
+        raise UsageError(
+            f"the condition `{node.sql('duckdb')}` compares the result of a comparison: write for "
+            "example `1 < x AND x < 3`"
+        )
 
 
 def _joined(join: Callable[[pl.Expr, pl.Expr], pl.Expr], found: Sequence[pl.Expr]) -> pl.Expr:

@@ -112,7 +112,11 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
 def query_of(asked: Mapping[str, object] | Address) -> str:
     """Address as the query of an address; what has its default is left out."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
-    said = {name: one for name, one in values.items() if one is not None and one not in ("", False)}
+    said = {
+        name: one
+        for name, one in values.items()
+        if one is not None and one != "" and one is not False
+    }
     return urlencode({name: _word(one) for name, one in said.items()})
 
 

@@ -98,7 +98,7 @@ def completeness(
         .sort(_OF_SIDE, nulls_last=True)
         .collect()
     )
-    if models:
+    if models is not None:
         return found.filter(pl.col("model").is_in(models))
     whole = quarantined.null_count().collect().item()
     if not whole:
@@ -158,7 +158,7 @@ def readability(
         for name in names(edition)
     ]
     rows = pl.concat(found).sort("model", nulls_last=True, maintain_order=True)
-    return rows.filter(pl.col("model").is_in(models)) if models else rows
+    return rows.filter(pl.col("model").is_in(models)) if models is not None else rows
 
 
 def _rows(lake: Lake, name: str, request: Request) -> pl.DataFrame:

@@ -38,7 +38,7 @@ def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     settings = sides.select("competition", "game_type", "setting_id").unique()
     finished = sides.filter("is_finished").select(_OF_SIDE)
     asked = sides.select("model").unique()
-    if models:
+    if models is not None:
         asked = asked.filter(pl.col("model").is_in(models))
     number = results.group_by("competition", "setting_id").agg(pl.col("game_index").min())
     return (

@@ -32,6 +32,8 @@ RELEASE = {"edition": "release"}
         ({"game_types": ["all", "go", "chess"]}, "no game type go, chess: choose from"),
         ({"by": ["model"], "game_types": ["all"]}, "`all` exists only if you group by game_type"),
         ({"names": []}, "the list of metrics is empty"),
+        ({"where": "1 < round < 3"}, "compares the result of a comparison: write for example"),
+        ({"where": "started_at > '2020-01-01'"}, "cannot compare times; use `magic sql`"),
         ({"num_of_game": 0}, "must be 1 or more"),
         (
             {"num_of_game": 3},

@@ -17,7 +17,7 @@ from pipeline.metrics.catalogue import knowing
 from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.evidence import KEY
 from pipeline.metrics.paging import last_key
-from pipeline.pages import fragment, page, parameters
+from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
 from pipeline.reports.quarantine import KEY as KEY_OF_QUARANTINE
 from pipeline.reports.quarantine import quarantine
@@ -58,6 +58,16 @@ def check_cells(text: str, name: str, values: pl.DataFrame, keys: list[str]) -> 
                 assert number(cell["games"]) == row["n_games"]
             n_checked += 1
     assert n_checked == values.height
+
+
+def test_a_list_of_no_models_has_no_rows(opened: Lake) -> None:
+    for method in (opened.completeness, opened.missing, opened.readability, opened.metrics):
+        assert method(models=[]).is_empty()
+    assert opened.completeness().height
+
+
+def test_an_address_says_0() -> None:
+    assert query_of({"margin": 0, "model": "", "roles": False, "by": None}) == "margin=0"
 
 
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])

@@ -108,12 +108,12 @@ def completeness(
 
     opened = open_lake(lake)
     if metrics:
-        rows = readability(opened, edition=edition, models=model)
+        rows = readability(opened, edition=edition, models=model or None)
     else:
-        rows = games(opened, expected=expected, models=model)
+        rows = games(opened, expected=expected, models=model or None)
     lacking = rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
     if missing:
-        listed = missing_settings(opened, models=model)
+        listed = missing_settings(opened, models=model or None)
         show(listed, form, brief=_brief(listed), headings=HEADINGS if form == "table" else {})
     else:
         is_whole = pl.col("is_complete").fill_null(value=False)
