@@ -1,5 +1,6 @@
 """What a file's name says: the form that it has, or why it is no log."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 _KINDS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar", ".zip": "zip"}
@@ -34,6 +35,12 @@ _FORMS |= {short: _FORMS[long] for short, long in _SHORT.items()}
 
 def form_of(name: str) -> Form:
     """Return the form that the ending of a name stands for; its kind is null for what is no log."""
+    return _form_of_file(name[name.rfind("/") + 1 :])
+
+
+# A run's files have the same few names in each folder, and each is asked for several times.
+@lru_cache(maxsize=1024)
+def _form_of_file(name: str) -> Form:
     before, last = _endings(name.lower())
     return _FORMS.get(last) or _FORMS.get(before + last, NO_LOG)
 

@@ -64,7 +64,7 @@ class Lake:
         self.path = location(path)
         self._as_of = as_of
         self._version = version
-        self._opened: dict[str, DeltaTable] = {}
+        self._opened: dict[str, OpenTable] = {}
         self._types: dict[str, list[tuple[str | None, str | None]]] = {}
 
     def __repr__(self) -> str:
@@ -121,6 +121,9 @@ class Lake:
 
         Raises LakeError where the table's log names other files than the ingest left.
         """
+        return self._open(table).delta
+
+    def _open(self, table: str) -> "OpenTable":
         if table not in TABLES:
             raise UsageError(f"no table `{table}`: choose from {', '.join(TABLES)}")
         if table not in self._opened:
@@ -162,7 +165,7 @@ class Lake:
 
     def _logged(self, table: str, column: str) -> dict[str, Any]:
         """What the table's log says of each file."""
-        return logged(self.delta(table), column)
+        return self._open(table).logged(column)
 
     def damage(self, tables: Iterable[str] = tuple(TABLES)) -> LakeError | None:
         """The error that names this state's damaged files, None if none is found at once."""
@@ -202,19 +205,25 @@ def _footer_rows(file: Location) -> int:
         raise LakeError(f"{file}: {one_line(error)}; {DAMAGE_HINT}") from None
 
 
-def logged(table: DeltaTable, column: str) -> dict[str, Any]:
-    """What a table's log says of each file, null where it does not say."""
-    rows = table.get_add_actions(flatten=True)
-    names = rows.column("path").to_pylist()
-    is_there = column in rows.column_names
-    values = rows.column(column).to_pylist() if is_there else [None] * len(names)
-    return dict(zip(names, values, strict=True))
+class OpenTable:
+    """A Delta table at one version, and what its log says of its files there."""
+
+    def __init__(self, delta: DeltaTable) -> None:
+        self.delta = delta
+        self._files = delta.get_add_actions(flatten=True)
+
+    def logged(self, column: str) -> dict[str, Any]:
+        """What the log says of each file, null where it does not say."""
+        names = self._files.column("path").to_pylist()
+        is_there = column in self._files.column_names
+        values = self._files.column(column).to_pylist() if is_there else [None] * len(names)
+        return dict(zip(names, values, strict=True))
 
 
-def opened_at(folder: Location, state: TableState) -> DeltaTable:
+def opened_at(folder: Location, state: TableState) -> OpenTable:
     """A table at a recorded state; raises LakeError where its log says otherwise."""
-    table = _opened(folder, state.version)
-    contents = contents_of(logged(table, "num_records"))
+    table = OpenTable(_opened(folder, state.version))
+    contents = contents_of(table.logged("num_records"))
     if not contents.agrees(state.contents):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {contents} at version "
@@ -224,14 +233,15 @@ def opened_at(folder: Location, state: TableState) -> DeltaTable:
     return table
 
 
-def opened_journal(folder: Location, version: int | None) -> DeltaTable:
+def opened_journal(folder: Location, version: int | None) -> OpenTable:
     """The table `ingests`: each of its versions has a row more, so its log is checked by itself."""
-    table = _opened(folder, version)
-    n_rows = sum(_known_rows(folder, logged(table, "num_records")).values())
-    if n_rows != table.version():
+    table = OpenTable(_opened(folder, version))
+    n_rows = sum(_known_rows(folder, table.logged("num_records")).values())
+    n_ingests = table.delta.version()
+    if n_rows != n_ingests:
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but there "
-            f"were {table.version():,}{_emptied(folder, table.version())}; {DAMAGE_HINT}"
+            f"were {n_ingests:,}{_emptied(folder, n_ingests)}; {DAMAGE_HINT}"
         )
     return table
 
@@ -414,7 +424,7 @@ def _has_rows(folder: Location) -> bool:
     if not (folder / "_delta_log").files():
         return False
     try:
-        return bool(logged(_opened(folder), "size_bytes"))
+        return bool(OpenTable(_opened(folder)).logged("path"))
     except LakeError:
         return True
 

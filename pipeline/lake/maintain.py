@@ -22,7 +22,6 @@ from pipeline.lake.lake import (
     COMMITS,
     Lake,
     TableState,
-    logged,
     open_lake,
     opened_at,
     scan,
@@ -344,7 +343,7 @@ def _dead_files(
     folder = lake.folder(table)
     live = set(lake.sizes(table)) - set(replaced)
     for state in _kept_states(lake, table, kept_since):
-        live |= set(logged(opened_at(folder, state), "size_bytes")) - set(replaced)
+        live |= set(opened_at(folder, state).logged("size_bytes")) - set(replaced)
     return [
         file for file in folder.files() if file.name not in live and file.modified_at < younger_than
     ]

@@ -109,7 +109,8 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
         data = os.read(handle, status.st_size + 1) if status.st_size else b""
         if len(data) != status.st_size:
             data = _rest(handle, data, check_size)
-        if _version(os.fstat(handle)) != _version(status):
+        after = os.fstat(handle)
+        if after.st_mtime_ns != status.st_mtime_ns or after.st_size != status.st_size:
             raise ChangedError
         return data
     finally:
