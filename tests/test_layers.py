@@ -12,17 +12,8 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {
-        "cells",
-        "errors",
-        "machine",
-        "printable",
-        "processes",
-        "provenance",
-        "replacing",
-        "vocabulary",
-    }
-    | {"stores"},
+    {"cells", "errors", "machine", "printable", "processes", "provenance", "vocabulary", "stores"},
+    {"replacing"},
     {"game", "sqlfiles", "archives", "simulate", "extras"},
     {"formats", "written"},
     {"events"},
