@@ -20,6 +20,7 @@ from pipeline.metrics.catalogue import Added, knowing
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.views import views
+from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.cite import cite
 from pipeline.reports.compare import compare, contrast, settings_apart
@@ -226,7 +227,8 @@ class Lake(stored.Lake):
         """The path of the file that the report was written to, one HTML file that needs no network.
 
         It shows up to `games_per_cell` games behind each value. An existing file is replaced.
-        Raises UsageError for an unknown edition, and PipelineError without the extra `view`.
+        Raises UsageError for an unknown edition, and PipelineError without the extra `view`, or
+        where the file cannot be written: an old one stays as it was.
         """
         try:
             from pipeline.pages.report import TITLE, report
@@ -241,7 +243,9 @@ class Lake(stored.Lake):
             games_per_cell=games_per_cell,
         )
         path = Path(file)
-        path.write_text("".join(report_html(found)), encoding="utf-8")
+        text = "".join(report_html(found))
+        with replacing(path) as draft:
+            draft.write_text(text, encoding="utf-8")
         return path
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

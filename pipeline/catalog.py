@@ -105,10 +105,10 @@ def renewed_after_ingest(path: str | Path) -> str | None:
 
 def write_catalog(lake: Lake, file: str | Path) -> None:
     """Writes the catalogue of this state to a file, which is replaced if it exists."""
-    folder = Path(file).resolve().parent
-    if Path(file).is_dir() or not folder.is_dir():
+    path = Path(file).resolve()  # a link stays one
+    if (path.exists() and not path.is_file()) or not path.parent.is_dir():
         raise LakeError(f"{file}: choose a file in a folder that exists")
-    _write(lake, location(folder), Path(file).name)
+    _write(lake, location(path.parent), path.name)
 
 
 def _write(lake: Lake, folder: Location, name: str) -> None:

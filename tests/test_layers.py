@@ -13,6 +13,7 @@ PACKAGE = Path(pipeline.__file__).parent
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
     {"cells", "errors", "machine", "printable", "processes", "provenance", "vocabulary", "stores"},
+    {"replacing"},
     {"game", "sqlfiles", "archives", "simulate", "extras"},
     {"formats", "written"},
     {"events"},
@@ -36,7 +37,7 @@ ONLY = {
     "formats": {"game", "vocabulary"},
     "events": {"game", "vocabulary"},
     "sandbox": {"api", "errors", "processes"},
-    "simulate": {"cells", "errors", "machine", "processes"},
+    "simulate": {"cells", "errors", "machine", "processes", "replacing"},
     "archives": {"errors", "stores"},
     "lake": {"errors", "events", "stores"},
 }
@@ -65,6 +66,7 @@ KEEPERS = {
 }
 WITHOUT_POLARS = {
     "errors",
+    "replacing",
     "vocabulary",
     "stores",
     "game",

@@ -160,5 +160,45 @@ def test_results_that_cannot_be_written_are_one_line(lake: Path, form: str) -> N
             text=True,
             check=False,
         )
-    assert run.stderr == "magic: No space left on device\n"
+    assert run.stderr == (
+        "magic: the result cannot be written to stdout: No space left on device\n"
+    )
     assert run.returncode == 1
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])
+def test_a_closed_stdout_takes_no_results(lake: Path, form: str) -> None:
+    command = " ".join([*MAGIC, "metrics", "--lake", str(lake), "--format", form, ">&-"])
+    run = subprocess.run(command, shell=True, cwd=TOP, capture_output=True, text=True, check=False)
+    assert run.stderr == "magic: the result cannot be written to stdout: it is closed\n"
+    assert run.returncode == 1
+
+
+def test_a_command_without_results_needs_no_stdout(lake: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mine.duckdb"
+    command = " ".join([*MAGIC, "catalog", "--lake", str(lake), "-o", str(out), ">&-"])
+    subprocess.run(command, shell=True, cwd=TOP, check=True)
+    assert out.exists()
+
+
+@pytest.mark.parametrize("to", ["2>&-", "2>/dev/full"])
+def test_notes_that_nobody_takes_fail_nothing(lake: Path, to: str) -> None:
+    command = " ".join([*MAGIC, "verify", "--lake", str(lake), to])
+    run = subprocess.run(command, shell=True, cwd=TOP, capture_output=True, text=True, check=False)
+    assert run.returncode == 0
+    assert run.stdout
+
+
+@pytest.mark.parametrize("to", [">/dev/full", ">&-"])
+def test_an_ingest_without_its_report_is_committed_and_says_so(tmp_path: Path, to: str) -> None:
+    place = tmp_path / "lake"
+    command = " ".join([*MAGIC, "ingest", str(SAMPLE), "--lake", str(place), to])
+    environment = os.environ | {"MAGIC_CATALOG": "1"}
+    run = subprocess.run(
+        command, shell=True, cwd=TOP, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert run.stderr.startswith("magic: ingest 1 is committed, and only this failed: the result ")
+    assert run.stderr.count("\n") == 1
+    assert open_lake(place).ingest_id == 1
+    assert (place / "magic.duckdb").exists()

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,9 +22,24 @@ from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
 from pipeline.errors import PipelineError, UsageError, first_line
 
+_NO_MEMORY = "memory ran out; process less at a time, raise `ulimit -v`, or use a larger machine"
+# What the system says of a library for which a process may take no memory.
+_UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
+
 
 class _Interrupted(Exception):
     """Ctrl-C, of which typer makes an exit without a word."""
+
+
+class _EndedEarly(PipelineError):
+    """A file of Python's own or a process of ours ended early, which typer takes for Ctrl-C."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a compiled Python file is cut or a process of magic ended, probably because the disk "
+            "or memory was full: free some, delete the folders `__pycache__` of the installation, "
+            "and run the command again"
+        )
 
 
 class _Group(TyperGroup):
@@ -34,16 +50,20 @@ class _Group(TyperGroup):
             return super().make_context(*args, **options)
         except KeyboardInterrupt:
             raise _Interrupted from None
+        except EOFError as error:
+            raise _EndedEarly from error
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # the public name of the same
         try:
             result = super().invoke(ctx)
-            terminal.stream().flush()
+            terminal.flush()
         except BrokenPipeError:
             terminal.silence()
             raise typer.Exit(0) from None
         except KeyboardInterrupt:
             raise _Interrupted from None
+        except EOFError as error:
+            raise _EndedEarly from error
         return result
 
 
@@ -135,7 +155,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         _check_text(sys.argv[1:] if arguments is None else arguments)
         code = command.main(arguments, prog_name="magic", standalone_mode=False)
-        terminal.stream().flush()
+        terminal.flush()
     except BrokenPipeError:
         terminal.silence()
         return 0
@@ -149,7 +169,12 @@ def _run(arguments: Sequence[str] | None) -> int:
         terminal.complain(_told(error))
         return FAILED
     except MemoryError:
-        terminal.complain("memory ran out; process less at a time, or use a larger machine")
+        terminal.complain(_NO_MEMORY)
+        return FAILED
+    except ImportError as error:
+        if not _UNMAPPED.search(str(error)):
+            raise
+        terminal.complain(f"{_NO_MEMORY}: a library could not be loaded")
         return FAILED
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own class has no public name

@@ -16,7 +16,17 @@ _REASONS = 3
 
 
 def show_report(report: "Report", form: str) -> None:
-    """Writes the counts: in JSON one object, in other forms a row each; for eyes without zeros."""
+    """Writes the counts: in JSON one object, in other forms a row each; for eyes without zeros.
+
+    Raises OutputError where that cannot be, which says that the ingest is committed if it is.
+    """
+    committed = report.ingest_id is not None
+    done = f"ingest {report.ingest_id} is committed" if committed else "all sources were read"
+    with terminal.reporting(done):
+        _show(report, form)
+
+
+def _show(report: "Report", form: str) -> None:
     if form == "json":
         terminal.out_bytes(f"{as_json(_record(report))}\n".encode())
         return

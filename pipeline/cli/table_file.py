@@ -1,16 +1,19 @@
 """A result written to a file, in the form that the file's ending names."""
 
 import datetime
-import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import check_extra
+from pipeline.replacing import replacing
 from pipeline.written import csv_texts, flattened, json_lines, json_texts, safe_csv_texts
+
+if TYPE_CHECKING:
+    from xlsxwriter import Workbook
 
 EXACT = 10**15
 """A spreadsheet keeps the digits of whole numbers up to here."""
@@ -45,18 +48,8 @@ def write(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> None:
     `is_safe` is for CSV: see `safe_csv_texts`.
     """
     writer = _safe_csv if is_safe else _WRITERS[_ending(file)]
-    with _complete(file) as temporary:
-        writer(frame, temporary)
-
-
-@contextmanager
-def _complete(file: Path) -> Iterator[Path]:
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(file) as draft:
+        writer(frame, draft)
 
 
 def _ending(file: Path) -> str:
@@ -79,30 +72,38 @@ def _xlsx(frame: pl.DataFrame, file: Path) -> None:
     """A sheet in which every text is a plain text, also one that looks like a formula or a link."""
     columns = pl.DataFrame([_for_a_sheet(column) for column in flattened(frame).iter_columns()])
     from xlsxwriter import Workbook
+    from xlsxwriter.exceptions import FileCreateError
 
-    with Workbook(file, {"constant_memory": True, "nan_inf_to_errors": True}) as book:
-        sheet = book.add_worksheet()
-        sheet.freeze_panes(1, 0)
-        bold, day = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd"})
-        instant = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
-        for number, name in enumerate(columns.columns):
-            _taken(sheet.write_string(0, number, name, bold))
-        for row, values in enumerate(columns.iter_rows(), start=1):
-            for number, value in enumerate(values):
-                match value:
-                    case None:
-                        continue
-                    case bool():
-                        code = sheet.write_boolean(row, number, value)
-                    case int() | float():
-                        code = sheet.write_number(row, number, value)
-                    case datetime.datetime():
-                        code = sheet.write_datetime(row, number, value, instant)
-                    case datetime.date():
-                        code = sheet.write_datetime(row, number, value, day)
-                    case _:
-                        code = sheet.write_string(row, number, value)
-                _taken(code)
+    try:
+        with Workbook(file, {"constant_memory": True, "nan_inf_to_errors": True}) as book:
+            _fill(book, columns)
+    except FileCreateError as error:
+        raise error.args[0] from None  # the system's own
+
+
+def _fill(book: "Workbook", columns: pl.DataFrame) -> None:
+    sheet = book.add_worksheet()
+    sheet.freeze_panes(1, 0)
+    bold, day = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd"})
+    instant = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+    for number, name in enumerate(columns.columns):
+        _taken(sheet.write_string(0, number, name, bold))
+    for row, values in enumerate(columns.iter_rows(), start=1):
+        for number, value in enumerate(values):
+            match value:
+                case None:
+                    continue
+                case bool():
+                    code = sheet.write_boolean(row, number, value)
+                case int() | float():
+                    code = sheet.write_number(row, number, value)
+                case datetime.datetime():
+                    code = sheet.write_datetime(row, number, value, instant)
+                case datetime.date():
+                    code = sheet.write_datetime(row, number, value, day)
+                case _:
+                    code = sheet.write_string(row, number, value)
+            _taken(code)
 
 
 def _taken(code: int) -> None:

@@ -3,25 +3,32 @@
 What comes from logs is hostile: nothing is written to a terminal but through `printable`.
 """
 
+import errno
 import io
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import TextIO
+from typing import Any, TextIO
 
+from pipeline.errors import PipelineError
 from pipeline.printable import printable
 
 
-def prepare() -> None:
-    """Lets no character fail that the terminal's encoding lacks, and nothing that is written.
+class OutputError(PipelineError):
+    """Results cannot be written to stdout."""
 
-    A stream that whoever started us has closed is none for Python.
+
+def prepare() -> None:
+    """Lets no character fail that the terminal's encoding lacks, and no note.
+
+    A stream that whoever started us has closed is none for Python. Notes are dropped then; to write
+    results fails, as it does in other programs.
     """
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
+            nowhere = os.open(os.devnull, mode)
             setattr(sys, name, open(nowhere, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
@@ -117,36 +124,69 @@ def out(text: str, style: str | None = None) -> None:
     """Writes a piece of a result, which has been made printable, in one of `STYLES`."""
     if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
-    stream().write(text)
+    _or_explain(stream().write, text)
 
 
 def out_bytes(data: bytes) -> None:
     """Writes a piece of a result as it is, in UTF-8 if it is text."""
-    stream().flush()
-    stream().buffer.write(data)
+    flush()
+    _or_explain(stream().buffer.write, data)
+
+
+def flush() -> None:
+    """Writes what was held back of results; raises OutputError where nobody takes it."""
+    _or_explain(stream().flush)
+
+
+def _or_explain(write: Callable[..., Any], *data: str | bytes) -> None:
+    try:
+        write(*data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        is_closed = error.errno == errno.EBADF
+        reason = "it is closed" if is_closed else error.strerror or str(error)
+        raise OutputError(f"the result cannot be written to stdout: {reason}") from None
+
+
+@contextmanager
+def reporting(done: str) -> Iterator[None]:
+    """Says what is done all the same if the report of it, which the block writes, cannot be."""
+    try:
+        yield
+        flush()
+    except OutputError as error:
+        raise OutputError(f"{done}, and only this failed: {error}") from None
 
 
 def note(text: str) -> None:
-    """Writes a line about the result."""
+    """Writes a line about the result; nothing fails where nobody takes it."""
     if _held is not None:
         _held.append(text)
         return
-    stream().flush()
-    print(printable(text), file=sys.stderr)
+    flush()
+    try:
+        print(printable(text), file=sys.stderr, flush=True)
+    except OSError:
+        _silence(sys.stderr)
 
 
 def complain(text: str) -> None:
     """Says in one line what is wrong, also where that is that results cannot be written."""
     try:
-        stream().flush()
-    except OSError:
+        flush()
+    except (OSError, OutputError):
         silence()
     note("magic: " + (" ".join(text.split()) or "an error without a message; please report it"))
 
 
 def silence() -> None:
     """Drops what is left of the output, since nobody can take it."""
+    _silence(stream())
+
+
+def _silence(ours: TextIO) -> None:
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream().fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), ours.fileno())
     except (OSError, ValueError):  # no file behind it
         return

@@ -11,6 +11,7 @@ import polars as pl
 from pipeline.errors import UsageError
 from pipeline.ingest.refused import refused
 from pipeline.lake import open_lake
+from pipeline.replacing import replacing
 
 MANIFEST = "manifest.json"
 # `file` is null where a document was never read; `is_cut` where the lake has only its beginning.
@@ -28,7 +29,7 @@ MANIFEST_SCHEMA: dict[str, pl.DataType] = {
 
 
 def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
-    """Writes the bytes of each document in quarantine, and a manifest; returns its rows.
+    """Writes the bytes of each document in quarantine, and at last a manifest; returns its rows.
 
     A whole document is in a file that ends in `.json`, one whose beginning alone the lake has
     in one that ends in `.cut`. Raises UsageError for a folder that has something in it.
@@ -50,5 +51,6 @@ def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
         rows.append((name, is_cut, written, one.n_bytes, *one.key, one.game_id, rules))
     manifest = pl.DataFrame(rows, MANIFEST_SCHEMA, orient="row")
     text = msgspec.json.format(msgspec.json.encode(manifest.to_dicts()), indent=1)
-    (folder / MANIFEST).write_bytes(text + b"\n")
+    with replacing(folder / MANIFEST) as draft:
+        draft.write_bytes(text + b"\n")
     return manifest

@@ -6,11 +6,13 @@ any number of games, and the truth behind them in `truth.json`.
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import UsageError
 from pipeline.machine import cores
+from pipeline.replacing import replacing
 from pipeline.simulate.competitions import COMPETITIONS
 from pipeline.simulate.work import Plan
 from pipeline.simulate.writer import ARCHIVES, into_folder
@@ -57,17 +59,19 @@ def simulate(
     n_jobs = jobs or (1 if n_games < SMALL else cores())
     out.mkdir(parents=True, exist_ok=True)
     truth = out / "truth.json"
-    truth.write_text(json.dumps(_truth(plan), indent=4) + "\n", encoding="utf-8")
+    with replacing(truth) as draft:
+        draft.write_text(json.dumps(_truth(plan), indent=4) + "\n", encoding="utf-8")
     write = ARCHIVES[archive] if archive else into_folder
     results = out / (f"results.{archive}" if archive else "results")
     n_files = n_bytes = n_written = 0
-    for piece, sizes in write(plan, results, n_jobs):
-        n_files += len(sizes)
-        n_bytes += sum(sizes)
-        if piece.is_played:
-            n_written += len(sizes)
-            if on_game:
-                on_game(n_written)
+    with replacing(results) if archive else nullcontext(results) as place:
+        for piece, sizes in write(plan, place, n_jobs):
+            n_files += len(sizes)
+            n_bytes += sum(sizes)
+            if piece.is_played:
+                n_written += len(sizes)
+                if on_game:
+                    on_game(n_written)
     names = tuple(model.name for model in plan.models)
     return Summary(results, truth, names, n_games, n_files, n_bytes)
 

@@ -101,7 +101,7 @@ def ingest(
     """
     try:
         from pipeline.archives import measure
-        from pipeline.cli.counts import show_report, why_no_game
+        from pipeline.cli.counts import why_no_game
         from pipeline.ingest import ingest as ingest_into
 
         with progress.of_documents(lambda: measure(source)) as on_progress:
@@ -121,6 +121,21 @@ def ingest(
     except KeyboardInterrupt:
         terminal.complain("interrupted: the lake is intact; run the same command again")
         raise typer.Exit(INTERRUPTED) from None
+    try:
+        _tell(report, lake, form, model=model, dry_run=dry_run)
+    finally:
+        if not dry_run:
+            renew_catalog(lake)
+    if not report.n_of_games and not allow_empty:
+        terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
+        raise typer.Exit(FAILED)
+    if strict and (report.statuses["quarantined"] or report.n_faulty_parts):
+        raise typer.Exit(QUARANTINED)
+
+
+def _tell(report: "Report", lake: str, form: str, *, model: str | None, dry_run: bool) -> None:
+    from pipeline.cli.counts import show_report
+
     show_report(report, form)
     n_quarantined, n_parts = report.statuses["quarantined"], report.n_faulty_parts
     if n_quarantined or n_parts:
@@ -138,13 +153,6 @@ def ingest(
         )
     if dry_run:
         terminal.note("dry run: nothing was written")
-    else:
-        renew_catalog(lake)
-    if not report.n_of_games and not allow_empty:
-        terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
-        raise typer.Exit(FAILED)
-    if strict and (n_quarantined or n_parts):
-        raise typer.Exit(QUARANTINED)
 
 
 def _team(engine: str, master: str | None) -> "Team | None":

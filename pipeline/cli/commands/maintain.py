@@ -52,10 +52,14 @@ def maintain(
     brief = found.with_columns(
         pl.Series(name, map(size, found[name]), dtype=pl.String) for name in sizes
     )
-    show(found, form, brief=brief)
     if not dry_run:
-        renew_catalog(lake)
+        try:
+            with terminal.reporting("the lake is maintained"):
+                show(found, form, brief=brief)
+        finally:
+            renew_catalog(lake)
     else:
+        show(found, form, brief=brief)
         unknown = "; – is a size that is not known before the run"
         told = unknown if found["bytes_after"].has_nulls() else ""
         terminal.note(f"dry run: nothing was changed{told}")

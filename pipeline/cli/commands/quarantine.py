@@ -95,7 +95,8 @@ def _export(lake: str, folder: Path, form: str) -> None:
     from pipeline.ingest.export import MANIFEST, export
 
     manifest = export(lake, folder)
-    show(manifest, form, brief=manifest.select("file", "is_cut", "n_bytes", "path"))
+    with terminal.reporting(f"the documents are in {folder}"):
+        show(manifest, form, brief=manifest.select("file", "is_cut", "n_bytes", "path"))
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.note(
         f"{manifest.height:,} documents, {n_cut:,} of them cut and {n_unread:,} never read: "
@@ -111,8 +112,10 @@ def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
     if retried.report is None:
         terminal.note("nothing new can be read")
     else:
-        show_report(retried.report, form)
-        renew_catalog(lake)
+        try:
+            show_report(retried.report, form)
+        finally:
+            renew_catalog(lake)
     if retried.n_left:
         terminal.note(f"documents still in quarantine: {retried.n_left:,}")
     if retried.gone:

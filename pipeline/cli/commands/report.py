@@ -78,6 +78,7 @@ def report(
     from pipeline import open_lake, plots
     from pipeline.cli.table_file import check_place
     from pipeline.errors import PipelineError
+    from pipeline.replacing import replacing
 
     try:
         from pipeline.cli.report_text import report_text
@@ -103,7 +104,8 @@ def report(
     if out == STDOUT:
         terminal.out_bytes(text.encode())
         return
-    file.write_text(text, encoding="utf-8")
+    with replacing(file) as draft:
+        draft.write_text(text, encoding="utf-8")
     terminal.note(f"wrote {file} ({len(text.encode()) / 1000:,.0f} kB)")
 
 

@@ -84,5 +84,6 @@ def simulate(
     told = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
     rows = pl.DataFrame([told | {"models": list(summary.models)}])
     brief = rows.with_columns(pl.col("models").list.join(", "))
-    show(rows, form, brief=brief, as_records=True)
+    with terminal.reporting(f"the logs are in {summary.results}"):
+        show(rows, form, brief=brief, as_records=True)
     terminal.note(f"run `magic ingest {summary.results}` to read them")

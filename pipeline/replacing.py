@@ -1,0 +1,38 @@
+"""Files of results: each is written aside, and takes its place when it is complete."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from pipeline.errors import PipelineError, first_line
+
+
+@contextmanager
+def replacing(file: str | Path) -> Iterator[Path]:
+    """Gives a path to write to; the file appears, or is replaced, once the block has ended well.
+
+    Else an existing file stays as it was. A link stays a link, and a file keeps its permissions.
+    What is no file, such as a pipe, is written to directly. Raises PipelineError where the system
+    refuses, as on a disk that is full.
+    """
+    final = Path(file).resolve()
+    is_direct = final.exists() and not final.is_file()
+    # A short name: the folder may have no room for one that is longer than the file's.
+    draft = final if is_direct else final.with_name(f".magic-{uuid4().hex}.tmp")
+    try:
+        yield draft
+        if not is_direct:
+            if final.exists():
+                shutil.copymode(final, draft)
+            draft.replace(final)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        kept = "" if is_direct or not final.exists() else "; the file is as it was"
+        reason = error.strerror or first_line(error)
+        raise PipelineError(f"{file}: cannot be written: {reason}{kept}") from error
+    finally:
+        if not is_direct:
+            draft.unlink(missing_ok=True)
