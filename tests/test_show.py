@@ -176,3 +176,33 @@ def test_a_beginning_of_several_ids_names_them(lake, games):
 def test_no_such_seat(lake, games):
     with pytest.raises(UsageError, match="no seat 9 in this game: choose from 1, 2, 3"):
         transcript(lake, games[0]).seen_by(9)
+
+
+@pytest.mark.parametrize("edition", ["release", "audited"])
+def test_a_transcript_of_an_edition_has_its_marks(edition, capsysbinary, place, lake, games):
+    for game in games[:4]:
+        asked = (game, "--edition", edition)
+        found = json.loads(shown(capsysbinary, place, *asked, "--format", "json"))["counted"]
+        expected = transcript(lake, game, edition=edition).counted
+        assert [(one["metric"], one["hit"]) for one in found] == expected.select(
+            "metric", "hit"
+        ).rows()
+        assert f"What the metrics counted, edition {edition}" in shown(capsysbinary, place, *asked)
+
+
+def test_a_number_of_games_needs_the_edition_release(capsys, place, games):
+    assert main(["show", games[0], "--games", "3", "--lake", str(place)]) == 2
+    assert "release" in capsys.readouterr().err
+
+
+def test_what_is_unknown_has_a_mark_of_its_own(capsys, tmp_path):
+    """Release knows no win of a run that is repeated: neither a hit nor a miss."""
+    for run in (1, 2):
+        simulate(tmp_path / str(run), models=1, games=1, seed=run)
+    ingest([tmp_path / "1", tmp_path / "2"], tmp_path / "lake")
+    rows = evidence(open_lake(tmp_path / "lake"), "win_rate", edition="release")
+    game = rows.filter(pl.col("hit").is_null())["game_id"][0]
+    for form in ("text", "markdown"):
+        asked = ["--edition", "release", "--format", form, "--lake", str(tmp_path / "lake")]
+        assert main(["show", game, *asked]) == 0
+        assert "? win_rate: " in capsys.readouterr().out

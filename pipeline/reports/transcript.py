@@ -55,7 +55,7 @@ class Transcript(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The transcript as plain text: each message with who was shown it, and what was counted
-        in it. ✓ is a hit, ✗ a miss, and a number a partial hit."""
+        in it. ✓ is a hit, ✗ a miss, a number a partial hit, and ? an unknown one."""
         return as_text(title(self.game), said(self.messages, self.counted))
 
     def seen_by(self, seat: int) -> pl.DataFrame:

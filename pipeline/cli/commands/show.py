@@ -39,7 +39,7 @@ def show(
     """Print one game as a transcript: players, messages, votes, what was counted.
 
     Each message says who was shown it. Below it stands what the metrics of the edition counted in
-    it: ✓ is a hit, ✗ a miss, and a number between 0 and 1 a partial hit.
+    it: ✓ is a hit, ✗ a miss, a number between 0 and 1 a partial hit, and ? an unknown one.
 
     \b
     Examples:
