@@ -107,3 +107,14 @@ def contents(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != "README.md"
     }
+
+
+@pytest.mark.slow
+def test_the_pictures_are_of_the_pages_as_they_are() -> None:
+    done = subprocess.run(
+        [sys.executable, "docs/pictures/make.py", "--check"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == 0, "run docs/pictures/make.py, and look at what it made"

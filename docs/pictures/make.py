@@ -1,7 +1,9 @@
 """Makes the pictures of README from the sample: the leaderboard and a transcript.
 
 Run it from the checkout, with the development tools installed: `.venv/bin/python
-docs/pictures/make.py`. It needs a Chromium, from $CHROMIUM or on the path.
+docs/pictures/make.py`. It needs a Chromium, from $CHROMIUM or on the path. `made-of.txt` holds a hash
+of what the pictures show; with `--check`, nothing is made, and the exit code is 1 if they are out of
+date.
 """
 
 import os
@@ -11,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,10 +21,13 @@ from playwright.sync_api import sync_playwright
 
 import pipeline
 from pipeline.ingest import ingest
+from pipeline.pages.render import TEMPLATES
+from pipeline.view.worker import Task, made
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = HERE.parent.parent / "data" / "sample" / "results"
 METRIC = "judgement"
+MADE_OF = HERE / "made-of.txt"
 
 
 @contextmanager
@@ -41,27 +47,51 @@ def viewer(lake: Path) -> Iterator[str]:
             server.terminate()
 
 
+def chosen(lake: pipeline.Lake) -> tuple[str, int]:
+    """The game of the transcript, and the message in its middle."""
+    counted = lake.evidence(METRIC).drop_nulls("message_index")
+    return counted["game_id"][0], counted["message_index"][0]
+
+
+def digest() -> str:
+    """A hash of the pages in the pictures, with their frame and their style."""
+    with TemporaryDirectory() as scratch:
+        ingest(SAMPLE, Path(scratch) / "lake")
+        lake = pipeline.open_lake(Path(scratch) / "lake")
+        game, _ = chosen(lake)
+        pages = (
+            Task("leaderboard", "html", {}),
+            Task("game", "html", {"game": game, "roles": "true"}),
+        )
+        texts = [made(lake, page).text for page in pages]
+    files = (TEMPLATES / "frame.html", TEMPLATES.parent / "static" / "style.css")
+    texts += [file.read_text("utf-8") for file in files]
+    return sha256("\0".join(texts).encode()).hexdigest()
+
+
 def main() -> None:
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with TemporaryDirectory() as scratch, sync_playwright() as driver:
         lake = Path(scratch) / "lake"
         ingest(SAMPLE, lake)
-        counted = pipeline.open_lake(lake).evidence(METRIC).drop_nulls("message_index")
-        game, index = counted.row(0, named=True)["game_id"], counted["message_index"][0]
+        game, index = chosen(pipeline.open_lake(lake))
         with viewer(lake) as address:
             browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1400, "height": 470})
             page.goto(address)
             page.screenshot(path=HERE / "leaderboard.png")
             page.set_viewport_size({"width": 1100, "height": 620})
-            page.goto(f"{address}/game?game={game}#m{index}")
+            page.goto(f"{address}/game?game={game}&roles=true#m{index}")
             message = page.locator(f"#m{index}")
             message.evaluate("row => row.scrollIntoView({block: 'center', behavior: 'instant'})")
             # Without the last line of the page, which names the place of the lake.
             above = {"x": 0, "y": 0, "width": 1100, "height": 565}
             page.screenshot(path=HERE / "transcript.png", clip=above)
             browser.close()
+    MADE_OF.write_text(f"{digest()}\n")
 
 
 if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(digest() != MADE_OF.read_text().strip())
     main()
