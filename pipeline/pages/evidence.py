@@ -1,6 +1,7 @@
 """The rows behind a value: who did what, hit or miss, and the message it was read from."""
 
 import json
+from collections.abc import Iterable
 from typing import Literal
 
 import polars as pl
@@ -8,11 +9,12 @@ import polars as pl
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import names
-from pipeline.metrics.evidence import COLUMNS, KEY
+from pipeline.metrics.evidence import COLUMNS, KEY, Asked, evidence_parts
 from pipeline.metrics.request import ALL, PAPER
 from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, Head, game_types, head
 
 LANE = "long"
+IS_HIT = {"hits": True, "misses": False}
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -41,13 +43,10 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
     with faults.of("where" if asked.where else "metric"):
         rows = lake.evidence_page(
             asked.metric,
-            edition=asked.edition,
-            models=[asked.model] if asked.model else None,
-            game_types=None if asked.game_type == ALL else [asked.game_type],
-            where=asked.where or None,
-            is_hit={"hits": True, "misses": False}.get(asked.hit),
+            is_hit=IS_HIT.get(asked.hit),
             after=key(asked.after),
             limit=ROWS + 1,
+            **_asked(asked),
         )
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
@@ -61,6 +60,20 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
         after=json.dumps(shown.select(KEY).row(-1)) if is_more else None,
         faults=faults,
     )
+
+
+def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+    """All rows that the metric counted, whatever the page."""
+    return evidence_parts(lake, asked.metric, is_hit=IS_HIT.get(asked.hit), **_asked(asked))
+
+
+def _asked(asked: Parameters) -> Asked:
+    return {
+        "edition": asked.edition,
+        "models": [asked.model] if asked.model else None,
+        "game_types": None if asked.game_type == ALL else [asked.game_type],
+        "where": asked.where or None,
+    }
 
 
 def key(text: str) -> list[object] | None:

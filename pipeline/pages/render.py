@@ -4,7 +4,7 @@ A page of HTML is a fragment: its host puts it into a frame of its own, and says
 other pages are.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlencode
@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline import cells
+from pipeline.errors import UsageError
 from pipeline.metrics.thin import LEAST_GAMES
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content
@@ -26,6 +27,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
 NULL = cells.NULL
+MOST_CSV = 128 * 2**20
+"""An answer has at most so many characters, since it is held in memory."""
 
 
 @cache
@@ -93,9 +96,21 @@ def as_json(content: Content, asked: Address, state: int) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def as_csv(content: Content) -> str:
-    """The content's rows, without anything that a spreadsheet would run."""
-    return "".join(safe_csv_texts([content.rows]))
+def as_csv(parts: Iterable[pl.DataFrame]) -> str:
+    """The rows, without anything that a spreadsheet would run.
+
+    Raises UsageError where they are too many for one answer: nothing is cut in silence.
+    """
+    texts, n_left = [], MOST_CSV
+    for text in safe_csv_texts(parts):
+        texts.append(text)
+        n_left -= len(text)
+        if n_left < 0:
+            raise UsageError(
+                f"the CSV has more than {MOST_CSV // 2**20} MiB: ask for less, or use the command "
+                "line, such as `magic evidence --format csv`"
+            )
+    return "".join(texts)
 
 
 def _json(value: object) -> str:

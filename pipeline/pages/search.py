@@ -1,14 +1,19 @@
 """Words in the messages of all games."""
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from pipeline.api import Lake
+from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
-from pipeline.reports.search import COLUMNS
+from pipeline.reports.search import COLUMNS, Found
 
-LANE = "free"
+LANE = "search"
 SECONDS = 10.0
+MOST = 100_000
+"""A CSV has at most so many messages."""
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -35,14 +40,7 @@ def content(lake: Lake, asked: Parameters) -> Search:
     found = None
     if asked.words:
         with faults.of("words"):
-            found = lake.search(
-                asked.words,
-                models=[asked.model] if asked.model else None,
-                game_types=None if asked.game_type == ALL else [asked.game_type],
-                limit=ROWS,
-                seconds=SECONDS,
-                after=asked.after or None,
-            )
+            found = _found(lake, asked, ROWS, asked.after or None)
     return Search(
         title="Search",
         rows=found.rows if found else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String)),
@@ -53,4 +51,28 @@ def content(lake: Lake, asked: Parameters) -> Search:
         after=found.key if found else None,
         seconds=SECONDS,
         faults=faults,
+    )
+
+
+def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+    """All messages found, whatever the page; raises UsageError where they take too long."""
+    if not asked.words:
+        return [content(lake, asked).rows]
+    found = _found(lake, asked, MOST, None)
+    if found.stopped != "end":
+        raise UsageError(
+            f"the search stopped after {found.n_searched:,} of {found.n_messages:,} messages: ask "
+            "for less, or use `magic search --format csv`"
+        )
+    return [found.rows]
+
+
+def _found(lake: Lake, asked: Parameters, limit: int, after: str | None) -> Found:
+    return lake.search(
+        asked.words,
+        models=[asked.model] if asked.model else None,
+        game_types=None if asked.game_type == ALL else [asked.game_type],
+        limit=limit,
+        seconds=SECONDS,
+        after=after,
     )

@@ -27,6 +27,7 @@ READABILITY = (
     *("model", "metric", "value", "value_min", "value_max", "counted"),
     *("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
 )
+MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
 _NOT_SUMMED = ("setting_id", "term", "n_games")
 _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
@@ -51,10 +52,10 @@ def completeness(
     - `n_quarantined`: parts of its games that could not be used.
     - `is_complete`: whether as many are finished as are expected.
 
-    Raises UsageError if `expected` is less than 1, and for an unknown model.
+    Raises UsageError if `expected` is less than 1 or above a billion, and for an unknown model.
     """
-    if expected is not None and expected < 1:
-        raise UsageError("the number of expected games must be 1 or more")
+    if expected is not None and not 1 <= expected <= MOST_EXPECTED:
+        raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
     models = several(models)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")

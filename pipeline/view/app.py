@@ -19,9 +19,9 @@ from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, page
 from pipeline.pages.render import TEMPLATES, environment
 from pipeline.view.links import link
-from pipeline.view.security import COOKIE, Guard, is_foreign, matches
-from pipeline.view.worker import Form, Made, Task
-from pipeline.view.workers import Workers
+from pipeline.view.security import Guard, Token, fault_answer, may_be_foreign
+from pipeline.view.worker import Form, Made, Task, fault
+from pipeline.view.workers import NICE, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -63,7 +63,7 @@ class Cache:
 class Site:
     """The pages of one lake."""
 
-    def __init__(self, lake: str, workers: Workers, token: str | None) -> None:
+    def __init__(self, lake: str, workers: Workers, token: Token | None) -> None:
         self._path = lake
         self._workers = workers
         self._token = token
@@ -88,30 +88,24 @@ class Site:
         )
 
     async def root(self, request: Request) -> Response:
-        """To the leaderboard; with the token in the address, it becomes a cookie."""
-        if self._token is None:
-            return RedirectResponse("/leaderboard", 303)
-        given = request.query_params.get("token", "")
-        if not matches(given, self._token):
-            return self._framed("", "Not allowed", "Open the address that the server printed.", 401)
-        answer = RedirectResponse("/leaderboard", 303)
-        answer.set_cookie(COOKIE, self._token, httponly=True, samesite="lax")
-        return answer
+        """To the leaderboard."""
+        return RedirectResponse("/leaderboard", 303)
 
     async def page(self, request: Request) -> Response:
         """A page in one of its forms."""
         name, form = request.path_params["page"], request.path_params.get("form", "html")
         if name not in NAMES or form not in _TYPES:
-            return self._framed("", "No such page", "There is no page at this address.", 404)
+            return await self._missing(request, None)
         lane = page(name).LANE
-        if lane == "free" and request.query_params and is_foreign(request.headers):
-            return self._asks_first(request, name)
+        is_of_user = lane in NICE and request.query_params
+        if is_of_user and may_be_foreign(request.headers, self._token):
+            return self._asks_first(request, name, form)
         given = dict(request.query_params)
         try:
             lake = await asyncio.to_thread(self._newest)
             made = await self._made(lake, Task(name, form, given), lane)
         except PipelineError as error:
-            return self._framed(name, "Not shown", str(error), 500)
+            return self._fault(name, form, fault(500, str(error)))
         return self._answer(request, lake, name, form, made)
 
     async def _made(self, lake: Lake, task: Task, lane: str) -> Made:
@@ -123,7 +117,7 @@ class Site:
             self._begun[key] = asyncio.create_task(self._workers.made(lake, task, lane))
             self._begun[key].add_done_callback(lambda _: self._begun.pop(key, None))
         made = await asyncio.shield(self._begun[key])
-        if lane != "free" and self._cache.get(key) is None:
+        if lane not in NICE and self._cache.get(key) is None:
             self._cache.put(key, made)
         return made
 
@@ -140,10 +134,9 @@ class Site:
 
     def _answer(self, request: Request, lake: Lake, name: str, form: Form, made: Made) -> Response:
         headers = {"cache-control": "no-cache"}
-        if made.title == "Not shown" or form == "html":
-            is_fault = made.status != 200 and not made.text.startswith("<")
-            if is_fault:
-                return self._framed(name, made.title, made.text, made.status)
+        if made.is_fault:
+            return self._fault(name, form, made)
+        if form == "html":
             query = f"?{request.url.query}" if request.url.query else ""
             forms = {one: f"/{name}.{one}{query}" for one in ("json", "csv")}
             text = self._frame(name, made.title, made.text, lake.ingest_id, forms)
@@ -173,6 +166,12 @@ class Site:
             )
         )
 
+    def _fault(self, name: str, form: str, made: Made) -> Response:
+        """Why something is not shown, in the form that was asked for."""
+        if form in ("json", "csv"):
+            return fault_answer(form, made.status, made.title, made.text)
+        return self._framed(name, made.title, made.text, made.status)
+
     def _framed(self, name: str, title: str, message: str, status: int, **more: str) -> Response:
         """A page that says why another is not shown."""
         body = (
@@ -183,8 +182,11 @@ class Site:
         state = self._lake.ingest_id if self._lake else None
         return Response(self._frame(name, title, body, state, {}), status, None, _TYPES["html"])
 
-    def _asks_first(self, request: Request, name: str) -> Response:
+    def _asks_first(self, request: Request, name: str, form: str) -> Response:
         """A query that another site's page leads to runs only after a click here."""
+        if form != "html":
+            reason = "A page of another site led here: start from a page of this server."
+            return self._fault(name, form, fault(403, reason, "Not run"))
         return self._framed(
             name,
             "Run this?",
@@ -194,11 +196,13 @@ class Site:
             label="Run it",
         )
 
-    async def _missing(self, request: Request, error: Exception) -> Response:
-        return self._framed("", "No such page", "There is no page at this address.", 404)
+    async def _missing(self, request: Request, error: Exception | None) -> Response:
+        reason = fault(404, "There is no page at this address.", "No such page")
+        return self._fault("", request.url.path.rpartition(".")[2], reason)
 
     async def _defect(self, request: Request, error: Exception) -> Response:
-        return self._framed("", "Not shown", f"a defect of the server: {type(error).__name__}", 500)
+        reason = fault(500, f"a defect of the server: {type(error).__name__}")
+        return self._fault("", request.url.path.rpartition(".")[2], reason)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

@@ -25,11 +25,20 @@ class Task(Struct, frozen=True):
 
 
 class Made(Struct, frozen=True):
-    """The text of an answer. For HTML it is a fragment with the page's title."""
+    """The text of an answer. For HTML it is a fragment with the page's title.
+
+    Where `is_fault`, the text says in plain words why there is no such answer.
+    """
 
     status: int
     title: str
     text: str
+    is_fault: bool = False
+
+
+def fault(status: int, text: str, title: str = "Not shown") -> Made:
+    """What is answered instead of a page."""
+    return Made(status, title, text, is_fault=True)
 
 
 def main(nice: int) -> None:
@@ -57,23 +66,23 @@ def _answer(lake: "Lake", task: Task) -> Made:
     try:
         return made(lake, task)
     except PipelineError as error:
-        return Made(400 if isinstance(error, UsageError) else 500, "Not shown", str(error))
+        return fault(400 if isinstance(error, UsageError) else 500, str(error))
     except MemoryError:
-        return Made(500, "Not shown", "memory ran out: ask for less")
+        return fault(500, "memory ran out: ask for less")
     except Exception as error:
-        return Made(500, "Not shown", f"{type(error).__name__}: {error}")
+        return fault(500, f"{type(error).__name__}: {error}")
 
 
 def made(lake: "Lake", task: Task) -> Made:
     """The page as HTML, JSON or CSV; raises PipelineError for what cannot be shown."""
-    from pipeline.pages import as_csv, as_json, fragment, page, parameters
+    from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
     from pipeline.view.links import link
 
     asked = parameters(task.page, task.given)
+    if task.form == "csv":
+        return Made(200, task.page, as_csv(csv_parts(task.page, lake, asked)))
     content = page(task.page).content(lake, asked)
     status = 400 if content.faults else 200
     if task.form == "json":
         return Made(status, content.title, as_json(content, asked, lake.ingest_id))
-    if task.form == "csv":
-        return Made(status, content.title, as_csv(content))
     return Made(status, content.title, str(fragment(task.page, content, asked, link)))

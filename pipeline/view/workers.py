@@ -8,15 +8,15 @@ import asyncio
 import os
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from pipeline.processes import how_it_ended, start
-from pipeline.view.worker import PROGRAM, Made, Task
+from pipeline.processes import how_it_ended, processor_seconds, start
+from pipeline.view.worker import PROGRAM, Made, Task, fault
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -24,16 +24,18 @@ if TYPE_CHECKING:
 
     from pipeline.api import Lake
 
-SECONDS = 30.0
-"""A page that takes longer is ended."""
+SECONDS = 60.0
+"""A page that takes more of the processors is ended; to wait for them costs nothing."""
+MOST_TIMES = 10
+"""A page is also ended after so many times the limit by the clock: what it waits for is gone."""
 MEMORY = 4 * 2**30
 """A process that takes more bytes is ended: a limit of addresses would not let plots be drawn."""
 KEPT_MEMORY = 2**30
 """A process that keeps more bytes after a page is replaced."""
 _SECONDS_BETWEEN_LOOKS = 0.2
-LANES: Mapping[str, int] = {"quick": 2, "long": 2, "free": 2}
-NICE = {"free": 10}
-"""Queries of users leave the processors to other pages."""
+LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 2, "free": 2}
+NICE = {"search": 5, "free": 10}
+"""What users wrote to be run leaves the processors to other pages."""
 
 
 class Workers:
@@ -71,19 +73,23 @@ class Workers:
     def _made(self, lake: "Lake", task: Task, lane: str) -> Made:
         process = self._taken(lane)
         if process is None:
-            return Made(503, "Stopped", "the server is stopping")
+            return fault(503, "the server is stopping", "Stopped")
         made = process.answer(lake, task, self._seconds)
         if made is not None and process.n_bytes() < KEPT_MEMORY and not self._is_closed:
             self._idle[lane].append(process)
             return made
         with self._lock:
             self._all.discard(process)
-        status, title, text = process.end(self._seconds)
-        return made or Made(status, title, text)
+        reason = process.end(self._seconds)
+        return made or reason
 
     def _taken(self, lane: str) -> "_Process | None":
         with suppress(IndexError):
-            return self._idle[lane].pop()
+            while not (process := self._idle[lane].pop()).is_alive():
+                with self._lock:
+                    self._all.discard(process)
+                process.dispose()
+            return process
         with self._lock:
             if self._is_closed:
                 return None
@@ -106,14 +112,28 @@ class _Process:
         """The page; None if the process took too long or has ended, and has to be ended."""
         try:
             self._connection.send((lake, task))
-            ends_at = time.monotonic() + seconds
+            has_time = self._clock(seconds)
             while not self._connection.poll(_SECONDS_BETWEEN_LOOKS):
-                if time.monotonic() > ends_at or self.n_bytes() > MEMORY:
+                if not has_time() or self.n_bytes() > MEMORY:
                     return None
             made = self._connection.recv()
             return made if isinstance(made, Made) else None
         except (EOFError, OSError):
             return None
+
+    def _clock(self, seconds: float) -> Callable[[], bool]:
+        """Whether a page that begins now has time left, by the processors as by the clock."""
+        began, before = time.monotonic(), processor_seconds(self._process.pid)
+        by_clock = seconds if before is None else MOST_TIMES * seconds
+
+        def has_time() -> bool:
+            used = (processor_seconds(self._process.pid) or 0) - (before or 0)
+            return used <= seconds and time.monotonic() - began <= by_clock
+
+        return has_time
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     def n_bytes(self) -> int:
         """The memory that it has now, 0 if the system does not say."""
@@ -132,8 +152,8 @@ class _Process:
         self._process.wait()
         self._connection.close()
 
-    def end(self, seconds: float) -> tuple[int, str, str]:
-        """Ends it; the status, title and text of the page that it did not make."""
+    def end(self, seconds: float) -> Made:
+        """Ends it; what is answered instead of the page that it did not make."""
         is_large = self.n_bytes() > MEMORY
         code = self._process.poll()
         if code is None:
@@ -141,12 +161,12 @@ class _Process:
                 code = self._process.wait(_SECONDS_BETWEEN_LOOKS)  # it is perhaps about to end
         self.dispose()
         if is_large:
-            return 500, "Not shown", f"it took more than {MEMORY / 2**30:g} GiB: ask for less"
+            return fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less")
         if code is None:
-            reason = f"it took longer than {seconds:g} seconds, and was ended: ask for less"
-            return 504, "Too slow", reason
+            work = f"more than {seconds:g} seconds of work, or {MOST_TIMES * seconds:g} in all"
+            return fault(504, f"it took {work}, and was ended: ask for less", "Too slow")
         how = how_it_ended(code)
-        return 500, "Not shown", f"its process ended {how}, perhaps because memory ran out"
+        return fault(500, f"its process ended {how}, perhaps because memory ran out")
 
 
 def _threads() -> int:

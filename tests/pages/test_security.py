@@ -4,17 +4,20 @@ import asyncio
 import shutil
 import socket
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from servers import TOP, Served, start, stop
 
+from pipeline import __version__
 from pipeline.api import open_lake
 from pipeline.cli import main
 from pipeline.extras import install_command
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
+from pipeline.view.server import reachable
 from pipeline.view.worker import Made, Task
 from pipeline.view.workers import Workers
 
@@ -37,7 +40,7 @@ def test_every_answer_has_the_headers(served: Served, path: str) -> None:
     assert answer.headers["content-security-policy"].startswith(POLICY)
     assert "unsafe" not in answer.headers["content-security-policy"]
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["referrer-policy"] == "same-origin"
 
 
 @pytest.mark.slow
@@ -127,7 +130,7 @@ def test_too_long_an_address_is_refused(served: Served) -> None:
     ],
 )
 def test_a_wrong_request_is_explained(served: Served, path: str) -> None:
-    for form in ("", ".json"):
+    for form in ("", ".json", ".csv"):
         page, _, query = path.partition("?")
         answer = served.get(f"{page}{form}?{query}")
         assert answer.status == 400, (form, answer.text)
@@ -179,29 +182,72 @@ def test_a_slow_page_is_ended(lake: Path) -> None:
 
     slow, quick, late = asyncio.run(asked())
     assert slow.status == 504
-    assert "longer than 1 seconds" in slow.text
+    assert "more than 1 seconds of work" in slow.text
+    assert slow.is_fault
     assert quick.status in (200, 504)  # a new process, which a busy machine may start slowly
     assert late.status == 503
 
 
-@pytest.mark.slow
-def test_beyond_this_machine_a_token_is_needed(lake: Path) -> None:
+@pytest.fixture(scope="module")
+def beyond(lake: Path) -> Iterator[tuple[Served, str]]:
+    """A server for other machines, and its token."""
     served = start(lake, "--host", "0.0.0.0")
-    try:
-        token = served.address.partition("token=")[2]
-        assert len(token) > 20
-        assert served.get("/leaderboard").status == 401
-        assert served.get("/").status == 401
-        assert served.get("/?token=wrong").status == 401
-        led = served.get(f"/?token={token}")
-        assert (led.status, led.headers["location"]) == (303, "/leaderboard")
+    yield served, served.address.partition("token=")[2]
+    stop(served)
+
+
+def test_beyond_this_machine_a_token_is_needed(beyond: tuple[Served, str]) -> None:
+    served, token = beyond
+    assert len(token) > 20
+    assert "0.0.0.0" not in served.address
+    name = f"magic-token-{served.port}"
+    assert served.get("/leaderboard", Cookie=f"{name}={token}").status == 200
+    for path in ("/", "/?token=wrong", "/leaderboard", "/games.json", "/nothing", "/static/x"):
+        for cookie in ("", f"{name}=x", f"magic-token={token}", f"magic-token-1={token}"):
+            answer = served.get(path, Cookie=cookie)
+            assert answer.status == 401
+            assert __version__ not in answer.text
+            assert str(served.lake) not in answer.text
+
+
+def test_a_link_with_a_token_keeps_its_target(beyond: tuple[Served, str]) -> None:
+    served, token = beyond
+    for path, target in [
+        ("/?", "/"),
+        ("/games?model=a%20b&game_type=all&", "/games?model=a+b&game_type=all"),
+        ("//evil.example/?", "/evil.example/"),
+    ]:
+        led = served.get(f"{path}token={token}")
+        assert (led.status, led.headers["location"]) == (303, target)
         cookie = led.headers["set-cookie"].lower()
+        assert cookie.startswith(f"magic-token-{served.port}=")
         assert "httponly" in cookie
         assert "samesite=" in cookie
-        assert served.get("/leaderboard", Cookie=f"magic-token={token}").status == 200
-        assert served.get("/leaderboard", Cookie="magic-token=x").status == 401
-    finally:
-        stop(served)
+
+
+def test_without_words_of_the_browser_a_query_is_asked_about(beyond: tuple[Served, str]) -> None:
+    """On plain http, browsers do not say from where a link led here."""
+    served, token = beyond
+    cookie = f"magic-token-{served.port}={token}"
+    here, there = f"http://127.0.0.1:{served.port}/sql", "http://evil.example/"
+    for page in ("/sql?query=SELECT+42+AS+x", "/search?words=I"):
+        for form in ("", ".json", ".csv"):
+            path = page.replace("?", f"{form}?")
+            for led in ({}, {"Referer": there}, {"Referer": "http://["}, {"Referer": "about:x"}):
+                assert served.get(path, Cookie=cookie, **led).status == 403
+            assert served.get(path, Cookie=cookie, Referer=here).status == 200
+            assert served.get(path, Authorization=f"Bearer {token}").status == 200
+            assert served.get(path, Authorization="Bearer x").status == 401
+    asked = served.get("/sql?query=SELECT+42+AS+x", Cookie=cookie)
+    assert "Run this?" in asked.text
+    assert served.get("/sql", Cookie=cookie).status == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"), [("10.1.2.3", "10.1.2.3"), ("0.0.0.0", None), ("::", None)]
+)
+def test_the_address_can_be_opened(host: str, shown: str | None) -> None:
+    assert reachable(host) == shown if shown else reachable(host) not in ("0.0.0.0", "::", "")
 
 
 @pytest.mark.slow
