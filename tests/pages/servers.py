@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,15 +47,14 @@ class Served(NamedTuple):
         return f"http://127.0.0.1:{self.port}{path}"
 
 
-def start(lake: Path, *options: str, before: Callable[[], object] | None = None) -> Served:
-    """The server, as soon as it says its address; `before` runs in its process first."""
+def start(lake: Path, *options: str, under: Sequence[str] = ()) -> Served:
+    """The server, as soon as it says its address; `under` is the command that runs it."""
     command = [sys.executable, "-m", "pipeline.cli", "view", "--no-browser", "--port", "0"]
     process = subprocess.Popen(
-        [*command, "--lake", str(lake), *options],
+        [*under, *command, "--lake", str(lake), *options],
         stderr=subprocess.PIPE,
         text=True,
         cwd=TOP,
-        preexec_fn=before,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TOP), *sys.path])},
     )
     assert process.stderr

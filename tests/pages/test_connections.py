@@ -24,7 +24,7 @@ HALF = b"GET /leaderboard HTTP/1.1\r\nHost: x\r\nX-"
 @pytest.fixture(scope="module")
 def narrow(lake: Path) -> Iterator[Served]:
     """A server that can open 128 files."""
-    served = start(lake, before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128)))
+    served = start(lake, under=["bash", "-c", 'ulimit -n 128; exec "$@"', "bash"])
     yield served
     stop(served)
 
