@@ -1,19 +1,21 @@
 """The rows behind a value: who did what, hit or miss, and the message it was read from."""
 
 import json
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Literal
 
 import polars as pl
 
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import names
-from pipeline.metrics.evidence import COLUMNS, KEY
+from pipeline.metrics.evidence import COLUMNS, KEY, Asked, evidence_parts
 from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, Head, game_types, head
 
 LANE = "long"
+IS_HIT = {"hits": True, "misses": False}
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -43,9 +45,11 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
     with faults.of("where" if asked.where else "metric"):
         after = key(asked.after)
         rows = lake.evidence_page(
-            **_arguments(asked),
+            asked.metric,
+            is_hit=IS_HIT.get(asked.hit),
             after=after,
             limit=ROWS + 1,
+            **_asked(asked),
         )
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
@@ -62,19 +66,17 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> pl.DataFrame:
-    """All rows that the metric counted."""
-    return lake.evidence(**_arguments(asked))
+def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+    """All rows that the metric counted, whatever the page."""
+    return evidence_parts(lake, asked.metric, is_hit=IS_HIT.get(asked.hit), **_asked(asked))
 
 
-def _arguments(asked: Parameters) -> dict[str, Any]:
+def _asked(asked: Parameters) -> Asked:
     return {
-        "name": asked.metric,
         "edition": asked.edition,
         "models": [asked.model] if asked.model else None,
         "game_types": None if asked.game_type == ALL else [asked.game_type],
         "where": asked.where or None,
-        "is_hit": {"hits": True, "misses": False}.get(asked.hit),
     }
 
 

@@ -1,7 +1,7 @@
 """Games, found by what they are."""
 
 import json
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -39,11 +39,8 @@ def content(lake: Lake, asked: Parameters) -> Games:
     is_of_model = asked.model and asked.game_type in (ALL, *game_types())
     is_of_outcome = asked.outcome not in ("", *OUTCOMES)
     with faults.of("outcome" if is_of_outcome else "model" if is_of_model else "game_type"):
-        rows = lake.find(
-            **_arguments(asked),
-            after=[str(one) for one in key(asked.after) or []] or None,
-            limit=ROWS + 1,
-        )
+        after = [str(one) for one in key(asked.after) or []] or None
+        rows = _games(lake, asked, after, ROWS + 1)
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
     return Games(
@@ -56,16 +53,20 @@ def content(lake: Lake, asked: Parameters) -> Games:
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> pl.DataFrame:
-    """All games that meet all conditions."""
-    return lake.find(**_arguments(asked)).with_columns(pl.col("models").list.join(", "))
+def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+    """All games that meet the conditions, whatever the page."""
+    return [_games(lake, asked, None, None)]
 
 
-def _arguments(asked: Parameters) -> dict[str, Any]:
-    return {
-        "model": asked.model or None,
-        "game_type": None if asked.game_type == ALL else asked.game_type,
-        "outcome": asked.outcome or None,
-        "setting": asked.setting or None,
-        "path": asked.path or None,
-    }
+def _games(
+    lake: Lake, asked: Parameters, after: Sequence[str] | None, limit: int | None
+) -> pl.DataFrame:
+    return lake.find(
+        model=asked.model or None,
+        game_type=None if asked.game_type == ALL else asked.game_type,
+        outcome=asked.outcome or None,
+        setting=asked.setting or None,
+        path=asked.path or None,
+        after=after,
+        limit=limit,
+    )

@@ -1,12 +1,13 @@
 """Which pages there are, and what an address says to one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Protocol
 
 import msgspec
+import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.pages.content import Address, Content
@@ -21,7 +22,7 @@ MENU = (
 class Page(Protocol):
     """A page's module. `LANE` says which worker processes compute it: see `pipeline.view`.
 
-    If the page shows only the first of many rows, the module also has `whole`, which returns all.
+    A page that shows a part of its rows has `whole` besides: all of them, some at a time.
     """
 
     Parameters: type[Address]
@@ -49,6 +50,17 @@ def page(name: str) -> Page:
         raise UsageError(f"no page `{name}`: choose from {', '.join(NAMES)}")
     found: Any = import_module(f"{__package__}.{name}")
     return found  # type: ignore[no-any-return]
+
+
+def csv_parts(name: str, lake: Any, asked: Address) -> Iterable[pl.DataFrame]:
+    """All rows of a page, some at a time; raises UsageError for what is wrong with the request."""
+    whole = getattr(page(name), "whole", None)
+    if whole is not None:
+        return whole(lake, asked)  # type: ignore[no-any-return]
+    content = page(name).content(lake, asked)
+    if content.faults:
+        raise UsageError("; ".join(content.faults.values()))
+    return [content.rows]
 
 
 def parameters(name: str, given: Mapping[str, str]) -> Address:

@@ -1,6 +1,7 @@
 """What could not be used, and why."""
 
 import json
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -28,9 +29,7 @@ class Quarantine(Content, frozen=True, kw_only=True):
 
 def content(lake: Lake, asked: Parameters) -> Quarantine:
     """A page of the rows, sorted by the place of the document."""
-    rows = lake.table("quarantine")
-    if asked.rule:
-        rows = rows.filter(rule=asked.rule)
+    rows = _asked(lake, asked)
     after = key(asked.after)
     start = start_of(after, KEY)
     if start.values is not None:
@@ -43,6 +42,18 @@ def content(lake: Lake, asked: Parameters) -> Quarantine:
         rows=shown.with_columns(raw=_beginning(shown["raw"])),
         after=json.dumps(last_key(shown, KEY, after)) if is_more else None,
     )
+
+
+def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+    """All rows, whatever the page."""
+    raw = pl.col("raw").bin.head(RAW_SHOWN)  # of each refused document there are up to 64 KiB
+    rows = _asked(lake, asked).sort(ORDER, nulls_last=True).with_columns(raw).collect()
+    return [rows.with_columns(raw=_beginning(rows["raw"]))]
+
+
+def _asked(lake: Lake, asked: Parameters) -> pl.LazyFrame:
+    rows = lake.table("quarantine")
+    return rows.filter(rule=asked.rule) if asked.rule else rows
 
 
 def _is_from(source: str, path: str, json_path: str) -> pl.Expr:

@@ -4,7 +4,7 @@ A page of HTML is a fragment: its host puts it into a frame of its own, and says
 other pages are.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline import cells
+from pipeline.errors import UsageError
 from pipeline.metrics.request import PAPER
 from pipeline.metrics.thin import LEAST_GAMES
 from pipeline.pages.bar import bar
@@ -36,6 +37,8 @@ MOST_COLUMNS = 200
 MOST_CHARACTERS = 2**20
 """So many characters at most are in the cells of one table."""
 _SHORT = 20  # characters of a number, about
+MOST_CSV = 128 * 2**20
+"""An answer has at most so many characters, since it is held in memory."""
 
 
 @cache
@@ -128,9 +131,21 @@ def as_json(content: Content, asked: Address, state: int) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def as_csv(rows: pl.DataFrame) -> str:
-    """The rows as CSV, without anything that a spreadsheet would run."""
-    return "".join(safe_csv_texts([rows]))
+def as_csv(parts: Iterable[pl.DataFrame]) -> str:
+    """The rows, without anything that a spreadsheet would run.
+
+    Raises UsageError where they are too many for one answer: nothing is cut in silence.
+    """
+    texts, n_left = [], MOST_CSV
+    for text in safe_csv_texts(parts):
+        texts.append(text)
+        n_left -= len(text)
+        if n_left < 0:
+            raise UsageError(
+                f"the CSV has more than {MOST_CSV // 2**20} MiB: ask for less, or use the command "
+                "line, such as `magic evidence --format csv`"
+            )
+    return "".join(texts)
 
 
 def _json(value: object) -> str:

@@ -1,5 +1,7 @@
 """Words in the messages of all games."""
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from pipeline.api import Lake
@@ -11,7 +13,7 @@ from pipeline.reports.search import COLUMNS, Found
 LANE = "search"
 SECONDS = 10.0
 MOST = 100_000
-"""CSV has at most so many messages."""
+"""A CSV has at most so many messages."""
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -39,7 +41,7 @@ def content(lake: Lake, asked: Parameters) -> Search:
     found = None
     if asked.words:
         with faults.of("words"):
-            found = _found(lake, asked, ROWS, SECONDS, asked.after or None)
+            found = _found(lake, asked, ROWS, asked.after or None)
     return Search(
         title="Search",
         rows=found.rows if found else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String)),
@@ -53,25 +55,25 @@ def content(lake: Lake, asked: Parameters) -> Search:
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> pl.DataFrame:
-    """All messages that have all of the words; raises UsageError for too many."""
+def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+    """All messages found, whatever the page; raises UsageError where they take too long."""
     if not asked.words:
-        return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
-    found = _found(lake, asked, MOST, 2 * SECONDS, None)
+        return [content(lake, asked).rows]
+    found = _found(lake, asked, MOST, None)
     if found.stopped != "end":
         raise UsageError(
-            f"these are more than {MOST:,} messages, or it took more than {2 * SECONDS:g} seconds "
-            "to find them; use more words, or `magic search`"
+            f"the search stopped after {found.n_searched:,} of {found.n_messages:,} messages: ask "
+            "for less, or use `magic search --format csv`"
         )
-    return found.rows
+    return [found.rows]
 
 
-def _found(lake: Lake, asked: Parameters, limit: int, seconds: float, after: str | None) -> Found:
+def _found(lake: Lake, asked: Parameters, limit: int, after: str | None) -> Found:
     return lake.search(
         asked.words,
         models=[asked.model] if asked.model else None,
         game_types=None if asked.game_type == ALL else [asked.game_type],
         limit=limit,
-        seconds=seconds,
+        seconds=SECONDS,
         after=after,
     )

@@ -27,15 +27,13 @@ READABILITY = (
     *("model", "metric", "value", "value_min", "value_max", "counted"),
     *("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
 )
+MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
 _NOT_SUMMED = ("setting_id", "term", "n_games")
 _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
     pl.col("parse_status") == status
     for status in (ParseStatus.UNREADABLE, ParseStatus.AMBIGUOUS, ParseStatus.OUTAGE)
 )
-
-
-MOST_EXPECTED = 10**9
 
 
 def completeness(
@@ -54,7 +52,7 @@ def completeness(
     - `n_quarantined`: parts of its games that could not be used.
     - `is_complete`: whether as many are finished as are expected.
 
-    Raises UsageError if `expected` is not in 1..`MOST_EXPECTED`, and for an unknown model.
+    Raises UsageError if `expected` is less than 1 or above a billion, and for an unknown model.
     """
     if expected is not None and not 1 <= expected <= MOST_EXPECTED:
         raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")

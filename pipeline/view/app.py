@@ -1,13 +1,11 @@
 """The application: addresses, states of the lake, and a cache of pages."""
 
 import asyncio
-import sys
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -20,11 +18,10 @@ from pipeline.api import Lake, open_lake
 from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, page
 from pipeline.pages.render import TEMPLATES, environment
-from pipeline.printable import printable
 from pipeline.view.links import link
-from pipeline.view.security import Guard, is_foreign
+from pipeline.view.security import Guard, Token, fault_answer, may_be_foreign
 from pipeline.view.worker import Form, Made, Task, fault
-from pipeline.view.workers import Workers
+from pipeline.view.workers import NICE, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -66,13 +63,12 @@ class Cache:
 class Site:
     """The pages of one lake."""
 
-    def __init__(self, lake: str, workers: Workers, token: str | None) -> None:
+    def __init__(self, lake: str, workers: Workers, token: Token | None) -> None:
         self._path = lake
         self._workers = workers
         self._token = token
         self._lake: Lake | None = None
         self._cache = Cache()
-        self._noted: set[str] = set()
         self._begun: dict[_Key, asyncio.Task[Made]] = {}
 
     def app(self, hosts: "Collection[str]") -> Starlette:
@@ -98,14 +94,12 @@ class Site:
     async def page(self, request: Request) -> Response:
         """A page in one of its forms."""
         name, form = request.path_params["page"], request.path_params.get("form", "html")
-        if form not in _TYPES:
-            name, form = "", "html"
-        if name not in NAMES:
-            nothing = "There is no page at this address."
-            return self._fault("", form, fault(404, nothing, "No such page"))
+        if name not in NAMES or form not in _TYPES:
+            return await self._missing(request, None)
         lane = page(name).LANE
-        if lane == "free" and request.query_params and is_foreign(request.headers):
-            return self._asks_first(request, name)
+        is_of_user = lane in NICE and request.query_params
+        if is_of_user and may_be_foreign(request.headers, self._token):
+            return self._asks_first(request, name, form)
         given = dict(request.query_params)
         try:
             lake = await asyncio.to_thread(self._newest)
@@ -123,7 +117,7 @@ class Site:
             self._begun[key] = asyncio.create_task(self._workers.made(lake, task, lane))
             self._begun[key].add_done_callback(lambda _: self._begun.pop(key, None))
         made = await asyncio.shield(self._begun[key])
-        if lane != "free" and self._cache.get(key) is None:
+        if lane not in NICE and self._cache.get(key) is None:
             self._cache.put(key, made)
         return made
 
@@ -151,16 +145,6 @@ class Site:
             headers["content-disposition"] = f'attachment; filename="{name}.csv"'
         return Response(made.text, made.status, headers, _TYPES[form])
 
-    def _fault(self, name: str, form: Form, made: Made) -> Response:
-        """Why a page is not shown, in the form that was asked for; for CSV as plain text."""
-        if form == "json":
-            body = msgspec.json.encode({"error": made.text})
-            return Response(body, made.status, {"cache-control": "no-cache"}, _TYPES["json"])
-        if form == "csv":
-            text = f"{made.text}\n"
-            return Response(text, made.status, {"cache-control": "no-cache"}, "text/plain")
-        return self._framed(name, made.title, made.text, made.status)
-
     def _frame(
         self, name: str, title: str, body: str, state: int | None, forms: Mapping[str, str]
     ) -> str:
@@ -182,6 +166,12 @@ class Site:
             )
         )
 
+    def _fault(self, name: str, form: str, made: Made) -> Response:
+        """Why something is not shown, in the form that was asked for."""
+        if form in ("json", "csv"):
+            return fault_answer(form, made.status, made.title, made.text)
+        return self._framed(name, made.title, made.text, made.status)
+
     def _framed(self, name: str, title: str, message: str, status: int, **more: str) -> Response:
         """A page that says why another is not shown."""
         body = (
@@ -192,8 +182,11 @@ class Site:
         state = self._lake.ingest_id if self._lake else None
         return Response(self._frame(name, title, body, state, {}), status, None, _TYPES["html"])
 
-    def _asks_first(self, request: Request, name: str) -> Response:
+    def _asks_first(self, request: Request, name: str, form: str) -> Response:
         """A query that another site's page leads to runs only after a click here."""
+        if form != "html":
+            reason = "A page of another site led here: start from a page of this server."
+            return self._fault(name, form, fault(403, reason, "Not run"))
         return self._framed(
             name,
             "Run this?",
@@ -203,22 +196,16 @@ class Site:
             label="Run it",
         )
 
-    async def _missing(self, request: Request, error: Exception) -> Response:
-        return self._framed("", "No such page", "There is no page at this address.", 404)
+    async def _missing(self, request: Request, error: Exception | None) -> Response:
+        reason = fault(404, "There is no page at this address.", "No such page")
+        return self._fault("", request.url.path.rpartition(".")[2], reason)
 
     async def _defect(self, request: Request, error: Exception) -> Response:
-        return self._framed("", "Not shown", f"a defect of the server: {type(error).__name__}", 500)
-
-    def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Says what went wrong outside of a request: each thing once, however often it does."""
-        text = f"{context['message']}: {context.get('exception') or 'no details'}"
-        if text not in self._noted:
-            self._noted.add(text)
-            print(f"magic: {printable(text)}", file=sys.stderr, flush=True)
+        reason = fault(500, f"a defect of the server: {type(error).__name__}")
+        return self._fault("", request.url.path.rpartition(".")[2], reason)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        asyncio.get_running_loop().set_exception_handler(self._note)
         for lane in ("long", "quick"):
             await asyncio.to_thread(self._workers.warm, lane)
         yield

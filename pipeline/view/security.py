@@ -1,16 +1,15 @@
 """What a browser may send here, and what it may do with an answer."""
 
 import hmac
-import re
+import json
 from collections.abc import Collection, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-import msgspec
-from starlette.datastructures import Headers, MutableHeaders, QueryParams
-from starlette.responses import RedirectResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.datastructures import Headers, QueryParams
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -19,13 +18,11 @@ POLICY = (
 HEADERS: Mapping[str, str] = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
-    # Which page of ours led to another, and nothing for other sites.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
-TOKEN = "token"
 LONGEST_ADDRESS = 16_000
 _OWN = ("same-origin", "none")
 
@@ -37,10 +34,33 @@ class Refusal(NamedTuple):
     reason: str
 
 
-class Guard:
-    """The application behind checks of each request; each answer has the headers."""
+class Token(NamedTuple):
+    """What a browser has to know beyond this machine. Servers of a host have cookies apart."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str], token: str | None) -> None:
+    text: str
+    port: int
+
+    @property
+    def cookie(self) -> str:
+        return f"magic-token-{self.port}"
+
+    def is_in(self, headers: Headers) -> bool:
+        """Whether the request has it: in its cookie, or as what a program sends."""
+        try:
+            morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            morsel = None
+        return matches(morsel.value if morsel else "", self.text) or self.is_of_program(headers)
+
+    def is_of_program(self, headers: Headers) -> bool:
+        """Whether it is in a header that no link makes a browser send."""
+        return matches(headers.get("authorization", ""), f"Bearer {self.text}")
+
+
+class Guard:
+    """The application behind checks of each request."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str], token: Token | None) -> None:
         """`hosts` are those that a request can be for; with a token, it can be for any."""
         self._app = app
         self._hosts = hosts
@@ -51,21 +71,14 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-            await send(message)
-
-        headers = Headers(scope=scope)
-        refusal = self._refusal(scope, headers)
-        if refusal and refusal.status == 401 and self._is_led_by_token(scope):
-            await self._lead_on(scope, headers, send_guarded)
-        elif refusal:
-            await _answer(refusal, scope, send_guarded)
+        refusal = self._refusal(scope, Headers(scope=scope))
+        given = QueryParams(scope["query_string"]).get("token") if self._token else None
+        if refusal:
+            await _refused(scope["path"], refusal)(scope, receive, send)
+        elif self._token and given is not None:
+            await _with_cookie(scope, self._token)(scope, receive, send)
         else:
-            await self._app(scope, receive, send_guarded)
+            await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
         if scope["method"] not in ("GET", "HEAD"):
@@ -76,51 +89,32 @@ class Guard:
             return Refusal(421, "This server has another name: use the address that it printed.")
         if not _is_own(headers):
             return Refusal(403, "The request comes from a page of another site.")
-        if self._token is not None and not self._has_token(headers):
+        if self._token is not None and not self._has_token(scope, headers):
             return Refusal(401, "Open the address that the server printed: it has the token.")
         return None
 
-    def _has_token(self, headers: Headers) -> bool:
-        """Whether the cookie has the token, or the header that programs can send."""
-        given = (cookie_of(headers), bearer_of(headers))
-        return any(matches(one, self._token or "") for one in given)
-
-    def _is_led_by_token(self, scope: Scope) -> bool:
-        given = QueryParams(scope["query_string"]).get(TOKEN, "")
-        return self._token is not None and matches(given, self._token)
-
-    async def _lead_on(self, scope: Scope, headers: Headers, send: Send) -> None:
-        """To the same address without the token, which becomes a cookie."""
-        asked = QueryParams(scope["query_string"]).multi_items()
-        query = urlencode([(name, value) for name, value in asked if name != TOKEN])
-        # A path of two slashes would be the address of another host.
-        path = quote("/" + scope["path"].lstrip("/\\"))
-        answer = RedirectResponse(path + (f"?{query}" if query else ""), 303)
-        answer.set_cookie(cookie_name(headers), self._token or "", httponly=True, samesite="lax")
-        await answer(scope, _nothing, send)
-
-
-async def _nothing() -> Message:
-    return {"type": "http.disconnect"}
+    def _has_token(self, scope: Scope, headers: Headers) -> bool:
+        """Whether the address, the cookie or a header has the token."""
+        token, given = self._token, QueryParams(scope["query_string"]).get("token")
+        if token is None or given is not None:
+            return token is None or matches(given or "", token.text)
+        return token.is_in(headers)
 
 
 def is_foreign(headers: Headers) -> bool:
-    """Whether a page of another site may have led here.
+    """Whether the browser says that a page of another site led here."""
+    return headers.get("sec-fetch-site", "none") not in _OWN
 
-    On plain http browsers say where a request comes from only to this machine; to others, a page
-    of ours is known by its address as the referrer, which no other site can send.
+
+def may_be_foreign(headers: Headers, token: Token | None) -> bool:
+    """Whether a page of another site can have led here.
+
+    To another machine without encryption, browsers send only where the user comes from, and for
+    pages of other sites perhaps not even that: only what comes from a page here is surely wanted.
     """
-    if (site := headers.get("sec-fetch-site")) is not None:
-        return site not in _OWN
-    if bearer_of(headers) or is_of_this_machine(headers):
-        return False
-    return urlsplit(headers.get("referer", "")).netloc.lower() != headers.get("host", "").lower()
-
-
-def is_of_this_machine(headers: Headers) -> bool:
-    """Whether the request names this machine as its host: browsers then say where it is from."""
-    name = urlsplit(f"//{headers.get('host', '')}").hostname
-    return name in ("127.0.0.1", "localhost", "::1")
+    if token is None or "sec-fetch-site" in headers:
+        return is_foreign(headers)
+    return not (token.is_of_program(headers) or _is_here(headers.get("referer", ""), headers))
 
 
 def matches(given: str, token: str) -> bool:
@@ -128,46 +122,45 @@ def matches(given: str, token: str) -> bool:
     return hmac.compare_digest(given.encode(), token.encode())
 
 
-def cookie_name(headers: Headers) -> str:
-    """The name of the cookie: a host's servers share its cookies, whatever their ports."""
-    port = re.search(r":(\d+)$", headers.get("host", ""))
-    return f"magic-token-{port[1] if port else 80}"
-
-
-def cookie_of(headers: Headers) -> str:
-    """The token in the request's cookie, empty if there is none."""
+def _is_here(address: str, headers: Headers) -> bool:
+    """Whether an address that a browser sends is of this server."""
+    host = headers.get("host", "").lower()
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(cookie_name(headers))
-    except CookieError:
-        return ""
-    return found.value if found else ""
-
-
-def bearer_of(headers: Headers) -> str:
-    """The token that a program sends in a header, empty if there is none."""
-    kind, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if kind.lower() == "bearer" else ""
+        return bool(host) and urlsplit(address).netloc.lower() == host
+    except ValueError:
+        return False
 
 
 def _is_own(headers: Headers) -> bool:
     """Whether a page of ours or the user asks: another site can only lead here by a link."""
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    if origin is not None and not _is_here(origin, headers):
         return False
     is_led = (
         headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     )
-    return headers.get("sec-fetch-site", "none") in _OWN or is_led
+    return not is_foreign(headers) or is_led
 
 
-async def _answer(refusal: Refusal, scope: Scope, send: Send) -> None:
-    is_json = scope["path"].endswith(".json")
-    body = f"{refusal.reason}\n".encode()
-    if is_json:
-        body = msgspec.json.encode({"error": refusal.reason})
-    kind = b"application/json" if is_json else b"text/plain; charset=utf-8"
-    headers = [(b"content-type", kind), (b"cache-control", b"no-store")]
-    if refusal.status == 405:
-        headers.append((b"allow", b"GET, HEAD"))
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
+    """Why there is no answer, for who asked for a form; without anything of the lake."""
+    headers = {"cache-control": "no-store"} | ({"allow": "GET, HEAD"} if status == 405 else {})
+    if form == "json":
+        body = json.dumps({"error": reason, "title": title, "status": status}) + "\n"
+        return Response(body, status, headers, "application/json; charset=utf-8")
+    return PlainTextResponse(f"{reason}\n", status, headers)
+
+
+def _refused(path: str, refusal: Refusal) -> Response:
+    form = "json" if path.endswith(".json") else "text"
+    return fault_answer(form, refusal.status, "Refused", refusal.reason)
+
+
+def _with_cookie(scope: Scope, token: Token) -> Response:
+    """To the same address without the token, which the browser keeps."""
+    given = QueryParams(scope["query_string"]).multi_items()
+    query = urlencode([(name, value) for name, value in given if name != "token"])
+    path = "/" + quote(scope["path"].lstrip("/\\"))  # `//host` would be another host
+    answer = RedirectResponse(path + (f"?{query}" if query else ""), 303)
+    answer.set_cookie(token.cookie, token.text, httponly=True, samesite="lax")
+    return answer

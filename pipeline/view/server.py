@@ -1,6 +1,7 @@
 """Starts and stops the server."""
 
 import errno
+import logging
 import secrets
 import socket
 import webbrowser
@@ -14,8 +15,8 @@ import uvicorn
 from pipeline.api import open_lake
 from pipeline.errors import PipelineError, UsageError
 from pipeline.view.app import Site
-from pipeline.view.protocol import BACKLOG, Protocol, most_connections
-from pipeline.view.security import LONGEST_ADDRESS
+from pipeline.view.connections import Connection, OneLine, limits
+from pipeline.view.security import HEADERS, LONGEST_ADDRESS, Token
 from pipeline.view.workers import Workers
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -37,24 +38,27 @@ def serve(
     no lake, and PipelineError if the port is taken.
     """
     open_lake(lake)
-    token = None if host in LOOPBACK else secrets.token_urlsafe(24)
-    with _listening(host, port) as listening:
+    Connection.most, n_waiting = limits()
+    with _listening(host, port, n_waiting) as listening:
         taken = listening.getsockname()[1]
-        name = _reachable(host)
-        shown = f"[{name}]" if ":" in name else name
-        address = f"http://{shown}:{taken}/" + (f"?token={quote(token)}" if token else "")
+        token = None if host in LOOPBACK else Token(secrets.token_urlsafe(24), taken)
+        shown = reachable(host)
+        shown = f"[{shown}]" if ":" in shown else shown
+        address = f"http://{shown}:{taken}/" + (f"?token={quote(token.text)}" if token else "")
         workers = Workers()
-        Protocol.most = most_connections()
         app = Site(lake, workers, token).app(_hosts(taken))
+        log = OneLine(say)
+        for name in ("uvicorn.error", "asyncio"):
+            logging.getLogger(name).addHandler(log)
         config = uvicorn.Config(
             app,
             log_config=None,
             access_log=False,
             server_header=False,
             date_header=False,
-            log_level="critical",  # a line for each wrong request would fill a disk
-            http=Protocol,
-            backlog=BACKLOG,
+            http=Connection,
+            headers=[*HEADERS.items()],
+            backlog=n_waiting,
             ws="none",
             h11_max_incomplete_event_size=4 * LONGEST_ADDRESS,
             timeout_graceful_shutdown=0,
@@ -63,38 +67,27 @@ def serve(
         if opens_browser:
             Timer(0.5, webbrowser.open, [address]).start()
         try:
-            _Server(config, workers).run(sockets=[listening])
+            _Server(config, workers, log).run(sockets=[listening])
         except KeyboardInterrupt:
             pass  # how uvicorn ends by Ctrl-C
         finally:
             workers.close()
+            for name in ("uvicorn.error", "asyncio"):
+                logging.getLogger(name).removeHandler(log)
 
 
 class _Server(uvicorn.Server):
     """A server that ends pages in the making at once when it is to end."""
 
-    def __init__(self, config: uvicorn.Config, workers: Workers) -> None:
+    def __init__(self, config: uvicorn.Config, workers: Workers, log: OneLine) -> None:
         super().__init__(config)
         self._workers = workers
+        self._log = log
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._log.is_over = True  # what is cut off now is no news
         self._workers.close()
         super().handle_exit(sig, frame)
-
-
-def _reachable(host: str) -> str:
-    """The name for others of this machine: to listen on all addresses is no address."""
-    if host not in ("0.0.0.0", "::", ""):
-        return host
-    is_newer = ":" in host
-    family = socket.AF_INET6 if is_newer else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as asking:
-        try:
-            # Nothing is sent: the system only chooses the address that it would send from.
-            asking.connect(("2001:db8::1" if is_newer else "192.0.2.1", 9))
-            return str(asking.getsockname()[0])
-        except OSError:
-            return "::1" if is_newer else "127.0.0.1"
 
 
 def _hosts(port: int) -> set[str]:
@@ -103,14 +96,31 @@ def _hosts(port: int) -> set[str]:
     return {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def reachable(host: str) -> str:
+    """An address that a browser can open: for "all addresses", the one that leads to a network."""
+    family, elsewhere = {
+        "0.0.0.0": (socket.AF_INET, "192.0.2.1"),
+        "": (socket.AF_INET, "192.0.2.1"),
+        "::": (socket.AF_INET6, "2001:db8::1"),
+    }.get(host, (None, ""))
+    if family is None:
+        return host
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as asked:
+            asked.connect((elsewhere, 9))  # sends nothing: the system only chooses a way
+            return str(asked.getsockname()[0])
+    except OSError:
+        return "127.0.0.1" if family == socket.AF_INET else "::1"
+
+
+def _listening(host: str, port: int, n_waiting: int) -> socket.socket:
     """A socket that takes connections; raises PipelineError if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen(BACKLOG)  # whoever reads the address may ask at once
+        listening.listen(n_waiting)  # whoever reads the address may ask at once
     except OverflowError:
         listening.close()
         raise UsageError(f"the port must be between 0 and 65535, not {port}") from None

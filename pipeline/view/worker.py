@@ -27,7 +27,7 @@ class Task(Struct, frozen=True):
 class Made(Struct, frozen=True):
     """The text of an answer. For HTML it is a fragment with the page's title.
 
-    Of a fault, `text` is one line for a user, whatever the form that was asked for.
+    Where `is_fault`, the text says in plain words why there is no such answer.
     """
 
     status: int
@@ -37,7 +37,7 @@ class Made(Struct, frozen=True):
 
 
 def fault(status: int, text: str, title: str = "Not shown") -> Made:
-    """Why a page cannot be shown."""
+    """What is answered instead of a page."""
     return Made(status, title, text, is_fault=True)
 
 
@@ -75,19 +75,14 @@ def _answer(lake: "Lake", task: Task) -> Made:
 
 def made(lake: "Lake", task: Task) -> Made:
     """The page as HTML, JSON or CSV; raises PipelineError for what cannot be shown."""
-    from pipeline.pages import as_csv, as_json, fragment, page, parameters
+    from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
     from pipeline.view.links import link
 
     asked = parameters(task.page, task.given)
+    if task.form == "csv":
+        return Made(200, task.page, as_csv(csv_parts(task.page, lake, asked)))
     content = page(task.page).content(lake, asked)
     status = 400 if content.faults else 200
     if task.form == "json":
         return Made(status, content.title, as_json(content, asked, lake.ingest_id))
-    if task.form == "csv":
-        if content.faults:
-            return fault(400, "; ".join(content.faults.values()))
-        # A page of HTML or JSON has the first of many rows, and leads to the next.
-        whole = getattr(page(task.page), "whole", None)
-        rows = content.rows if whole is None else whole(lake, asked)
-        return Made(status, content.title, as_csv(rows))
     return Made(status, content.title, str(fragment(task.page, content, asked, link)))

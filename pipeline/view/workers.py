@@ -8,14 +8,14 @@ import asyncio
 import os
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from pipeline.processes import how_it_ended, start
+from pipeline.processes import how_it_ended, processor_seconds, start
 from pipeline.view.worker import PROGRAM, Made, Task, fault
 
 if TYPE_CHECKING:
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     from pipeline.api import Lake
 
-SECONDS = 30.0
-"""A page that keeps its processors busy for longer is ended; waiting for them does not count."""
-LONGEST_WAIT = 20
-"""A page is ended in any case after so many times as long."""
+SECONDS = 60.0
+"""A page that takes more of the processors is ended; to wait for them costs nothing."""
+MOST_TIMES = 10
+"""A page is also ended after so many times the limit by the clock: what it waits for is gone."""
 MEMORY = 4 * 2**30
 """A process that takes more bytes is ended: a limit of addresses would not let plots be drawn."""
 KEPT_MEMORY = 2**30
 """A process that keeps more bytes after a page is replaced."""
 _SECONDS_BETWEEN_LOOKS = 0.2
-LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 1, "free": 2}
+LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 2, "free": 2}
 NICE = {"search": 5, "free": 10}
-"""Searches, and even more the queries of users, leave the processors to other pages."""
+"""What users wrote to be run leaves the processors to other pages."""
 
 
 class Workers:
@@ -80,15 +80,16 @@ class Workers:
             return made
         with self._lock:
             self._all.discard(process)
-        ended = process.end(self._seconds)
-        return made or ended
+        reason = process.end(self._seconds)
+        return made or reason
 
     def _taken(self, lane: str) -> "_Process | None":
-        while self._idle[lane]:
-            process = self._idle[lane].pop()
-            if process.is_alive():
-                return process
-            process.dispose()
+        with suppress(IndexError):
+            while not (process := self._idle[lane].pop()).is_alive():
+                with self._lock:
+                    self._all.discard(process)
+                process.dispose()
+            return process
         with self._lock:
             if self._is_closed:
                 return None
@@ -110,29 +111,29 @@ class _Process:
     def answer(self, lake: "Lake", task: Task, seconds: float) -> Made | None:
         """The page; None if the process took too long or has ended, and has to be ended."""
         try:
-            spent = self._processor_seconds()
-            ends_at = time.monotonic() + LONGEST_WAIT * seconds
             self._connection.send((lake, task))
+            has_time = self._clock(seconds)
             while not self._connection.poll(_SECONDS_BETWEEN_LOOKS):
-                is_slow = self._processor_seconds() - spent > seconds * _threads()
-                if is_slow or time.monotonic() > ends_at or self.n_bytes() > MEMORY:
+                if not has_time() or self.n_bytes() > MEMORY:
                     return None
             made = self._connection.recv()
             return made if isinstance(made, Made) else None
         except (EOFError, OSError):
             return None
 
+    def _clock(self, seconds: float) -> Callable[[], bool]:
+        """Whether a page that begins now has time left, by the processors as by the clock."""
+        began, before = time.monotonic(), processor_seconds(self._process.pid)
+        by_clock = seconds if before is None else MOST_TIMES * seconds
+
+        def has_time() -> bool:
+            used = (processor_seconds(self._process.pid) or 0) - (before or 0)
+            return used <= seconds and time.monotonic() - began <= by_clock
+
+        return has_time
+
     def is_alive(self) -> bool:
         return self._process.poll() is None
-
-    def _processor_seconds(self) -> float:
-        """What it and the processes that it started have had of the processors."""
-        try:
-            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
-        except OSError:
-            return time.monotonic()  # the best that other systems say
-        ticks = stat.rpartition(")")[2].split()[11:15]
-        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
     def n_bytes(self) -> int:
         """The memory that it has now, 0 if the system does not say."""
@@ -152,7 +153,7 @@ class _Process:
         self._connection.close()
 
     def end(self, seconds: float) -> Made:
-        """Ends it; gives why it did not make its page."""
+        """Ends it; what is answered instead of the page that it did not make."""
         is_large = self.n_bytes() > MEMORY
         code = self._process.poll()
         if code is None:
@@ -162,8 +163,8 @@ class _Process:
         if is_large:
             return fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less")
         if code is None:
-            reason = f"it took longer than {seconds:g} seconds, and was ended: ask for less"
-            return fault(504, reason, "Too slow")
+            work = f"more than {seconds:g} seconds of work, or {MOST_TIMES * seconds:g} in all"
+            return fault(504, f"it took {work}, and was ended: ask for less", "Too slow")
         how = how_it_ended(code)
         return fault(500, f"its process ended {how}, perhaps because memory ran out")
 

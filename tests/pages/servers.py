@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,12 +47,11 @@ class Served(NamedTuple):
         return f"http://127.0.0.1:{self.port}{path}"
 
 
-def start(lake: Path, *options: str, files: int | None = None) -> Served:
-    """The server, as soon as it says its address; `files` limits how many it can open."""
+def start(lake: Path, *options: str, under: Sequence[str] = ()) -> Served:
+    """The server, as soon as it says its address; `under` is the command that runs it."""
     command = [sys.executable, "-m", "pipeline.cli", "view", "--no-browser", "--port", "0"]
-    limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"] if files else []
     process = subprocess.Popen(
-        [*limited, *command, "--lake", str(lake), *options],
+        [*under, *command, "--lake", str(lake), *options],
         stderr=subprocess.PIPE,
         text=True,
         cwd=TOP,
