@@ -129,7 +129,10 @@ def main() -> None:
     connection = theirs()
     from pipeline.api import open_lake
 
-    lake, query, parameters, memory = connection.recv()
+    try:
+        lake, query, parameters, memory = connection.recv()
+    except EOFError:  # whoever would ask has ended
+        return
     end_with(connection)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries tell that memory ran out
     try:

@@ -59,7 +59,11 @@ def main(nice: int) -> None:
         key = lake.state
         if key not in opened:
             opened = {key: lake}  # what it has read of the tables is kept as long as it is asked
-        connection.send(_answer(opened[key], task))
+        answer = _answer(opened[key], task)
+        try:
+            connection.send(answer)
+        except OSError:  # the server has ended
+            return
 
 
 def _answer(lake: "Lake", task: Task) -> Made:

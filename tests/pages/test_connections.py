@@ -155,4 +155,5 @@ def test_ctrl_c_says_nothing(lake: Path) -> None:
         assert served.process.wait(10) == 0
     assert served.process.stderr
     with served.process.stderr as said:
-        assert said.read() == ""
+        text = said.read()
+        assert not text, text

@@ -1,0 +1,105 @@
+"""Answers as JSON and CSV: whole, and errors in the form that was asked for."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from servers import Served
+
+from pipeline.api import Lake, open_lake
+from pipeline.errors import UsageError
+from pipeline.pages import as_csv, csv_parts, parameters, render
+from pipeline.view.app import Site
+from pipeline.view.worker import Task, fault, made
+from pipeline.view.workers import Workers
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        *(("/leaderboard.{}?unknown=1", 400), ("/leaderboard.{}?where=nonsense", 400)),
+        *(("/nothing.{}", 404), ("/a/b/c.{}", 404), ("/sql.{}?query=SELEC", 400)),
+        *(("/completeness.{}?expected=100000000000000000000000", 400), ("/game.{}?game=x", 400)),
+        *(("/completeness.{}?expected=9223372036854775808", 400), ("/games.{}?outcome=x", 400)),
+        (f"/tables.{{}}?x={'x' * 17_000}", 414),
+    ],
+)
+def test_an_error_has_the_form_that_was_asked_for(served: Served, path: str, status: int) -> None:
+    as_json, as_text = served.get(path.format("json")), served.get(path.format("csv"))
+    assert as_json.status == status
+    assert as_json.headers["content-type"].startswith("application/json")
+    said = json.loads(as_json.text)
+    assert said.get("error") or said["faults"]
+    assert as_text.status == status
+    assert as_text.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "content-disposition" not in as_text.headers
+    assert len(as_text.text.strip()) > 10
+
+
+@pytest.mark.parametrize("form", ["html", "json", "csv"])
+def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
+    """Whatever its title and its first sign."""
+    site = Site(str(lake), Workers(), None)
+    for reason in (fault(504, "<it took longer", "Too slow"), fault(500, "ended", "Other")):
+        answer = site._fault("leaderboard", form, reason)
+        kind = {"html": "text/html", "json": "application/json", "csv": "text/plain"}[form]
+        assert answer.status_code == reason.status
+        assert answer.headers["content-type"].startswith(kind)
+        assert "content-disposition" not in answer.headers
+
+
+def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
+    opened = open_lake(lake)
+    metric = "win_rate"
+    expected = opened.evidence(metric)
+    assert expected.height > 50
+    whole = rows_of(served.get(f"/evidence.csv?metric={metric}").text)
+    assert [row["game_id"] for row in whole] == expected["game_id"].to_list()
+    assert list(whole[0]) == expected.columns
+    misses = rows_of(served.get(f"/evidence.csv?metric={metric}&hit=misses").text)
+    assert len(misses) == opened.evidence(metric, is_hit=False).height
+    games = rows_of(served.get("/games.csv").text)
+    assert [row["game_id"] for row in games] == opened.find()["game_id"].to_list()
+    found = rows_of(served.get("/search.csv?words=I").text)
+    every = opened.search("I", limit=100_000).rows
+    assert every.height > 50
+    assert [row["message_index"] for row in found] == [*map(str, every["message_index"])]
+
+
+@pytest.mark.parametrize("page", ["evidence", "games", "search"])
+def test_a_csv_ignores_the_place_of_a_page(lake: Path, page: str) -> None:
+    opened = open_lake(lake)
+    given = {"words": "I"} if page == "search" else {}
+    after = str(json.loads(made(opened, Task(page, "json", given)).text)["after"])
+    texts = {made(opened, Task(page, "csv", given | more)).text for more in ({}, {"after": after})}
+    assert len(texts) == 1
+    assert len(rows_of(texts.pop())) > 50
+
+
+def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render, "MOST_CSV", 1000)
+    opened = open_lake(lake)
+    with pytest.raises(UsageError, match="ask for less"):
+        as_csv(csv_parts("evidence", opened, parameters("evidence", {})))
+    assert as_csv([pl.DataFrame({"a": [1]})]) == "a\n1\n"
+
+
+def test_a_search_that_stopped_gives_no_csv(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.pages.search.MOST", 10)
+    with pytest.raises(UsageError, match="stopped after"):
+        made(open_lake(lake), Task("search", "csv", {"words": "I"}))
+
+
+def test_too_many_expected_games_are_refused(lake: Path) -> None:
+    opened: Lake = open_lake(lake)
+    assert opened.completeness(expected=1_000_000_000)["expected"].max() == 1_000_000_000
+    for expected in (0, 1_000_000_001, 2**63, 10**30):
+        with pytest.raises(UsageError, match="expected games must be 1 to 1,000,000,000"):
+            opened.completeness(expected=expected)

@@ -1,0 +1,96 @@
+"""Worker processes: what ends a page, and what does not."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.api import open_lake
+from pipeline.processes import processor_seconds
+from pipeline.view import workers as module
+from pipeline.view.worker import Task
+from pipeline.view.workers import Workers
+
+ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000) b"
+
+
+def test_a_process_that_ended_while_idle_costs_nobody_an_answer(lake: Path) -> None:
+    async def asked() -> list[int]:
+        workers = Workers()
+        opened = open_lake(lake)
+        task = Task("tables", "json", {})
+        first = await workers.made(opened, task, "quick")
+        for process in workers._idle["quick"]:
+            os.kill(process._process.pid, 9)
+            process._process.wait(10)
+        second = await workers.made(opened, task, "quick")
+        n_processes = len(workers._all)
+        workers.close()
+        return [first.status, second.status, n_processes]
+
+    assert asyncio.run(asked()) == [200, 200, 1]
+
+
+def test_waiting_for_the_processors_is_no_work() -> None:
+    """Also of what a process started: a query runs in one of its own."""
+    program = "import time; time.sleep(60)"
+    busy = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
+    with (
+        subprocess.Popen([sys.executable, "-c", program]) as idle,
+        subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) as working,
+    ):
+        time.sleep(3)
+        still, used = processor_seconds(idle.pid), processor_seconds(working.pid)
+        idle.kill()
+        os.killpg(working.pid, 9)
+    assert still is not None
+    assert used is not None
+    assert still < 0.5
+    assert used > 0.5
+    assert processor_seconds(2**22 + 1) is None
+
+
+def test_a_page_is_not_ended_for_waiting(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit counts work: a process that stands still for longer goes on."""
+    monkeypatch.setattr(module, "processor_seconds", lambda _: 0.0)
+
+    async def asked() -> int:
+        workers = Workers(seconds=0.3)  # a new process alone takes longer to start
+        made = await workers.made(open_lake(lake), Task("tables", "json", {}), "quick")
+        workers.close()
+        return made.status
+
+    monkeypatch.setattr(module, "MOST_TIMES", 200)
+    assert asyncio.run(asked()) == 200
+    monkeypatch.setattr(module, "MOST_TIMES", 0.1)
+    assert asyncio.run(asked()) == 504
+
+
+@pytest.mark.slow
+def test_endless_queries_leave_search_alone(lake: Path) -> None:
+    async def asked() -> float:
+        workers = Workers()
+        opened = open_lake(lake)
+        endless = [
+            asyncio.create_task(
+                workers.made(
+                    opened, Task("sql", "html", {"query": f"{ENDLESS} WHERE a.range > {i}"}), "free"
+                )
+            )
+            for i in range(4)
+        ]
+        await asyncio.sleep(2)
+        began = time.monotonic()
+        made = await workers.made(opened, Task("search", "json", {"words": "I"}), "search")
+        seconds = time.monotonic() - began
+        assert made.status == 200
+        assert not any(one.done() for one in endless)
+        workers.close()
+        await asyncio.gather(*endless)
+        return seconds
+
+    assert asyncio.run(asked()) < 15
