@@ -108,6 +108,8 @@ def write_catalog(lake: Lake, file: str | Path) -> None:
     path = Path(file).resolve()  # a link stays one
     if (path.exists() and not path.is_file()) or not path.parent.is_dir():
         raise LakeError(f"{file}: choose a file in a folder that exists")
+    if "?" in str(path):  # DuckDB would write its log to another folder
+        raise LakeError(f"{file}: a catalogue's path must not contain ?; choose another path")
     _write(lake, location(path.parent), path.name)
 
 

@@ -9,6 +9,12 @@ DAMAGE_HINT = (
     "run `magic verify` on this lake to list all damage; then restore the lake from a copy, or "
     "ingest the logs into a new lake"
 )
+DENIED_HINT = "check its permissions and those of the folders above it"
+# How the system's and the stores' refusals of a user end up in the libraries' texts.
+_DENIED = re.compile(
+    r"permission ?denied|os error 13\b|access ?denied|lacked the necessary privileges",
+    re.IGNORECASE,
+)
 # The libraries that read a lake's files, by the module of their errors: that of deltalake's is
 # `_internal`, and a panic of any that is written in Rust has another.
 _READERS = {"polars", "_duckdb", "duckdb", "pyarrow", "deltalake", "_internal", "pyo3_runtime"}
@@ -45,12 +51,22 @@ class LakeError(PipelineError):
     """A folder is not a lake, or a lake that this version cannot open or write."""
 
 
+class DeniedError(LakeError):
+    """What a lake consists of may not be read or written by this user; it may well be whole."""
+
+
 class MetricError(PipelineError):
     """A metric that somebody adds is not yet written for both engines."""
 
 
 class QueryError(PipelineError):
     """A SQL query is wrong, or asks for more than reading."""
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether a user has no permission for what failed: that is no damage."""
+    is_known = isinstance(error, PermissionError | DeniedError)
+    return is_known or _DENIED.search(str(error)) is not None
 
 
 def may_be_of_a_file(error: BaseException) -> bool:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from threading import current_thread, main_thread
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ from pipeline.cli import commands, terminal
 from pipeline.cli.damage import with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import PipelineError, UsageError, first_line
+from pipeline.errors import DENIED_HINT, PipelineError, UsageError, first_line
 
 _NO_MEMORY = "memory ran out; process less at a time, raise `ulimit -v`, or use a larger machine"
 # What the system says of a library for which a process may take no memory.
@@ -163,7 +164,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         terminal.complain("interrupted")
         return INTERRUPTED
     except PipelineError as error:
-        terminal.complain(str(error))
+        terminal.complain(f"{error}{_gone()}")
         return WRONG_USAGE if isinstance(error, UsageError) else FAILED
     except OSError as error:
         terminal.complain(_told(error))
@@ -197,7 +198,18 @@ def _check_text(arguments: Sequence[str]) -> None:
 def _told(error: OSError) -> str:
     """The operating system's complaint, the file first."""
     reason = error.strerror or first_line(error)
-    return reason if error.filename is None else f"{error.filename}: {reason}"
+    hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
+    where = "" if error.filename is None else f"{error.filename}: "
+    return f"{where}{reason}{hint}{_gone()}"
+
+
+def _gone() -> str:
+    """What to add to an error where the current folder was deleted: most paths begin there."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return "; the current folder was deleted: change to one that exists"
+    return ""
 
 
 def _usage(error: Any) -> str:

@@ -20,7 +20,7 @@ from pipeline import __version__
 from pipeline.archives import MAX_DOCUMENT, Document, Unit, units
 from pipeline.archives.names import printable
 from pipeline.archives.sources import resolved
-from pipeline.errors import LakeError, PipelineError, UsageError
+from pipeline.errors import DENIED_HINT, LakeError, PipelineError, UsageError, is_denied
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
 from pipeline.ingest.database import IngestDatabase
@@ -175,6 +175,8 @@ def ingest(
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         is_full = error.errno == errno.ENOSPC
         where = f", there or in {tempfile.gettempdir()} (TMPDIR)" if is_full else ""
+        if is_denied(error):
+            where = f"; {DENIED_HINT}"
         raise LakeError(f"{lake}: the lake could not be written: {error}{where}") from error
 
 

@@ -7,7 +7,15 @@ the one place that turns what they raise into a line with table, file and what t
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.errors import DAMAGE_HINT, LakeError, PipelineError, first_line
+from pipeline.errors import (
+    DAMAGE_HINT,
+    DENIED_HINT,
+    DeniedError,
+    LakeError,
+    PipelineError,
+    first_line,
+    is_denied,
+)
 from pipeline.events.contracts import TABLES
 from pipeline.lake.names import hash_of, hashed
 from pipeline.stores import Location
@@ -15,6 +23,7 @@ from pipeline.stores import Location
 if TYPE_CHECKING:
     from pipeline.lake.lake import Lake
 
+DENIED = "denied"
 _LAST_BYTES = b"PAR1"  # of a Parquet file
 # To say which file is damaged, so many bytes are read; the rest is left to `magic verify`.
 _MOST_READ = 2**30
@@ -44,6 +53,8 @@ def fault(
         return _changed(folder / name, hash_of(name)) if read else _cut(folder / name, logged)
     except OSError as error:
         reason = error.strerror or first_line(error)
+        if is_denied(error):
+            return Fault(DENIED, f"may not be read: {reason}", {"error": reason})
         return Fault("file_damaged", f"cannot be read: {reason}", {"error": reason})
 
 
@@ -61,42 +72,47 @@ def _cut(file: Location, n_bytes: int) -> Fault | None:
     return Fault("file_damaged", "is not a Parquet file", {"error": "it does not end as one"})
 
 
-def damaged(folder: Location, logged: Mapping[str, int], *, read: bool) -> Iterator[str]:
-    """A text for each of the table's files that is not as its log has them."""
+def damaged(folder: Location, logged: Mapping[str, int], *, read: bool) -> Iterator[Fault]:
+    """A fault, its text with the file and the table, for each file that is not as logged."""
     table = str(folder).rpartition("/")[2]
     found = {file.name: file.n_bytes for file in folder.files()}
     for name, n_bytes in logged.items():
         if one := fault(folder, name, found.get(name), n_bytes, read=read):
-            yield f"the file {name} of the table `{table}` {one.text}"
+            yield one._replace(text=f"the file {name} of the table `{table}` {one.text}")
 
 
-def damage(lake: "Lake", tables: Iterable[str]) -> str | None:
-    """A line that names the damaged files of these tables, None if none is found.
+def damage(lake: "Lake", tables: Iterable[str]) -> LakeError | None:
+    """The error that names the damaged files of these tables, None if none is found.
+
+    A DeniedError where all that is wrong is that this user may not read some.
 
     At first only sizes and last bytes are compared. If those are right, files are read whole, up to
     a bound, until one is found that has changed.
     """
     logged = {table: lake.sizes(table) for table in tables}
-    texts = [
-        text
+    faults = [
+        one
         for table, sizes in logged.items()
-        for text in damaged(lake.folder(table), sizes, read=False)
+        for one in damaged(lake.folder(table), sizes, read=False)
     ] or _first_changed(lake, logged)
-    if not texts:
-        return None
-    more = f", and {len(texts) - 1:,} more are damaged" if texts[1:] else ""
-    return f"the lake is damaged: {texts[0]}{more}; {DAMAGE_HINT}"
+    if broken := [one.text for one in faults if one.check != DENIED]:
+        more = f", and {len(broken) - 1:,} more are damaged" if broken[1:] else ""
+        return LakeError(f"the lake is damaged: {broken[0]}{more}; {DAMAGE_HINT}")
+    if faults:
+        more = f", nor {len(faults) - 1:,} more" if faults[1:] else ""
+        return DeniedError(f"{faults[0].text}{more}; {DENIED_HINT}")
+    return None
 
 
-def _first_changed(lake: "Lake", logged: Mapping[str, Mapping[str, int]]) -> list[str]:
+def _first_changed(lake: "Lake", logged: Mapping[str, Mapping[str, int]]) -> list[Fault]:
     n_read = 0
     for table, sizes in logged.items():
         for name, n_bytes in sizes.items():
             n_read += n_bytes
             if n_read > _MOST_READ:
                 return []
-            if texts := list(damaged(lake.folder(table), {name: n_bytes}, read=True)):
-                return texts
+            if faults := list(damaged(lake.folder(table), {name: n_bytes}, read=True)):
+                return faults
     return []
 
 
@@ -113,8 +129,8 @@ def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException
     except LakeError as unopened:
         return error if is_clear else unopened
     for state in states:
-        if text := damage(state, TABLES):
-            return LakeError(f"{state.path}: {text}" if states[1:] else text)
+        if found := damage(state, TABLES):
+            return type(found)(f"{state.path}: {found}") if states[1:] else found
     # Only paths that polars opened itself have no field of their own.
     if states and isinstance(error, FileNotFoundError) and error.filename is None:
         return LakeError(

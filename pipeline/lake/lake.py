@@ -16,17 +16,28 @@ import polars as pl
 from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import DeltaError
 
-from pipeline.errors import DAMAGE_HINT, LakeError, UsageError
+from pipeline.errors import (
+    DAMAGE_HINT,
+    DENIED_HINT,
+    DeniedError,
+    LakeError,
+    UsageError,
+    is_denied,
+)
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
 from pipeline.lake.contents import EMPTY, Contents, contents_of, empty_commits
 from pipeline.lake.damage import damage
 from pipeline.lake.names import CATALOG, WRITING
+from pipeline.lake.writing import check_clock
 from pipeline.stores import Location, location
 
 VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
 LOCK = ".lock"
 LOCK_SECONDS = 600
+# In a URL, which deltalake makes of a path, and DuckDB of a file that it writes, these have another
+# meaning: the files would be in another folder.
+_NOT_IN_PATHS = "%?\\"
 _DRAWN = re.compile(r"\x1b\[[0-9;]*m")
 # What follows the text of an error raised in Rust: where that was.
 _RAISED_AT = re.compile(r"\s+0: <unknown>")
@@ -169,8 +180,8 @@ class Lake:
 
     def damage(self, tables: Iterable[str] = tuple(TABLES)) -> LakeError | None:
         """The error that names this state's damaged files, None if none is found at once."""
-        text = damage(self, tables)
-        return LakeError(f"{self.path}: {text}") if text else None
+        found = damage(self, tables)
+        return type(found)(f"{self.path}: {found}") if found else None
 
     def table(self, table: str) -> pl.LazyFrame:
         """The table as a lazy polars frame, with the columns and types of its contract."""
@@ -260,6 +271,10 @@ def _opened(folder: Location, version: int | None = None) -> DeltaTable:
     try:
         return DeltaTable(str(folder), version=version)
     except (DeltaError, OSError) as error:
+        if is_denied(error):
+            raise DeniedError(
+                f"{folder}: the table may not be read: {one_line(error)}; {DENIED_HINT}"
+            ) from None
         raise LakeError(
             f"{folder}: the lake is damaged, the table cannot be opened: {_reason(folder, error)}; "
             f"{DAMAGE_HINT}"
@@ -289,6 +304,9 @@ def is_lake(path: str | Path | Location) -> bool:
     except OSError as error:
         if isinstance(error, NotADirectoryError):
             raise LakeError(f"{path}: not a lake: a lake is a folder, and this is a file") from None
+        if is_denied(error):
+            denied = f"{error.filename or path}: {error.strerror or error}"
+            raise DeniedError(f"{denied}; {DENIED_HINT}") from None
         raise LakeError(f"{path}: {error.strerror}" if error.strerror else str(error)) from None
 
 
@@ -299,10 +317,10 @@ def _folder(path: str | Path | Location) -> Location:
     except UnicodeEncodeError:
         raise LakeError(f"{str(path)!a}: a lake's path must be valid UTF-8") from None
     except OSError as error:
-        raise LakeError(str(error)) from None
-    if any(sign in str(folder) for sign in ("%" if folder.is_local else "%?#")):
-        # deltalake takes it for an encoded character, and would go to another folder.
-        raise LakeError(f"{path}: a lake's path must not contain %; choose another path")
+        raise LakeError(f"{path}: {error.strerror}" if error.strerror else str(error)) from None
+    for sign in _NOT_IN_PATHS if folder.is_local else f"{_NOT_IN_PATHS}#":
+        if sign in str(folder):
+            raise LakeError(f"{path}: a lake's path must not contain {sign}; choose another path")
     return folder
 
 
@@ -383,6 +401,7 @@ def _has_files(lake: Lake, there: Mapping[str, set[str]]) -> bool:
 def create_lake(path: str | Path | Location) -> Lake:
     """A new lake with every table empty; raises LakeError where the folder holds something else."""
     folder = _folder(path)
+    check_clock()
     try:
         folder.make()
         if _strangers(folder):
@@ -393,7 +412,8 @@ def create_lake(path: str | Path | Location) -> Lake:
             _refuse_damaged(folder)
             _create_tables(folder)
     except (OSError, DeltaError) as error:
-        raise LakeError(f"{path}: cannot create a lake here: {one_line(error)}") from None
+        hint = f"; {DENIED_HINT}" if is_denied(error) else ""
+        raise LakeError(f"{path}: cannot create a lake here: {one_line(error)}{hint}") from None
     return Lake(folder)
 
 

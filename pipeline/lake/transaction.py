@@ -17,13 +17,14 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
 
-from pipeline.errors import LakeError
+from pipeline.errors import DENIED_HINT, LakeError, is_denied
 from pipeline.events.contracts import VERSION, polars_schema
 from pipeline.lake.contents import Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import COMMITS, LOCK, LOCK_SECONDS, Lake, one_line, open_lake
 from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.schema import arrow_schema
+from pipeline.lake.writing import check_clock
 from pipeline.stores import Location, location
 
 
@@ -37,7 +38,10 @@ def transaction(path: str | Path | Location) -> Iterator["Transaction"]:
             held.callback(change.abandon)
             yield change
     except (OSError, DeltaError) as error:
-        raise LakeError(f"{path}: the lake could not be written: {one_line(error)}") from error
+        hint = f"; {DENIED_HINT}" if is_denied(error) else ""
+        raise LakeError(
+            f"{path}: the lake could not be written: {one_line(error)}{hint}"
+        ) from error
 
 
 @contextmanager
@@ -46,6 +50,7 @@ def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
 
     Only here does a `TimeoutError` tell of the lock: that of a disk or a network is another.
     """
+    check_clock()
     with ExitStack() as held:
         try:
             check = held.enter_context((location(path) / LOCK).lock(LOCK_SECONDS))

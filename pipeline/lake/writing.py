@@ -5,9 +5,11 @@ lock's name in them. So `maintain` knows them from files that a killed process l
 comparing the clocks of two machines.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pipeline.errors import LakeError
 from pipeline.lake.names import WRITING
 from pipeline.stores import Location
 from pipeline.stores.leases import STALE_SECONDS
@@ -18,11 +20,18 @@ _LOCK_SECONDS = 2 * STALE_SECONDS
 @contextmanager
 def writing(lake: Location, token: str) -> Iterator[None]:
     """Shows, until it ends, that the files with this token in their names are being written."""
+    check_clock()
     folder = lake / WRITING
     folder.make()
     with (folder / token).lock(_LOCK_SECONDS):
         yield
         (folder / token).unlink(missing_ok=True)
+
+
+def check_clock() -> None:
+    """Raises LakeError where no commit can be dated: a log counts milliseconds since 1970."""
+    if time.time() < 0:
+        raise LakeError("the clock of this machine shows a time before 1970: set it")
 
 
 def tokens(lake: Location) -> set[str]:

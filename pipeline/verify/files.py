@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct, field
 
-from pipeline.errors import LakeError, first_line
+from pipeline.errors import LakeError, first_line, is_denied
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import Lake
 from pipeline.lake.contents import empty_commits
-from pipeline.lake.damage import fault
+from pipeline.lake.damage import DENIED, fault
 from pipeline.stores import Location
 from pipeline.verify.finding import ERROR, WARNING, Finding
 
@@ -31,6 +31,7 @@ FINDS = {
     "file_hash": "a file whose bytes have changed since it was committed",
     "file_damaged": "a file that cannot be read",
     "file_statistics": "a file whose rows differ from the log's statistics",
+    DENIED: "a log or a file that this user may not read: it was not checked",
     "contract": "rows that break the contract of their table",
 }
 WARNINGS = {"latest_version", "log_empty"}
@@ -74,9 +75,9 @@ def look(lake: Lake, table: str, most: int) -> Looked:
     try:
         logged = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
         latest = lake.latest_version(table)
-    except LakeError as error:
+    except (LakeError, OSError) as error:
         looked.is_readable = False
-        looked.add("log", {"error": str(error)}, most)
+        looked.add(DENIED if is_denied(error) else "log", {"error": str(error)}, most)
         return looked
     if latest != lake.delta(table).version():
         row = {"version": lake.delta(table).version(), "latest": latest}

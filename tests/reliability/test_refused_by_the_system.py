@@ -1,0 +1,184 @@
+"""What the system refuses, each in one line: which path, why, and what to do. None is damage."""
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from pipeline.cli.app import main
+from pipeline.errors import DENIED_HINT, DeniedError, LakeError
+from pipeline.ingest import ingest
+from pipeline.lake import open_lake
+from pipeline.lake.maintain import maintain
+from pipeline.verify import verify
+
+TOP = Path(__file__).resolve().parents[2]
+SAMPLE = TOP / "data" / "sample" / "results"
+MAGIC = [sys.executable, "-m", "pipeline.cli"]
+_DROP_CAPABILITY = 24
+# Of root: to read and write whatever the permissions are, and to search folders.
+_BEYOND_PERMISSIONS = (1, 2)
+# What in a lake is closed, and the commands to which that matters.
+CLOSED = [
+    (".", ["tables", "metrics", "verify", "catalog", "maintain"]),
+    ("votes", ["tables", "metrics", "verify"]),
+    ("votes/_delta_log", ["tables", "metrics", "verify"]),
+    ("votes/_delta_log/*1.json", ["tables", "metrics", "verify", "maintain"]),
+    ("votes/*.parquet", ["metrics", "verify"]),
+    ("ingests/*.parquet", ["tables", "verify"]),
+    (".lock", ["maintain"]),
+]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("refused") / "lake"
+    ingest(SAMPLE, place)
+    return place
+
+
+def _drop() -> None:
+    for capability in _BEYOND_PERMISSIONS:
+        ctypes.CDLL(None).prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
+
+
+def as_user(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command as a user whom permissions bind, which root is not."""
+    return subprocess.run(
+        [*MAGIC, *arguments],
+        cwd=TOP,
+        preexec_fn=_drop,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@contextmanager
+def closed(file: Path) -> Iterator[None]:
+    mode = file.stat().st_mode
+    file.chmod(0)
+    try:
+        yield
+    finally:
+        file.chmod(mode)
+
+
+@pytest.mark.parametrize(
+    ("what", "command"),
+    [(what, command) for what, commands in CLOSED for command in commands],
+)
+def test_a_lake_that_may_not_be_read_is_not_damaged(what: str, command: str, lake: Path) -> None:
+    (file,) = lake.glob(what) if "*" in what else [lake / what]
+    with closed(file):
+        run = as_user(command, "--lake", str(lake))
+    assert run.returncode == 1, run.stdout
+    assert "Permission denied" in run.stdout + run.stderr
+    assert "damaged" not in run.stdout + run.stderr
+    assert (lake.name if what == "." else Path(what).parts[0]) in run.stdout + run.stderr
+    if command != "verify" or what in (".", "ingests/*.parquet"):
+        assert run.stderr.endswith(f"; {DENIED_HINT}\n")
+        assert run.stderr.count("\n") == 1
+
+
+def test_python_tells_them_apart(lake: Path) -> None:
+    log = next((lake / "votes" / "_delta_log").glob("*1.json"))
+    program = f"import pipeline; pipeline.open_lake({str(lake)!r}).table('votes')"
+    with closed(log):
+        run = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=TOP,
+            preexec_fn=_drop,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert f"{DeniedError.__name__}: {lake}/votes: the table may not be read" in run.stderr
+
+
+@pytest.mark.parametrize("command", [["ingest", str(SAMPLE)], ["maintain"]])
+def test_a_lake_that_may_not_be_written(command: list[str], lake: Path) -> None:
+    with closed(lake / ".writing"):
+        run = as_user(*command, "--lake", str(lake))
+    assert run.returncode == 1
+    assert run.stderr.count("\n") == 1
+    assert f"{lake}/.writing" in run.stderr
+    assert run.stderr.endswith(f"; {DENIED_HINT}\n")
+
+
+def test_a_clock_before_1970(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading needs no clock; a commit cannot be dated, and a library panics over it."""
+    monkeypatch.setattr("pipeline.lake.writing.time.time", lambda: -1e9)
+    new = tmp_path / "lake"
+    for change in (
+        lambda: ingest(SAMPLE, new),
+        lambda: ingest(SAMPLE, lake),
+        lambda: maintain(lake),
+    ):
+        with pytest.raises(LakeError, match=r"^the clock of this machine shows a time before 1970"):
+            change()
+    assert not new.exists()
+    assert open_lake(lake).ingest_id == 1
+    assert verify(lake).is_whole
+
+
+@pytest.mark.parametrize("sign", ["\\", "?", "%"])
+def test_a_path_that_libraries_read_otherwise(sign: str, tmp_path: Path) -> None:
+    place = tmp_path / f"a{sign}b"
+    with pytest.raises(LakeError) as refused:
+        ingest(SAMPLE, place)
+    expected = f"{place}: a lake's path must not contain {sign}; choose another path"
+    assert str(refused.value) == expected
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_catalogue_that_would_be_written_elsewhere(lake: Path, tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match=r"must not contain \?"):
+        pipeline.open_lake(lake).write_catalog(tmp_path / "a?b.duckdb")
+
+
+@pytest.mark.parametrize(
+    "command", ["tables", f"ingest {SAMPLE}", "ingest logs --lake {lake}", "report --lake {lake}"]
+)
+def test_a_current_folder_that_was_deleted(command: str, lake: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    run = subprocess.run(
+        f"rmdir {gone}; exec {' '.join(MAGIC)} {command.format(lake=lake)}",
+        shell=True,
+        cwd=gone,
+        env=os.environ | {"PYTHONPATH": str(TOP)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode in (1, 2)
+    assert run.stderr.startswith("magic: ")
+    assert run.stderr.count("\n") == 1
+    assert run.stderr.endswith("; the current folder was deleted: change to one that exists\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (EOFError("marshal data too short"), "magic: a compiled Python file is cut or a process"),
+        (ImportError("duckdb.so: failed to map segment from shared object"), "magic: memory ran"),
+    ],
+)
+def test_what_is_not_ctrl_c(
+    error: Exception, expected: str, lake: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("pipeline.lake.open_lake", fails)
+    assert main(["tables", "--lake", str(lake)]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(expected)
+    assert told.count("\n") == 1
