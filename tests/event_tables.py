@@ -172,6 +172,7 @@ def answers(metric: str, text: str) -> pl.DataFrame:
     """The rows of a metric that the text gives.
 
     A cell of terms is `term: weight × hits of counted, ..`; each term's value follows from it.
+    Hits that are not known are `-`.
     """
     rows = []
     for cells in grid(text):
@@ -186,13 +187,14 @@ def answers(metric: str, text: str) -> pl.DataFrame:
 
 
 def _term(match: re.Match[str]) -> dict[str, object]:
-    hits, counted = Fraction(match["hits"]), int(match["counted"])
+    counted = int(match["counted"])
+    hits = None if match["hits"] == "-" else Fraction(match["hits"])
     return {
         "term": match["term"],
         "weight": _value(match["weight"], pl.Float64),
-        "hits": float(hits),
+        "hits": None if hits is None else float(hits),
         "counted": counted,
-        "value": float(hits / counted) if counted else None,
+        "value": None if hits is None or not counted else float(hits / counted),
     }
 
 

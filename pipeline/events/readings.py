@@ -45,7 +45,7 @@ def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
     """
     said = _lowered(spoken)
     # A look for plain words first spares most texts the search by patterns.
-    text = pl.col("text")
+    text, first = pl.col("text"), pl.col("first")
     rating = said.filter(text.str.contains_any(_RATINGS))
     claiming = said.filter(text.str.contains("undercover", literal=True))
     return (
@@ -56,7 +56,7 @@ def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
         .select(
             *_MESSAGE,
             "viewer",
-            suspect=pl.when(pl.col("first") == pl.col("last")).then(pl.lit("Player ") + "first"),
+            suspect=pl.when(first == pl.col("last")).then(pl.lit("Player ") + first),
         )
     )
 

@@ -152,8 +152,9 @@ def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.Dat
 
 def _refuse_chain(node: Any) -> None:
     """Raises UsageError for `1 < x < 3`, in which SQL compares a truth with a number."""
-    sides = [type(side.unnest()).__name__ in _COMPARISONS for side in (node.this, node.expression)]
-    if any(sides) and not all(sides):
+    sides = [type(side.unnest()).__name__ for side in (node.this, node.expression)]
+    is_truth = [side in _COMPARISONS for side in sides]
+    if any(is_truth) and not all(is_truth) and "Boolean" not in sides:
         raise UsageError(
             f"the condition `{node.sql('duckdb')}` compares the result of a comparison: write for "
             "example `1 < x AND x < 3`"

@@ -8,7 +8,7 @@ Release: whether the shares of the first voter's choice are, as strings, those o
 proposal. Game 1: they are m's own. Game 2: another's, equal, m's of the round before are not asked.
 Game 3: '40.0' is not '40'. Game 7: equal, the share that is null too. Game 9: m has a share more.
 Game 11: m proposed nothing. Game 22 is not below N = 21. 3 of 6. Zoë's game 4 has no first choice,
-so the whole cannot be told.
+so neither the term nor the whole can be told.
 """
 
 from event_tables import answers, table
@@ -61,8 +61,8 @@ paper   | m               | cost_sharing | 3/7   | 3    | 7       | 7       | 1 
 paper   | m               | all          | 3/7   | 3    | 7       | 7       | 1            | 0            | own_proposals: 1 × 3 of 7 |
 paper   | solo            | cost_sharing | -     | 0    | 0       | 0       | 0            | 0            | own_proposals: 1 × 0 of 0 | nothing to count: own_proposals
 paper   | solo            | all          | -     | 0    | 0       | 0       | 0            | 0            | own_proposals: 1 × 0 of 0 | nothing to count: own_proposals
-release | Zoë's "7B" chat | cost_sharing | -     | 1    | 2       | 2       | 0            | 0            | own_proposals: 1 × 1 of 2 | outcome unknown in 1 games
-release | Zoë's "7B" chat | all          | -     | 1    | 2       | 2       | 0            | 0            | own_proposals: 1 × 1 of 2 | outcome unknown in 1 games
+release | Zoë's "7B" chat | cost_sharing | -     | 1    | 2       | 2       | 0            | 0            | own_proposals: 1 × - of 2 | outcome unknown in 1 games
+release | Zoë's "7B" chat | all          | -     | 1    | 2       | 2       | 0            | 0            | own_proposals: 1 × - of 2 | outcome unknown in 1 games
 release | m               | cost_sharing | 1/2   | 3    | 6       | 6       | 1            | 0            | own_proposals: 1 × 3 of 6 |
 release | m               | all          | 1/2   | 3    | 6       | 6       | 1            | 0            | own_proposals: 1 × 3 of 6 |
 release | solo            | cost_sharing | -     | 0    | 0       | 0       | 0            | 0            | own_proposals: 1 × 0 of 0 | nothing to count: own_proposals

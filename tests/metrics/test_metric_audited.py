@@ -295,7 +295,7 @@ def test_the_columns_are_what_sql_reads_in_the_messages(table, public_lake):
             f"FROM {table} AS rows FULL JOIN shared.read_{table} AS read "
             f"USING (game_id, seat, round{kind}) GROUP BY ALL"
         )
-        with connect(public_lake, views(NAMES), select) as connection:
+        with connect(public_lake, views(), select) as connection:
             rows = query(connection, select)
         assert rows.filter(pl.col("ingested").ne_missing(pl.col("read"))).is_empty()
         assert rows["ingested"].drop_nulls().n_unique() == 2

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from servers import Served
 
 from pipeline.api import Game, Lake, open_lake
-from pipeline.pages import as_csv, as_json, fragment, page, parameters
+from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
 from pipeline.view.links import link
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Side
 
@@ -63,7 +63,7 @@ def forms(lake: Lake | Altered, **given: str) -> tuple[str, str, str]:
     asked = parameters("game", given)
     found = page("game").content(lake, asked)
     html = found.title + str(fragment("game", found, asked, link))
-    return html, as_json(found, asked, 1), as_csv(found)
+    return html, as_json(found, asked, 1), as_csv(csv_parts("game", lake, asked))
 
 
 @pytest.mark.parametrize("game_type", HIDDEN_ROLE_GAMES)
