@@ -130,7 +130,8 @@ def test_too_long_an_address_is_refused(served: Served) -> None:
     ],
 )
 def test_a_wrong_request_is_explained(served: Served, path: str) -> None:
-    for form in ("", ".json", ".csv"):
+    # A CSV has all rows, whatever page it was asked from.
+    for form in ("", ".json") if "after=" in path else ("", ".json", ".csv"):
         page, _, query = path.partition("?")
         answer = served.get(f"{page}{form}?{query}")
         assert answer.status == 400, (form, answer.text)
