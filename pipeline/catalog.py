@@ -32,7 +32,7 @@ _DRAFT_HOURS = 1
 _LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
 _MODEL = "the tested model, null if the log does not say"
 _IS_COMPLETE = "whether the model finished a game of every setting that any model played"
-_THIN = "terms with very few games of their own: the interval can be far off"
+_THIN = "terms with very few settings of their own: the interval can be far off"
 _OF_METRICS = {
     **{name: COLUMNS[name] for name in ("edition", "metric", "game_type", "value")},
     "model": _MODEL,

@@ -9,6 +9,7 @@ from pipeline.cli import latex, output
 from pipeline.cli.commands import compare, leaderboard
 from pipeline.cli.thin import explanation, with_marks
 from pipeline.printable import printable
+from pipeline.reports.compare import replay_note
 
 if TYPE_CHECKING:
     from pipeline.pages.report import Report
@@ -25,11 +26,12 @@ def report_text(found: "Report", form: str) -> Iterator[str]:
     yield _heading("Metrics", form)
     yield output.document(_definitions(found), form)
     yield _heading("Comparison", form)
-    hidden = ["family", "share_paired"]
+    hidden = ["family", "share_paired", "is_replayed"]
     compared = found.comparisons
     yield output.document(with_marks(compared.drop(hidden), compare.THIN), form)
     family = compare.family_note(compared, all_pairs=True)
-    yield output.notes([family, *explanation(compared, compare.THIN)], form)
+    marks = explanation(compared, compare.THIN)
+    yield output.notes([family, *replay_note(compared), *marks], form)
     yield _heading("Completeness", form)
     yield output.document(found.completeness.drop("game_type"), form)
     yield _heading("Audit", form)

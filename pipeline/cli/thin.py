@@ -1,4 +1,4 @@
-"""The mark of values of which a term has very few games."""
+"""The mark of values of which a term has very few settings."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,10 @@ EXPLANATION = f"{thin.EXPLANATION}; `--format json` names the terms in `thin`"
 
 
 def mark(columns: Sequence[str]) -> pl.Expr:
-    """The mark with the fewest games of any term in these columns, as in †1; null where none is."""
-    fewest = [pl.col(name).list.eval(pl.element().struct["n_games"]).list.min() for name in columns]
-    return pl.format(MARK + "{}", pl.min_horizontal(fewest))
+    """The mark with the least number of any term in these columns, as in †1; null where none is."""
+    numbers = pl.element().struct["n_effective"]
+    least = [pl.col(name).list.eval(numbers).list.min() for name in columns]
+    return pl.format(MARK + "{}", thin.shown(pl.min_horizontal(least)))
 
 
 def with_marks(rows: pl.DataFrame, columns: Sequence[str] = ("thin",)) -> pl.DataFrame:

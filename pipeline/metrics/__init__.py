@@ -4,10 +4,11 @@ An engine counts (`engines`); what follows is made of its counts in one way, whi
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.errors import UsageError
 from pipeline.lake import Lake
@@ -15,7 +16,7 @@ from pipeline.metrics.catalogue import NAMES, TITLES, metric
 from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.completeness import played, with_completeness
 from pipeline.metrics.counts import Question, clusters
-from pipeline.metrics.engines import ENGINES, check_engine, count, games_of_terms
+from pipeline.metrics.engines import ENGINES, check_engine, count
 from pipeline.metrics.influence import with_influence
 from pipeline.metrics.intervals import sums_by_cluster, with_intervals
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, several
@@ -57,14 +58,15 @@ class Answer(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
     `sums` has metric, the finest groups of the request, stratum, cluster, cluster_kind, term, h
-    (hits), c (counted); `settings` are those that were `played`. Both are None if no interval was
-    asked for.
+    (hits), c (counted); `settings` are those that were `played`. `by_game` counts one metric of
+    some models again, with the column `game`. All are None if no interval was asked for.
     """
 
     rows: pl.DataFrame
     request: Request
     sums: pl.DataFrame | None = None
     settings: pl.DataFrame | None = None
+    by_game: Callable[[str, Sequence[str]], pl.DataFrame] | None = None
 
 
 def metrics(
@@ -108,7 +110,7 @@ def metrics(
       its result has, such as `round`.
     - `n_unreadable`: rows whose text is not clear.
     - `reason`: why the value is null.
-    - `thin`: the terms with very few games of their own (`thin.LEAST_GAMES`).
+    - `thin`: the terms with very few settings of their own, and how many: see `metrics.thin`.
     - `is_complete`: whether the model finished a game of every setting of these game types that
       any model played.
 
@@ -174,13 +176,16 @@ def answered(
     sums = sums_by_cluster(counts.sums, declared, request)
     rows = with_intervals(rows, declared, sums, request, confidence)
 
-    def games_of(few: Collection[str]) -> pl.DataFrame:
-        asked_of = question._replace(metrics={name: declared[name] for name in few})
-        return games_of_terms(lake, asked_of, engine, master)
+    def by_game(name: str, models: Sequence[str]) -> pl.DataFrame:
+        own = {name: declared[name]}
+        wanted = replace(request, by=(*request.by, "game_id"), models=tuple(models))
+        asked_of = question._replace(metrics=own, request=wanted, with_games=())
+        found = sums_by_cluster(count(lake, asked_of, engine, master).sums, own, wanted)
+        return found.rename({"game_id": "game"})
 
-    rows = with_thin(rows, sums, request, games_of)
+    rows = with_thin(rows, sums, request)
     rows = with_completeness(rows, declared, settings, request)
-    return Answer(_sorted(rows, asked, request), request, sums, settings)
+    return Answer(_sorted(rows, asked, request), request, sums, settings, by_game)
 
 
 def _sorted(rows: pl.DataFrame, names: Sequence[str], request: Request) -> pl.DataFrame:

@@ -15,8 +15,8 @@ from pipeline.metrics.counts import (
     Counts,
     Question,
 )
-from pipeline.metrics.declaration import IS_READABLE, POOLED, Metric, Rows, Tables
-from pipeline.metrics.request import POOL, RELEASE, Request
+from pipeline.metrics.declaration import IS_READABLE, Metric, Rows, Tables
+from pipeline.metrics.request import RELEASE, Request
 
 _IS_COUNTED = pl.col("is_counted")
 _IS_UNKNOWN = pl.col("hit").is_null()
@@ -137,18 +137,6 @@ def _games(name: str, tables: Tables, question: Question) -> pl.LazyFrame:
         .select(pl.lit(name).alias("metric"), *question.request.fine, *GAMES)
     )
     return games if is_asked or can_be_unknown else games.clear()
-
-
-def games_of_terms(question: Question, tables: Tables) -> pl.DataFrame:
-    """The games with a counted row: metric, the finest groups, term, n_games."""
-    fine = question.request.fine
-    found = []
-    for name, declared in question.metrics.items():
-        term = pl.lit(POOL).alias("term") if declared.combine in POOLED else pl.col("term")
-        counted = rows(declared, tables, question.request).filter("is_counted")
-        games = counted.with_columns(term).group_by(*fine, "term").agg(n_games=_n_games())
-        found.append(games.select(pl.lit(name).alias("metric"), *fine, "term", "n_games"))
-    return pl.concat(pl.collect_all(found, engine="streaming"))
 
 
 def cluster(clusters: Clusters) -> pl.Expr:

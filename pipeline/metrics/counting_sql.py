@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from pipeline.metrics.catalogue import sql
 from pipeline.metrics.counts import GAME_MARK, Clusters, Question
-from pipeline.metrics.declaration import POOLED
-from pipeline.metrics.request import POOL, RELEASE, Request
+from pipeline.metrics.request import RELEASE, Request
 from pipeline.sqlfiles import identifier, literal
 
 _HITS = "DECIMAL(38, 18)"
@@ -26,23 +25,6 @@ def queries(question: Question) -> list[str]:
     for name in question.metrics:
         found += [_sums(name, question), _games(name, question)]
     return found
-
-
-def queries_of_terms(question: Question) -> list[str]:
-    """The SELECT of each metric's games with a counted row, by term."""
-    fine = _listed(map(identifier, question.request.fine))
-    return [
-        f"""SELECT
-    {literal(name)} AS metric,
-    {fine}
-    {term} AS term,
-    count(DISTINCT game_id) AS n_games
-FROM ({_rows(name, question)}) AS attempts
-WHERE is_counted
-GROUP BY {fine} {term}"""
-        for name, declared in question.metrics.items()
-        for term in [literal(POOL) if declared.combine in POOLED else "term"]
-    ]
 
 
 def attempts(name: str, edition: str) -> str:

@@ -41,17 +41,6 @@ def count(lake: Lake, question: Question, engine: str, master: str | None = None
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in found))
 
 
-def games_of_terms(
-    lake: Lake, question: Question, engine: str, master: str | None = None
-) -> pl.DataFrame:
-    """The games of each term: metric, the finest groups, term, n_games."""
-    if engine == "polars":
-        return counting.games_of_terms(question, cache(lake.table))
-    queries = counting_sql.queries_of_terms(question)
-    parts = _by_sql(lake, question, queries, engine, master)
-    return pl.concat(parts, how="vertical_relaxed")
-
-
 def _by_sql(
     lake: Lake, question: Question, queries: list[str], engine: str, master: str | None
 ) -> list[pl.DataFrame]:

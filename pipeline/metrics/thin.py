@@ -1,6 +1,4 @@
-"""What is thin: terms of a value with very few games of their own."""
-
-from collections.abc import Callable, Collection
+"""What is thin: terms of a value with very few settings of their own."""
 
 import polars as pl
 
@@ -8,43 +6,51 @@ from pipeline.metrics.counts import CLUSTER
 from pipeline.metrics.grouping import group_columns, join, rolled, with_group
 from pipeline.metrics.request import Request
 
-LEAST_GAMES = 5
-"""A term with fewer games of its own than this is thin."""
+LEAST_SETTINGS = 5
+"""A term with fewer effective settings of its own is thin."""
+LEAST_BESIDE, TIMES_AS_MANY = 10, 10
+"""So is one with fewer than these beside a term of the value that has so many times as many."""
 MARK = "†"
-EXPLANATION = (
-    f"{MARK} a term of the value has fewer than {LEAST_GAMES} games of its own (the number of the "
-    "least): its interval can be far off"
+MEANING = (
+    f"a term of the value has fewer than {LEAST_SETTINGS} effective settings of its own, or fewer "
+    f"than {LEAST_BESIDE} beside a term with {TIMES_AS_MANY} times as many"
 )
-THIN = pl.List(pl.Struct({"term": pl.String(), "n_games": pl.Int64()}))
-GamesOf = Callable[[Collection[str]], pl.DataFrame]
+EXPLANATION = f"{MARK} {MEANING} (the number is the least): its interval can be far off"
+THIN = pl.List(pl.Struct({"term": pl.String(), "n_effective": pl.Float64()}))
 
 
-def with_thin(
-    rows: pl.DataFrame, sums: pl.DataFrame, request: Request, games_of: GamesOf
-) -> pl.DataFrame:
-    """The rows of all metrics with `thin`: terms with their games; null where there is no value.
+def shown(n_effective: pl.Expr) -> pl.Expr:
+    """The number as texts show it, as in 3 or 4.9: rounded down, so that few stay few."""
+    tenths = (n_effective * 10).floor() / 10
+    return tenths.cast(pl.String).str.strip_suffix(".0")
 
-    `sums` are those of `sums_by_cluster`. `games_of` counts the games of each term of these
-    metrics, by the finest groups. A game is in one cluster, so most metrics need no such count.
+
+def shown_number(n_effective: float) -> str:
+    """The same of one number."""
+    return str(pl.select(shown(pl.lit(n_effective))).item())
+
+
+def with_thin(rows: pl.DataFrame, sums: pl.DataFrame, request: Request) -> pl.DataFrame:
+    """The rows of all metrics with `thin`: terms with their effective settings, null where there is
+    no value.
+
+    `sums` are those of `sums_by_cluster`. With c items in a setting (or a game, where games are the
+    clusters), `n_effective` is (Σc)² / Σc²: all settings where they have equally many items.
     """
-    n_clusters = pl.col(CLUSTER[-1]).n_unique().alias("n")
-    by_term = rolled(sums.lazy(), request, n_clusters, also=["term"])
-    few = by_term.filter(pl.col("n") < LEAST_GAMES).select(pl.col("metric").unique().sort())
-    names = few.collect(engine="in-memory")["metric"].to_list()
-    none = pl.lit([], THIN)
-    thin = pl.col("thin").fill_null(none) if names else none
-    found = with_group(rows.lazy(), request)
-    if names:
-        found = join(found, _thin_terms(games_of(names), request), group_columns(request))
-    thin = pl.when(pl.col("value").is_not_null()).then(thin)
+    keys = group_columns(request)
+    c = pl.col("c")
+    by_cluster = rolled(sums.lazy(), request, c.sum(), also=[*CLUSTER, "term"])
+    by_term = by_cluster.group_by(*keys, "term").agg(n_effective=c.sum() ** 2 / (c**2).sum())
+    n = pl.col("n_effective")
+    is_beside = (n < LEAST_BESIDE) & (n.max().over(keys) >= TIMES_AS_MANY * n)
+    few = by_term.filter((n < LEAST_SETTINGS) | is_beside).sort("term")
+    thin = few.group_by(keys, maintain_order=True).agg(thin=pl.struct("term", "n_effective"))
     place = rows.columns.index("effective_items") + 1
     columns = [*rows.columns[:place], "thin", *rows.columns[place:]]
-    return found.with_columns(thin=thin).select(columns).collect(engine="in-memory")
-
-
-def _thin_terms(games: pl.DataFrame, request: Request) -> pl.LazyFrame:
-    """The thin terms of each group that has any, in the terms' order."""
-    by_term = rolled(games.lazy(), request, pl.col("n_games").sum(), also=["term"])
-    few = by_term.filter(pl.col("n_games") < LEAST_GAMES).sort("term", maintain_order=True)
-    listed = few.group_by(group_columns(request), maintain_order=True)
-    return listed.agg(thin=pl.struct("term", "n_games"))
+    has_value = pl.col("value").is_not_null()
+    return (
+        join(with_group(rows.lazy(), request), thin, keys)
+        .with_columns(thin=pl.when(has_value).then(pl.col("thin").fill_null(pl.lit([], THIN))))
+        .select(columns)
+        .collect(engine="in-memory")
+    )

@@ -5,7 +5,7 @@ import polars as pl
 from pipeline.api import Lake
 from pipeline.metrics.catalogue import names
 from pipeline.pages.content import Address, Content, Edition, Faults, Head, heads, tested_models
-from pipeline.reports.compare import APART, COLUMNS
+from pipeline.reports.compare import APART, COLUMNS, replay_note
 
 LANE = "long"
 
@@ -60,8 +60,9 @@ def content(lake: Lake, asked: Parameters) -> Compare:
 
 def _notes(rows: pl.DataFrame) -> list[str]:
     sizes = rows["family"].drop_nulls().unique().to_list()
-    return [
+    families = [
         f"p (Holm) is adjusted for the {size} p-values in this table. The null hypothesis is that "
         "both models behave alike."
         for size in sizes
     ]
+    return families + [f"{note[0].upper()}{note[1:]}." for note in replay_note(rows)]

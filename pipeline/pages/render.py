@@ -17,8 +17,8 @@ from markupsafe import Markup
 
 from pipeline import cells
 from pipeline.errors import UsageError
+from pipeline.metrics import thin
 from pipeline.metrics.request import PAPER
-from pipeline.metrics.thin import LEAST_GAMES
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content
 from pipeline.printable import printable
@@ -60,13 +60,14 @@ def environment() -> Environment:
         "brief": brief,
         "spoken": spoken,
         "cut": cut,
+        "settings": thin.shown_number,
     }
     made.globals |= {
         "bar": bar,
         "fitted": fitted,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
-        "LEAST_GAMES": LEAST_GAMES,
+        "THIN_MEANING": thin.MEANING,
         "narrowed": narrowed,
         "mark": mark,
         "sign": sign,

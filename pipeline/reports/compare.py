@@ -18,11 +18,10 @@ from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import ALL, RELEASE, Request, several
 from pipeline.metrics.thin import THIN
 from pipeline.metrics.validation import condition_on, row_schema
-from pipeline.statistics.contrast import Rate
 from pipeline.statistics.families import holm
 from pipeline.statistics.influence import COLUMNS as INFLUENCE
 from pipeline.statistics.margins import p_alike
-from pipeline.statistics.pairs import BASIS, differences, left_out
+from pipeline.statistics.pairs import BASIS, REPLAYED, GamesOf, differences, left_out, of_basis
 from pipeline.statistics.sums import exact_sum
 
 COLUMNS = pl.Schema(
@@ -43,6 +42,7 @@ COLUMNS = pl.Schema(
         "method": pl.String(),
         "n_settings": pl.Int64(),
         "share_paired": pl.Float64(),
+        "is_replayed": pl.Boolean(),
         "reason": pl.String(),
     }
 )
@@ -92,18 +92,19 @@ def compare(
     - the columns of `by`: the group.
     - `model`, `other`: the two models.
     - `value`, `other_value`: their values over all their settings, in the metric's unit.
-    - `thin`, `other_thin`: their terms with very few games.
+    - `thin`, `other_thin`: their terms with very few settings.
     - `difference`: on the common settings if `method` is `paired by setting`; value −
       other_value if it is `unpaired`. Null, with a `reason`, if either value is null.
     - `ci_low`, `ci_high`: its interval at the level `confidence`.
-    - `p_value`: the p-value of no difference. 1 / (2 × `contrast.DRAWS`) is the smallest that
-      the drawn signs can show: read it as "at most".
+    - `p_value`: the p-value of no difference.
     - `p_holm`: the same, adjusted by Holm.
     - `family`: how many p-values are adjusted together: those of one metric if all pairs are
       compared, else all.
     - `method`: `paired by setting` or `unpaired`.
     - `n_settings`: settings in common.
     - `share_paired`: how much of the values is about these settings, in 0..1.
+    - `is_replayed`: whether one of them played at least `pairs.REPLAYED` times as many games of
+      these settings, in any term.
     - `reason`: why the difference is null.
 
     With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
@@ -158,8 +159,8 @@ def contrast(
     - `metric`, `model`: what is compared, and of whom.
     - the column named by `by`, and `other`: two of its values, as texts.
     - `value`, `other_value`, `thin`, `other_thin`, `difference`, `ci_low`, `ci_high`,
-      `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `reason`: as in
-      `compare`, of the two groups.
+      `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `is_replayed`,
+      `reason`: as in `compare`, of the two groups.
 
     Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
     an unknown model or a column that no metric has.
@@ -358,16 +359,19 @@ def _within(answer: Answer) -> Answer:
     if answer.sums is None or "game_type" not in answer.sums.columns:
         return answer
     type_of = dict(answer.sums.select("stratum", "game_type").unique().drop_nulls().iter_rows())
-    renamed = pl.element().struct.with_fields(term=pl.field("term").replace(type_of))
-    terms = answer.rows["terms"].list.eval(renamed)
+    named = pl.element().struct.with_fields(term=pl.field("term").replace(type_of))
+    terms = answer.rows["terms"].list.eval(named)
     counted = pl.element().struct["counted"] > 0
     names = terms.list.eval(pl.element().struct["term"].filter(counted))
-    stratum = pl.col("stratum").replace(type_of)
-    sums = answer.sums.with_columns(stratum)
-    if (names.list.n_unique() < names.list.len()).any():
-        return answer._replace(sums=sums)
-    sums = sums.with_columns(pl.col("term").replace(type_of))
-    return answer._replace(sums=sums, rows=answer.rows.with_columns(terms=terms))
+    renamed = ["stratum"]
+    if (names.list.n_unique() == names.list.len()).all():
+        renamed += ["term"]
+        answer = answer._replace(rows=answer.rows.with_columns(terms=terms))
+    of_types, count = pl.col(renamed).replace(type_of), answer.by_game
+    if count is not None:
+        answer = answer._replace(by_game=lambda *asked: count(*asked).with_columns(of_types))
+    assert answer.sums is not None
+    return answer._replace(sums=answer.sums.with_columns(of_types))
 
 
 def _compared(
@@ -381,10 +385,7 @@ def _compared(
     """The rows of `pairs` with their differences, without p_holm and family."""
     rows, request = _entities(answer), answer.request
     assert answer.sums is not None, "values without intervals cannot be compared"
-    keys = group_columns(request)
-    added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
-    by_group = rolled(answer.sums.lazy(), request, *added_up, also=[*CLUSTER, "term"]).collect()
-    sums = by_group.join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
+    sums = by_entity(answer.sums, rows, request)
     found = [
         of_metric(
             name,
@@ -393,6 +394,7 @@ def _compared(
             list(part.select(_SIDES).iter_rows()),
             edition=request.edition,
             confidence=confidence,
+            games_of=games_of(answer, rows, name),
             influence=influence,
         )
         for (name,), part in pairs.partition_by("metric", as_dict=True, maintain_order=True).items()
@@ -412,6 +414,30 @@ def _compared(
     )
 
 
+def by_entity(sums: pl.DataFrame, rows: pl.DataFrame, request: Request) -> pl.DataFrame:
+    """The sums over the groups of these rows, each of an `entity`; of each game if it is known."""
+    keys = group_columns(request)
+    added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
+    also = [*CLUSTER, "term", *(["game"] if "game" in sums.columns else [])]
+    by_group = rolled(sums.lazy(), request, *added_up, also=also).collect()
+    return by_group.join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
+
+
+def games_of(answer: Answer, rows: pl.DataFrame, name: str) -> GamesOf | None:
+    """What counts a metric's games of entities, which are rows of the answer."""
+    if answer.by_game is None:
+        return None
+    count = answer.by_game
+
+    def counted(entities: Sequence[str]) -> pl.DataFrame:
+        own = rows.filter(pl.col("entity").is_in(entities), metric=name)
+        models = own["model"].drop_nulls().unique().sort().to_list()
+        found = by_entity(count(name, models), own, answer.request)
+        return found.select("stratum", "cluster", "term", "game", "h", "c", model="entity")
+
+    return counted
+
+
 def of_metric(
     name: str,
     rows: pl.DataFrame,
@@ -420,12 +446,13 @@ def of_metric(
     *,
     edition: str,
     confidence: float,
+    games_of: GamesOf | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
     """Of each pair of entities, in their order: values, difference and reason.
 
     `rows` are the metric's values, each of an `entity` with a `label` for its reason; `sums` are
-    hits and counted items by entity, stratum, cluster and term.
+    hits and counted items by entity, stratum, cluster and term, `games_of` those by game.
     """
     terms = terms_of(rows.lazy(), metric(name, edition), ["entity"]).collect()
     row_of = {row["entity"]: row for row in rows.iter_rows(named=True)}
@@ -437,11 +464,11 @@ def of_metric(
         for (one, other), reason in zip(pairs, reasons, strict=True)
         if reason is None and one is not None and other is not None
     ]
-    by_entity = sums.select("stratum", "cluster", "term", "h", "c", model="entity").lazy()
+    of_entities = sums.select("stratum", "cluster", "term", "h", "c", model="entity").lazy()
     of_terms = terms.rename({"entity": "model"}).lazy()
-    found = differences(by_entity, of_terms, comparable, confidence)
+    found = differences(of_entities, of_terms, comparable, confidence, games_of)
     if influence:
-        without = left_out(by_entity, of_terms, found)
+        without = left_out(of_entities, of_terms, found)
         found = found.join(without, on=["one", "other"], how="left")
     asked = [
         {
@@ -492,6 +519,16 @@ def _reason(
     return "; ".join(found) or None
 
 
+def replay_note(rows: pl.DataFrame) -> list[str]:
+    """What to say of the rows in which one of the two replayed, if there are any."""
+    of = rows.filter("is_replayed")["metric"].unique(maintain_order=True).to_list()
+    said = (
+        f"one of the two has {REPLAYED:g} times as many games of the common settings in "
+        f"{', '.join(of)}, or more: replays are no new settings"
+    )
+    return [said] if of else []
+
+
 def adjusted(
     rows: pl.DataFrame, by: Sequence[str], p: str = "p_value", into: str = "p_holm"
 ) -> pl.DataFrame:
@@ -511,21 +548,13 @@ def adjusted(
     return found.select(*rows.columns, *([] if into in rows.columns else [into]))
 
 
-def rates(basis: dict[str, Any]) -> tuple[Rate, Rate]:
-    """Both rates that a difference is made of."""
-    return Rate(**basis["one"]), Rate(**basis["other"])
-
-
 def _finished(
     rows: pl.DataFrame, margin: float | None, confidence: float, by: Sequence[str]
 ) -> pl.DataFrame:
     """The rows without their basis; with a margin also p_alike, p_alike_holm and verdict."""
     if margin is None:
         return rows.drop("basis")
-    p_values = [
-        None if one is None else p_alike(*rates(one), margin, one["correlation"])
-        for one in rows["basis"]
-    ]
+    p_values = [None if basis is None else _p_alike(basis, margin) for basis in rows["basis"]]
     found = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
     found = adjusted(found, by, "p_alike", "p_alike_holm")
     level = 1 - confidence
@@ -542,3 +571,8 @@ def _finished(
         .otherwise(pl.lit(UNDECIDED))
     )
     return found.with_columns(verdict=verdict)
+
+
+def _p_alike(basis: dict[str, Any], margin: float) -> float:
+    one, other, correlation = of_basis(basis)
+    return p_alike(one, other, margin, correlation)

@@ -1,5 +1,6 @@
 """What moved between two lakes, or two states of one, and which games did it."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import COLUMNS, adjusted, check_margin, of_metric, rates
+from pipeline.reports.compare import COLUMNS, adjusted, check_margin, of_metric
 from pipeline.statistics.margins import fall_seen, p_above
-from pipeline.statistics.pairs import BASIS
+from pipeline.statistics.pairs import BASIS, of_basis
 from pipeline.statistics.sums import exact_sum
 
 LEVEL = 0.05
@@ -40,12 +41,14 @@ def diff(
 
     - `metric`, `model`: the value.
     - `value`, `new_value`: before and after, in the metric's unit.
-    - `thin`, `new_thin`: their terms with very few games.
+    - `thin`, `new_thin`: their terms with very few settings.
     - `difference`: new_value − value.
     - `ci_low`, `ci_high`: its interval at the level `confidence`.
     - `p_value`, `p_holm`, `family`: the p-value, adjusted by Holm for all of the result, and
       the number of these.
     - `method`, `n_settings`: how it was computed, and the settings in common.
+    - `is_replayed`: whether one state has at least `pairs.REPLAYED` times as many games of these
+      settings, in any term.
     - `n_common`, `n_gone`, `n_new`: games that both, only the first, and only the second count.
     - `is_beyond_noise`: whether the value changed by more than chance explains.
     - `reason`: why there is no difference.
@@ -92,6 +95,7 @@ def diff(
             *("metric", "model", "value", "new_value", "thin", "new_thin"),
             *("difference", "ci_low", "ci_high"),
             *("p_value", "p_holm", "family", "method", "n_settings"),
+            "is_replayed",
             *_GAMES.names(),
             "is_beyond_noise",
             *columns,
@@ -104,7 +108,7 @@ def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
     """The rows with p_fall (one-sided, adjusted), fall_seen and is_regression."""
     level = LEVEL / max(1, rows["p_value"].count())
     falls = [
-        _fall(basis, margin, level) if p is not None else (None, None)
+        _fall(basis, p, margin, level) if p is not None else (None, None)
         for basis, p in rows.select("basis", "p_value").iter_rows()
     ]
     raw, seen = zip(*falls, strict=True) if falls else ((), ())
@@ -116,11 +120,16 @@ def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
     return adjusted(found, [], "raw", "p_fall").with_columns(is_regression=is_seen)
 
 
-def _fall(basis: dict[str, Any], margin: float, level: float) -> tuple[float, float | None]:
-    """The one-sided p-value of a fall beyond the margin, and the fall that would be seen."""
-    (new, old), correlation = rates(basis), basis["correlation"]
+def _fall(
+    basis: dict[str, Any], p: float, margin: float, level: float
+) -> tuple[float, float | None]:
+    """The one-sided p-value of a fall beyond the margin, and the fall that would be seen.
+
+    A fall of that size is no less surprising than the difference itself, of p-value `p`.
+    """
+    new, old, correlation = of_basis(basis)
     seen = fall_seen(new, old, margin, level, correlation=correlation)
-    return p_above(old, new, margin, correlation), seen
+    return max(p_above(old, new, margin, correlation), p / 2), seen
 
 
 def _of_metric(
@@ -183,7 +192,22 @@ def _compared(
     known = set(rows["entity"])
     both = [n for n in range(len(models)) if {f"{n} 0", f"{n} 1"} <= known]
     pairs = [(f"{n} 1", f"{n} 0") for n in both]
-    found = of_metric(name, rows, sums, pairs, edition=edition, confidence=confidence)
+
+    def games_of(entities: Sequence[str]) -> pl.DataFrame:
+        asked = [models[int(entity.split()[0])] for entity in entities]
+        asked = sorted({model for model in asked if model is not None})
+        found = [
+            of_state(answer.by_game(name, asked), state)
+            for state, answer in enumerate(answers)
+            if answer.by_game is not None
+        ]
+        return pl.concat(found).select(
+            "stratum", "cluster", "term", "game", "h", "c", model="entity"
+        )
+
+    found = of_metric(
+        name, rows, sums, pairs, edition=edition, confidence=confidence, games_of=games_of
+    )
     return dict(zip(both, found.iter_rows(named=True), strict=True))
 
 

@@ -11,7 +11,8 @@ from pipeline.lake import Lake
 from pipeline.metrics import PAPER, answered, metric
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import RELEASE, Request
-from pipeline.statistics.pairs import correlations
+from pipeline.metrics.thin import THIN
+from pipeline.statistics.pairs import Common, in_common
 from pipeline.statistics.planning import cautious_variance, settings_needed
 from pipeline.statistics.variance import Shares, shares, squares
 
@@ -35,9 +36,12 @@ def plan(
     Columns:
 
     - `metric`, `model`, `other`, `difference`, `power`, `level`: what is asked for.
+    - `thin`, `other_thin`: the terms of both values with very few settings: a plan from them can
+      be far off.
     - `n_settings`: the settings of the pilot: in common, or the fewer of both.
     - `sd`: the standard deviation of a setting's difference, or of a setting, in the metric's
-      unit; raised because the pilot is small. Null if the pilot has fewer than two settings.
+      unit; raised because the pilot is small. Null if fewer than two settings have nearly all of
+      the variance: nothing can be planned from them.
     - `settings`: the number needed by each model over all competitions, in the pilot's
       proportions, each played as often as in the pilot; replays are not new settings. Null if
       more than a million are needed, or if `sd` is null.
@@ -65,27 +69,32 @@ def plan(
     of_model = {row["model"]: row for row in has_value.iter_rows(named=True)}
     pairs = list(combinations(known, 2))
     assert answer.sums is not None, "values with intervals have sums"
-    common = correlations(answer.sums.lazy(), terms, pairs)
-    own = dict(answer.sums.group_by("model").agg(pl.col("cluster").n_unique()).iter_rows())
+    common = in_common(answer.sums.lazy(), terms, pairs)
+    own = dict(
+        zip(known, in_common(answer.sums.lazy(), terms, [(m, m) for m in known]), strict=True)
+    )
     parts = _squares(lake, name, edition)
     asked = {"power": power, "level": level / n_pairs}
     found = []
-    for (one, other), (n_common, correlation) in zip(pairs, common, strict=True):
-        n = n_common if is_paired else min(own[one], own[other])
-        of_one, of_other = (own[name] * _variance(of_model[name]) for name in (one, other))
-        sd = _of_a_setting(of_one, of_other, n, correlation, is_paired=is_paired)
+    for (one, other), paired in zip(pairs, common, strict=True):
+        pilot = paired if is_paired else min(own[one], own[other])
+        of_one, of_other = (
+            own[name].n_settings * _variance(of_model[name]) for name in (one, other)
+        )
+        sd = _of_a_setting(of_one, of_other, pilot, is_paired=is_paired)
         needed = (
             None if sd is None else settings_needed(difference, sd, is_paired=is_paired, **asked)
         )
         both = _shares([parts[name] for name in (one, other) if name in parts])
         of_variance = {f"share_{level}": share for level, share in both._asdict().items()}
         pair = {"metric": name, "model": one, "other": other, "difference": difference}
-        needs = {"n_settings": n, "sd": sd, "settings": needed}
+        thin = {"thin": of_model[one]["thin"], "other_thin": of_model[other]["thin"]}
+        pair |= thin
+        needs = {"n_settings": pilot.n_settings, "sd": sd, "settings": needed}
         found.append(pair | asked | needs | of_variance)
-    nullable = {f"share_{level}": pl.Float64 for level in Shares._fields}
-    return pl.DataFrame(
-        found, schema_overrides={"sd": pl.Float64, "settings": pl.Int64, **nullable}
-    )
+    types: dict[str, pl.DataType] = {f"share_{level}": pl.Float64() for level in Shares._fields}
+    types |= {"sd": pl.Float64(), "settings": pl.Int64(), "thin": THIN, "other_thin": THIN}
+    return pl.DataFrame(found, schema_overrides=types)
 
 
 def _squares(lake: Lake, name: str, edition: str) -> dict[str, dict[str, float]]:
@@ -119,18 +128,16 @@ def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
         raise UsageError("the power must be greater than the level")
 
 
-def _of_a_setting(
-    v: float, other_v: float, n: int, correlation: float, *, is_paired: bool
-) -> float | None:
+def _of_a_setting(v: float, other_v: float, pilot: Common, *, is_paired: bool) -> float | None:
     """The cautious sd of a setting's difference, or of a setting; null with fewer than two.
 
-    Both models' variances are those of a setting.
+    Both models' variances are those of a setting. Settings that differ in nothing count in full.
     """
+    n = pilot.n_effective or pilot.n_settings
     if n < 2:
         return None
-    both = (
-        v + other_v - 2 * correlation * math.sqrt(v * other_v) if is_paired else (v + other_v) / 2
-    )
+    together = 2 * pilot.correlation * math.sqrt(v * other_v)
+    both = v + other_v - together if is_paired else (v + other_v) / 2
     return math.sqrt(cautious_variance(both, n))
 
 

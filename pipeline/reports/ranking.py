@@ -51,7 +51,7 @@ def leaderboard(
     - `n_self_play`: games in which it plays every seat; their win rate is always 0.5.
     - `is_complete`: whether it finished a game of every setting that any model played.
     - `<metric>`, `<metric>_low`, `<metric>_high`: each metric and its interval, in its unit.
-    - `<metric>_thin`: its terms with very few games.
+    - `<metric>_thin`: its terms with very few settings.
     - `lacks`: the competitions without a finished game of the model.
     - `reasons`: why metrics have no value.
 

@@ -20,6 +20,12 @@ and the interval is W times Wilson's for y of n = `effective_items`. With m clus
 interval itself.
 A cluster that feeds two terms adds their covariance, since it is squared after they are added up.
 
+What a thin term does not show of its variance is taken from y(1−y) of the whole value. Where terms
+are of unlike rates that can be far off. So a value of several terms has an interval as wide as that
+of MOVER, too: from low_k and high_k, each term's own interval by the same formulas,
+
+    low  ≤ y − √Σ_k (a_k (r_k − low_k))²,   high ≥ y + √Σ_k (a_k (high_k − r_k))²
+
 Example: one term, three clusters with 2 of 2, 1 of 2 and 0 of 2 hits. r = 1/2, u = 1, 0, −1;
 κ = κ' = 12/36 = 1/3; v = (1 + 0 + 1) / (2/3) / 36 = 1/12, which is κ r(1−r) = 1/12, too. Two
 clusters have a hit, two have a miss: g = min(4, 4) / (6 · 1/3) = 2 and λ = 2/3. 1 / n =
@@ -30,7 +36,8 @@ proportions of clusters: J. N. K. Rao and A. J. Scott, Biometrics 48 (1992) 577�
 Survey Practice 10 (2017). A plain n undercovers where items cluster: C. Franco, R. Little,
 T. Louis and E. Slud, J. Survey Statistics and Methodology 7 (2019) 334–364. The weight λ, by which
 terms of few informative clusters lean on κ, is this project's own, as is 1 / (1 − κ'): both were
-chosen by simulation, see docs/statistics.md.
+chosen by simulation, see docs/statistics.md. MOVER: G. Y. Zou and A. Donner, Statistics in Medicine
+27 (2008) 1693–1702; that the wider of both ends counts is this project's choice, too.
 """
 
 from collections.abc import Sequence
@@ -47,7 +54,19 @@ INTERVAL = pl.Schema(
         "effective_items": pl.Float64(),
     }
 )
+RATE = pl.Schema(
+    {
+        "rate": pl.Float64(),
+        "effective_items": pl.Float64(),
+        "range": pl.Float64(),
+        "terms": pl.List(
+            pl.Struct(dict.fromkeys(("share", "rate", "effective_items"), pl.Float64()))
+        ),
+    }
+)
+"""A value's share of its range, its effective number of items, that range, and its terms' own."""
 _H, _C, _R, _A, _N = map(pl.col, ("h", "c", "r", "a", "n"))
+_Y, _OWN = pl.col("y"), pl.col("own")
 
 
 def intervals(
@@ -60,13 +79,35 @@ def intervals(
     and terms of which nothing is counted in `sums` have no part. `effective_items` is a number of
     items, not of games.
     """
-    # Each of these is asked for twice; the optimizer does not always see it.
-    numbered = terms.sort(*by, "term").with_row_index("k").cache()
-    cells = _cells(sums, numbered, by).cache()
-    shares = _shares(cells, numbered, by).cache()
-    clusters = _clusters(cells, shares).cache()
-    of_group = _groups(clusters, _terms(clusters, shares), by)
-    return of_group.select(*by, *_wilson(confidence)).cast(INTERVAL)
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    low, high = _wilson(_R, _OWN, z)
+    reach = {
+        name: scaled_sum((_A * end) ** 2).sqrt()
+        for name, end in (("down", _R - low), ("up", high - _R))
+    }
+    found = _groups(sums, terms, by, **reach)
+    low, high = _wilson(_Y, _N, z)
+    # The sum of the terms' reaches is no more than the whole range, but for a last digit.
+    low = pl.min_horizontal(low, (_Y - pl.col("down")).clip(0))
+    high = pl.max_horizontal(high, (_Y + pl.col("up")).clip(upper_bound=1))
+    ends = {"ci_low": low * pl.col("range"), "ci_high": high * pl.col("range")}
+    return found.select(*by, **ends, effective_items=_N).cast(INTERVAL)
+
+
+def rates(sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """A row for each group of `by`, with the columns of `RATE`: what its interval is made of.
+
+    The arguments are those of `intervals`.
+    """
+    parts = pl.struct(share="a", rate="r", effective_items="own").sort_by("k")
+    found = _groups(sums, terms, by, parts=parts)
+    columns = {
+        "rate": _Y,
+        "effective_items": _N,
+        "range": pl.col("range"),
+        "terms": pl.col("parts"),
+    }
+    return found.select(*by, **columns).cast(RATE)
 
 
 def _cells(sums: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
@@ -113,7 +154,8 @@ def _clusters(cells: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _terms(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
-    """Of each k also `of_z` and `of_c`, which z and c are to be multiplied by before adding up."""
+    """Of each k also its `own` effective number of items, and `of_z` and `of_c`, which z and c
+    are to be multiplied by before adding up."""
     found = clusters.group_by("k").agg(
         v=scaled_sum(pl.col("z") ** 2),
         cc=(_C**2).sum(),
@@ -124,43 +166,45 @@ def _terms(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
     kappa = pl.col("cc") / total**2
     most = kappa * _R * (1 - _R)
     g = pl.min_horizontal("with_hit", "with_miss") / (total * kappa)
-    bound = pl.when(v > most).then((most / v).clip(0).sqrt()).otherwise(1.0)
+    bound = pl.when(v > most).then((most / v).clip(0)).otherwise(1.0)
+    observed = pl.when(g > 0).then(v * bound / (_R * (1 - _R))).otherwise(0.0)
     return shares.join(found, on="k").with_columns(
-        of_z=_A * (g / (g + 1)).sqrt() * bound, of_c=_A * (1 / (g + 1)).sqrt() / total
+        own=(g + 1) / (g * observed + kappa),
+        of_z=_A * (g / (g + 1) * bound).sqrt(),
+        of_c=_A * (1 / (g + 1)).sqrt() / total,
     )
 
 
-def _groups(clusters: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """Of each group y, V, K, its range, and whether anything hit and anything missed."""
+def _groups(
+    sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], **of_terms: pl.Expr
+) -> pl.LazyFrame:
+    """Of each group y, n and its range, and what else is asked `of_terms`: of all its k."""
+    # Each of these is asked for twice; the optimizer does not always see it.
+    numbered = terms.sort(*by, "term").with_row_index("k").cache()
+    cells = _cells(sums, numbered, by).cache()
+    shares = _shares(cells, numbered, by).cache()
+    clusters = _clusters(cells, shares).cache()
+    found = _terms(clusters, shares).cache()
     spread = (
-        clusters.join(terms.select("k", "group", "of_z", "of_c"), on="k")
+        clusters.join(found.select("k", "group", "of_z", "of_c"), on="k")
         .group_by("group", "cluster")
         .agg(z=exact_sum(pl.col("z") * pl.col("of_z")), c=exact_sum(_C * pl.col("of_c")))
         .group_by("group")
         .agg(V=scaled_sum(pl.col("z") ** 2), K=scaled_sum(_C**2))
     )
-    of_group = terms.group_by("group").agg(
-        pl.col(*by, "range").first(),
-        y=scaled_sum(_A * _R),
-        has_hit=(pl.col("with_hit") > 0).any(),
-        has_miss=(pl.col("with_miss") > 0).any(),
-    )
-    return of_group.join(spread, on="group")
-
-
-def _wilson(confidence: float) -> list[pl.Expr]:
-    """The columns of `INTERVAL`, from those of `_groups`."""
-    has_hit, has_miss, y = pl.col("has_hit"), pl.col("has_miss"), pl.col("y")
+    has_hit, has_miss = (pl.col("with_hit") > 0).any(), (pl.col("with_miss") > 0).any()
     # Decided by what was counted, since a sum of shares may be 1 but for its last digit.
-    y = pl.when(~has_miss).then(1.0).when(~has_hit).then(0.0).otherwise(y)
-    observed = pl.when(has_hit & has_miss).then(pl.col("V") / (y * (1 - y))).otherwise(0.0)
-    n = 1 / (observed + pl.col("K"))
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    y = pl.when(~has_miss).then(1.0).when(~has_hit).then(0.0).otherwise(scaled_sum(_A * _R))
+    of_group = found.group_by("group").agg(
+        pl.col(*by, "range").first(), y=y, is_mixed=has_hit & has_miss, **of_terms
+    )
+    observed = pl.when("is_mixed").then(pl.col("V") / (_Y * (1 - _Y))).otherwise(0.0)
+    return of_group.join(spread, on="group").with_columns(n=1 / (observed + pl.col("K")))
+
+
+def _wilson(y: pl.Expr, n: pl.Expr, z: float) -> tuple[pl.Expr, pl.Expr]:
+    """The ends of Wilson's interval."""
     middle = y + z**2 / (2 * n)
     half = z * (y * (1 - y) / n + z**2 / (4 * n**2)).sqrt()
     low, high = (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
-    return [
-        (pl.when(has_hit).then(low).otherwise(0.0) * pl.col("range")).alias("ci_low"),
-        (pl.when(has_miss).then(high).otherwise(1.0) * pl.col("range")).alias("ci_high"),
-        n.alias("effective_items"),
-    ]
+    return pl.when(y > 0).then(low).otherwise(0.0), pl.when(y < 1).then(high).otherwise(1.0)

@@ -37,7 +37,7 @@ def fall_seen(
     before = b.range * b.rate
 
     def is_seen(fall: float) -> bool:
-        after = a._replace(rate=min(1.0, max(0.0, (before - fall) / a.range)))
+        after = a.at(min(1.0, max(0.0, (before - fall) / a.range)))
         found = difference(after, b, z_level, correlation)
         error = _standard_error(after, b, correlation)
         return found.high + z_power * error < -margin

@@ -7,18 +7,22 @@ and stratum, h_A of c_A and h_B of c_B:
     w = (c_A + c_B) / 2,   h'_A = w h_A / c_A,   h'_B = w h_B / c_B
 
 so that both models have the same number of items w in each setting, however often either played it.
-The difference is that of the values of these sums; x_s is what setting s adds to it; p is that of
-flipped signs of x. The interval is MOVER's, of both models' intervals over these sums and the
-correlation of their deviations by setting. Where that interval and p disagree at the level asked
-for, one holding 0 and the other not, the interval is drawn at that z at which they agree: z times
-z_M / z_p, where z_M is that at which MOVER's interval begins to hold 0, and z_p that of p (the idea
-is O. S. Miettinen's test-based limits, American Journal of Epidemiology 103 (1976) 226–235).
+The difference is that of the values of these sums. Setting s adds to it, over its terms k of share
+a_k of the metric's range,
+
+    x_s = Σ_k a_k · (h'_A − h'_B) / Σ w
+
+p is that of flipped signs of x (`signs`). Where one model played `REPLAYED` times as many games of
+these settings as the other, p is also that of dealing the games anew (`games`), and the larger
+counts. The interval is MOVER's, of both models' intervals over these sums and the correlation of
+their deviations by setting. It is another method than p, so near the level asked for one may hold
+0 and the other not. Then the end next to 0 is moved to 0 or just beyond, and the other end stays.
 
 Elsewhere the comparison is unpaired: the difference is that of the models' own values, and p is the
 level at which its interval begins to hold 0.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -26,27 +30,33 @@ import numpy as np
 import polars as pl
 
 from pipeline.statistics.contrast import (
-    MOST_Z,
     Floats,
     Interval,
     Rate,
     difference,
+    effective_settings,
     p_of,
     shrunk_correlation,
-    sign_flip_ps,
     z_at,
 )
+from pipeline.statistics.games import dealt_p
 from pipeline.statistics.influence import changes, extremes
-from pipeline.statistics.interval import intervals
+from pipeline.statistics.interval import RATE, rates
+from pipeline.statistics.signs import sign_flip_ps
 from pipeline.statistics.sums import exact_sum, scaled_sum
 
 # Where less is common, too much of what was played would not be in the difference.
 LEAST_PAIRED = 0.5
+REPLAYED = 1.5
+"""So many times as many games of common settings as the other model: it replayed them."""
+# A larger p-value of flipped signs tells nobody apart, so games are not dealt for it.
+_LEAST_DOUBT = 0.2
+NEXT_TO_0 = 1e-9
+"""Where an end of an interval is put that p has beyond 0: next to it."""
 # Of all pairs that are worked out at once: more would take more memory.
 MOST_CELLS = 2_000_000
 PAIRED, UNPAIRED = "paired by setting", "unpaired"
-_RATE = dict.fromkeys(Rate._fields, pl.Float64())
-BASIS = pl.Struct({"one": pl.Struct(_RATE), "other": pl.Struct(_RATE), "correlation": pl.Float64()})
+BASIS = pl.Struct({"one": pl.Struct(RATE), "other": pl.Struct(RATE), "correlation": pl.Float64()})
 """What a difference and its interval are made of: both rates, and how they go together."""
 DIFFERENCE = pl.Schema(
     {
@@ -59,12 +69,15 @@ DIFFERENCE = pl.Schema(
         "method": pl.String(),
         "n_settings": pl.Int64(),
         "share_paired": pl.Float64(),
+        "is_replayed": pl.Boolean(),
         "basis": BASIS,
     }
 )
 _PAIR = ("one", "other")
 _CELL = ("stratum", "cluster", "term")
 _H, _C = pl.col("h"), pl.col("c")
+GamesOf = Callable[[Sequence[str]], pl.DataFrame]
+"""The sums of these models by game: model, stratum, cluster, term, game, h, c."""
 
 
 class Paired(NamedTuple):
@@ -75,25 +88,52 @@ class Paired(NamedTuple):
     u_other: Floats
 
 
+class Common(NamedTuple):
+    """What two models have in common: settings, effective settings, and their correlation."""
+
+    n_settings: int
+    n_effective: float
+    correlation: float
+
+
 def differences(
-    sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: Sequence[tuple[str, str]], confidence: float
+    sums: pl.LazyFrame,
+    terms: pl.LazyFrame,
+    pairs: Sequence[tuple[str, str]],
+    confidence: float,
+    games_of: GamesOf | None = None,
 ) -> pl.DataFrame:
     """A row for each pair of models, in their order, with the columns of `DIFFERENCE`.
 
     `sums` (model, stratum, cluster, term, h, c) and `terms` (model, term, weight, counted) are
     those of `intervals` by model, of one metric. Both models of a pair have a value, of the same
     terms. `n_settings` are those in common, `share_paired` the least share of a term's items that
-    either model counted in them, `basis` what the interval is made of.
+    either model counted in them, `basis` what the interval is made of. `games_of` is asked about
+    models that may have replayed; without it `is_replayed` is null and no game is dealt.
     """
-    cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
+    named = _by_cell(sums)
     # Numbers in the same order as the names: they are joined and grouped by much faster.
-    cells = cells.with_columns(pl.col("stratum", "cluster").rank("dense"))
+    cells = named.with_columns(pl.col("stratum", "cluster").rank("dense"))
     weighted = _weighted(cells, terms)
     own = _rates(cells, weighted, ["model"])
     rows: list[tuple[Any, ...]] = []
     for start in range(0, len(pairs), at_once := _at_once(cells)):
-        rows += _rows(cells, weighted, own, pairs[start : start + at_once], confidence)
+        some = _of_pairs(pairs[start : start + at_once])
+        common = _common(cells, weighted, some)
+        found = [_Row(*row) for row in _rows(common, weighted, own, some, confidence)]
+        if games_of is not None:
+            found = _with_replays(found, _common(named, weighted, some), games_of, confidence)
+        rows += found
     return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
+
+
+def _by_cell(sums: pl.LazyFrame) -> pl.DataFrame:
+    by_cell = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum())
+    return by_cell.filter(_C > 0).collect()
+
+
+def _of_pairs(pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
+    return pl.DataFrame(list(pairs), schema=list(_PAIR), orient="row")
 
 
 def _at_once(cells: pl.DataFrame) -> int:
@@ -102,24 +142,27 @@ def _at_once(cells: pl.DataFrame) -> int:
     return max(1, MOST_CELLS * n_models // max(1, cells.height))
 
 
-def correlations(
+def in_common(
     sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: Sequence[tuple[str, str]]
-) -> list[tuple[int, float]]:
+) -> list[Common]:
     """Of each pair the settings in common, and how their deviations in these go together.
 
     The arguments are those of `differences`; the correlation is shrunk, and 0 without settings.
     """
-    cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
+    cells = _by_cell(sums)
     weighted = _weighted(cells, terms)
-    found: list[tuple[int, float]] = []
+    found: list[Common] = []
     for start in range(0, len(pairs), at_once := _at_once(cells)):
         some = pairs[start : start + at_once]
-        of_pairs = pl.DataFrame(list(some), schema=list(_PAIR), orient="row")
-        of_some = _by_setting(_common(cells, weighted, of_pairs))
+        of_some = _by_setting(_common(cells, weighted, _of_pairs(some)))
         for pair in some:
             own = of_some.get(pair)
-            rho = 0.0 if own is None else shrunk_correlation(own.u_one, own.u_other)
-            found.append((0 if own is None else len(own.x), rho))
+            if own is None:
+                found.append(Common(0, 0.0, 0.0))
+            else:
+                u = own.u_one, own.u_other
+                n_effective = effective_settings(*u)
+                found.append(Common(len(own.x), n_effective, shrunk_correlation(*u)))
     return found
 
 
@@ -128,7 +171,7 @@ def left_out(sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: pl.DataFrame) -> pl
 
     The arguments are those of `differences`, and of its rows one, other, difference and method.
     """
-    cells = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum()).filter(_C > 0).collect()
+    cells = _by_cell(sums)
     weighted = _weighted(cells, terms)
     parts = [_left_out(cells, weighted, part) for part in pairs.iter_slices(_at_once(cells))]
     return pl.concat(parts or [_left_out(cells, weighted, pairs)])
@@ -155,52 +198,139 @@ def _left_out(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) 
     return extremes(pl.concat([paired, *own]), pairs, _PAIR, "difference")
 
 
+class _Row(NamedTuple):
+    """A row of `DIFFERENCE`."""
+
+    one: str
+    other: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    p_value: float
+    method: str
+    n_settings: int
+    share_paired: float
+    is_replayed: bool | None
+    basis: dict[str, Any]
+
+
 def _rows(
-    cells: pl.DataFrame,
+    common: pl.DataFrame,
     weighted: pl.DataFrame,
-    own: dict[Any, Rate],
-    pairs: Sequence[tuple[str, str]],
+    own: dict[Any, dict[str, Any]],
+    of_pairs: pl.DataFrame,
     confidence: float,
-) -> Iterator[tuple[Any, ...]]:
-    """The rows of `DIFFERENCE`."""
-    of_pairs = pl.DataFrame(list(pairs), schema=list(_PAIR), orient="row")
-    common = _common(cells, weighted, of_pairs)
+) -> Iterator[_Row]:
+    """The rows of the pairs, as flipped signs have them."""
+    pairs = list(of_pairs.iter_rows())
     even = _rates(_sides(common), _sides_terms(common), [*_PAIR, "side"])
     by_setting = _by_setting(common)
     p_values = _p_values([one.x for one in by_setting.values()])
     flipped = dict(zip(by_setting, p_values, strict=True))
     for pair, share in zip(pairs, _shares_paired(common, weighted, of_pairs), strict=True):
         found = by_setting.get(pair)
+        n_settings = 0 if found is None else len(found.x)
         if found is not None and share >= LEAST_PAIRED:
             sides = even[*pair, "one"], even[*pair, "other"]
             correlation = shrunk_correlation(found.u_one, found.u_other)
-            row = _paired(*sides, correlation, flipped[pair], confidence)
+            basis = _basis(*sides, correlation)
+            method, p = PAIRED, flipped[pair]
+            interval = _agreed(basis, p, confidence)
         else:
-            sides, correlation = (own[pair[0],], own[pair[1],]), 0.0
-            row = _unpaired(*sides, confidence)
-        basis = dict(zip(("one", "other"), (one._asdict() for one in sides), strict=True))
-        n_settings = 0 if found is None else len(found.x)
-        yield (*pair, *row, n_settings, share, basis | {"correlation": correlation})
+            basis = _basis(own[pair[0],], own[pair[1],], 0.0)
+            one, other, _ = of_basis(basis)
+            method, p = UNPAIRED, p_of(z_at(one, other, 0.0))
+            interval = difference(one, other, _z(confidence))
+        one_name, other_name = pair
+        yield _Row(
+            *(one_name, other_name),
+            *interval,
+            p_value=p,
+            method=method,
+            n_settings=n_settings,
+            share_paired=share,
+            is_replayed=None,
+            basis=basis,
+        )
 
 
-def _paired(
-    one: Rate, other: Rate, correlation: float, p: float, confidence: float
-) -> tuple[Any, ...]:
-    """Difference, ends, p and method, of both models' rates over common settings."""
-    normal = NormalDist()
-    z = normal.inv_cdf((1 + confidence) / 2)
-    interval = difference(one, other, z, correlation)
-    if (p <= 1 - confidence) != _excludes_zero(interval):
-        z_p = -normal.inv_cdf(max(p, 1e-300) / 2)
-        z_m = z_at(one, other, 0.0, correlation)
-        interval = difference(one, other, min(MOST_Z, z * z_m / max(z_p, 1e-9)), correlation)
-    return *interval, p, PAIRED
+def _basis(one: dict[str, Any], other: dict[str, Any], correlation: float) -> dict[str, Any]:
+    return {"one": one, "other": other, "correlation": correlation}
 
 
-def _unpaired(one: Rate, other: Rate, confidence: float) -> tuple[Any, ...]:
-    """The same of both models' own values."""
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    return *difference(one, other, z), p_of(z_at(one, other, 0.0)), UNPAIRED
+def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate, float]:
+    """Both rates that a difference is made of, and their correlation."""
+    return Rate.of(basis["one"]), Rate.of(basis["other"]), basis["correlation"]
+
+
+def _z(confidence: float) -> float:
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def _agreed(basis: dict[str, Any], p: float, confidence: float) -> Interval:
+    """MOVER's interval, with the end next to 0 on that side of it where p has it."""
+    one, other, correlation = of_basis(basis)
+    found = difference(one, other, _z(confidence), correlation)
+    is_apart = p <= 1 - confidence
+    if is_apart == _excludes_zero(found):
+        return found
+    end = NEXT_TO_0 if is_apart else 0.0
+    return found._replace(low=end) if found.value > 0 else found._replace(high=-end)
+
+
+def _with_replays(
+    rows: list[_Row], common: pl.DataFrame, games_of: GamesOf, confidence: float
+) -> list[_Row]:
+    """The rows with `is_replayed`, and p and interval where games were dealt."""
+    c_one, c_other = pl.col("c_one").sum(), pl.col("c_other").sum()
+    many = (
+        common.group_by(*_PAIR, "term")
+        .agg(c_one, c_other)
+        .filter(_is_more("c_one", "c_other"))
+        .select(_PAIR)
+        .unique()
+    )
+    if many.is_empty():
+        return [row._replace(is_replayed=False) for row in rows]
+    games = games_of(sorted({*many["one"], *many["other"]})).filter(_C > 0)
+    own = {str(model): part for (model,), part in games.partition_by("model", as_dict=True).items()}
+    cells = common.with_columns(share=pl.col("weight") * _C / pl.col("total"))
+    by_pair = cells.join(many, on=list(_PAIR)).partition_by(_PAIR, as_dict=True)
+    found = []
+    for row in rows:
+        part = by_pair.get((row.one, row.other))
+        dealt = None if part is None else _dealt(part, own[row.one], own[row.other])
+        is_replayed = dealt is not None and _is_replayed(dealt)
+        p = row.p_value
+        is_doubtful = row.method == PAIRED and p <= max(_LEAST_DOUBT, 1 - confidence)
+        if dealt is not None and is_replayed and is_doubtful:
+            p = max(p, dealt_p(dealt))
+        changed = row._replace(is_replayed=is_replayed)
+        if p > row.p_value:
+            low, high = _agreed(row.basis, p, confidence)[1:]
+            changed = changed._replace(p_value=p, ci_low=low, ci_high=high)
+        found.append(changed)
+    return found
+
+
+def _dealt(cells: pl.DataFrame, one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """The games of both models in the pair's cells, as `dealt_p` takes them."""
+    sides = [own.with_columns(is_one=pl.lit(side)) for own, side in ((one, True), (other, False))]
+    return pl.concat(sides).join(cells.select(*_CELL, "share"), on=_CELL)
+
+
+def _is_replayed(games: pl.DataFrame) -> bool:
+    """Whether a term has `REPLAYED` times as many games of one model as of the other."""
+    numbers = games.group_by("term").agg(
+        c_one=pl.col("is_one").sum(), c_other=(~pl.col("is_one")).sum()
+    )
+    return bool(numbers.select(_is_more("c_one", "c_other").any()).item())
+
+
+def _is_more(one: str, other: str) -> pl.Expr:
+    """Whether either is `REPLAYED` times the other."""
+    most, least = pl.max_horizontal(one, other), pl.min_horizontal(one, other)
+    return most >= REPLAYED * least
 
 
 def _excludes_zero(interval: Interval) -> bool:
@@ -215,24 +345,13 @@ def _weighted(cells: pl.DataFrame, terms: pl.LazyFrame) -> pl.DataFrame:
     return found.select("model", "term", weight=weight, counted="total")
 
 
-def _rates(cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]) -> dict[Any, Rate]:
-    """The rate of each group."""
-    effective_items = (
-        intervals(cells.lazy(), terms.lazy(), by, 0.95).select(*by, "effective_items").collect()
-    )
-    ratios = (
-        cells.group_by(*by, "term").agg(r=exact_sum(_H) / _C.sum()).join(terms, on=[*by, "term"])
-    )
-    weight = pl.col("weight")
-    found = (
-        ratios.group_by(by)
-        .agg(y=scaled_sum(weight * pl.col("r")) / scaled_sum(weight), range=scaled_sum(weight))
-        .join(effective_items, on=by)
-    )
-    return {
-        tuple(key): Rate(y, n, range_)
-        for *key, y, range_, n in found.select(*by, "y", "range", "effective_items").iter_rows()
-    }
+def _rates(
+    cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]
+) -> dict[Any, dict[str, Any]]:
+    """The rate of each group, a row of `RATE`."""
+    found = rates(cells.lazy(), terms.lazy(), by).collect()
+    rows = found.select(RATE.names()).iter_rows(named=True)
+    return dict(zip(found.select(by).iter_rows(), rows, strict=True))
 
 
 def _common(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:

@@ -44,11 +44,11 @@ def _power(n: int, effect: float, level: float, *, is_paired: bool) -> float:
     return float(nct.sf(t.isf(level / 2, df), df, effect * shift))
 
 
-def cautious_variance(variance: float, n: int, *, assurance: float = 0.8) -> float:
-    """A variance seen over n settings, raised so that the true one is below it with `assurance`.
+def cautious_variance(variance: float, n: float, *, assurance: float = 0.8) -> float:
+    """A variance seen over n effective settings, raised so that the true one is mostly below it.
 
-    variance × (n − 1) / χ²₍₁₋assurance₎(n − 1): a pilot's own variance is too low in half of them
-    (R. H. Browne, Statistics in Medicine 14 (1995) 1933–1940).
+    variance × (n − 1) / χ²₍₁₋assurance₎(n − 1), with the probability `assurance`: a pilot's own
+    variance is too low in half of them (R. H. Browne, Statistics in Medicine 14 (1995) 1933–1940).
     """
     from scipy.stats import chi2
 

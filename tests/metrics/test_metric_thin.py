@@ -1,6 +1,6 @@
 """What is thin, what was clustered, and what a condition leaves nothing of."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import polars as pl
 import pytest
@@ -13,7 +13,7 @@ from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.counting import rows
 from pipeline.metrics.declaration import POOLED
 from pipeline.metrics.request import EDITIONS, POOL, Request
-from pipeline.metrics.thin import LEAST_GAMES, THIN
+from pipeline.metrics.thin import LEAST_SETTINGS, THIN, shown_number
 from pipeline.reports.compare import compare
 from pipeline.reports.ranking import leaderboard
 
@@ -42,13 +42,13 @@ def lake_with(folder, numbers: dict[str, int]):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_term_with_fewer_than_five_games_is_thin(tmp_path, engine):
-    """Games count, not their items: four games have eight votes."""
-    lake = lake_with(tmp_path, {"four": LEAST_GAMES - 1, "five": LEAST_GAMES})
+def test_a_term_with_fewer_than_five_settings_is_thin(tmp_path, engine):
+    """Settings count, not their items: four settings have eight votes."""
+    lake = lake_with(tmp_path, {"four": LEAST_SETTINGS - 1, "five": LEAST_SETTINGS})
     found = metrics(lake, names=["judgement"], by=["model"], engine=engine)
     assert found.schema["thin"] == THIN
     assert dict(found.select("model", "thin").iter_rows()) == {
-        "four": [{"term": "votes", "n_games": 4}],
+        "four": [{"term": "votes", "n_effective": 4.0}],
         "five": [],
     }
 
@@ -57,11 +57,11 @@ def test_reports_name_what_is_thin(tmp_path):
     lake = lake_with(tmp_path, {"four": 4, "nine": 9})
     board = leaderboard(lake).select("model", "judgement_thin", "reasoning_thin")
     assert dict(zip(board["model"], board.drop("model").rows(), strict=True)) == {
-        "four": ([{"term": "votes", "n_games": 4}], None),
+        "four": ([{"term": "votes", "n_effective": 4.0}], None),
         "nine": ([], None),
     }
     (row,) = compare(lake, ("nine", "four"), names=["judgement"]).to_dicts()
-    assert (row["thin"], row["other_thin"]) == ([], [{"term": "votes", "n_games": 4}])
+    assert (row["thin"], row["other_thin"]) == ([], [{"term": "votes", "n_effective": 4.0}])
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -71,26 +71,75 @@ def test_reports_name_what_is_thin(tmp_path):
     by=st.sampled_from([("model",), ("model", "game_type")]),
 )
 def test_thin_terms_are_counted_one_by_one(tables, edition, by):
-    """Of each group and term the set of its games, from the rows that the metric counts."""
+    """Of each group and term the items of its settings, from the rows that the metric counts.
+
+    A setting is a competition's. Where a model has one setting of a competition, its games count.
+    """
     lake = Frames(tables)
     request = Request(edition=edition, by=by)
     found = metrics(lake, edition=edition, by=by)
     for name in found["metric"].unique():
         declared = metric(name, edition)
-        games = defaultdict(set)
+        counted = defaultdict(Counter)
+        sides = lake.table("results").filter("is_tested").collect().to_dicts()
+        settings_of = defaultdict(set)
+        for side in sides:
+            settings_of[side["model"], side["competition"]].add(side["setting_id"])
         for row in rows(declared, lake.table, request).collect().iter_rows(named=True):
             if row["is_counted"]:
                 term = POOL if declared.combine in POOLED else row["term"]
+                side = row["model"], row["competition"]
+                is_one = len(settings_of[side]) == 1
+                cluster = row["competition"], row["game_id" if is_one else "setting_id"]
                 for game_type in (row["game_type"], "all"):
                     group = tuple({**row, "game_type": game_type}[column] for column in by)
-                    games[group, term].add(row["game_id"])
+                    counted[group, term][cluster] += 1
         for row in found.filter(metric=name).iter_rows(named=True):
             group = tuple(row[column] for column in by)
-            few = {t: len(own) for (g, t), own in games.items() if g == group and len(own) < 5}
+            numbers = {
+                t: sum(own.values()) ** 2 / sum(c**2 for c in own.values())
+                for (g, t), own in counted.items()
+                if g == group
+            }
+            most = max(numbers.values(), default=0)
+            few = {t: n for t, n in numbers.items() if n < 5 or (n < 10 and most >= 10 * n)}
             thin = row["thin"]
             assert (thin is None) is (row["value"] is None)
             if thin is not None:
-                assert {one["term"]: one["n_games"] for one in thin} == few
+                assert {one["term"]: one["n_effective"] for one in thin} == pytest.approx(few)
+
+
+def test_settings_with_few_items_count_for_less(tmp_path):
+    """Two settings of thirty games each carry nearly all: (60 + 3)² / (30² + 30² + 1 + 1 + 1)."""
+    own = votes({"m": 5})
+    numbers = [30, 30, 1, 1, 1]
+    games = own["game_id"].unique().sort()
+    parts = [
+        own.filter(game_id=game).with_columns(game_id=pl.lit(f"{n:02}") + pl.col("game_id"))
+        for game, times in zip(games, numbers, strict=True)
+        for n in range(times)
+    ]
+    sides = table("results", "game | role\n1 | civilian", game_type="undercover").clear()
+    played = own.select("game_type", "setting_id", "model", "competition").unique()
+    results = pl.concat([sides, played], how="diagonal").with_columns(
+        is_tested=pl.lit(True), is_finished=pl.lit(True)
+    )
+    lake = Frames({"votes": pl.concat(parts), "results": results})
+    (thin,) = metrics(lake, names=["judgement"], by=["model"])["thin"].item().to_list()
+    assert thin["n_effective"] == pytest.approx(63**2 / 1803)
+    assert shown_number(thin["n_effective"]) == "2.2"
+
+
+def test_nine_settings_are_thin_beside_ninety(tmp_path):
+    """Ninety games as undercover and nine as civilian: the nine may be of quite another rate."""
+    text = ["game | model | role | setting_id | win_credit"]
+    for n in range(99):
+        role = "undercover" if n < 90 else "civilian"
+        text.append(f"{n} | m | {role} | {n:032x} | {n % 2}")
+    results = table("results", "\n".join(text), game_type="undercover")
+    lake = lake_of(tmp_path, {"results": results})
+    (row,) = metrics(lake, names=["win_rate"], by=["model"]).to_dicts()
+    assert [one["n_effective"] for one in row["thin"] or []] == [9.0]
 
 
 def test_the_method_says_what_was_clustered(tmp_path):

@@ -10,24 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, chi, norm, permutation_test
 from scipy.stats import t as student
-from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from pipeline.cli.commands.compare import compare
-from pipeline.statistics.contrast import (
+from pipeline.statistics.contrast import Interval, effective_settings, mover, shrunk_correlation
+from pipeline.statistics.families import holm, letter_groups
+from pipeline.statistics.planning import cautious_variance, settings_needed
+from pipeline.statistics.signs import (
     DRAWS,
     EXACT_SETTINGS,
     MANY_SETTINGS,
-    Interval,
-    _all_sums,
-    _mid_p,
-    mover,
-    shrunk_correlation,
+    SMALL_P,
+    all_signs_p,
     sign_flip_ps,
 )
-from pipeline.statistics.families import holm, letter_groups
-from pipeline.statistics.planning import cautious_variance, settings_needed
+from pipeline.statistics.tails import tails
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -54,14 +51,19 @@ def test_with_one_trial_a_setting_it_is_mcnemars_mid_p(a_only, b_only):
     assert sign_flip_p(x) == pytest.approx(mid_p if n else 1.0)
 
 
-@pytest.mark.parametrize(("a_only", "b_only"), [(1, 0), (3, 1), (7, 2), (6, 6), (1, 8)])
-def test_every_pattern_of_signs_is_mcnemars_exact_test(a_only, b_only):
-    """Gone through one by one, as for settings of several items, without the short cut for one."""
+@pytest.mark.parametrize(("a_only", "b_only"), [(1, 0), (3, 1), (7, 2), (6, 6), (1, 8), (11, 2)])
+def test_every_pattern_of_signs_is_mcnemars_test(a_only, b_only):
+    """All patterns counted, as for settings of several items, without the short cut for one."""
     x = of_pairs(a_only, b_only, 0)
-    sums = _all_sums(x)
-    exact = mcnemar([[0, a_only], [b_only, 0]], exact=True).pvalue
-    assert np.mean(np.abs(sums) >= abs(x.sum()) - 1e-9) == pytest.approx(exact)
-    assert _mid_p([sums[:, np.newaxis]], x[np.newaxis])[0] == pytest.approx(sign_flip_p(x))
+    assert all_signs_p(x) == pytest.approx(sign_flip_p(x))
+
+
+@given(st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=11))
+def test_all_signs_are_counted(x):
+    """Gone through one by one, with many sums that are equal."""
+    sums = [abs(sum(signs)) for signs in itertools.product(*((-one, one) for one in x))]
+    beyond = sum(one > abs(sum(x)) for one in sums) + sum(one == abs(sum(x)) for one in sums) / 2
+    assert all_signs_p(np.array(x, float)) == pytest.approx(beyond / 2 ** len(x))
 
 
 def test_fagerlands_example():
@@ -92,20 +94,66 @@ def test_many_settings_are_drawn_or_normal(n):
     assert sign_flip_p(x) == pytest.approx(expected, abs=0.015)
 
 
-def test_the_least_p_of_drawn_signs_is_as_documented():
-    """All settings differ the same way, each by another amount: no pattern comes as far."""
-    least = sign_flip_p(np.arange(1.0, 31.0))
-    assert least == 1 / (2 * DRAWS)
-    assert sign_flip_p(np.arange(1.0, EXACT_SETTINGS + 1)) == 2.0**-EXACT_SETTINGS
-    page = (TOP / "docs" / "statistics.md").read_text(encoding="utf-8")
+def in_tenths(x: np.ndarray) -> float:
+    """The mid-p value of numbers in tenths: the distribution of their sum, added one by one."""
+    steps = np.rint(np.abs(x) * 10).astype(int)
+    chances = np.zeros(2 * steps.sum() + 1)
+    chances[steps.sum()] = 1.0
+    for step in steps:
+        chances = (np.roll(chances, step) + np.roll(chances, -step)) / 2
+    sums, observed = np.abs(np.arange(len(chances)) - steps.sum()), abs(round(x.sum() * 10))
+    return float(chances[sums > observed].sum() + chances[sums == observed].sum() / 2)
+
+
+@pytest.mark.parametrize("n", [EXACT_SETTINGS + 1, 40, 120])
+@pytest.mark.parametrize("sizes", ["even", "uneven", "few large"])
+def test_small_p_values_are_within_a_fifth(n, sizes):
+    """Also where sums take steps, and where a few settings have most of the difference."""
+    generator = np.random.default_rng(n)
+    found = []
+    for _ in range(30):
+        x = {
+            "even": generator.integers(1, 4, n).astype(float),
+            "uneven": np.round(generator.exponential(1, n), 1) + 0.1,
+            "few large": generator.choice([0.1, 1.0], n),
+        }[sizes]
+        x *= np.where(generator.random(n) < generator.choice([0.02, 0.1, 0.2]), -1, 1)
+        exact = in_tenths(x)
+        if exact < SMALL_P / 2:
+            found.append(sign_flip_p(x) / exact)
+    assert len(found) >= 10
+    assert 0.8 < min(found) <= max(found) < 1.25
+    assert np.mean(np.abs(np.log(found))) < 0.06
+
+
+def test_tails_of_several_alternatives_are_those_of_all_sums():
+    """Not symmetric ones, either; the largest sum itself counts half."""
+    generator = np.random.default_rng(2)
+    values = np.round(generator.exponential(1, (3, 8)), 1)
+    sums = np.array([sum(one) for one in itertools.product(*values.T)])
+    totals = np.quantile(sums, [0.9, 0.99, 0.999])
+    for total in [*totals, sums.max()]:
+        beyond, equal = sums > total + 1e-9, np.abs(sums - total) < 1e-9
+        exact = beyond.mean() + equal.mean() / 2
+        assert tails(values[np.newaxis], np.array([total]))[0] == pytest.approx(exact, rel=0.1)
+    assert tails(values[np.newaxis], np.array([sums.max() + 1]))[0] == 0.0
+
+
+def test_how_p_is_found_is_as_documented():
+    page = " ".join((TOP / "docs" / "statistics.md").read_text(encoding="utf-8").split())
     for result in (
         f"at most {EXACT_SETTINGS} settings differ",
-        f"{EXACT_SETTINGS + 1} to {MANY_SETTINGS:,} settings differ, {DRAWS:,} patterns are used",
-        f"smallest p-value from drawn patterns is {least:f}",
+        f"{EXACT_SETTINGS + 1} to {MANY_SETTINGS:,} settings differ, {DRAWS:,} patterns are drawn",
+        f"below {SMALL_P:g}",
         f"If more than {MANY_SETTINGS:,} settings differ, a normal distribution is used",
     ):
-        assert result in " ".join(page.split())
-    assert f"smallest p-value is then {least:f} ({least:g})" in " ".join(compare.__doc__.split())
+        assert result in page
+
+
+def test_models_that_never_agree_are_far_apart():
+    """Each setting the same way, by another amount: only one pattern in 2⁴⁰ comes as far."""
+    assert sign_flip_p(np.arange(1.0, 41.0)) == pytest.approx(2.0**-40)
+    assert sign_flip_p(np.arange(1.0, EXACT_SETTINGS + 1)) == 2.0**-EXACT_SETTINGS
 
 
 def wilson(hits: int, n: int) -> Interval:
@@ -140,11 +188,17 @@ def test_correlation_narrows_the_interval():
     assert widths == sorted(widths, reverse=True)
 
 
-def test_correlation_is_shrunk():
-    u = np.array([1.0, -1.0, 2.0, -2.0])
+def test_correlation_is_shrunk_by_the_settings_that_carry_it():
+    """Four of one size count as four, n − 1 / n + 1 = 3/5; two with nearly all count as two."""
+    u = np.array([1.0, -1.0, 1.0, -1.0])
+    assert effective_settings(u, u) == pytest.approx(4)
     assert shrunk_correlation(u, u) == pytest.approx(3 / 5)
     assert shrunk_correlation(u, -u) == pytest.approx(-3 / 5)
     assert shrunk_correlation(u, np.zeros(4)) == 0.0
+    two = np.array([1.0, -1.0, *[0.001, -0.001] * 50])
+    assert shrunk_correlation(two, two) == pytest.approx(1 / 3, abs=1e-3)
+    assert effective_settings(u, np.zeros(4)) == pytest.approx(4)
+    assert effective_settings(np.zeros(4), np.zeros(4)) == 0.0
 
 
 @pytest.mark.long

@@ -10,12 +10,27 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from pipeline.statistics.contrast import Rate, difference
+from pipeline.statistics.contrast import Part, Rate, difference
 from pipeline.statistics.margins import fall_seen, p_above, p_alike
 from pipeline.statistics.pairs import PAIRED, UNPAIRED, differences, left_out
 
 NORMAL = NormalDist()
-RATES = st.builds(Rate, st.floats(0, 1), st.floats(1, 500), st.just(1.0))
+_PARTS = st.lists(
+    st.builds(Part, st.floats(0.01, 1), st.floats(0, 1), st.floats(1, 500)), min_size=1, max_size=3
+)
+
+
+@st.composite
+def rates(draw: st.DrawFn) -> Rate:
+    """Of one term or of several, whose shares add up to the whole."""
+    parts = draw(_PARTS)
+    total = sum(one.share for one in parts)
+    parts = [one._replace(share=one.share / total) for one in parts]
+    rate = sum(one.share * one.rate for one in parts)
+    return Rate(min(1.0, rate), draw(st.floats(1, 500)), 1.0, tuple(parts))
+
+
+RATES = rates()
 
 
 @given(RATES, RATES, st.floats(-0.9, 0.9), st.floats(-1, 1), st.floats(0.01, 0.45))

@@ -6,7 +6,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from pipeline.statistics.contrast import Rate, difference, mover, wilson
-from pipeline.statistics.pairs import LEAST_PAIRED, PAIRED, UNPAIRED, correlations, differences
+from pipeline.statistics.pairs import LEAST_PAIRED, PAIRED, UNPAIRED, differences, in_common
 
 Z = 1.959963984540054
 
@@ -63,7 +63,9 @@ def test_the_interval_is_movers_where_it_agrees_with_p():
     hits_a, hits_b = [1] * 12 + [0] * 8, [1] * 6 + [0] * 6 + [1] * 3 + [0] * 5
     a = sums_of("a", {f"{n:02}": (h, 1) for n, h in enumerate(hits_a)})
     b = sums_of("b", {f"{n:02}": (h, 1) for n, h in enumerate(hits_b)})
-    rho = float(np.corrcoef(hits_a, hits_b)[0, 1]) * 19 / 21
+    u = [np.square(np.array(hits) - np.mean(hits)) for hits in (hits_a, hits_b)]
+    n = 1 / float((np.mean([one / one.sum() for one in u], axis=0) ** 2).sum())
+    rho = float(np.corrcoef(hits_a, hits_b)[0, 1]) * (n - 1) / (n + 1)
     expected = mover(wilson(0.6, 20, Z), wilson(0.45, 20, Z), rho)
     found = compared(a, b)
     assert (found["difference"], found["ci_low"], found["ci_high"]) == pytest.approx(
@@ -142,7 +144,8 @@ def test_correlations_are_those_of_the_comparisons(monkeypatch):
     terms = by_term.agg(weight=pl.lit(1.0), counted=pl.col("c").sum())
     for most in (2_000_000, 1):
         monkeypatch.setattr("pipeline.statistics.pairs.MOST_CELLS", most)
-        assert correlations(pl.concat(sums), terms, pairs) == expected
+        found = in_common(pl.concat(sums), terms, pairs)
+        assert [(one.n_settings, one.correlation) for one in found] == expected
     assert expected[2] == (0, 0.0)
 
 
@@ -174,5 +177,7 @@ def test_the_correlation_is_about_each_competitions_mean():
         np.concatenate([h[:12] - h[:12].mean(), h[12:] - h[12:].mean()]) for h in hits.values()
     ]
     one, other = centred
-    rho = float(one @ other / np.sqrt((one @ one) * (other @ other))) * 23 / 25
+    shares = (one**2 / (one @ one) + other**2 / (other @ other)) / 2
+    n = 1 / float(shares @ shares)
+    rho = float(one @ other / np.sqrt((one @ one) * (other @ other))) * (n - 1) / (n + 1)
     assert compared(*sums)["basis"]["correlation"] == pytest.approx(rho)

@@ -106,7 +106,7 @@ def compare(
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.reports.compare import compare as compared
-    from pipeline.reports.compare import contrast
+    from pipeline.reports.compare import contrast, replay_note
 
     opened = open_lake(lake)
     options: dict[str, Any] = {
@@ -124,12 +124,17 @@ def compare(
         rows = compared(
             opened, *([(models[0], models[1])] if models else []), by=grouped, **options
         )
-    hidden = ["family", "share_paired", *([] if rows["reason"].count() else ["reason"])]
+    hidden = [
+        "family",
+        "share_paired",
+        "is_replayed",
+        *([] if rows["reason"].count() else ["reason"]),
+    ]
     hidden += ["p_alike", "p_alike_holm"] if margin is not None else []
     brief = with_marks(with_ids(rows.drop(hidden)), THIN)
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     notes = [family_note(rows, all_pairs=all_pairs), *_without_groups(rows, metric or [], grouped)]
-    say([*notes, *explanation(rows, THIN)], form)
+    say([*notes, *replay_note(rows), *explanation(rows, THIN)], form)
 
 
 def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:

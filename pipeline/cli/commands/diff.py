@@ -98,6 +98,7 @@ def diff(
     from pipeline.cli.output import say, show
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
+    from pipeline.reports.compare import replay_note
     from pipeline.reports.diff import diff as differ
     from pipeline.reports.diff import diff_games
 
@@ -108,13 +109,13 @@ def diff(
     if games:
         show(diff_games(first, second, edition=edition), form)
     else:
-        hidden = ["family", "p_value", "n_settings"]
+        hidden = ["family", "p_value", "n_settings", "is_replayed"]
         hidden += ["is_regression"] if fail_on_regression is not None else []
         hidden += [] if rows["reason"].count() else ["reason"]
         brief = with_marks(rows.drop(hidden), THIN)
         show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
         notes = [FALLS] if fail_on_regression is not None else []
-        say([_family(rows), *notes, *explanation(rows, THIN)], form)
+        say([_family(rows), *notes, *replay_note(rows), *explanation(rows, THIN)], form)
     if fail_on_regression is not None and _regressions(rows):
         raise typer.Exit(FAILED)
 

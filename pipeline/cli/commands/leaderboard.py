@@ -68,7 +68,7 @@ def leaderboard(
     ranked pairs are compared at the 5 % level, adjusted by Holm's method. A model that lacks
     settings which others played is marked with *, and `n_missing` counts these settings. A model
     that lacks a whole competition has no rank, since its win rate measures something else. A value
-    is marked with † if a term has fewer than five games of its own. A narrow terminal shows only
+    is marked with † if a term has fewer than five settings of its own. A narrow terminal shows only
     the intervals of the win rate.
 
     \b

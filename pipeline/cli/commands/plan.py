@@ -12,6 +12,7 @@ HEADINGS = {
     "share_games": "share_\ngames",
     "share_items": "share_\nitems",
 }
+THIN = ("thin", "other_thin")
 
 
 def plan(
@@ -64,6 +65,7 @@ def plan(
       magic plan --metric reasoning --difference 0.1 --pairs 45 --unpaired
     """
     from pipeline.cli.output import say, show
+    from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
     from pipeline.reports.plan import plan as planned
 
@@ -77,12 +79,14 @@ def plan(
         is_paired=not unpaired,
         edition=edition,
     )
-    brief = rows.drop("metric", "difference", "power", "level")
+    brief = with_marks(rows.drop("metric", "difference", "power", "level"), THIN)
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     needed = sorted(rows["settings"].drop_nulls())
+    notes = explanation(rows, THIN)
     if needed:
         what = (
             f"to detect {difference:g} in {metric} with power {power:g} at level {level / pairs:g}"
         )
         half, whole = needed[len(needed) // 2], needed[-1]
-        say([f"{what}: {half} settings are enough for half of the pairs, {whole} for all"], form)
+        notes.append(f"{what}: {half} settings are enough for half of the pairs, {whole} for all")
+    say(notes, form)
