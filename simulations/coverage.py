@@ -148,7 +148,7 @@ def main() -> int:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--draws", type=int, default=5000, help="of each cell")
+    options.add_argument("--draws", type=int, default=1000, help="of each cell")
     options.add_argument("--write", action="store_true", help="into docs/statistics.md")
     asked = options.parse_args()
     even = {

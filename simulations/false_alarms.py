@@ -4,134 +4,126 @@ Two models play the same settings. Settings differ in how hard they are, games o
 they go, and items of a game are alike. Models that behave alike are to be told apart at 5 % in at
 most 6 % of lakes: complete, with items lost, with replays of unequal number, with the hardest
 settings missing for one of them. Of ten models alike, any two are to be in at most 5 %. What is
-printed, interval and p, is to agree. `--write` puts the tables into docs/statistics.md.
+printed, interval and p, is to agree in every draw. No model falls, so a regression is to be
+reported in at most 6 %. Where one of the models replays, one game of the others to its ten or
+thirty, the same limits hold. Models of which half are good and half are bad get other letters,
+however many there are. `--write` puts the tables into docs/statistics.md.
 """
 
 import argparse
 import sys
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from document import markdown, write
-from shapes import METRICS, Floats, Shape, frame, of_metric, of_settings, played, terms
+from pairs_of_models import (
+    LEVEL,
+    LOST,
+    MISSING,
+    ONCE,
+    REPLAYS,
+    TIMES,
+    TWENTY,
+    compared,
+    lakes,
+    sums_of,
+)
+from shapes import METRICS, of_metric, of_settings
 
-from pipeline.statistics.families import holm
-from pipeline.statistics.pairs import differences
+from pipeline.statistics.families import holm, letter_groups
+from pipeline.statistics.margins import p_above
+from pipeline.statistics.pairs import of_basis
 
 RATES = (0.05, 0.2, 0.5)
-HARDNESS = 0.15  # the correlation of two games of a setting
-STREAK = 0.15  # of two items of a game, beyond that
 OTHER_STREAK = 0.6
-LEVEL = 0.05
 MOST = 0.06
 DIFFERENCE = 0.2
 MODELS = 10
 LACKING = (8, 2)  # models, and how many of them have one of the games of a competition
 OF_ONE = ("cooperation",)  # metrics of one competition
+OF_FEW = ("judgement", "deception", "cooperation")  # of few competitions: their games are fewer
 SETTINGS = 20
 COMPLETE, STREAKIER = "complete", "one is streakier"
 # Of the first model's games, and of the second's.
 CASES = {
-    COMPLETE: ("once", "once"),
-    "a fifth of items lost": ("once", "a fifth lost"),
-    "both replayed unequally": ("replays", "replays"),
-    "one setting 20 times": ("twenty", "once"),
-    "hardest sixth missing": ("once", "hardest missing"),
-    STREAKIER: ("once", "once"),
+    COMPLETE: (ONCE, ONCE),
+    "a fifth of items lost": (ONCE, LOST),
+    "both replayed unequally": (REPLAYS, REPLAYS),
+    "one setting 20 times": (TWENTY, ONCE),
+    "hardest sixth missing": (ONCE, MISSING),
+    STREAKIER: (ONCE, ONCE),
+    **{f"one replays {times}": (times, ONCE) for times in TIMES},
 }
+# Games are dealt anew where a model replays, and families have 45 pairs: so many fewer draws.
+FEWER, OF_FAMILIES = 4, 4
+# Shapes of which a term has few games.
+SMALL = {
+    "rationality, 100 + 2 games": of_metric("rationality", (100, 2), 0.15, hardness=0.15),
+    "rationality, 5 + 2 games": of_metric("rationality", (5, 2), 0.15, hardness=0.15),
+    "win rate, 6 × 20 + 1 games": of_metric("win_rate", (*[20] * 6, 1), hardness=0.15),
+}
+SMALL_RATES = (0.02, 0.2, 0.5)
+MANY_MODELS = (66, 100)
 
 
 class Found(NamedTuple):
-    """How often two models alike were told apart, by p and by interval."""
+    """How often two models alike were told apart, by p and otherwise by the interval."""
 
     by_p: float
     disagree: float
-    paired: float
-
-
-def lakes(
-    metric: str, settings: int, rate: float, draws: int, seed: int = 1
-) -> tuple[np.random.Generator, Shape, Floats]:
-    """A metric's games and the settings' rates, by draw."""
-    generator = np.random.default_rng(seed)
-    shape = of_metric(metric, settings, STREAK, hardness=HARDNESS)
-    return generator, shape, of_settings(generator, shape, rate, draws)
-
-
-def sums_of(
-    generator: np.random.Generator,
-    shape: Shape,
-    rates: Floats,
-    case: str = "once",
-    shift: float = 0.0,
-) -> pl.DataFrame:
-    """What a model counts in settings of these rates, each moved by `shift`."""
-    moved = np.clip(rates + shift, 1e-6, 1 - 1e-6)
-    if case == "once":
-        return frame(shape, *played(generator, shape, moved))
-    if case in ("replays", "twenty"):
-        times = generator.geometric(0.5, rates.shape).clip(1, 8)
-        if case == "twenty":
-            times = np.ones(rates.shape, int)
-            times[:, 0] = 20
-        hits, counted = 0.0, 0.0
-        for n in range(times.max()):
-            h, c = played(generator, shape, moved)
-            hits, counted = hits + h * (n < times), counted + c * (n < times)
-        return frame(shape, hits, counted)
-    hits, counted = played(generator, shape, moved)
-    if case == "a fifth lost":
-        kept = generator.binomial(counted.astype(int), 0.8).astype(float)
-        rest = (counted - hits).astype(int)
-        return frame(
-            shape, generator.hypergeometric(hits.astype(int), rest, kept.astype(int)), kept
-        )
-    hardest = np.argsort(rates, axis=1)[:, : rates.shape[1] // 6]
-    np.put_along_axis(counted, hardest, 0.0, axis=1)
-    return frame(shape, hits * (counted > 0), counted)
-
-
-def compared(shape: Shape, models: list[pl.DataFrame]) -> pl.DataFrame:
-    """The differences of all pairs of models within each draw, pair after pair."""
-    named = [
-        sums.with_columns(model=pl.format("{}-{}", pl.lit(str(n)), "draw"))
-        for n, sums in enumerate(models)
-    ]
-    together = pl.concat(named).drop("draw")
-    draws = models[0]["draw"].unique().sort()
-    pairs = [
-        (f"{one}-{draw}", f"{other}-{draw}")
-        for one, other in combinations(range(len(models)), 2)
-        for draw in draws
-    ]
-    wanted = terms(shape, together, "model")
-    return differences(together.lazy(), wanted.lazy(), pairs, 1 - LEVEL)
+    falls: float
 
 
 def alike(metric: str, case: str, settings: int, rate: float, draws: int) -> Found:
     """Two models that behave alike, but for what the case says."""
-    generator, shape, rates = lakes(metric, settings, rate, draws)
     first, second = CASES[case]
+    generator, shape, rates = lakes(metric, settings, rate, _draws(case, draws))
     one = sums_of(generator, shape, rates, first)
     other = shape._replace(streak=OTHER_STREAK) if case == STREAKIER else shape
-    found = compared(shape, [one, sums_of(generator, other, rates, second)])
-    is_apart = found["p_value"] <= LEVEL
-    excludes = (found["ci_low"] > 0) | (found["ci_high"] < 0)
-    is_paired = found["method"] == "paired by setting"
-    return Found(*(float(one.mean()) for one in (is_apart, is_apart != excludes, is_paired)))
+    return _found(compared(shape, [one, sums_of(generator, other, rates, second)]))
 
 
-def family_wise(metric: str, draws: int, models: int = MODELS, lacking: int = 0) -> float:
+def small(name: str, rate: float, draws: int) -> Found:
+    """Two models that behave alike, of few games of a term."""
+    generator, shape = np.random.default_rng(1), SMALL[name]
+    rates = of_settings(generator, shape, rate, draws)
+    return _found(compared(shape, [sums_of(generator, shape, rates) for _ in range(2)]))
+
+
+def _found(rows: pl.DataFrame) -> Found:
+    is_apart = rows["p_value"] <= LEVEL
+    excludes = (rows["ci_low"] > 0) | (rows["ci_high"] < 0)
+    falls = [_p_fall(*row) <= LEVEL for row in rows.select("basis", "p_value").iter_rows()]
+    shares = (is_apart.mean(), (is_apart != excludes).mean(), np.mean(falls))
+    return Found(*(float(str(one)) for one in shares))
+
+
+def _p_fall(basis: dict[str, object], p: float) -> float:
+    """The p-value of a fall from the second to the first, as `magic diff` has it."""
+    if p / 2 > LEVEL:  # then it is no less, and takes long to find
+        return p / 2
+    new, old, correlation = of_basis(basis)
+    return max(p_above(old, new, 0.0, correlation), p / 2)
+
+
+def family_wise(
+    metric: str,
+    draws: int,
+    models: int = MODELS,
+    lacking: int = 0,
+    *,
+    first: str = ONCE,
+    rate: float = 0.5,
+) -> float:
     """How often any two of models alike are told apart, adjusted by Holm.
 
-    So many of them lack all games but one of the last competition.
+    So many of them lack all games but one of the last competition; the first may replay.
     """
-    generator, shape, rates = lakes(metric, SETTINGS, 0.5, draws)
+    generator, shape, rates = lakes(metric, SETTINGS, rate, draws)
     last = shape.plays[-1]
     is_lacked = (pl.col("stratum") == last.competition) & (pl.col("cluster") != last.setting)
-    sums = [sums_of(generator, shape, rates) for _ in range(models)]
+    sums = [sums_of(generator, shape, rates, ONCE if n else first) for n in range(models)]
     sums = [own.filter(~is_lacked) if n < lacking else own for n, own in enumerate(sums)]
     found = compared(shape, sums)
     p = found["p_value"].to_numpy().reshape(-1, draws)
@@ -156,61 +148,125 @@ def power(metric: str, draws: int) -> tuple[float, float]:
     return float((p <= LEVEL).mean()), float((p <= LEVEL / n_pairs).mean())
 
 
+def letters(models: int) -> tuple[int, int, int]:
+    """Pairs of models of win rates .05 and .95 that share a letter, of how many; and alike ones
+    that do not. Every other model is a good one."""
+    generator, shape, rates = lakes("win_rate", SETTINGS, 0.5, 1)
+    sums = [
+        sums_of(generator, shape, np.full_like(rates, 0.95 if n % 2 else 0.05))
+        for n in range(models)
+    ]
+    p = compared(shape, sums)["p_value"].to_list()
+    is_apart = np.zeros((models, models), bool)
+    is_apart[np.triu_indices(models, 1)] = np.array(holm(p)) <= LEVEL
+    named = letter_groups(is_apart | is_apart.T)
+    unlike = alike_apart = shared = 0
+    for one in range(models):
+        for other in range(one):
+            is_shared = bool(set(named[one]) & set(named[other]))
+            if (one - other) % 2:
+                unlike, shared = unlike + 1, shared + is_shared
+            else:
+                alike_apart += not is_shared
+    return shared, unlike, alike_apart
+
+
 def main() -> int:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--draws", type=int, default=5000, help="of each cell")
+    options.add_argument("--draws", type=int, default=1000, help="of each cell")
     options.add_argument("--write", action="store_true", help="into docs/statistics.md")
     asked = options.parse_args()
     cells = {
-        (metric, settings, case): [
+        f"{metric}, {settings} settings, {case}": [
             alike(metric, case, settings, rate, asked.draws) for rate in RATES
         ]
         for metric in METRICS
         for case in CASES
         for settings in ((10, SETTINGS) if case == COMPLETE else (SETTINGS,))
     }
-    few = max(10, asked.draws // 10)
-    families = {metric: family_wise(metric, few) for metric in METRICS}
+    few = {name: [small(name, rate, asked.draws) for rate in SMALL_RATES] for name in SMALL}
+    some = max(10, asked.draws // OF_FAMILIES)
+    families = {metric: family_wise(metric, some) for metric in METRICS}
     lacking = {
-        metric: family_wise(metric, few, *LACKING) for metric in METRICS if metric not in OF_ONE
+        metric: family_wise(metric, some, *LACKING) for metric in METRICS if metric not in OF_ONE
+    }
+    replayed = {
+        metric: family_wise(metric, some, first="ten times", rate=0.05) for metric in OF_FEW
     }
     apart = {metric: unpaired(metric, asked.draws) for metric in METRICS}
-    text = f"{_table(cells)}\n\n{_families(families, lacking, apart, asked.draws)}"
+    lettered = {models: letters(models) for models in MANY_MODELS}
+    text = "\n\n".join(
+        [
+            _table(cells, RATES),
+            _table(few, SMALL_RATES),
+            _families(families, lacking, replayed, apart, asked.draws),
+            _letters(lettered),
+        ]
+    )
     print(text)
     if asked.write:
         write("false alarms", text)
     # A test of whether models behave alike may see that one is streakier.
     failed = [
-        f"{key}: {one}"
-        for key, found in cells.items()
+        f"{name}: {one}"
+        for name, found in {**cells, **few}.items()
         for one in found
-        if one.disagree > 0.02 or (key[2] != STREAKIER and one.by_p > MOST)
+        if one.disagree > 0
+        or (STREAKIER not in name and max(one.by_p, one.falls) > _most(_draws(name, asked.draws)))
     ]
-    failed += [f"{metric}: family" for metric, share in families.items() if share > MOST]
-    failed += [f"{metric}: family, some lacking" for metric, p in lacking.items() if p > MOST]
-    failed += [f"{metric}: unpaired" for metric, share in apart.items() if share > MOST]
+    for what, shares in (
+        ("family", families),
+        ("family, some lacking", lacking),
+        ("family, one replays", replayed),
+    ):
+        failed += [f"{m}: {what} {p}" for m, p in shares.items() if p > _most(some)]
+    failed += [f"{m}: unpaired {p}" for m, p in apart.items() if p > _most(asked.draws)]
+    failed += [f"{n} models: letters" for n, (shared, _, more) in lettered.items() if shared + more]
     for each in failed:
         print(f"misses its limit: {each}", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _table(cells: dict[tuple[str, int, str], list[Found]]) -> str:
+def _draws(name: str, draws: int) -> int:
+    """How many there are of a case."""
+    return max(40, draws // FEWER) if any(times in name for times in TIMES) else draws
+
+
+def _most(draws: int) -> float:
+    """The limit, or what a share of 5 % may come to by chance in so few draws: three errors."""
+    return max(MOST, LEVEL + 3 * float((LEVEL * (1 - LEVEL) / draws) ** 0.5))
+
+
+def _table(cells: dict[str, list[Found]], rates: tuple[float, ...]) -> str:
     rows = [
-        [f"{metric}, {settings} settings, {case}", *(f"{one.by_p:.3f}" for one in found)]
-        for (metric, settings, case), found in cells.items()
+        [name, *(f"{one.by_p:.3f} / {one.falls:.3f}" for one in found)]
+        for name, found in cells.items()
     ]
-    return markdown(["", *(f"rate {rate:g}" for rate in RATES)], rows)
+    return markdown(["told apart / fell", *(f"rate {rate:g}" for rate in rates)], rows)
+
+
+def _letters(found: dict[int, tuple[int, int, int]]) -> str:
+    rows = [
+        [str(models), f"{shared} of {unlike}", str(more)]
+        for models, (shared, unlike, more) in found.items()
+    ]
+    return markdown(["models", "unlike pairs sharing a letter", "alike pairs sharing none"], rows)
 
 
 def _families(
-    families: dict[str, float], lacking: dict[str, float], apart: dict[str, float], draws: int
+    families: dict[str, float],
+    lacking: dict[str, float],
+    replayed: dict[str, float],
+    apart: dict[str, float],
+    draws: int,
 ) -> str:
     headings = [
         f"{SETTINGS} settings",
         "any of 45 pairs",
         "two of 8 lack games",
+        "one of 10 replays",
         "two, unpaired",
         "power",
         "of 45 pairs",
@@ -219,7 +275,7 @@ def _families(
         [
             metric,
             f"{share:.3f}",
-            f"{lacking[metric]:.3f}" if metric in lacking else "",
+            *(f"{own[metric]:.3f}" if metric in own else "" for own in (lacking, replayed)),
             f"{apart[metric]:.3f}",
             *(f"{one:.2f}" for one in power(metric, draws)),
         ]

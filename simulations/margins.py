@@ -1,6 +1,6 @@
 """How often are models called alike, and how often is a fall of a value seen?
 
-Two models play the same settings, as in `false_alarms`. Models exactly the margin apart are to be
+Two models play the same settings. Models exactly the margin apart are to be
 called alike in at most 5 % of lakes (6 % with the error of the simulation). A fall as large as
 `magic diff` says it can see with power .8 is to be seen in .75 to .85 of lakes. `--write` puts the
 tables into docs/statistics.md.
@@ -8,16 +8,17 @@ tables into docs/statistics.md.
 
 import argparse
 import sys
-from typing import Any
 
 import numpy as np
 import polars as pl
 from document import markdown, write
-from false_alarms import LEVEL, MOST, compared, lakes, sums_of
+from false_alarms import MOST
+from pairs_of_models import LEVEL, compared, lakes, sums_of
 from shapes import METRICS, Floats
 
-from pipeline.reports.compare import rates as rates_of
+from pipeline.statistics.contrast import Rate
 from pipeline.statistics.margins import fall_seen, p_above, p_alike
+from pipeline.statistics.pairs import of_basis
 
 RATES = (0.2, 0.5, 0.8)
 NUMBERS = (20, 100)
@@ -51,7 +52,11 @@ def _moved(rates: Floats, shift: float) -> Floats:
 
 
 def _p_alike(found: pl.DataFrame, margin: float) -> Floats:
-    return np.array([p_alike(*rates_of(one), margin, one["correlation"]) for one in found["basis"]])
+    return np.array([p_alike(one, other, margin, rho) for one, other, rho in _bases(found)])
+
+
+def _bases(found: pl.DataFrame) -> list[tuple[Rate, Rate, float]]:
+    return [of_basis(one) for one in found["basis"]]
 
 
 def alike(metric: str, settings: int, rate: float, apart: float, draws: int) -> float:
@@ -67,13 +72,10 @@ def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, f
     generator, shape, rates = lakes(metric, settings, rate, draws)
     before = sums_of(generator, shape, rates)
 
-    def bases(after: pl.DataFrame) -> list[dict[str, Any]]:
-        return compared(shape, [after, before])["basis"].to_list()
-
     margin = MARGIN / 2 * shape.range
     said = [
-        fall_seen(*rates_of(one), margin, LEVEL, power=POWER, correlation=one["correlation"])
-        for one in bases(sums_of(generator, shape, rates))
+        fall_seen(new, old, margin, LEVEL, power=POWER, correlation=rho)
+        for new, old, rho in _bases(compared(shape, [sums_of(generator, shape, rates), before]))
     ]
     known = [one for one in said if one is not None]
     if len(known) < 0.99 * draws:
@@ -81,8 +83,7 @@ def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, f
     fall = float(np.mean(known))
     after = sums_of(generator, shape, rates, shift=-fall_for(rates, fall / shape.range))
     p = [
-        p_above(*reversed(rates_of(one)), margin, one["correlation"])  # of: before − after
-        for one in bases(after)
+        p_above(old, new, margin, rho) for new, old, rho in _bases(compared(shape, [after, before]))
     ]
     return fall / shape.range, float(np.mean(np.array(p) <= LEVEL))
 
@@ -91,7 +92,7 @@ def main() -> int:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--draws", type=int, default=5000, help="of each cell")
+    options.add_argument("--draws", type=int, default=400, help="of each cell")
     options.add_argument("--write", action="store_true", help="into docs/statistics.md")
     asked = options.parse_args()
     cells = [(metric, n) for metric in METRICS for n in NUMBERS]

@@ -1,7 +1,7 @@
 """What users have: the metrics' shapes, and uneven ones, each with games drawn in that shape."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 GO_WITH_THE_RATE, AFTER_A_LOSS = "go with the rate", "after a loss"
+LONG_AND_GOOD = "long and good"
+# Of games that are long and good: how many, how long beside the others, and how good.
+A_TENTH, TIMES_AS_LONG, GOOD = 0.1, 10, 0.95
 
 
 class Play(NamedTuple):
@@ -24,8 +27,10 @@ class Shape(NamedTuple):
     """The weight of each term, the games, and how alike their items are.
 
     Two items of a game are correlated by `streak`, given the setting; two games of a setting by
-    `hardness`. Counts may go with the rate, 1 to 10 a game; or every other row is counted only
-    where the row before it was a miss, as guesses are of those who were caught.
+    `hardness`; with `twins`, every other setting is so often the same as the one before.
+    Terms may have rates of their own in `unlike`, whatever that of the others is. Counts may go
+    with the rate, 1 to 10 a game; or a tenth of the games are long and good; or every other row
+    is counted only where the row before it was a miss, as guesses are of those who were caught.
     """
 
     weights: dict[str, float]
@@ -33,6 +38,8 @@ class Shape(NamedTuple):
     streak: float = 0.0
     hardness: float = 0.0
     counts: str = ""
+    unlike: tuple[tuple[str, float], ...] = ()
+    twins: float = 0.0
 
     @property
     def range(self) -> float:
@@ -50,7 +57,11 @@ class Shape(NamedTuple):
         if self.counts == AFTER_A_LOSS:
             wins, guesses = self.weights.values()
             return wins * rate + guesses * rate * (1 - self.hardness)
-        return self.range * rate
+        if self.counts == LONG_AND_GOOD:
+            long = A_TENTH * TIMES_AS_LONG
+            return (long * GOOD + (1 - A_TENTH) * rate) / (long + 1 - A_TENTH)
+        unlike = dict(self.unlike)
+        return sum(weight * unlike.get(term, rate) for term, weight in self.weights.items())
 
 
 _COMPETITIONS = ("ch", "nc", "un", "ci", "cs", "pd", "pg")
@@ -83,7 +94,7 @@ def is_one_trial(metric: str) -> bool:
     return all(items == 1 for *_, items in _METRICS[metric][1])
 
 
-def of_metric(metric: str, games: int | Sequence[int], streak: float = 0.0, **more: float) -> Shape:
+def of_metric(metric: str, games: int | Sequence[int], streak: float = 0.0, **more: Any) -> Shape:
     """A metric's games, each of a setting of its own: so many of each competition."""
     weights, parts = _METRICS[metric]
     numbers = [games] * len(parts) if isinstance(games, int) else games
@@ -177,6 +188,53 @@ UNEVEN: dict[str, Shape] = {
         for streak in (0.2, 0.5)
     },
     **{
+        f"win rate, 6 × 100 + {few} games, the few at {other:g}": of_metric(
+            "win_rate", (*[100] * 6, few), unlike=(("pg", other),)
+        )
+        for few in (2, 5)
+        for other in (0.5, 0.99)
+    },
+    **{
+        f"{metric}, {'+'.join(map(str, games))} games, the few at {other:g}": of_metric(
+            metric, games, unlike=((term, other),)
+        )
+        for metric, games, term in (
+            ("deception", (50, 50, 2), "wrong_guesses"),
+            ("deception", (50, 50, 5), "wrong_guesses"),
+            ("rationality", (100, 2), "least"),
+        )
+        for other in (0.5, 0.99)
+    },
+    **{
+        f"{n} games of five items, streak {streak:g}": _of_sizes([5] * n, streak)
+        for n in (3, 4)
+        for streak in (0.2, 0.5)
+    },
+    "3 games of one item": _of_sizes([1] * 3, 0.0),
+    "4 games of one item": _of_sizes([1] * 4, 0.0),
+    **{
+        f"replays, 60 of 2 settings, {items} items, correlation {hardness:g}": _replayed(
+            [30, 30], items, hardness
+        )
+        for items in (1, 5)
+        for hardness in (0.0, 0.3)
+    },
+    **{
+        f"replays, Zipf over 20 settings, {items} items, correlation {hardness:g}": _replayed(
+            [max(1, 40 // place) for place in range(1, 21)], items, hardness
+        )
+        for items in (1, 5)
+        for hardness in (0.1, 0.3)
+    },
+    **{
+        f"{n} settings in near-duplicate pairs": _replayed([3] * n, 1, 0.3)._replace(twins=0.6)
+        for n in (20, 60)
+    },
+    **{
+        f"a tenth of {n} games are long and good": _of_sizes([2] * n, 0.2, LONG_AND_GOOD)
+        for n in (8, 20, 60)
+    },
+    **{
         f"{name}, streak {streak:g}": _of_sizes(sizes, streak)
         for name, sizes in (
             ("20 games, 3 have most items", [1] * 17 + [30] * 3),
@@ -201,7 +259,15 @@ def beta(generator: np.random.Generator, means: Floats, correlation: float) -> F
 
 def of_settings(generator: np.random.Generator, shape: Shape, rate: float, draws: int) -> Floats:
     """The settings' rates, by draw."""
-    return beta(generator, np.full((draws, shape.settings.max() + 1), rate), shape.hardness)
+    means = np.full((draws, shape.settings.max() + 1), rate)
+    unlike = dict(shape.unlike)
+    for play in shape.plays:
+        means[:, play.setting] = unlike.get(play.term, rate)
+    rates = beta(generator, means, shape.hardness)
+    if shape.twins:
+        is_same = generator.random(rates[:, 1::2].shape) < shape.twins
+        rates[:, 1::2] = np.where(is_same, rates[:, : is_same.shape[1] * 2 : 2], rates[:, 1::2])
+    return rates
 
 
 def played(generator: np.random.Generator, shape: Shape, rates: Floats) -> tuple[Floats, Floats]:
@@ -210,6 +276,9 @@ def played(generator: np.random.Generator, shape: Shape, rates: Floats) -> tuple
     counted = np.broadcast_to([float(play.items) for play in shape.plays], own.shape).copy()
     if shape.counts == GO_WITH_THE_RATE:
         counted = 1.0 + generator.binomial(9, own)
+    if shape.counts == LONG_AND_GOOD:
+        is_long = generator.random(own.shape) < A_TENTH
+        own, counted = np.where(is_long, GOOD, own), np.where(is_long, TIMES_AS_LONG, 1.0) * counted
     hits = generator.binomial(counted.astype(int), own).astype(np.float64)
     if shape.counts == AFTER_A_LOSS:
         counted[:, 1::2] = 1 - hits[:, ::2]
@@ -233,6 +302,11 @@ def frame(shape: Shape, hits: Floats, counted: Floats) -> pl.DataFrame:
     )
     joined = sums.filter(pl.col("c") > 0).join(plays, on="play")
     return joined.group_by("draw", "stratum", "cluster", "term").agg(pl.col("h", "c").sum())
+
+
+def by_game(shape: Shape, hits: Floats, counted: Floats, game: int = 0) -> pl.DataFrame:
+    """The sums by draw and game too: of each setting, these are the games of this number."""
+    return frame(shape, hits, counted).with_columns(game=pl.lit(str(game)))
 
 
 def terms(shape: Shape, sums: pl.DataFrame, by: str) -> pl.DataFrame:

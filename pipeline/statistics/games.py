@@ -30,9 +30,10 @@ from pipeline.statistics.tails import tails
 
 Floats = NDArray[np.float64]
 
-DEALS = 4000
+DEALS, SOME_DEALS = 4000, 400
 DEALS_OF_TAIL = 1000
 MANY_GAMES = 20_000
+_CLEAR = 0.12
 _SEED = 20_231_115
 _TIE = 1e-9
 _LEAST_COUNTED = 1e-9
@@ -61,15 +62,24 @@ def dealt_p(cells: pl.DataFrame) -> float:
         found = games.join(own, on=order, how="left", maintain_order="left")
         h, c, share = (found[name].fill_null(0.0).to_numpy() for name in ("h", "c", "share"))
         terms.append((h, c, share))
-    dealt = _dealt(terms, setting, is_one, n_settings)
-    observed, deals = dealt[0].sum(), dealt.sum(axis=1)
-    size, slack = abs(observed), _TIE * np.abs(dealt).max(axis=0).sum()
-    beyond = np.abs(deals) - size
-    p = float(((beyond > slack).sum() + (np.abs(beyond) <= slack).sum() / 2) / len(deals))
+    # Most are far from telling anybody apart, which some deals show.
+    for n_deals in (SOME_DEALS, DEALS):
+        dealt = _dealt(terms, setting, is_one, n_settings, n_deals)
+        p, size = _share_beyond(dealt)
+        if p >= _CLEAR:
+            return p
     if p >= SMALL_P:
         return p
     drawn = dealt[np.newaxis, 1 : DEALS_OF_TAIL + 1]
     return min(1.0, sum(float(tails(sign * drawn, np.array([size]))[0]) for sign in (1, -1)))
+
+
+def _share_beyond(dealt: Floats) -> tuple[float, float]:
+    """The share of deals with a larger sum than the first, which is as it was played; its size."""
+    sums, slack = np.abs(dealt.sum(axis=1)), _TIE * np.abs(dealt).max(axis=0).sum()
+    beyond = sums - sums[0]
+    n = (beyond > slack).sum() + (np.abs(beyond) <= slack).sum() / 2
+    return float(n) / len(sums), float(sums[0])
 
 
 def _dealt(
@@ -77,13 +87,14 @@ def _dealt(
     setting: NDArray[np.int64],
     is_one: NDArray[np.bool_],
     n_settings: int,
+    n_deals: int,
 ) -> Floats:
     """What each setting adds to the difference, by deal; the first deal is what was played."""
     starts = np.searchsorted(setting, np.arange(n_settings))
     n_games = np.diff([*starts, len(setting)])
     generator = np.random.default_rng(_SEED)
-    found = np.zeros((DEALS, n_settings))
-    at_once = max(1, _MOST_NUMBERS // DEALS)
+    found = np.zeros((n_deals, n_settings))
+    at_once = max(1, _MOST_NUMBERS // n_deals)
     # Whole settings at a time, to bound the memory.
     begin = 0
     while begin < n_settings:
@@ -91,12 +102,12 @@ def _dealt(
         end = begin + max(1, int(many))
         first = starts[begin]
         last = starts[end] if end < n_settings else len(setting)
-        keys = generator.random((DEALS, last - first)) + (setting[first:last] - begin)
+        keys = generator.random((n_deals, last - first)) + (setting[first:last] - begin)
         keys[0] = np.arange(last - first)
         order = np.argsort(keys, axis=1) + first
         own, sides = starts[begin:end] - first, is_one[first:last]
         for h, c, share in terms:
-            difference, is_of_both = np.zeros((DEALS, end - begin)), np.array(True)
+            difference, is_of_both = np.zeros((n_deals, end - begin)), np.array(True)
             for side, sign in ((sides, 1), (~sides, -1)):
                 hits = np.add.reduceat(h[order] * side, own, axis=1)
                 counted = np.add.reduceat(c[order] * side, own, axis=1)

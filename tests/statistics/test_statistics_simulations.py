@@ -7,6 +7,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
 
+import differences
 import false_alarms
 import margins
 from coverage import Cell, cell, least, table, uneven_table
@@ -41,11 +42,27 @@ def test_intervals_cover(metric):
         "replays, 1 to 20 of 20 settings, 5 items, correlation 0.3",
         "two roles share 20 settings, reasoning, correlation 0.6",
         "two tested seats, deception, 60 games",
+        "win rate, 6 × 100 + 5 games, the few at 0.5",
     ],
 )
 def test_intervals_cover_uneven_shapes(name):
     """Each of them was far below: at .09 to .85 of nominal 95 %."""
     assert cell(UNEVEN[name], 0.5, SOME).coverage >= 0.90
+
+
+@pytest.mark.parametrize("few", [2, 5])
+def test_intervals_cover_terms_of_unlike_rates(few):
+    """Six terms of rate .99 and one of .5 with few games: .500 and .830 before."""
+    found = cell(UNEVEN[f"win rate, 6 × 100 + {few} games, the few at 0.5"], 0.99, SOME)
+    assert found.coverage >= 0.90
+
+
+@pytest.mark.parametrize("apart", differences.APART)
+def test_intervals_cover_true_differences(apart):
+    """A hundred games of a term and two of the other: .494 before."""
+    shape = differences.SHAPES["rationality, 100 + 2 games, correlation 0"]
+    assert differences.coverage(shape, 0.02, apart, 200) >= 0.88
+    assert differences.coverage(differences.SHAPES["judgement, 20 games"], 0.5, apart, 200) >= 0.88
 
 
 def test_the_least_coverage_follows_from_the_games():
@@ -62,9 +79,21 @@ def test_tables_tell_what_was_found():
 
 @pytest.mark.parametrize("case", false_alarms.CASES)
 def test_models_alike_are_seldom_told_apart(case):
-    found = false_alarms.alike("judgement", case, 10, 0.5, SOME)
-    assert found.by_p <= 0.10
+    """One that replays thirty times was told apart in .33."""
+    found = false_alarms.alike("judgement", case, 10, 0.05 if "replays" in case else 0.5, SOME)
+    assert max(found.by_p, found.falls) <= 0.10
     assert found.disagree == 0
+
+
+def test_few_games_of_a_term_fall_seldom():
+    """A hundred games of a term and two of the other: .109 before."""
+    found = false_alarms.small("rationality, 100 + 2 games", 0.5, SOME)
+    assert max(found.by_p, found.falls) <= 0.10
+    assert found.disagree == 0
+
+
+def test_many_models_that_are_unlike_share_no_letter():
+    assert false_alarms.letters(66) == (0, 33 * 33, 0)
 
 
 def test_models_that_differ_are_told_apart_more_often():
