@@ -26,6 +26,7 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
+from pipeline.metrics.thin import shown_number
 from pipeline.pages.report import Report, report
 from pipeline.pages.report_html import LONGEST_TEXT, report_html
 from pipeline.printable import printable
@@ -351,18 +352,18 @@ def thin_marks(element: dict[str, Any], page: Page) -> list[str]:
 
 
 def test_thin_values_are_marked(page: Page, content: Report) -> None:
-    """Beside a value stands the number of games of its thinnest term, and below what that means."""
+    """Beside a value is the number of its thinnest term, and below what that means."""
     n_thin = 0
     for place, profile in enumerate(content.profiles, start=1):
         for cell in profile.cells:
-            few = sorted(one["n_games"] for one in cell.value["thin"] or [])
+            few = sorted(one["n_effective"] for one in cell.value["thin"] or [])
             marks = thin_marks(page.section(f"c{place}-{cell.metric}"), page)
-            assert marks == [f"†{n_games}" for n_games in few[:1]]
+            assert marks == [f"†{shown_number(least)}" for least in few[:1]]
             n_thin += len(marks)
     assert n_thin
     board = page.section("leaderboard")
     assert len(thin_marks(board, page)) == n_thin
-    assert "fewer than 5 games of its own" in shown(board)
+    assert "fewer than 5 effective settings of its own" in shown(board)
     is_thin = pl.col("thin").list.len().fill_null(0) + pl.col("other_thin").list.len().fill_null(0)
     differences = content.comparisons.filter(is_thin > 0, pl.col("difference").is_not_null())
     assert len(thin_marks(page.section("comparison"), page)) == 2 * differences.height > 0
