@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("coverage", "differences", "false_alarms", "margins")
+NAMES = ("coverage", "differences", "false_alarms", "margins", "plans")
 
 
 def main() -> int:

@@ -1,8 +1,6 @@
 """How many settings it takes to see a difference between two models of the lake."""
 
-import math
 from itertools import combinations
-from typing import Any
 
 import polars as pl
 
@@ -12,8 +10,10 @@ from pipeline.metrics import PAPER, answered, metric
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import RELEASE, Request
 from pipeline.metrics.thin import THIN
-from pipeline.statistics.pairs import Common, in_common
-from pipeline.statistics.planning import cautious_variance, settings_needed
+from pipeline.statistics import rates
+from pipeline.statistics.contrast import Rate
+from pipeline.statistics.pairs import in_common
+from pipeline.statistics.planning import setting_sd, settings_needed
 from pipeline.statistics.variance import Shares, shares, squares
 
 
@@ -66,30 +66,28 @@ def plan(
     if len(known) < 2:
         raise UsageError(f"a plan needs two models that have {name}: the lake has {len(known)}")
     terms = terms_of(has_value.lazy(), declared, ["model"])
-    of_model = {row["model"]: row for row in has_value.iter_rows(named=True)}
+    thin = dict(has_value.select("model", "thin").iter_rows())
     pairs = list(combinations(known, 2))
     assert answer.sums is not None, "values with intervals have sums"
-    common = in_common(answer.sums.lazy(), terms, pairs)
-    own = dict(
-        zip(known, in_common(answer.sums.lazy(), terms, [(m, m) for m in known]), strict=True)
-    )
+    sums = answer.sums.lazy()
+    common = in_common(sums, terms, pairs)
+    own = dict(zip(known, in_common(sums, terms, [(m, m) for m in known]), strict=True))
+    of_model = rates(sums, terms, ["model"]).collect().iter_rows(named=True)
+    rate_of = {row["model"]: Rate.of(row) for row in of_model}
     parts = _squares(lake, name, edition)
     asked = {"power": power, "level": level / n_pairs}
     found = []
     for (one, other), paired in zip(pairs, common, strict=True):
         pilot = paired if is_paired else min(own[one], own[other])
-        of_one, of_other = (
-            own[name].n_settings * _variance(of_model[name]) for name in (one, other)
-        )
-        sd = _of_a_setting(of_one, of_other, pilot, is_paired=is_paired)
+        numbers = own[one].n_settings, own[other].n_settings
+        sd = setting_sd(rate_of[one], rate_of[other], numbers, pilot, is_paired=is_paired)
         needed = (
             None if sd is None else settings_needed(difference, sd, is_paired=is_paired, **asked)
         )
         both = _shares([parts[name] for name in (one, other) if name in parts])
         of_variance = {f"share_{level}": share for level, share in both._asdict().items()}
         pair = {"metric": name, "model": one, "other": other, "difference": difference}
-        thin = {"thin": of_model[one]["thin"], "other_thin": of_model[other]["thin"]}
-        pair |= thin
+        pair |= {"thin": thin[one], "other_thin": thin[other]}
         needs = {"n_settings": pilot.n_settings, "sd": sd, "settings": needed}
         found.append(pair | asked | needs | of_variance)
     types: dict[str, pl.DataType] = {f"share_{level}": pl.Float64() for level in Shares._fields}
@@ -126,24 +124,3 @@ def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
         raise UsageError("the number of pairs must be 1 or more")
     if power <= level:
         raise UsageError("the power must be greater than the level")
-
-
-def _of_a_setting(v: float, other_v: float, pilot: Common, *, is_paired: bool) -> float | None:
-    """The cautious sd of a setting's difference, or of a setting; null with fewer than two.
-
-    Both models' variances are those of a setting. Settings that differ in nothing count in full.
-    """
-    n = pilot.n_effective or pilot.n_settings
-    if n < 2:
-        return None
-    together = 2 * pilot.correlation * math.sqrt(v * other_v)
-    both = v + other_v - together if is_paired else (v + other_v) / 2
-    return math.sqrt(cautious_variance(both, n))
-
-
-def _variance(row: dict[str, Any]) -> float:
-    """A value's variance, at its rate with a hit and a miss more: at a ceiling it shows none."""
-    effective_items = row["effective_items"]
-    range_ = sum(term["weight"] for term in row["terms"] if term["counted"])
-    rate = (row["value"] / range_ * effective_items + 1) / (effective_items + 2)
-    return float(range_**2 * rate * (1 - rate) / effective_items)

@@ -2,6 +2,9 @@
 
 import math
 
+from pipeline.statistics.contrast import Rate
+from pipeline.statistics.pairs import Common
+
 MOST_SETTINGS = 1_000_000
 
 
@@ -23,16 +26,16 @@ def settings_needed(
         return 2
     effect = abs(difference) / sd
     low, high = 1, MOST_SETTINGS
-    if not _power(high, effect, level, is_paired=is_paired) >= power:
+    if not power_of(high, effect, level, is_paired=is_paired) >= power:
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        is_enough = _power(middle, effect, level, is_paired=is_paired) >= power
+        is_enough = power_of(middle, effect, level, is_paired=is_paired) >= power
         low, high = (low, middle) if is_enough else (middle, high)
     return high
 
 
-def _power(n: int, effect: float, level: float, *, is_paired: bool) -> float:
+def power_of(n: int, effect: float, level: float, *, is_paired: bool) -> float:
     """The power of a two-sided t-test of n settings a model, an effect in standard deviations.
 
     Less the other tail, a false alarm of the wrong sign: scipy's is NaN at many places, so that a
@@ -53,3 +56,29 @@ def cautious_variance(variance: float, n: float, *, assurance: float = 0.8) -> f
     from scipy.stats import chi2
 
     return variance * (n - 1) / float(chi2.ppf(1 - assurance, n - 1))
+
+
+def setting_sd(
+    one: Rate, other: Rate, n_settings: tuple[int, int], pilot: Common, *, is_paired: bool
+) -> float | None:
+    """The cautious standard deviation of a setting's difference, or of a setting of one model.
+
+    In the metric's unit. `n_settings` are those of both models' rates. None if the pilot has fewer
+    than two effective settings; settings that differ in nothing count in full.
+    """
+    n = pilot.n_effective or pilot.n_settings
+    if n < 2:
+        return None
+    v, other_v = (
+        n * _smoothed_variance(rate) for n, rate in zip(n_settings, (one, other), strict=True)
+    )
+    together = 2 * pilot.correlation * math.sqrt(v * other_v)
+    both = v + other_v - together if is_paired else (v + other_v) / 2
+    return math.sqrt(cautious_variance(both, n))
+
+
+def _smoothed_variance(value: Rate) -> float:
+    """A value's variance, at its rate with a hit and a miss more: at a ceiling it shows none."""
+    n = value.effective_items
+    rate = (value.rate * n + 1) / (n + 2)
+    return value.range**2 * rate * (1 - rate) / n
