@@ -302,6 +302,19 @@ def test_passed_over_by_name(tmp_path: Path) -> None:
     assert not any(document.is_broken for document in documents(root))
 
 
+@pytest.mark.parametrize("ending", ["", ".tar", ".zip"])
+def test_a_name_like_a_line_of_another_file_is_marked(tmp_path: Path, ending: str) -> None:
+    """Else two documents had one path, and the lake was damaged."""
+    tree = {"a.jsonl": b"{}\n[]", "a.jsonl#1": b"", "b.jsonl.gz#22": b"", "c.json#1": b""}
+    if ending:
+        source = archive(tmp_path / f"logs{ending}", tree)
+    else:
+        source = folder(tmp_path / "logs", tree)
+    assert [path for path, _, _ in contents(source)] == [
+        *("a.jsonl#1", "a.jsonl#2", "a.jsonl#1 (file)", "b.jsonl.gz#22 (file)", "c.json#1")
+    ]
+
+
 def test_hidden_folders_are_told_of_once(tmp_path: Path) -> None:
     tree = {".git/a.json": b"", ".git/b.json": b"", "__MACOSX/c.json": b"", "d.json": b"{}"}
     expected = [(".git/", None, "hidden folder"), ("__MACOSX/", None, "hidden folder")]

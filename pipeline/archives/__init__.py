@@ -16,7 +16,7 @@ from pipeline.archives.containers import Part, parts
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, check_size, moved_on, why
 from pipeline.archives.meter import Meter, Metered
-from pipeline.archives.names import PLAIN, form_of, why_passed_over
+from pipeline.archives.names import PLAIN, form_of, unlike_a_line, why_passed_over
 from pipeline.archives.sources import Unit, found_in, resolved
 from pipeline.stores import ChangedError, is_gone, is_regular, open_file, read_file, version
 
@@ -110,7 +110,10 @@ def read_unit(
         return
     if n_bytes:
         report(n_bytes)
-    yield Document(source, path, None, reason) if reason else _log(unit, file, max_document)
+    if reason:
+        yield Document(source, unlike_a_line(path), None, reason)
+    else:
+        yield _log(unit, file, max_document)
 
 
 def _parts(unit: Unit, file: str, read: Callable[[], Iterator[Part]]) -> Iterator[Document]:

@@ -9,7 +9,7 @@ from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, LostArchiveError, check_size, too_large, why
 from pipeline.archives.member import Member
 from pipeline.archives.meter import Metered
-from pipeline.archives.names import PLAIN, Form, form_of, label, why_passed_over
+from pipeline.archives.names import PLAIN, Form, form_of, label, unlike_a_line, why_passed_over
 from pipeline.archives.repeats import Distinct
 from pipeline.archives.tar import tar_members
 from pipeline.archives.zip import spooled, zip_members
@@ -97,9 +97,9 @@ def _member(
     """Yield the parts of a member of an archive."""
     form = form_of(name)
     if member.open is None:
-        yield Part(path, reason="not a regular file")
+        yield Part(unlike_a_line(path), reason="not a regular file")
     elif reason := why_passed_over(name):
-        yield Part(path, reason=reason)
+        yield Part(unlike_a_line(path), reason=reason)
     elif form.is_archive:
         yield Part(path, reason="an archive inside an archive is not opened")
     else:

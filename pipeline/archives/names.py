@@ -57,6 +57,16 @@ def why_passed_over(path: str) -> str | None:
     return None
 
 
+def unlike_a_line(path: str) -> str:
+    """Return the path of what is no log, marked where it reads like a line of one: `a.jsonl#1`.
+
+    Else two documents would have one path.
+    """
+    before, sign, number = path.rpartition("#")
+    is_like = sign and number.isdecimal() and form_of(before).kind == "jsonl"
+    return f"{path} (file)" if is_like else path
+
+
 def is_hidden_folder(name: str) -> bool:
     """Say whether a folder holds what people do not look at: `.git`, a lake's own log."""
     return name in _HIDDEN or (name.startswith(".") and name not in (".", ".."))

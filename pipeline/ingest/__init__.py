@@ -133,6 +133,7 @@ def ingest(
             known, models = known_games(database, opened)
             job = Job(
                 lake=None if dry_run or opened is None else str(opened.path),
+                scratch=scratch,
                 token=uuid.uuid4().hex,
                 model=model,
                 known=str(known) if known else None,

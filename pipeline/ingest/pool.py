@@ -132,8 +132,9 @@ class _Process:
     def __init__(self, job: Job, number: int, n_workers: int) -> None:
         self.n_tasks = 0
         threads = str(max(1, cores() // n_workers))
+        # What a worker leaves behind, however it ends, goes with the ingest's own folder.
         self._process, self.connection = start(
-            _PROGRAM, POLARS_MAX_THREADS=threads, OMP_NUM_THREADS=threads
+            _PROGRAM, POLARS_MAX_THREADS=threads, OMP_NUM_THREADS=threads, TMPDIR=job.scratch
         )
         self.connection.send((job, number))
 

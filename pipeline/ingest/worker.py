@@ -32,10 +32,11 @@ class Job(Struct, frozen=True):
     `known` is the file of the ids of the lake's games when the ingest began, if any. `models` are
     those by which a log that names none can be known: the one that is given, else all that earlier
     ingests were given. `token` begins the names of the files written, so that they can be found if
-    nobody is left to tell.
+    nobody is left to tell. `scratch` is the ingest's own folder on this machine.
     """
 
     lake: str | None
+    scratch: str
     token: str
     model: str | None
     known: str | None

@@ -106,7 +106,7 @@ def run(
     # Only the tables that are read: others may be unreadable.
     read = sorted({table for check in chosen for table in tables_of(check)})
     n_rows = {table: sum(lake.counts(table).values()) for table in read}
-    with warehouse.connect(lake, {}, " ".join(read)) as connection:
+    with warehouse.bounded(lake, {}, " ".join(read)) as connection:
         for check in chosen:
             on_progress(title(check))
             if finding := _made(connection, check, _n_slices(n_rows, check), most):

@@ -253,6 +253,28 @@ def test_as_many_processes_as_the_work_is_worth(
     assert started == [n_started]
 
 
+def test_what_workers_leave_in_temporary_folders_goes_with_the_ingest(
+    lab: Lab, pooled: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed workers left drafts of files for a store behind, in the machine's own folder."""
+    folders = []
+    stop = pool.Pool.stop
+
+    def look(team: pool.Pool) -> None:
+        for process in pooled:
+            environment = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+            folders.extend(os.fsdecode(one) for one in environment if one.startswith(b"TMPDIR="))
+        stop(team)
+
+    monkeypatch.setattr(pool.Pool, "stop", look)
+    for number in range(2):
+        lab.write(f"{number}.json", public_good(model=f"m{number}"))
+    assert nonzero(by_two(lab)) == {"ingested": 2}
+    (folder,) = {one.removeprefix("TMPDIR=") for one in folders}
+    assert Path(folder).name.startswith("magic-")
+    assert not Path(folder).exists()
+
+
 # What goes wrong
 
 

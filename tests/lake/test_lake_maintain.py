@@ -3,6 +3,7 @@
 import math
 import os
 import shutil
+import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -129,6 +130,25 @@ def test_chunks_cut_anywhere_lose_no_row(
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(lake)
     assert rows(lake) == before
+
+
+def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives have no game and no path; above a million of an ingest, `maintain` failed."""
+    monkeypatch.setattr("pipeline.ingest.tasks.LAST_ARCHIVE_BYTES", 1)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for batch in range(2):
+        for number in range(4):
+            with tarfile.open(logs / f"{batch}-{number}.tar", "w") as archive:
+                archive.add(write_logs(tmp_path / f"{batch}-{number}", f"m{batch}{number}"), "x")
+        ingest(logs, tmp_path / "lake")
+    before = rows(tmp_path / "lake", but_for=())
+    assert len(before["archives"]) == 12
+    monkeypatch.setattr(upkeep, "CHUNK_ROWS", 2)
+    monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
+    maintain(tmp_path / "lake")
+    after = rows(tmp_path / "lake", but_for=())
+    assert {**after, "ingests": before["ingests"]} == before
 
 
 def test_rows_are_sorted_so_that_readers_skip(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:

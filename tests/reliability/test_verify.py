@@ -7,14 +7,16 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 from damage import a_file, log_of, make_lake, replace_file, rewrite, rewrite_ingests
 from mutations import MODEL, mutants, shapes
 from rawlogs import encode
 
-from pipeline import sqlfiles
+from pipeline import sqlfiles, warehouse
 from pipeline.cli import main
 from pipeline.cli.exits import CONTRADICTED
 from pipeline.errors import LakeError
@@ -648,3 +650,19 @@ def test_the_command_exits_with_1_and_lists_what_is_wrong(
     (row,) = json.loads(result.out)
     assert (row["check"], row["table"]) == ("file_missing", "votes")
     assert b"file_missing: a file that the log names" in result.err
+
+
+def test_checks_take_a_bounded_memory(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is more goes to a folder, as for all statements of our own over a whole lake."""
+    limits = set()
+    answer = warehouse.answer
+
+    def noted(connection: duckdb.DuckDBPyConnection, query: str, *more: Any) -> pl.DataFrame:
+        asked = "SELECT value FROM duckdb_settings() WHERE name = 'memory_limit'"
+        limits.update(connection.execute(asked).fetchall())
+        return answer(connection, query, *more)
+
+    monkeypatch.setattr("pipeline.warehouse.answer", noted)
+    assert verify(whole).is_whole
+    assert limits == {("1.0 GiB",)}
+    assert warehouse.BOUNDED_MEMORY == 2**30
