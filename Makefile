@@ -72,7 +72,7 @@ bench:  ## measure speed and memory against named baselines (BENCH=metrics: only
 	$(call environment,.venv,dev)
 	.venv/bin/python benchmarks $(BENCH)
 
-simulations:  ## play games of known rates: do intervals cover, are false alarms rare? (an hour)
+simulations:  ## play games of known rates: do intervals cover, are false alarms rare? (half an hour)
 	$(call environment,.venv,dev)
 	.venv/bin/python simulations
 

@@ -2,18 +2,29 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("coverage", "differences", "false_alarms", "margins", "plans")
+# The longest first, since two run at a time.
+NAMES = ("false_alarms", "coverage", "differences", "margins", "plans")
+
+
+def run(name: str, options: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """One of them, with what it prints."""
+    command = [sys.executable, HERE / f"{name}.py", "--write", *options]
+    return subprocess.run(command, check=False, text=True, capture_output=True)
 
 
 def main() -> int:
-    missed = [
-        name
-        for name in NAMES
-        if subprocess.run([sys.executable, HERE / f"{name}.py", "--write"], check=False).returncode
-    ]
+    missed = []
+    with ThreadPoolExecutor(2) as pool:
+        for name, done in zip(
+            NAMES, pool.map(lambda name: run(name, sys.argv[1:]), NAMES), strict=True
+        ):
+            print(f"{name}\n\n{done.stdout}\n{done.stderr}", flush=True)
+            missed += [name] if done.returncode else []
     print(f"\nMissed: {', '.join(missed)}" if missed else "\nAll hold.")
     return int(bool(missed))
 
