@@ -339,7 +339,10 @@ def test_linked_folder_is_not_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("inner", ["i.zip", "i.tar", "i.tar.zst", "i.tgz", "i.zip.gz"])
 def test_archive_inside_an_archive_is_not_opened(tmp_path: Path, ending: str, inner: str) -> None:
     file = archive(tmp_path / f"x{ending}", {inner: tar(TREE), "z.json": b"{}"})
-    expected = (inner, None, "an archive inside an archive is not opened")
+    reason = (
+        "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
+    )
+    expected = (inner, None, reason)
     assert contents(file) == [expected, ("z.json", b"{}", None)]
 
 

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -411,7 +412,9 @@ def test_parquet_is_not_written_to_a_terminal(
 def test_ingest_tells_what_came_of_it(magic: Magic, logs: Path, tmp_path: Path) -> None:
     result = magic("ingest", logs, "--lake", tmp_path / "lake")
     assert result.code == 0
-    assert result.err == ""
+    setting = logs / "prisoner" / "setting" / "0.json"
+    why = "not a log: it has neither a `history` nor a list of message rows"
+    assert result.err == f"4 ignored: {why}, for example {setting}\n"
     rows = {tuple(line.split()[:2]): line.split()[-1] for line in result.text.splitlines()}
     assert rows["documents", "ingested"] == "29"
     assert "documents  unchanged" not in result.text
@@ -419,6 +422,7 @@ def test_ingest_tells_what_came_of_it(magic: Magic, logs: Path, tmp_path: Path) 
     counts = json.loads(again.out)
     assert (counts["ingest_id"], counts["n_documents"], counts["n_unchanged"]) == (2, 33, 29)
     assert counts["new_games"] == dict.fromkeys(GameType, 0)
+    assert counts["ignored"] == [{"reason": why, "n_documents": 4, "example": str(setting)}]
     committed = magic(
         "sql", "--lake", tmp_path / "lake", "--format", "json", "FROM ingests ORDER BY ingest_id"
     )
@@ -528,6 +532,20 @@ def test_strict_exits_with_3(
     assert strict.code == 3
     assert strict.out == lenient.out
     assert strict.err == lenient.err
+
+
+def test_an_archive_in_an_archive_is_quarantined(magic: Magic, logs: Path, tmp_path: Path) -> None:
+    """It was ignored, so that its games were missing without a word."""
+    shutil.make_archive(str(tmp_path / "inner"), "zip", logs)
+    with zipfile.ZipFile(tmp_path / "outer.zip", "w") as outer:
+        outer.write(tmp_path / "inner.zip", "inner.zip")
+    command = ["ingest", logs, tmp_path / "outer.zip", "--lake", tmp_path / "lake"]
+    result = magic(*command, "--strict")
+    assert result.code == 3
+    assert "1 document quarantined" in result.err
+    (row,) = magic("quarantine", "--lake", tmp_path / "lake", "--format", "json").records
+    assert row["path"] == "inner.zip"
+    assert "unpack the outer one" in row["message"]
 
 
 def test_strict_exits_with_0_where_all_is_well(magic: Magic, logs: Path, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ class Part(NamedTuple):
 
 
 _NOTHING = "no document in it"
+_NESTED = "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
 
 Opener = Callable[[], AbstractContextManager[Metered]]
 
@@ -101,7 +102,7 @@ def _member(
     elif reason := why_passed_over(name):
         yield Part(unlike_a_line(path), reason=reason)
     elif form.is_archive:
-        yield Part(path, reason="an archive inside an archive is not opened")
+        yield Part(path, None, _NESTED, is_broken=True)
     else:
         last: str | None = None
         try:

@@ -35,7 +35,8 @@ def _show(report: "Report", form: str) -> None:
 
 
 def _record(report: "Report") -> dict[str, object]:
-    """The counts by the names that the columns of `ingests` have; zeros are there too."""
+    """The counts by the names that the columns of `ingests` have, zeros too; and why documents
+    were ignored."""
     return {
         "ingest_id": report.ingest_id,
         "n_documents": report.n_seen,
@@ -45,6 +46,7 @@ def _record(report: "Report") -> dict[str, object]:
         "n_in_other_form": report.n_in_other_form,
         "n_bytes": report.n_bytes,
         "new_games": _new_games(report),
+        "ignored": report.ignored.to_dicts(),
     }
 
 
@@ -66,15 +68,21 @@ def _new_games(report: "Report") -> dict[str, int]:
     return {str(game_type): 0 for game_type in GameType} | dict(report.games.iter_rows())
 
 
-def why_no_game(report: "Report") -> str:
-    """Why no document was a game: the most frequent reasons, each with an example."""
+def why_ignored(report: "Report") -> list[str]:
+    """The most frequent reasons why documents were ignored, each with its number and an example."""
+    first = report.ignored.head(_REASONS)
     reasons = [
         f"{n:,} ignored: {reason}, for example {example}"
-        for reason, n, example in report.ignored.head(_REASONS).iter_rows()
+        for reason, n, example in first.iter_rows()
     ]
-    n_others = report.statuses["ignored"] - report.ignored.head(_REASONS)["n_documents"].sum()
-    if n_others:
+    if n_others := report.statuses["ignored"] - first["n_documents"].sum():
         reasons.append(f"{n_others:,} ignored for other reasons")
+    return reasons
+
+
+def why_no_game(report: "Report") -> str:
+    """Why no document was a game: the most frequent reasons, each with an example."""
+    reasons = why_ignored(report)
     if n_quarantined := report.statuses["quarantined"]:
         reasons.append(f"{n_quarantined:,} quarantined")
     noun = "document" if report.n_seen == 1 else "documents"

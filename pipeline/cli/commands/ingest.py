@@ -134,9 +134,12 @@ def ingest(
 
 
 def _tell(report: "Report", lake: str, form: str, *, model: str | None, dry_run: bool) -> None:
-    from pipeline.cli.counts import show_report
+    from pipeline.cli.counts import show_report, why_ignored
 
     show_report(report, form)
+    # Where no document is a game, the error says so.
+    for reason in why_ignored(report) if report.n_of_games else ():
+        terminal.note(reason)
     n_quarantined, n_parts = report.statuses["quarantined"], report.n_faulty_parts
     if n_quarantined or n_parts:
         terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
