@@ -179,6 +179,7 @@ class Contribution(Event, frozen=True, gc=False):
 
 class Proposal(Event, frozen=True, gc=False):
     party: str
+    party_seat: int | None
     position: int
     share_text: str | None
     is_last: bool

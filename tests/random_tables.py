@@ -202,7 +202,8 @@ def _public_good(random: Random, players: list[Row]) -> Iterator[tuple[str, Row]
 def _cost_sharing(random: Random, players: list[Row]) -> Iterator[tuple[str, Row]]:
     for player, round_ in product(players, (1, 2)):
         for position, share in enumerate(random.choice(SHARES), start=1):
-            own = {"party": "ABC"[position - 1], "position": position, "share_text": share}
+            own = {"party": "ABC"[position - 1], "party_seat": position, "position": position}
+            own |= {"share_text": share}
             row = player | {"round": round_, "parse_status": "ok", "is_last": round_ == 2} | own
             yield "proposals", row
 

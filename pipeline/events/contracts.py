@@ -25,7 +25,7 @@ from pipeline.vocabulary import (
     Side,
 )
 
-VERSION = 7
+VERSION = 8
 ID_LENGTH = 32
 SHA256_LENGTH = 64
 
@@ -175,12 +175,24 @@ class Results(OfPlayer):
         "models of the seats not tested, joined by ', '; null if all seats are tested",
         nullable=True,
     )
-    is_win = _flag("whether the side won; null if unfinished", nullable=True)
-    win_credit = _number("the side's credit for the outcome, 0 to 1", low=0, high=1)
+    is_win = _flag(
+        "whether the side won: the hidden side unless caught (Chameleon: and guessed wrong), "
+        "others with a credit of 1; null if unfinished",
+        nullable=True,
+    )
+    win_credit = _number(
+        "the side's credit for the outcome, 0 to 1: a tie or a right guess in Chameleon is 1/2 to "
+        "both sides, a tie in Undercover 2/3 to the undercover and 1/3 to civilians",
+        low=0,
+        high=1,
+    )
     guess_is_correct = _flag(
         "whether the secret was guessed; null if nobody guessed", nullable=True
     )
-    agreed = _flag("cost sharing: whether all agreed", nullable=True)
+    agreed = _flag(
+        "cost sharing: whether all agreed: their votes name proposals of the same shares",
+        nullable=True,
+    )
     proposed_agreement = _flag(
         "cost sharing: whether the side made the agreed proposal; null if unknown", nullable=True
     )
@@ -232,6 +244,9 @@ class Guesses(OfSeat):
 class RoleIdentifications(OfSeat):
     """One answer to 'who are you and what is your role'."""
 
+    claimed_role = _word(
+        Role, "the role that the text claims, null if it names none or both", nullable=True
+    )
     is_correct = _flag("whether the game took the answer as right")
     is_correct_as_read = _flag(
         "whether it is right according to its text, null if the log has no text", nullable=True
@@ -274,7 +289,12 @@ class Contributions(OfSeat):
 class Proposals(OfSeat):
     """One party's share in one player's proposal of one round."""
 
-    party = _text("who would pay the share")
+    party = _text("who would pay the share: in MAgIC the airlines A, B and C of seats 1, 2 and 3")
+    party_seat = _small(
+        "the seat of the party: what a player proposed for itself has its own `seat` here; null if "
+        "the party is none of the game's",
+        nullable=True,
+    )
     position = _small("the share's position in the proposal, from 1", primary_key=True)
     share = _number("fraction of the whole, 0 to 1, null if it cannot be read", low=0, high=1)
     share_text = _text("the share as written", nullable=True)

@@ -326,9 +326,9 @@ def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 def _identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = _answers(rows, batch)
-    speaker = (batch.name_of(rows), batch.side_of(rows))
-    read = read_identifications(rows.with_columns(speaker), batch.spoken(Phase.IDENTIFICATION))
-    return rows.with_columns(read["is_correct_as_read"])
+    asked = rows.with_columns(batch.name_of(rows), batch.side_of(rows), batch.game_type_of(rows))
+    read = read_identifications(asked, batch.spoken(Phase.IDENTIFICATION))
+    return rows.with_columns(read["claimed_role"], read["is_correct_as_read"])
 
 
 def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:

@@ -12,7 +12,7 @@ are read here, and `players` has game, player and side.
 import polars as pl
 
 from pipeline.events.contracts import GAME_ROW
-from pipeline.vocabulary import AnalysisKind, GameType, Side
+from pipeline.vocabulary import ROLES_OF_GAME, SIDE_OF_ROLE, AnalysisKind, GameType, Side
 
 _MESSAGE = [GAME_ROW, "message_index"]
 
@@ -153,9 +153,9 @@ def _compared(spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame) -> p
 
 
 def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFrame:
-    """The identifications with `is_correct_as_read`, null where the log has no answer.
+    """The identifications with `claimed_role` and `is_correct_as_read`, null without an answer.
 
-    The rows have the speaker's `player` and `side` as well.
+    The rows have the speaker's `player` and `side`, and the game's type as well.
     """
     named = pl.col("named")
     read = _lowered(spoken).select(*_MESSAGE, named=_named(), read_side=_read_side())
@@ -164,8 +164,23 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
     )
     is_right = is_own_name & (pl.col("read_side") == pl.col("side"))
     return _with(rows, read).with_columns(
-        is_correct_as_read=pl.when(named.is_not_null()).then(is_right.fill_null(value=False))
+        claimed_role=_role_of("read_side"),
+        is_correct_as_read=pl.when(named.is_not_null()).then(is_right.fill_null(value=False)),
     )
+
+
+def _role_of(side: str) -> pl.Expr:
+    """The role of that side in the game."""
+    roles = {
+        (game_type, SIDE_OF_ROLE[role]): role
+        for game_type, both in ROLES_OF_GAME.items()
+        for role in both
+    }
+    found = pl.lit(None, pl.String)
+    for (game_type, own_side), role in roles.items():
+        is_role = (pl.col("game_type") == game_type) & (pl.col(side) == own_side)
+        found = pl.when(is_role).then(pl.lit(str(role))).otherwise(found)
+    return found
 
 
 def _named() -> pl.Expr:

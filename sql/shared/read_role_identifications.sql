@@ -3,6 +3,7 @@
 -- column: seat | the acting player's seat, from 1
 -- column: round | the round, from 1
 -- column: message_index | the message it was read from, from 0
+-- column: claimed_role | the role that the text claims, null if it names none or both
 -- column: is_correct_as_read | whether the answer is right according to its text, null if this cannot be decided
 WITH answers AS (
     SELECT game_id, message_index, lower(content) AS content
@@ -50,6 +51,13 @@ SELECT
     role_identifications.seat,
     role_identifications.round,
     role_identifications.message_index,
+    CASE
+        WHEN roles.message_index IS NULL OR is_either OR is_hidden = is_civilian THEN NULL
+        WHEN role_identifications.game_type = 'chameleon'
+            THEN CASE WHEN is_hidden THEN 'chameleon' ELSE 'non_chameleon' END
+        WHEN role_identifications.game_type = 'undercover'
+            THEN CASE WHEN is_hidden THEN 'undercover' ELSE 'civilian' END
+    END AS claimed_role,
     CASE
         WHEN roles.message_index IS NULL THEN NULL
         WHEN is_either OR is_hidden = is_civilian THEN FALSE

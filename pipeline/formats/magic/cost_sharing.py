@@ -26,6 +26,8 @@ from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 AGREE, FAIL = "agree", "fail"
 PARTIES = string.ascii_uppercase
+# The first player speaks for Airline A, and so on.
+_SEATS = {party: number for number, party in enumerate(PARTIES, start=1)}
 _PROMPTS = {
     "Now vote": Phase.PROPOSAL_VOTE,
     "Now everyone propose": Phase.PROPOSAL,
@@ -138,12 +140,12 @@ def _proposals(built: Game, log: Log) -> list[Proposal]:
         shares = logged.pop(course.player[index], None) if is_last else None
         if not isinstance(shares, dict):
             shares = _stated_shares(texts[index], built)
-        rows += _rows(shares, seat, round_, index, is_last)
+        rows += _rows(built, shares, seat, round_, index, is_last=is_last)
     for player, shares in logged.items():
         # Logged, though no message of the player's is left: a history that was cut short.
         seat_left = seat_of(built, player)
         if seat_left is not None and isinstance(shares, dict):
-            rows += _rows(shares, seat_left, built.n_rounds or 1, None, is_last=True)
+            rows += _rows(built, shares, seat_left, built.n_rounds or 1, None, is_last=True)
     return rows
 
 
@@ -157,12 +159,22 @@ def _stated_shares(text: str, built: Game) -> dict[str, str | None]:
 
 
 def _rows(
-    shares: dict[str, str | None], seat: int, round_: int, index: int | None, is_last: bool
+    built: Game,
+    shares: dict[str, str | None],
+    seat: int,
+    round_: int,
+    index: int | None,
+    *,
+    is_last: bool,
 ) -> list[Proposal]:
-    return [
-        Proposal(seat, round_, index, party.strip("* "), position, text, is_last)
-        for position, (party, text) in enumerate(shares.items(), start=1)
-    ]
+    n_seats = len(built.seats)
+    rows = []
+    for position, (name, text) in enumerate(shares.items(), start=1):
+        party = name.strip("* ")
+        party_seat = _SEATS.get(party, n_seats + 1)
+        own = party_seat if party_seat <= n_seats else None
+        rows.append(Proposal(seat, round_, index, party, own, position, text, is_last))
+    return rows
 
 
 def _votes(built: Game, log: Log, numbers: dict[str, int]) -> list[ProposalVote]:
