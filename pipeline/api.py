@@ -19,7 +19,7 @@ from pipeline.metrics.added import added
 from pipeline.metrics.catalogue import Added, knowing
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
-from pipeline.metrics.views import views
+from pipeline.reports.views import views
 from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.cite import cite

@@ -160,7 +160,7 @@ def _relations() -> list[str]:
 
 @cache
 def _views() -> "Mapping[str, View]":
-    from pipeline.metrics.views import views
+    from pipeline.reports.views import views
 
     return views()
 

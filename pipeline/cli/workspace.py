@@ -150,7 +150,7 @@ def _no_arguments(command: str, rest: str) -> None:
 def _views() -> str:
     """The views, a line for each schema."""
     from pipeline.cli.layout import wrapped
-    from pipeline.metrics.views import views
+    from pipeline.reports.views import views
 
     lines = ["", "views; `.schema NAME` describes one:"]
     for schema, names in _by_schema(views()).items():

@@ -13,7 +13,7 @@ from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
 from pipeline.metrics.request import PAPER, Request
-from pipeline.metrics.views import views
+from pipeline.metrics.views import LEADERBOARD, OF_ALL, views
 from pipeline.sqlfiles import header_of
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -54,7 +54,8 @@ def added(
 def _taken() -> set[str]:
     """What a table, view, schema or column of the leaderboard is called already."""
     with knowing({}):
-        return {*TABLES, *(one.partition(".")[0] for one in views()), *_OF_LEADERBOARD}
+        names = (*TABLES, *views(), OF_ALL, LEADERBOARD)
+        return {*(one.partition(".")[0] for one in names), *_OF_LEADERBOARD}
 
 
 def _is_beside_another(name: str) -> bool:

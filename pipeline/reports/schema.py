@@ -8,7 +8,7 @@ from polars.datatypes import DataTypeClass
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, polars_schema, row_meaning
-from pipeline.metrics.views import views
+from pipeline.reports.views import views
 from pipeline.sqlfiles import View
 from pipeline.warehouse import columns
 from pipeline.warehouse.statements import no_table

@@ -8,7 +8,8 @@ shown to it through `LakeFiles`, which has no way of writing, and `connect` allo
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -32,7 +33,10 @@ from pipeline.warehouse.statements import (
     refuse_unshowable,
 )
 from pipeline.warehouse.views import (
+    Computed,
+    Views,
     comment,
+    create_computed_view,
     create_table_view,
     create_view,
     lists_names,
@@ -81,7 +85,7 @@ _LOCKS = (
 
 def connect(
     lake: Lake,
-    views: Mapping[str, View],
+    views: Views,
     wanted: str | None = None,
     *,
     memory: int | None = None,
@@ -108,7 +112,7 @@ def connect(
 
 @contextmanager
 def bounded(
-    lake: Lake, views: Mapping[str, View], wanted: str, *, sorts_texts: bool = False
+    lake: Lake, views: Views, wanted: str, *, sorts_texts: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection as by `connect` that takes `BOUNDED_MEMORY` bytes, whatever the lake's size.
 
@@ -130,15 +134,18 @@ def bounded(
         yield connection
 
 
-def columns(name: str, views: Mapping[str, View]) -> pl.Schema:
+def columns(name: str, views: Views) -> pl.Schema:
     """The columns of one of the views; no lake is needed."""
+    if isinstance(view := views[name], Computed):
+        return view.schema
     tables, found = referenced(quoted(name), views)
     with _opened(1, None) as connection:
         connection.execute(_LOCKS[0])
         for table in tables:
             create_table_view(connection, [], table)
-        for one in found:
-            create_view(connection, one, views)
+        for one, made_of in found.items():
+            if isinstance(made_of, View):
+                create_view(connection, one, made_of)
         rows = connection.sql(f"FROM {quoted(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
 
@@ -209,17 +216,30 @@ def _opened(
 
 
 def _make_views(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, views: Mapping[str, View], wanted: str | None
+    connection: duckdb.DuckDBPyConnection, lake: Lake, views: Views, wanted: str | None
 ) -> None:
     files = LakeFiles(lake)
     connection.register_filesystem(files)
     tables, found = referenced(wanted, views)
     for table in tables:
         create_table_view(connection, files.of(table), table)
-    for name in found:
-        create_view(connection, name, views)
+    for name, view in found.items():
+        if isinstance(view, Computed):
+            file = files.computed(f"{name}.json", partial(_json_lines, view, lake))
+            create_computed_view(connection, name, view, file)
+        else:
+            create_view(connection, name, view)
     if lists_names(wanted):
         comment(connection, meanings(tables, found))
+
+
+def _json_lines(view: Computed, lake: Lake) -> bytes:
+    rows = view.rows(lake)
+    if rows.schema != view.schema:  # DuckDB would take what it is told for null
+        raise TypeError(f"the columns are not those declared: {rows.schema}")
+    file = BytesIO()
+    rows.write_ndjson(file)
+    return file.getvalue()
 
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
