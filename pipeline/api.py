@@ -19,7 +19,6 @@ from pipeline.metrics.added import added
 from pipeline.metrics.catalogue import Added, knowing
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
-from pipeline.reports.views import views
 from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.cite import cite
@@ -35,8 +34,9 @@ from pipeline.reports.schema import schema
 from pipeline.reports.search import search
 from pipeline.reports.tables import tables
 from pipeline.reports.transcript import Transcript, transcript, transcripts
-from pipeline.sqlfiles import View
+from pipeline.reports.views import views
 from pipeline.verify import MOST, Verification, verify
+from pipeline.warehouse.views import Views
 
 if TYPE_CHECKING:
     # A lake shows itself by the pages, which are made of it: they are imported when it does.
@@ -350,7 +350,7 @@ class Lake(stored.Lake):
         return self.sql("FROM settings ORDER BY game_type, setting_id")
 
     @cached_property
-    def _views(self) -> dict[str, View]:
+    def _views(self) -> Views:
         return views()
 
 

@@ -5,7 +5,7 @@ and for its functions, when somebody first presses Tab.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, get_args
 
@@ -17,7 +17,7 @@ from pipeline.cli.options import Form
 if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
 
-    from pipeline.sqlfiles import View
+    from pipeline.warehouse.views import Views
 
 _WORDS_OF_SQL = """
     SELECT DISTINCT FROM WHERE GROUP BY HAVING QUALIFY ORDER LIMIT OFFSET WITH AS JOIN LEFT RIGHT
@@ -159,7 +159,7 @@ def _relations() -> list[str]:
 
 
 @cache
-def _views() -> "Mapping[str, View]":
+def _views() -> "Views":
     from pipeline.reports.views import views
 
     return views()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast, get_args
 from pipeline.cli import terminal
 from pipeline.cli.options import Form, parameter, sql_text
 from pipeline.cli.pager import paged
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import PipelineError, QueryError, UsageError
 
 if TYPE_CHECKING:
     from pipeline.sandbox import Sandbox
@@ -70,6 +70,9 @@ class Workspace:
                     raise
                 where = f"statement {number} of {len(statements)}"
                 rest = "" if number == len(statements) else "; the next ones were not run"
+                if isinstance(error, QueryError):
+                    message = f"{where}: {error.message}{rest}"
+                    raise QueryError(message, error.place) from None
                 raise type(error)(f"{where}: {error}{rest}") from None
 
     def _query(self, statement: str, names: set[str]) -> None:

@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.api import Lake
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.pages.content import Address, Content, Faults
 from pipeline.plots import plot_columns
@@ -23,9 +23,10 @@ class Parameters(Address, frozen=True, kw_only=True):
 
 
 class Sql(Content, frozen=True, kw_only=True):
-    """`rows` is the result; `plot` is of two of its columns."""
+    """`rows` is the result, `plot` is of two of its columns, `place` says where a query is wrong."""
 
     tables: tuple[str, ...]
+    place: str
     has_run: bool
     is_plotted: bool
     shown: int
@@ -35,9 +36,9 @@ class Sql(Content, frozen=True, kw_only=True):
 def content(lake: Lake, asked: Parameters) -> Sql:
     """The result of the query; nothing before there is one."""
     faults = Faults()
-    rows = pl.DataFrame()
+    rows, place = pl.DataFrame(), ""
     if asked.query.strip():
-        rows = _answer(lake, asked.query, faults)
+        rows, place = _answer(lake, asked.query, faults)
     is_plotted = bool(asked.x and asked.y and not faults)
     if is_plotted:
         with faults.of("x"):
@@ -46,6 +47,7 @@ def content(lake: Lake, asked: Parameters) -> Sql:
         title="SQL",
         rows=rows,
         tables=tuple(TABLES),
+        place=place,
         has_run=bool(asked.query.strip()) and not faults.get("query"),
         is_plotted=is_plotted and "x" not in faults,
         shown=SHOWN,
@@ -54,10 +56,13 @@ def content(lake: Lake, asked: Parameters) -> Sql:
     )
 
 
-def _answer(lake: Lake, query: str, faults: Faults) -> pl.DataFrame:
+def _answer(lake: Lake, query: str, faults: Faults) -> tuple[pl.DataFrame, str]:
     try:
         with Sandbox(seconds=SECONDS, memory=MEMORY) as sandbox:
-            return sandbox.sql(lake, query)
+            return sandbox.sql(lake, query), ""
+    except QueryError as error:
+        faults["query"] = error.message
+        return pl.DataFrame(), error.place
     except PipelineError as error:
         faults["query"] = str(error)
-        return pl.DataFrame()
+        return pl.DataFrame(), ""

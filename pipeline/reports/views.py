@@ -19,8 +19,7 @@ from pipeline.metrics.thin import THIN
 from pipeline.metrics.values import VALUE_COLUMNS
 from pipeline.metrics.views import COLUMNS, LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports.ranking import leaderboard
-from pipeline.sqlfiles import View
-from pipeline.warehouse import Computed
+from pipeline.warehouse.views import Computed, Views
 
 
 class _Column(NamedTuple):
@@ -41,19 +40,15 @@ _OF_METRICS = {
     "value": _Column(VALUE_COLUMNS["value"], COLUMNS["value"]),
     "ci_low": _Column(pl.Float64, f"the lower end of the value's {_LEVEL} confidence interval"),
     "ci_high": _Column(pl.Float64, f"the upper end of the value's {_LEVEL} confidence interval"),
-    "ci_method": _Column(
-        pl.String, "what the interval's clusters are, and how it was computed"
-    ),
-    "effective_items": _Column(
-        pl.Float64, "for how many independent items the interval is drawn"
-    ),
+    "ci_method": _Column(pl.String, "what the interval's clusters are, and how it was computed"),
+    "effective_items": _Column(pl.Float64, "for how many independent items the interval is drawn"),
     "thin": _Column(THIN, _IS_THIN),
     **{
         name: _Column(VALUE_COLUMNS[name], text)
         for name, text in {
             "hits": COLUMNS["hits"],
             "counted": COLUMNS["counted"],
-            "terms": "the ratios that the value is made of: weight, hits, counted and value of each",
+            "terms": "the ratios that make the value: weight, hits, counted and value of each",
             "n_games": COLUMNS["n_games"],
             "n_unfinished": "number of unfinished games, which are not counted",
             "n_unreadable": "rows whose text is not clear, counted or not",
@@ -94,7 +89,7 @@ _AT_THE_END = {
 }
 
 
-def views() -> dict[str, View | Computed]:
+def views() -> Views:
     """Every view by its name, with its schema; each after those that it is made of."""
     return {**in_sql.views(), **computed()}
 

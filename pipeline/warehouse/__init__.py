@@ -27,7 +27,9 @@ from pipeline.warehouse.filesystem import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
 from pipeline.warehouse.statements import (
     check_values,
+    lines_above,
     plain_message,
+    query_error,
     reading,
     refuse_far_dates,
     refuse_unshowable,
@@ -306,8 +308,8 @@ def query(
         statement = reading(connection, sql)
         check_values(connection, statement, parameters or {})
     except duckdb.Error as error:
-        raise QueryError(plain_message(error)) from None
-    return answer(connection, statement, names, parameters)
+        raise query_error(error, sql) from None
+    return answer(connection, statement, names, parameters, above=lines_above(statement, sql))
 
 
 def answer(
@@ -315,20 +317,30 @@ def answer(
     statement: str,
     names: Collection[str] = tuple(TABLES),
     parameters: Mapping[str, str] | None = None,
+    *,
+    above: int = 0,
 ) -> pl.DataFrame:
-    """The result of a statement that is known to be one that reads, such as our own."""
+    """The result of a statement that is known to be one that reads, such as our own.
+
+    `above` is how many lines are above it in the text that it is from.
+    """
     try:
         return _attended(connection, lambda: _fetched(connection, statement, parameters))
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
-        raise QueryError(plain_message(error, names)) from None
+        raise query_error(error, statement, names, above) from None
 
 
 def _fetched(
     connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
 ) -> pl.DataFrame:
-    rows = connection.sql(statement, params=dict(parameters) if parameters else None)
+    values = dict(parameters) if parameters else None
+    try:
+        rows = connection.sql(statement, params=values)
+    except (duckdb.BinderException, duckdb.CatalogException):
+        connection.execute(statement, values)  # which fails likewise, and says at which place
+        raise
     if len(set(rows.columns)) < len(rows.columns):
         rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
     refuse_unshowable(rows)

@@ -39,9 +39,7 @@ class Computed(NamedTuple):
 Views = Mapping[str, View | Computed]
 
 
-def referenced(
-    query: str | None, views: Views
-) -> tuple[list[str], dict[str, View | Computed]]:
+def referenced(query: str | None, views: Views) -> tuple[list[str], dict[str, View | Computed]]:
     """The tables and views that a query can name, and those that these are made of; None: all."""
     reached = {*TABLES, *views} if lists_names(query) else _reached(_words_in(query or ""), views)
     return (
