@@ -23,7 +23,7 @@ class Parameters(Address, frozen=True, kw_only=True):
 
 
 class Sql(Content, frozen=True, kw_only=True):
-    """`rows` is the result, `plot` is of two of its columns, `place` says where a query is wrong."""
+    """`rows` is the result, `plot` is of two of its columns, `place` is where the query fails."""
 
     tables: tuple[str, ...]
     place: str

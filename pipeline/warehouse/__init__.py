@@ -312,6 +312,16 @@ def query(
     return answer(connection, statement, names, parameters, above=lines_above(statement, sql))
 
 
+def check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raises QueryError as `query` does for what is wrong before it runs; nothing is run."""
+    statement = sql
+    try:
+        statement = reading(connection, sql)
+        _bound(connection, statement, None)
+    except duckdb.Error as error:
+        raise query_error(error, statement, above=lines_above(statement, sql)) from None
+
+
 def answer(
     connection: duckdb.DuckDBPyConnection,
     statement: str,
@@ -335,16 +345,23 @@ def answer(
 def _fetched(
     connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
 ) -> pl.DataFrame:
-    values = dict(parameters) if parameters else None
-    try:
-        rows = connection.sql(statement, params=values)
-    except (duckdb.BinderException, duckdb.CatalogException):
-        connection.execute(statement, values)  # which fails likewise, and says at which place
-        raise
+    rows = _bound(connection, statement, parameters)
     if len(set(rows.columns)) < len(rows.columns):
         rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
     refuse_unshowable(rows)
     return as_polars(rows, refuse_far_dates)
+
+
+def _bound(
+    connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
+) -> duckdb.DuckDBPyRelation:
+    """The rows of a statement, which are computed when they are fetched."""
+    values = dict(parameters) if parameters else None
+    try:
+        return connection.sql(statement, params=values)
+    except (duckdb.BinderException, duckdb.CatalogException):
+        connection.execute(statement, values)  # which fails likewise, and says at which place
+        raise
 
 
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
