@@ -184,8 +184,8 @@ WRONG = {
     "two queries": (declared(), {"sql": f"{SQL};\nSELECT 1"}, "only one statement at a time"),
     "SQL that writes": (
         declared(),
-        {"sql": SQL.replace("\nSELECT", "\nINSERT INTO x SELECT", 1)},
-        "x",
+        {"sql": f"{SQL.replace('WITH', 'WITH gone AS (DELETE FROM votes RETURNING 1),', 1)}"},
+        "by duckdb: a query can only read, and `DELETE` is not allowed",
     ),
     "SQL with a wrong column": (
         declared(),
