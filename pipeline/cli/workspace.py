@@ -1,7 +1,7 @@
 """What the prompt of `magic sql` does: it runs queries, and commands that begin with a dot."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
@@ -153,18 +153,10 @@ def _no_arguments(command: str, rest: str) -> None:
 def _views() -> str:
     """The views, a line for each schema."""
     from pipeline.cli.layout import wrapped
-    from pipeline.reports.views import views
+    from pipeline.reports.views import schemas
 
     lines = ["", "views; `.schema NAME` describes one:"]
-    for schema, names in _by_schema(views()).items():
+    for schema, _, names in schemas():
         line = f"in {schema}: {', '.join(names)}" if schema else ", ".join(names)
         lines += ["  " + part for part in wrapped(line, (terminal.width() or 100) - 2)]
     return "\n".join(lines)
-
-
-def _by_schema(names: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {"": []}
-    for name in names:
-        schema, _, short = name.rpartition(".")
-        found.setdefault(schema, []).append(short)
-    return found

@@ -7,6 +7,7 @@ from pipeline.errors import PipelineError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.pages.content import Address, Content, Faults
 from pipeline.plots import plot_columns
+from pipeline.reports.views import Schema, schemas
 from pipeline.sandbox import Sandbox
 
 LANE = "free"
@@ -23,9 +24,13 @@ class Parameters(Address, frozen=True, kw_only=True):
 
 
 class Sql(Content, frozen=True, kw_only=True):
-    """`rows` is the result, `plot` is of two of its columns, `place` is where the query fails."""
+    """`rows` is the result, `plot` is of two of its columns, `place` is where the query fails.
+
+    `schemas` are those of the views.
+    """
 
     tables: tuple[str, ...]
+    schemas: tuple[Schema, ...]
     place: str
     has_run: bool
     is_plotted: bool
@@ -47,6 +52,7 @@ def content(lake: Lake, asked: Parameters) -> Sql:
         title="SQL",
         rows=rows,
         tables=tuple(TABLES),
+        schemas=tuple(schemas()),
         place=place,
         has_run=bool(asked.query.strip()) and not faults.get("query"),
         is_plotted=is_plotted and "x" not in faults,

@@ -4,7 +4,7 @@ Python computes intervals, and what is made of them. `magic sql` and `Lake.sql` 
 when a query reads it; in `magic.duckdb` it is a table.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import polars as pl
@@ -81,6 +81,17 @@ _OF_A_METRIC = {
     "_high": _Column(pl.Float64, f"the upper end of the {_LEVEL} confidence interval of {{}}"),
     "_thin": _Column(THIN, f"of {{}}: {_IS_THIN}"),
 }
+_OF_EDITIONS = {
+    "": f"the values of a metric; those of all metrics ({OF_ALL}) and models ({LEADERBOARD}), "
+    "with intervals",
+    "terms": "the terms (ratios) that values are made of",
+    "evidence": "the rows that a metric counted, with their messages",
+    "attempts": "the rows that a metric is about, counted or not",
+}
+_OF_NO_EDITION = {
+    "audit": "the rows that magic audit checks",
+    "shared": "what several metrics have in common, such as what texts say about roles",
+}
 _AT_THE_END = {
     "lacks": _Column(
         pl.List(pl.String), "the competitions that others finished a game of, and this model none"
@@ -92,6 +103,33 @@ _AT_THE_END = {
 def views() -> Views:
     """Every view by its name, with its schema; each after those that it is made of."""
     return {**in_sql.views(), **computed()}
+
+
+class Schema(NamedTuple):
+    """A schema of SQL: its name, what its views have, and their names without it."""
+
+    name: str
+    meaning: str
+    views: tuple[str, ...]
+
+
+def schemas() -> list[Schema]:
+    """The schemas with all views, the main one first; its name is empty."""
+    found: dict[str, list[str]] = {}
+    for view in views():
+        schema, _, name = view.rpartition(".")
+        found.setdefault(schema, []).append(name)
+    meanings = dict(_meanings())
+    listed = sorted(found, key=[*meanings].index)
+    return [Schema(schema, meanings[schema], tuple(found[schema])) for schema in listed]
+
+
+def _meanings() -> Iterator[tuple[str, str]]:
+    """What the views of a schema have, by its name, in the order in which schemas are listed."""
+    for kind, meaning in _OF_EDITIONS.items():
+        for edition in EDITIONS:
+            yield in_schema(kind, edition, "").removesuffix("."), f"edition {edition}: {meaning}"
+    yield from _OF_NO_EDITION.items()
 
 
 def computed() -> dict[str, Computed]:
