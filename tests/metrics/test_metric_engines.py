@@ -16,7 +16,6 @@ from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.catalogue import file_of, names
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import attempts
-from pipeline.metrics.declaration import Combine
 from pipeline.metrics.request import AUDITED, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
 from pipeline.metrics.views import in_schema, views
 from pipeline.sqlfiles import header, text
@@ -338,7 +337,7 @@ def test_no_view_holds_two_editions_and_unions_hold_every_metric(tmp_path):
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_a_plain_mean_of_a_pooled_metric_is_its_value(edition, tmp_path):
+def test_a_plain_mean_is_the_ratio_of_a_value_that_is_one(edition, tmp_path):
     """Of what was counted alone: of attempts, and of evidence."""
     lake = lake_of(
         tmp_path, stacked({name: import_module(f"cases.{name}").TABLES for name in NAMES})
@@ -346,16 +345,18 @@ def test_a_plain_mean_of_a_pooled_metric_is_its_value(edition, tmp_path):
     values = metrics(lake, edition=edition, by=["model"], confidence=None)
     keys, n_compared = ["model"], 0
     for name in names(edition):
-        if metric(name, edition).combine is not Combine.POOLED:
+        if any(term.fixed_count for term in metric(name, edition).terms):
             continue
         for schema in ("attempts", "evidence"):
             (means,) = asked(
                 lake,
-                f"SELECT model, avg(hit) AS value FROM {in_schema(schema, edition, name)} "
+                f"SELECT model, avg(hit) AS ratio FROM {in_schema(schema, edition, name)} "
                 "GROUP BY model",
             )
-            of_metric = values.filter(pl.col("value").is_not_null(), metric=name)
-            expected = of_metric.select(*keys, "value").sort(keys, nulls_last=True)
+            is_one = pl.col("value").is_not_null() & pl.col("hits").is_not_null()
+            ratio = (pl.col("hits") / pl.col("counted")).alias("ratio")
+            of_metric = values.filter(is_one, metric=name)
+            expected = of_metric.select(*keys, ratio).sort(keys, nulls_last=True)
             found = means.join(expected, on=keys, how="semi", nulls_equal=True)
             assert_same(found.sort(keys, nulls_last=True), expected)
             n_compared += expected.height
