@@ -21,7 +21,8 @@ from pipeline.reports.views import computed
 from pipeline.stores import Location, location
 from pipeline.warehouse.catalog import Stored, write_database
 
-# Metrics and leaderboard of so many games take a second, and less memory than the ingest before.
+# Metrics and leaderboard of so many games take a few seconds in all editions, and less memory than
+# the ingest before.
 MOST_GAMES = 250_000
 RENEW = "run `magic catalog` on this lake to renew it"
 _DRAFT = ".draft"
