@@ -39,8 +39,8 @@ def added(
             "digits and underscores"
         )
     if sql is not None:
-        sql = without_end(sql)
         _check_sql(lake, name, sql)
+        sql = without_end(sql).strip()
     titled = header_of(sql or "").get("title", [name.replace("_", " ").capitalize()])[0]
     one = Added(declared, title or titled, sql)
     counted = _counted(lake, name, one, "polars")

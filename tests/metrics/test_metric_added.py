@@ -163,9 +163,10 @@ def test_sql_of_any_layout(lake: Lake, given: Lake, layout: str) -> None:
 
 def test_wrong_sql_is_shown_with_its_line(lake: Lake) -> None:
     """Also that of the final SELECT, which no other engine needs."""
+    given = "\n" + SQL.replace("sum(hit) AS hits", "sum(hitss) AS hits")
     with pytest.raises(MetricError) as refusal:
-        lake.metric(declared(), name="x", sql=SQL.replace("sum(hit) AS hits", "sum(hitss) AS hits"))
-    line = SQL[: SQL.index("sum(hit) AS hits")].count("\n") + 1
+        lake.metric(declared(), name="x", sql=given)
+    line = given[: given.index("hitss")].count("\n") + 1
     said = str(refusal.value).splitlines()
     heading = f"LINE {line}: "
     assert said[1:] == [f"{heading}    sum(hitss) AS hits,", f"{'':{len(heading) + 8}}^^^^^"]
