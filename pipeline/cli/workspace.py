@@ -13,9 +13,11 @@ from pipeline.errors import PipelineError, QueryError, UsageError
 
 if TYPE_CHECKING:
     from pipeline.sandbox import Sandbox
+    from pipeline.warehouse.statements import Definition
 
 HELP = """\
   SELECT ...;         run a query; a semicolon ends it, and several can follow each other
+  CREATE TEMP VIEW NAME AS SELECT ...;  name a query; the view exists until you leave
   .tables             list the tables and views
   .schema NAME        describe the columns of a table or view
   .read FILE          run the queries in a file
@@ -38,6 +40,7 @@ class Workspace:
         self._form = form
         self._parameters = parameters
         self._is_timed = False
+        self._temporary: dict[str, str] = {}
         self.commands: dict[str, Callable[[str], None]] = {
             ".tables": self._tables,
             ".schema": self._schema,
@@ -77,16 +80,35 @@ class Workspace:
 
     def _query(self, statement: str, names: set[str]) -> None:
         from pipeline.cli.output import show
+        from pipeline.warehouse.statements import definition
 
+        if view := definition(statement):
+            self._define(view)
+            return
         values = {name: value for name, value in self._parameters.items() if name in names}
         began = time.monotonic()
-        rows = self._sandbox.sql(self._lake, statement, values)
+        rows = self._sandbox.sql(self._lake, statement, values, self._temporary)
         seconds = time.monotonic() - began
         self._sandbox.prepare()
         with paged():
             show(rows, self._form)
         took = f" in {seconds:.2f} s" if self._is_timed else ""
         terminal.note(f"{rows.height:,} row{'' if rows.height == 1 else 's'}{took}")
+
+    def _define(self, view: "Definition") -> None:
+        """Keeps a view for this session: each query runs in a process of its own."""
+        from pipeline.sqlfiles import identifier
+
+        name = view.name.lower()  # DuckDB's names differ in no letter's case
+        if name in self._temporary and not view.replaces:
+            raise UsageError(f"there is a view `{name}` already: use CREATE OR REPLACE TEMP VIEW")
+        # All are made again, since others can use the one that is replaced.
+        temporary = self._temporary | {name: view.select}
+        describing = f"DESCRIBE {identifier(name)}"
+        columns = self._sandbox.sql(self._lake, describing, None, temporary)
+        self._sandbox.prepare()
+        self._temporary = temporary
+        terminal.note(f"view {name}: {', '.join(columns['column_name'])}")
 
     def _obey(self, line: str) -> None:
         command, _, rest = line.partition(" ")
@@ -104,6 +126,8 @@ class Workspace:
             tables(lake=self._lake, form=self._form)
             if self._form == "table":
                 terminal.out(_views() + "\n")
+                for name in self._temporary:
+                    terminal.out(f"  temporary: {name}\n")
 
     def _schema(self, rest: str) -> None:
         from pipeline.cli.commands.schema import schema

@@ -265,6 +265,17 @@ def _threads_of_process() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_MOST_AT_ONCE, "duckdb")
 
 
+def define(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+    """Lets queries on the locked connection call a user's SELECT by this name.
+
+    Raises QueryError for what is not one reading statement, or a wrong one.
+    """
+    try:
+        view(connection, name, reading(connection, select))
+    except duckdb.Error as error:
+        raise query_error(error, select) from None
+
+
 def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
     """Lets queries on the connection call the SELECT by this name."""
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {select}")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date
 from difflib import get_close_matches
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -26,7 +27,15 @@ _READING = (
 _EXPLAIN = re.compile(
     r"^\s*explain\b(?:\s+analyze\b|\s*\((?!\s*(?:select|from|with|values)\b)[^)]*\))*"
 )
-_INSTEAD = {"copy": "give only the SELECT, and its file as in `magic sql QUERY -o FILE`"}
+_INSTEAD = {
+    "copy": "give only the SELECT, and its file as in `magic sql QUERY -o FILE`",
+    "create": "use WITH, or CREATE TEMP VIEW at the prompt of `magic sql`",
+}
+_DEFINITION = re.compile(
+    r"create\s+(?P<replaces>or\s+replace\s+)?temp(?:orary)?\s+view\s+"
+    r'(?P<name>\w+|"(?:[^"]|"")+")\s+as\b(?P<select>.*)',
+    re.IGNORECASE | re.DOTALL,
+)
 _FIRST = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
 _WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
@@ -79,6 +88,24 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     if found := _WRITING.search(runs):
         raise _refused(found[1] or found[2])
     return statements[0].query
+
+
+class Definition(NamedTuple):
+    """What `CREATE TEMP VIEW` says."""
+
+    name: str
+    select: str
+    replaces: bool
+
+
+def definition(statement: str) -> Definition | None:
+    """The view that the statement defines for a session; None for any other statement."""
+    if not (found := _DEFINITION.fullmatch(statement.rstrip("; \n"))):
+        return None
+    name = found["name"]
+    if name.startswith('"'):
+        name = name[1:-1].replace('""', '"')
+    return Definition(name, found["select"], found["replaces"] is not None)
 
 
 def split(sql: str) -> list[tuple[str, set[str]]]:
