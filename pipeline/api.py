@@ -19,7 +19,6 @@ from pipeline.metrics.added import added
 from pipeline.metrics.catalogue import Added, knowing
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
-from pipeline.metrics.views import views
 from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.cite import cite
@@ -35,8 +34,9 @@ from pipeline.reports.schema import schema
 from pipeline.reports.search import search
 from pipeline.reports.tables import tables
 from pipeline.reports.transcript import Transcript, transcript, transcripts
-from pipeline.sqlfiles import View
+from pipeline.reports.views import views
 from pipeline.verify import MOST, Verification, verify
+from pipeline.warehouse.views import Views
 
 if TYPE_CHECKING:
     # A lake shows itself by the pages, which are made of it: they are imported when it does.
@@ -302,6 +302,7 @@ class Lake(stored.Lake):
         *,
         parameters: Mapping[str, str | float] | None = None,
         memory: int | None = None,
+        temporary: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
         """The result of one SELECT on the tables and views.
 
@@ -309,14 +310,21 @@ class Lake(stored.Lake):
         `parameters` has the value of each parameter of the query, for example `{"model": "gpt-4"}`
         for `$model`: a text, or a number, which becomes a text. In a comparison, DuckDB casts it to
         the type of the other side. `memory` is DuckDB's memory limit in bytes, by default most of
-        the machine's memory. Raises UsageError for a parameter that is neither, QueryError for a
-        wrong statement, and for one that would do more than read the lake.
+        the machine's memory. `temporary` has the SELECT of each view that exists for this query
+        alone, by its name; it can use those before it. Raises UsageError for a parameter that is
+        neither, and for a view whose name is taken; QueryError for a wrong statement, and for one
+        that would do more than read the lake.
         """
         texts = {name: _text(name, value) for name, value in (parameters or {}).items()}
         # A value can name a table, as in `query_table($name)`.
-        wanted = "\n".join([query, *texts.values()])
+        own = temporary or {}
+        if taken := [name for name in own if name.lower() in (*TABLES, *self._views)]:
+            raise UsageError(f"the lake has a table or view `{taken[0]}`: choose another name")
+        wanted = "\n".join([query, *texts.values(), *own.values()])
         with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
-            return warehouse.query(connection, query, [*TABLES, *self._views], texts)
+            for name, select in own.items():
+                warehouse.define(connection, name, select)
+            return warehouse.query(connection, query, [*TABLES, *self._views, *own], texts)
 
     @_method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
@@ -350,7 +358,7 @@ class Lake(stored.Lake):
         return self.sql("FROM settings ORDER BY game_type, setting_id")
 
     @cached_property
-    def _views(self) -> dict[str, View]:
+    def _views(self) -> Views:
         return views()
 
 

@@ -16,60 +16,19 @@ from pipeline.errors import DAMAGE_HINT, LakeError, first_line
 from pipeline.lake import Lake, open_lake
 from pipeline.lake.damage import explanation
 from pipeline.lake.names import CATALOG
-from pipeline.metrics import DEFAULT_CONFIDENCE, NAMES, PAPER, metrics
-from pipeline.metrics.views import COLUMNS, OF_ALL, views
-from pipeline.reports.ranking import leaderboard
+from pipeline.metrics.views import views
+from pipeline.reports.views import computed
 from pipeline.stores import Location, location
 from pipeline.warehouse.catalog import Stored, write_database
 
-# Metrics and leaderboard of so many games take a second, and less memory than the ingest before.
+# Metrics and leaderboard of so many games take a few seconds in all editions, and less memory than
+# the ingest before.
 MOST_GAMES = 250_000
 RENEW = "run `magic catalog` on this lake to renew it"
 _DRAFT = ".draft"
 # A draft that is older was left by a process that was killed.
 _DRAFT_HOURS = 1
 
-_LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
-_MODEL = "the tested model, null if the log does not say"
-_IS_COMPLETE = "whether the model finished a game of every setting that any model played"
-_THIN = "terms with very few settings of their own: the interval can be far off"
-_OF_METRICS = {
-    **{name: COLUMNS[name] for name in ("edition", "metric", "game_type", "value")},
-    "model": _MODEL,
-    "ci_low": f"the lower end of the value's {_LEVEL} confidence interval",
-    "ci_high": f"the upper end of the value's {_LEVEL} confidence interval",
-    "ci_method": "what the interval's clusters are, and how it was computed",
-    "effective_items": "for how many independent items the interval is drawn",
-    "thin": _THIN,
-    **{name: COLUMNS[name] for name in ("hits", "counted", "n_games")},
-    "terms": "the ratios that the value is made of: weight, hits, counted and value of each",
-    "n_unfinished": "number of unfinished games, which are not counted",
-    "n_unreadable": "rows whose text is not clear, counted or not",
-    "reason": "why there is no value, null if there is one",
-    "is_complete": _IS_COMPLETE,
-}
-_OF_LEADERBOARD = {
-    "rank": "1 for the highest win rate; null if the model lacks a whole competition",
-    "model": _MODEL,
-    "letters": "two models whose letters have none in common differ significantly in win rate",
-    "family": "for how many comparisons the letters are adjusted",
-    "n_games": "number of finished games",
-    "n_missing": "settings that any model played and this model has not finished",
-    "n_self_play": "games in which the model plays every seat; their win rate is always 0.5",
-    "is_complete": _IS_COMPLETE,
-    **{
-        f"{name}{end}": text.format(name)
-        for name in NAMES
-        for end, text in (
-            ("", "the value of {} over all game types"),
-            ("_low", f"the lower end of the {_LEVEL} confidence interval of {{}}"),
-            ("_high", f"the upper end of the {_LEVEL} confidence interval of {{}}"),
-            ("_thin", f"of {{}}: {_THIN}"),
-        )
-    },
-    "lacks": "the competitions that others finished a game of, and this model none",
-    "reasons": "why a metric has no value",
-}
 _OF_ABOUT = {
     "lake": "the lake: its path or URL when this database was made",
     "ingest_id": "the last ingest that is in it, 0 before the first",
@@ -139,19 +98,12 @@ def _delete_old_drafts(folder: Location, name: str) -> None:
 
 
 def _stored(lake: Lake) -> dict[str, Stored]:
-    """The tables that are no views: what intervals are part of, and what this is a state of."""
-    of_edition = f"edition {PAPER}, with {_LEVEL} confidence intervals"
-    return {
-        OF_ALL: Stored(
-            metrics(lake),
-            f"the value of one metric for one model and game type, {of_edition}",
-            _OF_METRICS,
-        ),
-        "leaderboard": Stored(
-            leaderboard(lake), f"one model with all metrics, {of_edition}", _OF_LEADERBOARD
-        ),
-        "about": Stored(_about(lake), "the state of the lake that this database shows", _OF_ABOUT),
+    """The tables that are no views: what Python computes, and what this is a state of."""
+    of_python = {
+        name: Stored(view.rows(lake), view.row, view.columns) for name, view in computed().items()
     }
+    about = Stored(_about(lake), "the state of the lake that this database shows", _OF_ABOUT)
+    return {**of_python, "about": about}
 
 
 def _about(lake: Lake) -> pl.DataFrame:

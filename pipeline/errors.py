@@ -60,7 +60,18 @@ class MetricError(PipelineError):
 
 
 class QueryError(PipelineError):
-    """A SQL query is wrong, or asks for more than reading."""
+    """A SQL query is wrong, or asks for more than reading.
+
+    `place` is the line of the query that is wrong, with a mark below; empty where nobody knows it.
+    """
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message, place)
+        self.message = message
+        self.place = place
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.place}" if self.place else self.message
 
 
 def is_denied(error: BaseException) -> bool:

@@ -57,7 +57,11 @@ class Sandbox:
             self._next = _Process()
 
     def sql(
-        self, lake: "str | Lake", query: str, parameters: Mapping[str, str] | None = None
+        self,
+        lake: "str | Lake",
+        query: str,
+        parameters: Mapping[str, str] | None = None,
+        temporary: Mapping[str, str] | None = None,
     ) -> "pl.DataFrame":
         """The result of one reading statement on the lake: see `Lake.sql`.
 
@@ -69,7 +73,7 @@ class Sandbox:
         process, self._next = self._next, None
         assert process is not None
         try:
-            asked = (lake, query, dict(parameters or {}), self._memory)
+            asked = (lake, query, dict(parameters or {}), self._memory, dict(temporary or {}))
             return process.answer(asked, self._seconds, self._while_waiting)
         finally:
             process.kill()
@@ -81,7 +85,7 @@ class _Process:
 
     def answer(
         self,
-        asked: "tuple[str | Lake, str, dict[str, str], int]",
+        asked: "tuple[str | Lake, str, dict[str, str], int, dict[str, str]]",
         seconds: float,
         while_waiting: Callable[[], AbstractContextManager[object]],
     ) -> "pl.DataFrame":
@@ -130,7 +134,7 @@ def main() -> None:
     from pipeline.api import open_lake
 
     try:
-        lake, query, parameters, memory = connection.recv()
+        lake, query, parameters, memory, temporary = connection.recv()
     except EOFError:  # whoever would ask has ended
         return
     end_with(connection)
@@ -139,7 +143,8 @@ def main() -> None:
         opened = open_lake(lake) if isinstance(lake, str) else lake
         limit_memory(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
-        opened.sql(query, parameters=parameters, memory=memory).write_ipc_stream(rows)
+        found = opened.sql(query, parameters=parameters, memory=memory, temporary=temporary)
+        found.write_ipc_stream(rows)
     except MemoryError:
         connection.send(
             QueryError("the result needs more memory than is allowed: query less at a time")

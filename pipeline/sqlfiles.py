@@ -1,13 +1,19 @@
 """The SQL files: shipped inside the package, or at the top of a plain checkout."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
 _PACKAGE = Path(__file__).parent
+TOKEN = re.compile(
+    r"--[^\n]*|/\*.*?(?:\*/|$)|(?<=\be)'(?:[^'\\]|''|\\.)*(?:'|$)|'(?:[^']|'')*(?:'|$)"
+    r'|\$\$.*?(?:\$\$|$)|"(?:[^"]|"")*(?:"|$)(?:\.\w*)*|[\w$]+(?:\.\w*)*|[^\s\w]',
+    re.DOTALL | re.IGNORECASE,
+)
+"""A comment, text, name, number or sign of SQL. What is not closed reaches to the end."""
 _HEADER = re.compile(r"^-- (?P<key>\w+): (?P<value>.*)$")
 
 
@@ -49,12 +55,60 @@ def header(name: str) -> dict[str, list[str]]:
 def header_of(text: str) -> dict[str, list[str]]:
     """The same of a text."""
     found: dict[str, list[str]] = {}
-    for line in text.splitlines():
+    for line in map(str.strip, text.strip().splitlines()):
         if not line.startswith("--"):
             break
         if match := _HEADER.match(line):
             found.setdefault(match["key"], []).append(match["value"].strip())
     return found
+
+
+class With(NamedTuple):
+    """The WITH clause of a query: the names of its CTEs, and its text with what is above it."""
+
+    names: tuple[str, ...]
+    text: str
+
+
+def with_clause(sql: str) -> With:
+    """The WITH clause of a query in any layout; without a name if the query has none."""
+    names: list[str] = []
+    depth, before = 0, ""
+    tokens = list(tokens_of(sql))
+    for place, token in enumerate(tokens):
+        if depth == 0 and before in ("with", "recursive", ",") and token.text != "recursive":
+            names.append(token.text.strip('"'))
+        elif place == 0 and token.text != "with":
+            break
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        # A list of columns can stand before AS.
+        following = tokens[place + 1].text if place + 1 < len(tokens) else ""
+        if depth == 0 and token.text == ")" and following not in (",", "as", "using"):
+            return With(tuple(names), sql[: token.end])
+        before = token.text
+    return With((), "")
+
+
+def without_end(sql: str) -> str:
+    """The query without the semicolons and comments that end it."""
+    end = 0
+    for token in tokens_of(sql):
+        end = end if token.text == ";" else token.end
+    return sql[:end]
+
+
+class Token(NamedTuple):
+    """A word or sign of SQL in lower case, and where in the text it ends."""
+
+    text: str
+    end: int
+
+
+def tokens_of(sql: str) -> Iterator[Token]:
+    """The words, texts and signs of SQL; comments are left out."""
+    for found in TOKEN.finditer(sql):
+        if not found[0].startswith(("--", "/*")):
+            yield Token(found[0].lower(), found.end())
 
 
 def filled(name: str, **values: str) -> str:

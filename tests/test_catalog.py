@@ -26,11 +26,11 @@ from pipeline.ingest import ingest
 from pipeline.lake import create_lake
 from pipeline.lake.maintain import maintain
 from pipeline.lake.names import CATALOG
-from pipeline.metrics.views import views
+from pipeline.reports.views import computed, views
 from pipeline.simulate import simulate
 from pipeline.verify import verify
 
-STORED = {"metrics", "leaderboard", "about"}
+STORED = {*computed(), "about"}
 # A folder whose name is a pattern to DuckDB, names a column, and has to be quoted.
 ODD_FOLDER = Path("odd's [1]*") / "model=nobody"
 # Writes each view and table of the first argument to a Parquet file in the second.

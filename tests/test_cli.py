@@ -955,8 +955,9 @@ def test_what_the_prompt_takes_as_complete(text: str, is_complete: bool) -> None
 
 
 def one_line(err: str) -> bool:
-    """Whether it is one clear line of ours."""
-    return err.startswith("magic: ") and err.count("\n") == 1 and "Traceback" not in err
+    """Whether it is one clear line of ours, and of a query the line that is wrong, with a mark."""
+    is_one = re.fullmatch(r"magic: [^\n]+\n(LINE \d+: [^\n]+\n *\^+\n)?", err)
+    return is_one is not None and "Traceback" not in err
 
 
 MISTAKES = {
@@ -1078,7 +1079,7 @@ MISTAKES = {
     "copying SQL": (
         1,
         "sql \"COPY (SELECT 1) TO '{tmp}/x.csv'\" --lake {lake}",
-        "a query can only read",
+        "`COPY` is not allowed: give only the SELECT, and its file as in `magic sql QUERY -o FILE`",
     ),
     "two statements": (1, "sql 'SELECT 1; DROP VIEW games' --lake {lake}", "one statement"),
     "no query": (2, "sql '  ' --lake {lake}", "the query is empty"),

@@ -1,6 +1,7 @@
 """The cookbook of docs/sql.md: its queries run, and their answers are those of the sample.
 
-`python tests/test_cookbook.py LAKE` writes the answers anew, with a lake of the sample.
+`python tests/test_cookbook.py LAKE` writes the answers anew, with a lake of the sample, and the
+list of views.
 """
 
 import re
@@ -14,6 +15,7 @@ import pytest
 import pipeline
 from pipeline.cli.output import document
 from pipeline.ingest import ingest
+from pipeline.reports.views import schemas, views
 from pipeline.warehouse import query
 
 TOP = Path(__file__).resolve().parent.parent
@@ -23,6 +25,7 @@ RECIPE = re.compile(
     r"^### (?P<question>[^\n]+)\n.*?```sql\n(?P<query>.*?)```\n(?P<answer>\n(?:\|[^\n]*\n)+)?",
     re.MULTILINE | re.DOTALL,
 )
+SCHEMAS = re.compile(r"^\| schema \|.*?\n(?=\n)", re.MULTILINE | re.DOTALL)
 RECIPES = {found["question"]: found for found in RECIPE.finditer(PAGE.read_text(encoding="utf-8"))}
 
 
@@ -37,6 +40,22 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duck
 
 def answer(connection: duckdb.DuckDBPyConnection, question: str) -> str:
     return document(query(connection, RECIPES[question]["query"]), "markdown")
+
+
+def schemas_table() -> str:
+    """The schemas of SQL with their views, as the page has them."""
+    lines = ["| schema | what its views have | views |", "| --- | --- | --- |"]
+    for schema, meaning, names in schemas():
+        listed = ", ".join(f"`{name}`" for name in names)
+        lines.append(f"| {f'`{schema}`' if schema else 'main'} | {meaning} | {listed} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_lists_every_view() -> None:
+    (table,) = SCHEMAS.findall(PAGE.read_text(encoding="utf-8"))
+    assert table == schemas_table()
+    listed = {f"{schema}.{name}".lstrip(".") for schema, _, names in schemas() for name in names}
+    assert listed == views().keys()
 
 
 def test_there_are_twenty_five_questions() -> None:
@@ -65,6 +84,7 @@ def write_answers(lake: str) -> None:
             return f"{begin}\n{answer(connection, found['question'])}"
 
         text = RECIPE.sub(filled, PAGE.read_text(encoding="utf-8"))
+        text = SCHEMAS.sub(lambda _: schemas_table(), text)
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -10,9 +10,11 @@ import pytest
 
 import pipeline
 from pipeline.cli import main, table_file
+from pipeline.cli.workspace import Workspace
 from pipeline.errors import PipelineError, QueryError, UsageError
 from pipeline.extras import install_command
 from pipeline.ingest import ingest
+from pipeline.sandbox import Sandbox
 
 TOP = Path(__file__).parent.parent
 MODEL = "SELECT count(*) AS n FROM votes WHERE model = $model"
@@ -73,7 +75,7 @@ def test_a_wrong_parameter_is_reported(
 ) -> None:
     with pytest.raises(QueryError, match=fault) as refusal:
         pipeline.open_lake(lake).sql(query, parameters=values)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in refusal.value.message
 
 
 def test_a_number_is_a_parameter_and_nothing_is_not(lake: Path) -> None:
@@ -110,6 +112,61 @@ def test_what_is_no_parameter(
 ) -> None:
     assert main(["sql", MODEL, "--lake", str(lake), "--param", *given]) == 2
     assert fault in capsys.readouterr().err
+
+
+# --- views of a session ------------------------------------------------------------------------
+
+
+def test_a_temporary_view_is_one_of_its_query(lake: Path) -> None:
+    opened = pipeline.open_lake(lake)
+    own = {
+        "mine": "SELECT * FROM votes WHERE is_tested",
+        'Odd "1"': "SELECT count(*) AS n FROM mine",
+    }
+    assert opened.sql('FROM "odd ""1"""', temporary=own).row(0)[0] > 0
+    with pytest.raises(QueryError, match="no table or view `mine`"):
+        opened.sql("FROM mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "select", "fault"),
+    [
+        ("votes", "SELECT 1", "the lake has a table or view `votes`"),
+        ("Judgement", "SELECT 1", "the lake has a table or view `Judgement`"),
+        ("x", "SELECT 1; SELECT 2", "only one statement"),
+        ("x", "DROP VIEW votes", "`DROP` is not allowed"),
+        ("x", "FROM read_csv('/etc/passwd')", "a query can read only the lake"),
+        ("x", "FROM '/etc/passwd'", "no table or view"),
+        ("x", "SELECT\n  nope\nFROM votes", "nope.*\nLINE"),
+        ("x", "SELECT $a", "parameter"),
+    ],
+)
+def test_a_wrong_temporary_view(lake: Path, name: str, select: str, fault: str) -> None:
+    with pytest.raises(PipelineError, match=fault):
+        pipeline.open_lake(lake).sql("SELECT 1", temporary={name: select})
+
+
+@pytest.mark.slow
+def test_create_temp_view_at_the_prompt(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Sandbox(seconds=60, memory=2**30) as sandbox:
+        workspace = Workspace(sandbox, str(lake), "csv", {})
+        workspace.answer(
+            "-- mine\nCREATE TEMP VIEW Mine AS -- of votes\n  SELECT seat, 1 AS n FROM votes;\n"
+            'create or replace temporary view "my own" as FROM mine LIMIT 2;\n'
+            'SELECT sum(n) AS n FROM "my own";'
+        )
+        shown = capsys.readouterr()
+        assert shown.out == "n\n2\n"
+        assert "view mine: seat, n\n" in shown.err
+        with pytest.raises(UsageError, match="use CREATE OR REPLACE TEMP VIEW"):
+            workspace.answer("CREATE TEMP VIEW mine AS SELECT 2 AS n;")
+        with pytest.raises(QueryError, match="nope"):
+            workspace.answer("CREATE OR REPLACE TEMP VIEW mine AS SELECT nope FROM votes;")
+        workspace.answer("CREATE OR REPLACE TEMP VIEW mine AS SELECT 7 AS n;")
+        workspace.answer('FROM "my own";')
+        assert capsys.readouterr().out == "n\n7\n"
+        with pytest.raises(QueryError, match="or CREATE TEMP VIEW at the prompt"):
+            workspace.answer("CREATE TABLE t AS SELECT 1;")
 
 
 # --- files --------------------------------------------------------------------------------------

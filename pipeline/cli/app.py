@@ -21,7 +21,7 @@ from pipeline.cli import commands, terminal
 from pipeline.cli.damage import with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import DENIED_HINT, PipelineError, UsageError, first_line
+from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError, first_line
 
 _NO_MEMORY = "memory ran out; process less at a time, raise `ulimit -v`, or use a larger machine"
 # What the system says of a library for which a process may take no memory.
@@ -163,6 +163,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, _Interrupted, typer.Abort):
         terminal.complain("interrupted")
         return INTERRUPTED
+    except QueryError as error:
+        terminal.complain(f"{error.message}{_gone()}", error.place)
+        return FAILED
     except PipelineError as error:
         terminal.complain(f"{error}{_gone()}")
         return WRONG_USAGE if isinstance(error, UsageError) else FAILED

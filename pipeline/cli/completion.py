@@ -5,7 +5,7 @@ and for its functions, when somebody first presses Tab.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, get_args
 
@@ -13,11 +13,12 @@ from prompt_toolkit.completion import Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
 from pipeline.cli.options import Form
+from pipeline.sqlfiles import TOKEN
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
 
-    from pipeline.sqlfiles import View
+    from pipeline.warehouse.views import Views
 
 _WORDS_OF_SQL = """
     SELECT DISTINCT FROM WHERE GROUP BY HAVING QUALIFY ORDER LIMIT OFFSET WITH AS JOIN LEFT RIGHT
@@ -31,11 +32,6 @@ _BEFORE_TABLES = {"from", "join", "describe", "summarize", "table", "pivot", "un
 _CLAUSES = _BEFORE_TABLES | {
     *("select", "where", "on", "using", "group", "having", "qualify", "order", "limit", "values"),
 }
-_TOKEN = re.compile(
-    r"--[^\n]*|/\*.*?(?:\*/|$)|'(?:[^']|'')*(?:'|$)|\$\$.*?(?:\$\$|$)"
-    r'|"(?:[^"]|"")*(?:"|$)(?:\.\w*)*|[\w$]+(?:\.\w*)*|[^\s\w]',
-    re.DOTALL,
-)
 _CLOSED = ("--", "/*", "'", "$$", '"')
 _WORD = re.compile(r"[\w.$]*$")
 
@@ -81,7 +77,7 @@ def _starting(word: str, offered: Iterable[str]) -> Iterator[Completion]:
 
 def _word(before: str) -> str | None:
     """The beginning of a name at the cursor; None within a comment or a text."""
-    tokens = [found[0] for found in _TOKEN.finditer(before)]
+    tokens = [found[0] for found in TOKEN.finditer(before)]
     last = tokens[-1] if tokens and before.endswith(tokens[-1]) else ""
     if last.startswith(_CLOSED) and not _is_closed(last):
         return None
@@ -115,7 +111,7 @@ def _of_query(text: str, before: str, word: str) -> list[str]:
 
 def _code(text: str) -> list[str]:
     """The words and signs of SQL, in lower case, without comments and texts."""
-    found = (one[0].lower() for one in _TOKEN.finditer(text))
+    found = (one[0].lower() for one in TOKEN.finditer(text))
     return [one.replace('"', "") for one in found if not one.startswith(("--", "/*", "'", "$$"))]
 
 
@@ -159,8 +155,8 @@ def _relations() -> list[str]:
 
 
 @cache
-def _views() -> "Mapping[str, View]":
-    from pipeline.metrics.views import views
+def _views() -> "Views":
+    from pipeline.reports.views import views
 
     return views()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.cli import terminal
 from pipeline.cli.options import Form
 from pipeline.cli.workspace import Workspace
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, QueryError
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -42,6 +42,8 @@ def converse(
             return
         try:
             workspace.answer(said)
+        except QueryError as error:
+            terminal.complain(error.message, error.place)
         except PipelineError as error:
             terminal.complain(str(error))
         except KeyboardInterrupt:

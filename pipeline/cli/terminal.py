@@ -171,13 +171,17 @@ def note(text: str) -> None:
         _silence(sys.stderr)
 
 
-def complain(text: str) -> None:
-    """Says in one line what is wrong, also where that is that results cannot be written."""
+def complain(text: str, place: str = "") -> None:
+    """Says in one line what is wrong, also where that is that results cannot be written.
+
+    `place` is shown below as it is: the line of a query, with a mark.
+    """
     try:
         flush()
     except (OSError, OutputError):
         silence()
-    note("magic: " + (" ".join(text.split()) or "an error without a message; please report it"))
+    said = " ".join(text.split()) or "an error without a message; please report it"
+    note("\n".join(["magic: " + said, *([place] if place else [])]))
 
 
 def silence() -> None:

@@ -1,7 +1,7 @@
 """What the prompt of `magic sql` does: it runs queries, and commands that begin with a dot."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, cast, get_args
 from pipeline.cli import terminal
 from pipeline.cli.options import Form, parameter, sql_text
 from pipeline.cli.pager import paged
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import PipelineError, QueryError, UsageError
 
 if TYPE_CHECKING:
     from pipeline.sandbox import Sandbox
+    from pipeline.warehouse.statements import Definition
 
 HELP = """\
   SELECT ...;         run a query; a semicolon ends it, and several can follow each other
+  CREATE TEMP VIEW NAME AS SELECT ...;  name a query; the view exists until you leave
   .tables             list the tables and views
   .schema NAME        describe the columns of a table or view
   .read FILE          run the queries in a file
@@ -38,6 +40,7 @@ class Workspace:
         self._form = form
         self._parameters = parameters
         self._is_timed = False
+        self._temporary: dict[str, str] = {}
         self.commands: dict[str, Callable[[str], None]] = {
             ".tables": self._tables,
             ".schema": self._schema,
@@ -70,20 +73,42 @@ class Workspace:
                     raise
                 where = f"statement {number} of {len(statements)}"
                 rest = "" if number == len(statements) else "; the next ones were not run"
+                if isinstance(error, QueryError):
+                    message = f"{where}: {error.message}{rest}"
+                    raise QueryError(message, error.place) from None
                 raise type(error)(f"{where}: {error}{rest}") from None
 
     def _query(self, statement: str, names: set[str]) -> None:
         from pipeline.cli.output import show
+        from pipeline.warehouse.statements import definition
 
+        if view := definition(statement):
+            self._define(view)
+            return
         values = {name: value for name, value in self._parameters.items() if name in names}
         began = time.monotonic()
-        rows = self._sandbox.sql(self._lake, statement, values)
+        rows = self._sandbox.sql(self._lake, statement, values, self._temporary)
         seconds = time.monotonic() - began
         self._sandbox.prepare()
         with paged():
             show(rows, self._form)
         took = f" in {seconds:.2f} s" if self._is_timed else ""
         terminal.note(f"{rows.height:,} row{'' if rows.height == 1 else 's'}{took}")
+
+    def _define(self, view: "Definition") -> None:
+        """Keeps a view for this session: each query runs in a process of its own."""
+        from pipeline.sqlfiles import identifier
+
+        name = view.name.lower()  # DuckDB's names differ in no letter's case
+        if name in self._temporary and not view.replaces:
+            raise UsageError(f"there is a view `{name}` already: use CREATE OR REPLACE TEMP VIEW")
+        # All are made again, since others can use the one that is replaced.
+        temporary = self._temporary | {name: view.select}
+        describing = f"DESCRIBE {identifier(name)}"
+        columns = self._sandbox.sql(self._lake, describing, None, temporary)
+        self._sandbox.prepare()
+        self._temporary = temporary
+        terminal.note(f"view {name}: {', '.join(columns['column_name'])}")
 
     def _obey(self, line: str) -> None:
         command, _, rest = line.partition(" ")
@@ -101,6 +126,8 @@ class Workspace:
             tables(lake=self._lake, form=self._form)
             if self._form == "table":
                 terminal.out(_views() + "\n")
+                for name in self._temporary:
+                    terminal.out(f"  temporary: {name}\n")
 
     def _schema(self, rest: str) -> None:
         from pipeline.cli.commands.schema import schema
@@ -150,18 +177,10 @@ def _no_arguments(command: str, rest: str) -> None:
 def _views() -> str:
     """The views, a line for each schema."""
     from pipeline.cli.layout import wrapped
-    from pipeline.metrics.views import views
+    from pipeline.reports.views import schemas
 
     lines = ["", "views; `.schema NAME` describes one:"]
-    for schema, names in _by_schema(views()).items():
+    for schema, _, names in schemas():
         line = f"in {schema}: {', '.join(names)}" if schema else ", ".join(names)
         lines += ["  " + part for part in wrapped(line, (terminal.width() or 100) - 2)]
     return "\n".join(lines)
-
-
-def _by_schema(names: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {"": []}
-    for name in names:
-        schema, _, short = name.rpartition(".")
-        found.setdefault(schema, []).append(short)
-    return found

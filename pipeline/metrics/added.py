@@ -8,13 +8,12 @@ from pipeline.errors import MetricError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
 from pipeline.metrics.catalogue import Added, knowing, names
-from pipeline.metrics.counting_sql import FINAL
 from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
 from pipeline.metrics.request import PAPER, Request
-from pipeline.metrics.views import views
-from pipeline.sqlfiles import header_of
+from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
+from pipeline.sqlfiles import header_of, with_clause, without_end
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _OF_LEADERBOARD = {
@@ -40,8 +39,8 @@ def added(
             "digits and underscores"
         )
     if sql is not None:
-        sql = sql.strip()
-        _check_form(name, sql)
+        _check_sql(lake, name, sql)
+        sql = without_end(sql).strip()
     titled = header_of(sql or "").get("title", [name.replace("_", " ").capitalize()])[0]
     one = Added(declared, title or titled, sql)
     counted = _counted(lake, name, one, "polars")
@@ -54,7 +53,8 @@ def added(
 def _taken() -> set[str]:
     """What a table, view, schema or column of the leaderboard is called already."""
     with knowing({}):
-        return {*TABLES, *(one.partition(".")[0] for one in views()), *_OF_LEADERBOARD}
+        names = (*TABLES, *views(), OF_ALL, LEADERBOARD)
+        return {*(one.partition(".")[0] for one in names), *_OF_LEADERBOARD}
 
 
 def _is_beside_another(name: str) -> bool:
@@ -64,12 +64,20 @@ def _is_beside_another(name: str) -> bool:
     return is_end_of_other or any(f"{name}{end}" in others for end in _ENDS)
 
 
-def _check_form(name: str, sql: str) -> None:
-    if FINAL not in sql or "attempts" not in sql.rpartition(FINAL)[0]:
+def _check_sql(lake: Lake, name: str, sql: str) -> None:
+    """Raises MetricError for SQL that is no query, or does not say which rows it counts."""
+    # Imported here, so that polars does not wait for it.
+    from pipeline.warehouse import check, connect
+
+    if "attempts" not in with_clause(sql).names:
         raise MetricError(
-            f"the SQL of `{name}` needs a CTE `attempts`, and one final SELECT at the left margin "
-            "with the word SELECT on a line of its own: see docs/adding.md"
+            f"the SQL of `{name}` needs a CTE `attempts`, and a final SELECT: see docs/adding.md"
         )
+    try:
+        with connect(lake, shared(), sql) as connection:
+            check(connection, sql)
+    except QueryError as error:
+        raise MetricError(f"`{name}` cannot be counted by duckdb: {error}") from None
 
 
 def _counted(lake: Lake, name: str, one: Added, engine: str) -> pl.DataFrame:

@@ -116,6 +116,11 @@ def file_of(name: str, edition: str) -> str:
     return f"{folder}/{name}" if name in sqlfiles.names(folder) else f"metrics/{name}"
 
 
+def is_added(name: str) -> bool:
+    """Whether a lake was given the metric."""
+    return name in _added.get()
+
+
 def has_sql(name: str) -> bool:
     """Whether the metric is written in SQL too, as all of ours are."""
     added = _added.get().get(name)

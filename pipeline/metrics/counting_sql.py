@@ -6,13 +6,12 @@ here, since they depend on what is asked.
 
 from collections.abc import Iterable
 
-from pipeline.metrics.catalogue import sql
+from pipeline.metrics.catalogue import is_added, sql
 from pipeline.metrics.counts import GAME_MARK, Clusters, Question
 from pipeline.metrics.request import RELEASE, Request
-from pipeline.sqlfiles import identifier, literal
+from pipeline.sqlfiles import identifier, literal, with_clause
 
 _HITS = "DECIMAL(38, 18)"
-FINAL = "\nSELECT\n"
 _GAMES = """SELECT games.*, opponents.opponent
 FROM games
 LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
@@ -28,12 +27,10 @@ def queries(question: Question) -> list[str]:
 
 
 def attempts(name: str, edition: str) -> str:
-    """The SELECT of the rows that a metric is about: its file, with another end.
-
-    The final SELECT of a file is the only one that is not indented.
-    """
-    ctes, _, _ = sql(name, edition).rpartition(FINAL)
-    return f"{ctes}\nSELECT * FROM attempts"
+    """The SELECT of the rows that a metric is about: its file, with another end."""
+    # Who adds a metric may give a hit as a Boolean.
+    columns = "* REPLACE (CAST(hit AS DOUBLE) AS hit)" if is_added(name) else "*"
+    return f"{with_clause(sql(name, edition)).text}\nSELECT {columns} FROM attempts"
 
 
 def counted_rows(name: str, columns: Iterable[str], request: Request) -> str:

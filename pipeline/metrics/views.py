@@ -6,8 +6,6 @@ folders in `sql/metrics` are the editions. The views of attempts, evidence and t
 same files.
 """
 
-from collections.abc import Iterable
-
 from pipeline import sqlfiles
 from pipeline.metrics.catalogue import has_sql, header, metric, names, sql
 from pipeline.metrics.counting_sql import attempts
@@ -16,7 +14,9 @@ from pipeline.metrics.terms_sql import of_terms
 from pipeline.sqlfiles import View, literal
 
 OF_ALL = "metrics"
-"""The view over all metrics in the main schema and in those of editions, terms and evidence."""
+"""The view over all metrics in each schema that has a view for each metric."""
+LEADERBOARD = "leaderboard"
+"""The view of the models with all metrics. This and that of all values are computed by Python."""
 
 COLUMNS = {
     "metric": "the metric's name",
@@ -28,7 +28,7 @@ COLUMNS = {
     "n_games": "number of games with a counted row",
     "term": "the term (ratio) that counts the row, named as in docs/metrics.md",
     "what": "what was done, in a word or two",
-    "hit": "how much of a hit the row is, from 0 to 1",
+    "hit": "how much of a hit the row is, from 0 to 1; null if it is not counted",
     "is_counted": "whether the metric counts the row",
     "content": "the text of the row's message, null if the log has none",
     "seat": "the acting player's seat, null if the row belongs to a whole side",
@@ -52,23 +52,19 @@ def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     which they can be made."""
     found = shared(num_of_game) | {name: _of_file(name) for name in sqlfiles.names("")}
     for edition in EDITIONS:
-        found |= _of_edition(edition)
-    for schema, (select, row) in _OF_ROWS.items():
-        for name in _written(PAPER):
-            requests = [
-                Request(edition=edition, num_of_game=num_of_game)
-                for edition in EDITIONS
-                if name in names(edition)
-            ]
-            union = _union(select(name, request) for request in requests)
-            of_file = header(name)["row"][0]
-            found[f"{schema}.{name}"] = _view(union, row.format(name=name, row=of_file))
-        union = _union(f"SELECT * FROM {schema}.{name}" for name in _written(PAPER))
-        of_any = row.format(name="a metric", row="one row that a metric is about")
-        found[f"{schema}.{OF_ALL}"] = _view(union, of_any)
+        found |= _of_edition(Request(edition=edition, num_of_game=num_of_game))
     for kind in sqlfiles.names("audit"):
         found[f"audit.{kind}"] = _of_file(f"audit/{kind}")
     return found
+
+
+def in_schema(schema: str, edition: str, name: str) -> str:
+    """The name of a view in one of the schemas that each edition has: no view holds two editions.
+
+    That of the edition paper has the plain name, as in `evidence.judgement`.
+    """
+    parts = [schema] if schema else []
+    return f"{'_'.join([*parts, *([] if edition == PAPER else [edition])])}.{name}".lstrip(".")
 
 
 def _written(edition: str) -> list[str]:
@@ -90,21 +86,30 @@ def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     return found | {name: found[name]._replace(select=parameters)}
 
 
-def _of_edition(edition: str) -> dict[str, View]:
-    schema = "" if edition == PAPER else f"{edition}."
-    row = f"the value of {{}}, edition {edition}, for one model and game type"
+def _of_edition(request: Request) -> dict[str, View]:
+    edition, written = request.edition, _written(request.edition)
+    of_value = f"the value of {{}}, edition {edition}, for one model and game type"
     found = {
-        f"{schema}{name}": _view(sql(name, edition), row.format(name)) for name in _written(edition)
+        in_schema("", edition, name): _view(sql(name, edition), of_value.format(name))
+        for name in written
     }
-    union = _union(
-        f"SELECT {literal(edition)} AS edition, {literal(name)} AS metric, * FROM {schema}{name}"
-        for name in _written(edition)
-    )
-    return found | {f"{schema}{OF_ALL}": _view(union, row.format("one metric"))}
+    for schema, (select, row) in _OF_ROWS.items():
+        of_edition = f"{row}, edition {edition}"
+        for name in written:
+            one = of_edition.format(name=name, row=header(name, edition)["row"][0])
+            found[in_schema(schema, edition, name)] = _view(select(name, request), one)
+        union = "\nUNION ALL\n".join(
+            f"SELECT * FROM {in_schema(schema, edition, name)}" for name in written
+        )
+        of_any = of_edition.format(name="a metric", row="one row that a metric is about")
+        found[in_schema(schema, edition, OF_ALL)] = _view(union, of_any)
+    return found
 
 
 def _attempts(name: str, request: Request) -> str:
-    columns = ", ".join(_OF_ATTEMPT)
+    # What is not counted is no hit and no miss: a mean of the column is one of what is counted.
+    hit = "CASE WHEN is_counted THEN hit END AS hit"
+    columns = ", ".join(hit if column == "hit" else column for column in _OF_ATTEMPT)
     return f"""SELECT
     {literal(request.edition)} AS edition, {literal(name)} AS metric, {columns}, is_counted
 FROM ({attempts(name, request.edition)}) AS attempts"""
@@ -113,26 +118,22 @@ FROM ({attempts(name, request.edition)}) AS attempts"""
 def _evidence(name: str, request: Request) -> str:
     columns = ", ".join(f"attempts.{column}" for column in ("edition", "metric", *_OF_ATTEMPT))
     return f"""SELECT {columns}, messages.content
-FROM attempts.{name} AS attempts
+FROM {in_schema("attempts", request.edition, name)} AS attempts
 LEFT JOIN messages
     ON messages.game_id = attempts.game_id AND messages.message_index = attempts.message_index
-WHERE attempts.is_counted AND attempts.edition = {literal(request.edition)}"""
+WHERE attempts.is_counted"""
 
 
 def _terms(name: str, request: Request) -> str:
-    rows = f"SELECT * FROM attempts.{name} WHERE edition = {literal(request.edition)}"
+    rows = f"SELECT * FROM {in_schema('attempts', request.edition, name)}"
     return of_terms(rows, metric(name, request.edition), request)
 
 
 _OF_ROWS = {
-    "attempts": (_attempts, "{row}, counted or not, in one edition"),
-    "evidence": (_evidence, "{row}, if it was counted, in one edition"),
-    "terms": (_terms, "one term of a value of {name}, for one edition, model and game type"),
+    "attempts": (_attempts, "{row}, counted or not"),
+    "evidence": (_evidence, "{row}, if it was counted"),
+    "terms": (_terms, "one term of a value of {name}, for one model and game type"),
 }
-
-
-def _union(selects: Iterable[str]) -> str:
-    return "\nUNION ALL\n".join(selects)
 
 
 def _view(select: str, row: str) -> View:

@@ -3,10 +3,11 @@
 import polars as pl
 
 from pipeline.api import Lake
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.pages.content import Address, Content, Faults
 from pipeline.plots import plot_columns
+from pipeline.reports.views import Schema, schemas
 from pipeline.sandbox import Sandbox
 
 LANE = "free"
@@ -23,9 +24,14 @@ class Parameters(Address, frozen=True, kw_only=True):
 
 
 class Sql(Content, frozen=True, kw_only=True):
-    """`rows` is the result; `plot` is of two of its columns."""
+    """`rows` is the result, `plot` is of two of its columns, `place` is where the query fails.
+
+    `schemas` are those of the views.
+    """
 
     tables: tuple[str, ...]
+    schemas: tuple[Schema, ...]
+    place: str
     has_run: bool
     is_plotted: bool
     shown: int
@@ -35,9 +41,9 @@ class Sql(Content, frozen=True, kw_only=True):
 def content(lake: Lake, asked: Parameters) -> Sql:
     """The result of the query; nothing before there is one."""
     faults = Faults()
-    rows = pl.DataFrame()
+    rows, place = pl.DataFrame(), ""
     if asked.query.strip():
-        rows = _answer(lake, asked.query, faults)
+        rows, place = _answer(lake, asked.query, faults)
     is_plotted = bool(asked.x and asked.y and not faults)
     if is_plotted:
         with faults.of("x"):
@@ -46,6 +52,8 @@ def content(lake: Lake, asked: Parameters) -> Sql:
         title="SQL",
         rows=rows,
         tables=tuple(TABLES),
+        schemas=tuple(schemas()),
+        place=place,
         has_run=bool(asked.query.strip()) and not faults.get("query"),
         is_plotted=is_plotted and "x" not in faults,
         shown=SHOWN,
@@ -54,10 +62,13 @@ def content(lake: Lake, asked: Parameters) -> Sql:
     )
 
 
-def _answer(lake: Lake, query: str, faults: Faults) -> pl.DataFrame:
+def _answer(lake: Lake, query: str, faults: Faults) -> tuple[pl.DataFrame, str]:
     try:
         with Sandbox(seconds=SECONDS, memory=MEMORY) as sandbox:
-            return sandbox.sql(lake, query)
+            return sandbox.sql(lake, query), ""
+    except QueryError as error:
+        faults["query"] = error.message
+        return pl.DataFrame(), error.place
     except PipelineError as error:
         faults["query"] = str(error)
-        return pl.DataFrame()
+        return pl.DataFrame(), ""

@@ -1,6 +1,6 @@
 """The columns of tables and views, as contracts and the headers of SQL files describe them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -8,11 +8,10 @@ from polars.datatypes import DataTypeClass
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, polars_schema, row_meaning
-from pipeline.metrics.views import views
-from pipeline.sqlfiles import View
+from pipeline.reports.views import views
 from pipeline.warehouse import columns
 from pipeline.warehouse.statements import no_table
-from pipeline.warehouse.views import descriptions
+from pipeline.warehouse.views import Views, descriptions
 
 _SCHEMA: dict[str, pl.DataType | DataTypeClass] = {
     "table": pl.String,
@@ -38,7 +37,7 @@ def schema(names: Sequence[str]) -> pl.DataFrame:
     return pl.concat([_view(name, known) if name in known else _table(name) for name in wanted])
 
 
-def known_views(names: list[str]) -> dict[str, View]:
+def known_views(names: list[str]) -> Views:
     """All views, or none if these are tables; raises UsageError for a name that is neither."""
     if TABLES.keys() >= set(names):
         return {}
@@ -49,7 +48,7 @@ def known_views(names: list[str]) -> dict[str, View]:
     return known
 
 
-def meaning(name: str, known: Mapping[str, View]) -> str:
+def meaning(name: str, known: Views) -> str:
     """What a row of the table or view is, as a sentence."""
     return f"A row is {known[name].row}." if name in known else row_meaning(name)
 
@@ -74,7 +73,7 @@ def _table(table: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def _view(name: str, known: Mapping[str, View]) -> pl.DataFrame:
+def _view(name: str, known: Views) -> pl.DataFrame:
     """The same of a view, which no contract holds to any values."""
     described = descriptions(name, known)
     rows: list[dict[str, Any]] = [

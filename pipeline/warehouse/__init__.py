@@ -8,7 +8,8 @@ shown to it through `LakeFiles`, which has no way of writing, and `connect` allo
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -26,13 +27,18 @@ from pipeline.warehouse.filesystem import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
 from pipeline.warehouse.statements import (
     check_values,
+    lines_above,
     plain_message,
+    query_error,
     reading,
     refuse_far_dates,
     refuse_unshowable,
 )
 from pipeline.warehouse.views import (
+    Computed,
+    Views,
     comment,
+    create_computed_view,
     create_table_view,
     create_view,
     lists_names,
@@ -81,7 +87,7 @@ _LOCKS = (
 
 def connect(
     lake: Lake,
-    views: Mapping[str, View],
+    views: Views,
     wanted: str | None = None,
     *,
     memory: int | None = None,
@@ -108,7 +114,7 @@ def connect(
 
 @contextmanager
 def bounded(
-    lake: Lake, views: Mapping[str, View], wanted: str, *, sorts_texts: bool = False
+    lake: Lake, views: Views, wanted: str, *, sorts_texts: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection as by `connect` that takes `BOUNDED_MEMORY` bytes, whatever the lake's size.
 
@@ -130,15 +136,18 @@ def bounded(
         yield connection
 
 
-def columns(name: str, views: Mapping[str, View]) -> pl.Schema:
+def columns(name: str, views: Views) -> pl.Schema:
     """The columns of one of the views; no lake is needed."""
+    if isinstance(view := views[name], Computed):
+        return view.schema
     tables, found = referenced(quoted(name), views)
     with _opened(1, None) as connection:
         connection.execute(_LOCKS[0])
         for table in tables:
             create_table_view(connection, [], table)
-        for one in found:
-            create_view(connection, one, views)
+        for one, made_of in found.items():
+            if isinstance(made_of, View):
+                create_view(connection, one, made_of)
         rows = connection.sql(f"FROM {quoted(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
 
@@ -209,17 +218,30 @@ def _opened(
 
 
 def _make_views(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, views: Mapping[str, View], wanted: str | None
+    connection: duckdb.DuckDBPyConnection, lake: Lake, views: Views, wanted: str | None
 ) -> None:
     files = LakeFiles(lake)
     connection.register_filesystem(files)
     tables, found = referenced(wanted, views)
     for table in tables:
         create_table_view(connection, files.of(table), table)
-    for name in found:
-        create_view(connection, name, views)
+    for name, view in found.items():
+        if isinstance(view, Computed):
+            file = files.computed(f"{name}.json", partial(_json_lines, view, lake))
+            create_computed_view(connection, name, view, file)
+        else:
+            create_view(connection, name, view)
     if lists_names(wanted):
         comment(connection, meanings(tables, found))
+
+
+def _json_lines(view: Computed, lake: Lake) -> bytes:
+    rows = view.rows(lake)
+    if rows.schema != view.schema:  # DuckDB would take what it is told for null
+        raise TypeError(f"the columns are not those declared: {rows.schema}")
+    file = BytesIO()
+    rows.write_ndjson(file)
+    return file.getvalue()
 
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
@@ -241,6 +263,17 @@ def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T
 def _threads_of_process() -> ThreadPoolExecutor:
     """Kept, since to start a thread takes longer than many a query."""
     return ThreadPoolExecutor(_MOST_AT_ONCE, "duckdb")
+
+
+def define(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+    """Lets queries on the locked connection call a user's SELECT by this name.
+
+    Raises QueryError for what is not one reading statement, or a wrong one.
+    """
+    try:
+        view(connection, name, reading(connection, select))
+    except duckdb.Error as error:
+        raise query_error(error, select) from None
 
 
 def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
@@ -286,8 +319,18 @@ def query(
         statement = reading(connection, sql)
         check_values(connection, statement, parameters or {})
     except duckdb.Error as error:
-        raise QueryError(plain_message(error)) from None
-    return answer(connection, statement, names, parameters)
+        raise query_error(error, sql) from None
+    return answer(connection, statement, names, parameters, above=lines_above(statement, sql))
+
+
+def check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raises QueryError as `query` does for what is wrong before it runs; nothing is run."""
+    statement = sql
+    try:
+        statement = reading(connection, sql)
+        _bound(connection, statement, None)
+    except duckdb.Error as error:
+        raise query_error(error, statement, above=lines_above(statement, sql)) from None
 
 
 def answer(
@@ -295,24 +338,41 @@ def answer(
     statement: str,
     names: Collection[str] = tuple(TABLES),
     parameters: Mapping[str, str] | None = None,
+    *,
+    above: int = 0,
 ) -> pl.DataFrame:
-    """The result of a statement that is known to be one that reads, such as our own."""
+    """The result of a statement that is known to be one that reads, such as our own.
+
+    `above` is how many lines are above it in the text that it is from.
+    """
     try:
         return _attended(connection, lambda: _fetched(connection, statement, parameters))
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
-        raise QueryError(plain_message(error, names)) from None
+        raise query_error(error, statement, names, above) from None
 
 
 def _fetched(
     connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
 ) -> pl.DataFrame:
-    rows = connection.sql(statement, params=dict(parameters) if parameters else None)
+    rows = _bound(connection, statement, parameters)
     if len(set(rows.columns)) < len(rows.columns):
         rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
     refuse_unshowable(rows)
     return as_polars(rows, refuse_far_dates)
+
+
+def _bound(
+    connection: duckdb.DuckDBPyConnection, statement: str, parameters: Mapping[str, str] | None
+) -> duckdb.DuckDBPyRelation:
+    """The rows of a statement, which are computed when they are fetched."""
+    values = dict(parameters) if parameters else None
+    try:
+        return connection.sql(statement, params=values)
+    except (duckdb.BinderException, duckdb.CatalogException):
+        connection.execute(statement, values)  # which fails likewise, and says at which place
+        raise
 
 
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:

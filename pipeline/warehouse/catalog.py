@@ -17,6 +17,7 @@ from pipeline.warehouse.statements import plain_message
 from pipeline.warehouse.views import (
     Meaning,
     comment,
+    create_schema,
     create_table_view,
     create_view,
     meanings,
@@ -39,16 +40,14 @@ def write_database(
 ) -> None:
     """Writes a new database: the lake's tables as views of its files, the views, and `stored`.
 
-    The files are named by absolute paths or URLs. A stored table takes the place of a view of its
-    name. All have comments.
+    The files are named by absolute paths or URLs. All have comments.
     """
-    shown = {name: view for name, view in views.items() if name not in stored}
     try:
         with new_database(file) as connection:
             connection.execute("BEGIN TRANSACTION")
-            _make_views(connection, lake, shown)
+            _make_views(connection, lake, views)
             _store(connection, stored)
-            comment(connection, meanings(TABLES, shown) | _meanings_of(stored))
+            comment(connection, meanings(TABLES, views) | _meanings_of(stored))
             connection.execute("COMMIT")
     except duckdb.Error as error:
         raise LakeError(f"the catalogue cannot be made: {plain_message(error)}") from None
@@ -62,13 +61,14 @@ def _make_views(
         connection.register_filesystem(remote)
     for table in TABLES:
         create_table_view(connection, remote.of(table) if remote else lake.files(table), table)
-    for name in views:
-        create_view(connection, name, views)
+    for name, view in views.items():
+        create_view(connection, name, view)
 
 
 def _store(connection: duckdb.DuckDBPyConnection, stored: Mapping[str, Stored]) -> None:
     for name, table in stored.items():
         register(connection, _ROWS, table.rows)
+        create_schema(connection, name)
         connection.execute(f"CREATE TABLE {quoted(name)} AS FROM {_ROWS}")
         connection.unregister(_ROWS)
 

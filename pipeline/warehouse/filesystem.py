@@ -1,7 +1,10 @@
 """A lake's files as DuckDB is shown them: under names of ours, to be read and nothing else."""
 
 import threading
+from collections.abc import Callable
+from contextvars import copy_context
 from datetime import UTC, datetime
+from io import BytesIO
 from typing import Any
 
 from fsspec import AbstractFileSystem
@@ -17,6 +20,7 @@ _MODIFIED_AT = datetime.fromtimestamp(0, UTC)
 class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
     """The Parquet files of those tables of a lake's state that were asked for, and no others.
 
+    Beside them are files that are on no disk: what is in them is computed when DuckDB opens them.
     What DuckDB would write it opens here first, and is refused.
     """
 
@@ -27,6 +31,7 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
         super().__init__()
         self._lake = lake
         self._files: dict[str, tuple[Location, int]] = {}
+        self._computed: dict[str, _Computed] = {}
 
     def of(self, table: str) -> list[str]:
         """The names of the table's files, which can be read from now on."""
@@ -38,31 +43,42 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
         self._files |= found
         return sorted(found)
 
+    def computed(self, name: str, content: Callable[[], bytes]) -> str:
+        """The name of a file with this content, which is computed once, when it is opened."""
+        file = f"{SCHEME}://computed/{name}"
+        self._computed[file] = _Computed(content)
+        return file
+
     def _shown(self, file: Location) -> str:
         """The name of a file: its place in the lake."""
         table, name = str(file).split("/")[-2:]
         return f"{SCHEME}://{table}/{name}"
 
     def glob(self, path: str, **_: object) -> list[str]:
-        self._file(path)
+        self._check(path)
         return [path]
 
     def info(self, path: str, **_: object) -> dict[str, Any]:
-        return {"name": path, "size": self._file(path)[1], "type": "file"}
+        self._check(path)
+        in_memory = self._computed.get(path)
+        n_bytes = len(in_memory.content()) if in_memory else self._files[path][1]
+        return {"name": path, "size": n_bytes, "type": "file"}
 
     def modified(self, path: str) -> datetime:
-        self._file(path)
+        self._check(path)
         return _MODIFIED_AT
 
-    def open(self, path: str, mode: str = "rb", **_: object) -> "_Reader":
+    def open(self, path: str, mode: str = "rb", **_: object) -> "_Reader | BytesIO":
         if mode != "rb":
             raise PermissionError("the lake can only be read")
-        return _Reader(path, *self._file(path))
+        self._check(path)
+        if in_memory := self._computed.get(path):
+            return BytesIO(in_memory.content())
+        return _Reader(path, *self._files[path])
 
-    def _file(self, path: str) -> tuple[Location, int]:
-        if path not in self._files:
+    def _check(self, path: str) -> None:
+        if path not in self._files and path not in self._computed:
             raise FileNotFoundError("the lake's tables have no file of this name")
-        return self._files[path]
 
 
 class OwnUrls(LakeFiles):
@@ -74,6 +90,23 @@ class OwnUrls(LakeFiles):
 
     def _shown(self, file: Location) -> str:
         return str(file)
+
+
+class _Computed:
+    """What a file holds, computed once: one query opens it several times, in several threads."""
+
+    def __init__(self, compute: Callable[[], bytes]) -> None:
+        self._compute = compute
+        # DuckDB's threads know nothing of the context, such as the metrics that a lake was given.
+        self._context = copy_context()
+        self._lock = threading.Lock()
+        self._content: bytes | None = None
+
+    def content(self) -> bytes:
+        with self._lock:
+            if self._content is None:
+                self._content = self._context.run(self._compute)
+            return self._content
 
 
 class _Reader:

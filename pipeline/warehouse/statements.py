@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date
 from difflib import get_close_matches
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -26,6 +27,15 @@ _READING = (
 _EXPLAIN = re.compile(
     r"^\s*explain\b(?:\s+analyze\b|\s*\((?!\s*(?:select|from|with|values)\b)[^)]*\))*"
 )
+_INSTEAD = {
+    "copy": "give only the SELECT, and its file as in `magic sql QUERY -o FILE`",
+    "create": "use WITH, or CREATE TEMP VIEW at the prompt of `magic sql`",
+}
+_DEFINITION = re.compile(
+    r"create\s+(?P<replaces>or\s+replace\s+)?temp(?:orary)?\s+view\s+"
+    r'(?P<name>\w+|"(?:[^"]|"")+")\s+as\b(?P<select>.*)',
+    re.IGNORECASE | re.DOTALL,
+)
 _FIRST = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
 _WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
@@ -37,11 +47,14 @@ _FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, dat
 _OF_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
 DEEPEST = 32
 """Lists and structs can be nested so deep; what reads a result allows about twice as much."""
-_NO_EXTENSION = "Please try installing"
+# What is left out: how to get an extension, and where in DuckDB's own code it failed.
+_ADVICE = re.compile(r"Please try installing|\nStack Trace:")
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 # What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
 _MEANT = re.compile(r' ?Did you mean "(?P<name>[^"]*)"\?')
 _OPEN_KINDS = re.compile(r"Catalog Error: (?:Scalar Function|Aggregate Function|Type) ")
+# Where DuckDB says that a query is wrong: the line, cut if it is long, and a mark below.
+_PLACE = re.compile(r"\nLINE (?P<number>\d+): (?P<line>[^\n]*)\n(?P<blanks> *)(?P<mark>\^+)\s*\Z")
 # What can end a read of ours, and says nothing about the file.
 _NOT_OF_A_FILE = {kind.__name__: kind for kind in (KeyboardInterrupt, MemoryError)}
 _SCHEMA_OF_ENDING = {
@@ -77,6 +90,24 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     return statements[0].query
 
 
+class Definition(NamedTuple):
+    """What `CREATE TEMP VIEW` says."""
+
+    name: str
+    select: str
+    replaces: bool
+
+
+def definition(statement: str) -> Definition | None:
+    """The view that the statement defines for a session; None for any other statement."""
+    if not (found := _DEFINITION.fullmatch(statement.rstrip("; \n"))):
+        return None
+    name = found["name"]
+    if name.startswith('"'):
+        name = name[1:-1].replace('""', '"')
+    return Definition(name, found["select"], found["replaces"] is not None)
+
+
 def split(sql: str) -> list[tuple[str, set[str]]]:
     """The statements of a text, with their comments, and the names of each one's parameters.
 
@@ -85,7 +116,7 @@ def split(sql: str) -> list[tuple[str, set[str]]]:
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
-        raise QueryError(plain_message(error)) from None
+        raise query_error(error, sql) from None
     return [(one.query.strip(), parameters([one])) for one in statements]
 
 
@@ -119,7 +150,8 @@ def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
 
 
 def _refused(word: str) -> QueryError:
-    return QueryError(f"a query can only read, and `{word.upper()}` is not allowed: use SELECT")
+    hint = _INSTEAD.get(word, "use SELECT")
+    return QueryError(f"a query can only read, and `{word.upper()}` is not allowed: {hint}")
 
 
 def code(sql: str) -> str:
@@ -232,8 +264,43 @@ def _unshowable(dtype: DuckDBPyType) -> str | None:
     return next(filter(None, inner), None)
 
 
+def query_error(
+    error: duckdb.Error, sql: str, names: Collection[str] = tuple(TABLES), above: int = 0
+) -> QueryError:
+    """The error of a query as `plain_message` says it, and where in the query it is.
+
+    `above` is how many lines of its text are above what DuckDB was given.
+    """
+    return QueryError(plain_message(error, names), _place(error, sql, above))
+
+
+def lines_above(statement: str, sql: str) -> int:
+    """How many lines of the text are above its only statement: DuckDB leaves out comments."""
+    before, found, _ = sql.partition(statement)
+    return before.count("\n") if found else 0
+
+
+def _place(error: duckdb.Error, sql: str, above: int) -> str:
+    """The line of the query with DuckDB's mark below it, empty if there is none.
+
+    Only what the query says: the message may quote a text of a log that looks like a place.
+    """
+    found = _PLACE.search(str(error))
+    if not found or found["line"].removeprefix("...").removesuffix("...") not in sql:
+        return ""
+    heading = f"LINE {int(found['number']) + above}: "
+    blanks = len(found["blanks"]) - len(f"LINE {found['number']}: ")
+    line = found["line"]
+    # DuckDB sets its mark as if a tab had no width.
+    n_tabs = 0
+    while line[: blanks + n_tabs + 1].count("\t") > n_tabs:
+        n_tabs += 1
+    mark = " " * (len(heading) + blanks + n_tabs) + found["mark"]
+    return f"{heading}{line.replace(chr(9), ' ')}\n{mark}"
+
+
 def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
-    """What was wrong in one line: without DuckDB's drawings, its advice, and our own places.
+    """What was wrong in one line: without its place, DuckDB's advice, and our own places.
 
     `names` are the tables and views that there are: DuckDB would also name its own. Raises
     KeyboardInterrupt or MemoryError where that ended a read of ours, which DuckDB hides.
@@ -246,7 +313,8 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
                 "the query needs more memory than is allowed: query less at a time, or raise "
                 "--memory (in Python: `memory`)"
             )
-    lines = [line.strip() for line in str(error).partition(_NO_EXTENSION)[0].splitlines()]
+    said = _ADVICE.split(_PLACE.sub("", str(error)))[0]
+    lines = [line.strip() for line in said.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
     if lines and lines[0].startswith("Traceback"):  # of our files
         kind, _, reason = lines[-1].partition(":")
@@ -281,7 +349,8 @@ def _moved(name: str, names: Collection[str]) -> str | None:
         if name.endswith(ending):
             stem = name.removesuffix(ending)
             for edition in ("", "_release", "_audited"):
-                if (moved := f"{schema}.{stem.removesuffix(edition)}") in names:
+                moved = f"{schema}{edition}.{stem.removesuffix(edition)}"
+                if stem.endswith(edition) and moved in names:
                     return moved
     moved = f"audit.{name.removeprefix('audit_')}"
     return moved if moved in names and name.startswith("audit_") else None

@@ -1,13 +1,15 @@
 """The views that a query needs: of the tables, and of what is made of them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 
 from pipeline.events.contracts import TABLES, row_meaning
+from pipeline.lake import Lake
 from pipeline.lake.schema import arrow_schema
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.statements import code
@@ -22,7 +24,22 @@ WHERE database_name = current_database() AND NOT internal"""
 _RUNNING = {"query", "query_table"}
 
 
-def referenced(query: str | None, views: Mapping[str, View]) -> tuple[list[str], dict[str, View]]:
+class Computed(NamedTuple):
+    """A view whose rows Python computes from the lake, which is done when a query reads them.
+
+    `schema` has its columns with their types. `row` and `columns` are those of a `View`.
+    """
+
+    rows: Callable[[Lake], pl.DataFrame]
+    schema: pl.Schema
+    row: str
+    columns: Mapping[str, str]
+
+
+Views = Mapping[str, View | Computed]
+
+
+def referenced(query: str | None, views: Views) -> tuple[list[str], dict[str, View | Computed]]:
     """The tables and views that a query can name, and those that these are made of; None: all."""
     reached = {*TABLES, *views} if lists_names(query) else _reached(_words_in(query or ""), views)
     return (
@@ -36,15 +53,16 @@ def lists_names(query: str | None) -> bool:
     return query is None or bool(_CATALOGUE & _words_in(query))
 
 
-def _reached(words: set[str], views: Mapping[str, View]) -> set[str]:
+def _reached(words: set[str], views: Views) -> set[str]:
     existing, reached = {*TABLES, *views}, set[str]()
     while unread := {name for name in existing - reached if words.issuperset(name.split("."))}:
         reached |= unread
-        words = {word for name in unread & views.keys() for word in _words(views[name].select)}
+        made_of = [view.select for name in unread if isinstance(view := views.get(name), View)]
+        words = {word for select in made_of for word in _words(select)}
     return reached
 
 
-def descriptions(name: str, views: Mapping[str, View]) -> dict[str, str]:
+def descriptions(name: str, views: Views) -> dict[str, str]:
     """What the columns of a view mean: its own descriptions, and those of what it is made of.
 
     A column that tables describe differently is left out.
@@ -60,13 +78,37 @@ def descriptions(name: str, views: Mapping[str, View]) -> dict[str, str]:
     return found
 
 
-def create_view(
-    connection: duckdb.DuckDBPyConnection, name: str, views: Mapping[str, View]
+def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: View) -> None:
+    """Makes a view, and its schema."""
+    create_schema(connection, name)
+    connection.execute(f"CREATE VIEW {quoted(name)} AS {view.select}")
+
+
+def create_computed_view(
+    connection: duckdb.DuckDBPyConnection, name: str, view: Computed, file: str
 ) -> None:
-    """Makes one of the views, and its schema."""
+    """Makes a view of the rows in a file, a JSON object on each line, and its schema.
+
+    DuckDB is told the columns, so that it opens the file only for a query that reads the rows.
+    """
+    types = zip(view.schema, _types(connection, view.schema), strict=True)
+    columns = ", ".join(f"{identifier(name)}: {literal(dtype)}" for name, dtype in types)
+    options = f"format = 'newline_delimited', columns = {{{columns}}}"
+    create_schema(connection, name)
+    connection.execute(
+        f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_json({literal(file)}, {options})"
+    )
+
+
+def create_schema(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Makes the schema of a table or view of this name, if it has one."""
     for schema in name.split(".")[:-1]:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
-    connection.execute(f"CREATE VIEW {quoted(name)} AS {views[name].select}")
+
+
+def _types(connection: duckdb.DuckDBPyConnection, schema: pl.Schema) -> list[str]:
+    """DuckDB's types of the columns."""
+    return [str(dtype) for dtype in connection.from_arrow(schema.to_frame().to_arrow()).types]
 
 
 def quoted(name: str) -> str:
@@ -82,7 +124,7 @@ class Meaning(NamedTuple):
     kind: str = "VIEW"
 
 
-def meanings(tables: Iterable[str], views: Mapping[str, View]) -> dict[str, Meaning]:
+def meanings(tables: Iterable[str], views: Views) -> dict[str, Meaning]:
     """The meaning of each of these tables, which are views here, and of each of the views."""
     of_tables = {
         table: Meaning(

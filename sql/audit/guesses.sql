@@ -19,8 +19,7 @@ SELECT
     END AS hit_read
 FROM main.guesses
 LEFT JOIN attempts.deception AS counted
-    ON counted.edition = 'paper'
-    AND counted.is_counted
+    ON counted.is_counted
     AND counted.term = 'wrong_guesses'
     AND counted.game_id = guesses.game_id
 WHERE guesses.is_finished

@@ -24,8 +24,7 @@ LEFT JOIN players AS accused
     ON accused.game_id = votes.game_id
     AND accused.player = votes.stated_target
 LEFT JOIN attempts.judgement AS counted
-    ON counted.edition = 'paper'
-    AND counted.is_counted
+    ON counted.is_counted
     AND counted.game_id = votes.game_id
     AND counted.seat = votes.seat
     AND counted.round = votes.round

@@ -15,8 +15,9 @@ from pipeline.lake import Lake
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.catalogue import file_of, names
 from pipeline.metrics.counting import rows
+from pipeline.metrics.counting_sql import attempts
 from pipeline.metrics.request import AUDITED, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
-from pipeline.metrics.views import views
+from pipeline.metrics.views import in_schema, views
 from pipeline.sqlfiles import header, text
 from pipeline.warehouse import connect, query
 
@@ -187,7 +188,7 @@ def test_evidence_is_the_rows_that_were_counted(edition, tables):
         found = asked(
             lake,
             *(
-                f"SELECT {columns} FROM evidence.{name} WHERE edition = '{edition}' ORDER BY ALL"
+                f"SELECT {columns} FROM {in_schema('evidence', edition, name)} ORDER BY ALL"
                 for name in names(edition)
             ),
         )
@@ -222,9 +223,7 @@ def test_what_is_unknown_has_no_word(tables):
             request = Request(edition=PAPER, by=("model",))
             columns = ["game_id", "term", "what", "hit", "is_counted"]
             polars = rows(metric(name, PAPER), lake.table, request).select(columns).collect()
-            (sql,) = asked(
-                lake, f"SELECT {', '.join(columns)} FROM attempts.{name} WHERE edition = 'paper'"
-            )
+            (sql,) = asked(lake, f"SELECT {', '.join(columns)} FROM ({attempts(name, PAPER)})")
             for found in (polars, sql):
                 assert found.filter(pl.col("hit").is_null(), pl.col("what").is_in(words)).is_empty()
             assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (sql, polars)))
@@ -236,11 +235,17 @@ def test_what_is_unknown_has_no_word(tables):
 def test_views_are_a_second_opinion_on_the_values(edition, tables):
     """Each row of a view is one of `metrics`; what `metrics` has a value for is in the view."""
     keys, numbers = ["metric", "model", "game_type"], ["value", "hits", "counted", "n_games"]
-    schema = "" if edition == PAPER else f"{edition}."
     assume(tables["results"].height)  # which say what groups there are
     with tempfile.TemporaryDirectory() as folder:
         lake = lake_of(Path(folder), tables)
-        (view,) = asked(lake, f"SELECT * FROM {schema}metrics")
+        parts = asked(
+            lake,
+            *(
+                f"SELECT '{name}' AS metric, * FROM {in_schema('', edition, name)}"
+                for name in names(edition)
+            ),
+        )
+        view = pl.concat(parts, how="vertical_relaxed")
         values = metrics(lake, edition=edition, confidence=None)
     shown = values.join(view, on=keys, how="semi", nulls_equal=True)
     order = pl.col(keys)
@@ -283,7 +288,7 @@ def check_terms(lake: Lake, edition: str, values: pl.DataFrame) -> None:
     found = asked(
         lake,
         *(
-            f"SELECT {', '.join(columns)} FROM terms.{name} WHERE edition = '{edition}'"
+            f"SELECT {', '.join(columns)} FROM {in_schema('terms', edition, name)}"
             for name in names(edition)
         ),
     )
@@ -301,15 +306,58 @@ def check_terms(lake: Lake, edition: str, values: pl.DataFrame) -> None:
         assert_same(shown.sort(keys, nulls_last=True), expected.sort(keys, nulls_last=True))
 
 
-def test_unions_over_all_metrics_hold_every_metric(tmp_path):
+def test_no_view_holds_two_editions_and_unions_hold_every_metric(tmp_path):
     lake = lake_of(
         tmp_path, stacked({name: import_module(f"cases.{name}").TABLES for name in NAMES})
     )
-    every = {(name, edition) for edition in EDITIONS for name in names(edition)}
-    found = {
-        schema: set(rows.iter_rows())
-        for schema in ("attempts", "evidence", "terms")
-        for rows in asked(lake, f"SELECT DISTINCT metric, edition FROM {schema}.metrics")
-    }
-    assert found["attempts"] == every
-    assert found["evidence"] == found["terms"] <= every
+    for edition in EDITIONS:
+        every = {(name, edition) for name in names(edition)}
+        found = {
+            schema: {
+                of: set(rows.iter_rows())
+                for of, rows in zip(
+                    ("metrics", *names(edition)),
+                    asked(
+                        lake,
+                        *(
+                            f"SELECT DISTINCT metric, edition FROM {in_schema(schema, edition, of)}"
+                            for of in ("metrics", *names(edition))
+                        ),
+                    ),
+                    strict=True,
+                )
+            }
+            for schema in ("attempts", "evidence", "terms")
+        }
+        assert found["attempts"]["metrics"] == every
+        assert found["evidence"] == found["terms"]
+        for of_name in found.values():
+            assert of_name.pop("metrics") <= every
+            assert all(of <= {(name, edition)} for name, of in of_name.items())
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_plain_mean_is_the_ratio_of_a_value_that_is_one(edition, tmp_path):
+    """Of what was counted alone: of attempts, and of evidence."""
+    lake = lake_of(
+        tmp_path, stacked({name: import_module(f"cases.{name}").TABLES for name in NAMES})
+    )
+    values = metrics(lake, edition=edition, by=["model"], confidence=None)
+    keys, n_compared = ["model"], 0
+    for name in names(edition):
+        if any(term.fixed_count for term in metric(name, edition).terms):
+            continue
+        for schema in ("attempts", "evidence"):
+            (means,) = asked(
+                lake,
+                f"SELECT model, avg(hit) AS ratio FROM {in_schema(schema, edition, name)} "
+                "GROUP BY model",
+            )
+            is_one = pl.col("value").is_not_null() & pl.col("hits").is_not_null()
+            ratio = (pl.col("hits") / pl.col("counted")).alias("ratio")
+            of_metric = values.filter(is_one, metric=name)
+            expected = of_metric.select(*keys, ratio).sort(keys, nulls_last=True)
+            found = means.join(expected, on=keys, how="semi", nulls_equal=True)
+            assert_same(found.sort(keys, nulls_last=True), expected)
+            n_compared += expected.height
+    assert n_compared

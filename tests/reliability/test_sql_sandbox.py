@@ -209,9 +209,10 @@ def unchanged(place: Place) -> Iterator[None]:
 
 
 def assert_is_one_clear_line(text: str, place: Place) -> None:
+    """Beside the line of the query, with a mark below."""
     assert text
-    assert "\n" not in text
-    assert len(text) < 400
+    assert re.fullmatch(r"[^\n]+(\nLINE \d+: [^\n]+\n *\^+)?", text)
+    assert len(text.splitlines()[0]) < 400
     # What was asked may be told back; where things are on this machine may not.
     for trace in ("Traceback", str(place.lake), "site-packages", str(TOP), str(Path.home()) + "/"):
         assert trace not in text
@@ -345,6 +346,8 @@ def test_reading_is_let_through(lake: Lake, asked: str) -> None:
         ("FROM other.votes", "no table or view `other.votes`: did you mean `votes`?"),
         ("FROM jugdement", "did you mean `judgement`?"),
         ("FROM judgement_rows", "it is now `attempts.judgement`"),
+        ("FROM judgement_release_rows", "it is now `attempts_release.judgement`"),
+        ("FROM judgement_audited", "it is now `audited.judgement`"),
         ("PIVOT gaems ON model USING count(*)", "did you mean `games`?"),
         ("FROM weather", "no table or view `weather`: the tables are documents, archives, "),
         ("FROM information_schema.weather", "run `SHOW TABLES` to list the views too"),

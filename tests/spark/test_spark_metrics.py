@@ -103,8 +103,9 @@ def test_every_view_and_table(spark, sample_lake):
     Of the views of rows and terms, which are alike for all metrics, those of one metric; and of
     terms those of the metric with fixed denominators.
     """
-    of_rows = ("attempts.", "evidence.", "terms.")
-    tried = ("attempts.win_rate", "terms.win_rate")
+    of_rows = ("attempts", "evidence", "terms")
+    of_win_rate = ("attempts", "terms", "attempts_release", "terms_release")
+    tried = [f"{schema}.win_rate" for schema in of_win_rate]
     made = {
         name: view
         for name, view in views().items()

@@ -1,0 +1,171 @@
+"""`magic sql`, `Lake.sql` and a plain DuckDB on `magic.duckdb` give the same to the same query."""
+
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from event_tables import assert_same
+from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
+
+import pipeline
+from pipeline.api import Lake
+from pipeline.catalog import renew
+from pipeline.cli import main
+from pipeline.errors import LakeError
+from pipeline.ingest import ingest
+from pipeline.lake import create_lake
+from pipeline.lake.names import CATALOG
+from pipeline.metrics.request import EDITIONS, PAPER
+from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
+from pipeline.reports import views as module
+from pipeline.reports.views import computed
+from pipeline.sandbox import Sandbox
+from pipeline.simulate import simulate
+from pipeline.warehouse import connect, query
+from pipeline.warehouse.numbers import as_polars
+from pipeline.warehouse.views import Computed
+
+# A name that JSON and SQL have to quote.
+ODD = """it's "Zoë's" \\ 7B\n\U0001f600"""
+QUERIES = {
+    **{f"all of {name}": f"FROM {name}" for name in computed()},
+    "columns of metrics": "DESCRIBE metrics",
+    "columns of leaderboard": "DESCRIBE release.leaderboard",
+    "an interval": "SELECT model, ci_low, value, ci_high FROM metrics WHERE metric = 'judgement'",
+    "a term": "SELECT metric, unnest(terms, recursive := true) FROM audited.metrics ORDER BY ALL",
+    "a list": "SELECT model, len(lacks) AS n, reasons[1] FROM leaderboard ORDER BY model",
+    "a join": """SELECT metrics.model, rank, sum(metrics.counted)::BIGINT AS counted, avg(value)
+        FROM metrics JOIN leaderboard ON metrics.model = leaderboard.model
+        WHERE game_type = 'all' GROUP BY ALL ORDER BY ALL""",
+    "a metric in SQL": "FROM judgement ORDER BY ALL",
+    "evidence": "SELECT edition, avg(hit) FROM evidence.reasoning GROUP BY ALL",
+    "evidence audited": "FROM evidence_audited.reasoning ORDER BY ALL",
+    "terms": "FROM terms_release.metrics ORDER BY ALL",
+    "attempts": "FROM attempts.deception ORDER BY ALL",
+    "votes": "SELECT model, count(*) AS n FROM votes GROUP BY model ORDER BY ALL",
+    "settings": "FROM settings ORDER BY ALL",
+    "audit": "FROM audit.stated_votes ORDER BY ALL",
+}
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of all game types, and of an unfinished game, with its catalogue."""
+    top = tmp_path_factory.mktemp("alike")
+    simulate(top / "logs", models=2, games=1, seed=2)
+    ingest(top / "logs", top / "lake")
+    more = write_logs(top / "more", "unused")
+    (more / "talk.json").write_bytes(encode(chatarena(ending="right")))
+    (more / "cut.json").write_bytes(encode(prisoners_dilemma() | {"result": None}))
+    ingest(more, top / "lake", model=ODD)
+    renew(top / "lake")
+    return top / "lake"
+
+
+@pytest.fixture(scope="session")
+def lake(place: Path) -> Lake:
+    return pipeline.open_lake(place)
+
+
+def by_duckdb(place: Path, asked: str) -> pl.DataFrame:
+    """The result by a plain DuckDB, which knows nothing of this package."""
+    with duckdb.connect(place / CATALOG, read_only=True) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        return as_polars(connection.sql(asked), lambda table: None)
+
+
+@pytest.mark.parametrize("asked", QUERIES)
+def test_a_lake_and_its_catalogue_give_the_same(lake: Lake, place: Path, asked: str) -> None:
+    found = lake.sql(QUERIES[asked])
+    assert found.height
+    assert_same(found, by_duckdb(place, QUERIES[asked]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", QUERIES)
+def test_the_command_gives_the_same(lake: Lake, place: Path, asked: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows.parquet"
+    assert main(["sql", QUERIES[asked], "--lake", str(place), "-o", str(file)]) == 0
+    assert_same(pl.read_parquet(file), lake.sql(QUERIES[asked]))
+
+
+def test_a_query_in_a_process_of_its_own_gives_the_same(lake: Lake, place: Path) -> None:
+    with Sandbox(seconds=60, memory=2**30) as sandbox:
+        assert_same(sandbox.sql(str(place), "FROM leaderboard"), lake.leaderboard())
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_the_values_are_those_of_python(lake: Lake, edition: str) -> None:
+    """Of which there is one definition."""
+    metrics = lake.sql(f"FROM {in_schema('', edition, OF_ALL)}")
+    assert_same(metrics, lake.metrics(edition=edition))
+    assert metrics["ci_low"].count()
+    assert metrics["thin"].list.len().sum()
+    assert ODD in metrics["model"].to_list()
+    board = lake.sql(f"FROM {in_schema('', edition, LEADERBOARD)}")
+    assert_same(board, lake.leaderboard(edition=edition))
+
+
+def test_a_lake_without_a_game_has_the_same_columns(tmp_path: Path) -> None:
+    create_lake(tmp_path / "lake")
+    empty = pipeline.open_lake(tmp_path / "lake")
+    renew(tmp_path / "lake")
+    for edition in EDITIONS:
+        for name in (in_schema("", edition, OF_ALL), in_schema("", edition, LEADERBOARD)):
+            found = empty.sql(f"FROM {name}")
+            assert_same(found, by_duckdb(tmp_path / "lake", f"FROM {name}"))
+            assert found.schema == computed()[name].schema
+            assert found.is_empty()
+
+
+def test_only_a_query_that_reads_the_values_computes_them(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_computed = 0
+
+    def counted(lake: Lake, *, edition: str = PAPER) -> pl.DataFrame:
+        nonlocal n_computed
+        n_computed += 1
+        return lake.metrics(edition=edition)
+
+    monkeypatch.setattr(module, "metrics", counted)
+    for asked in (
+        *("FROM votes", "FROM judgement", "FROM evidence.metrics", "FROM terms_audited.metrics"),
+        *("DESCRIBE metrics", "SHOW ALL TABLES", "SELECT 'metrics' -- metrics"),
+        *("EXPLAIN FROM metrics", "WITH metrics AS (FROM games) FROM metrics", "FROM leaderboard"),
+    ):
+        assert lake.sql(asked).width
+    assert lake.schema("metrics").height
+    with lake.connect() as connection:
+        assert connection.sql("FROM votes").fetchall()
+        assert n_computed == 0
+        both = "FROM metrics AS one JOIN metrics AS two USING (model, metric, game_type)"
+        assert connection.sql(both).fetchall()
+        assert connection.sql("SELECT sum(counted) FROM metrics").fetchall()
+    assert n_computed == 1
+
+
+def test_any_text_and_number_arrives(lake: Lake) -> None:
+    rows = pl.DataFrame(
+        {
+            "text": [ODD, "\x00\x1b[31m\u2028", "null", "", "2020-01-01", None],
+            "texts": [['"', None], [], None, ["\x00"], ["[]"], ["null"]],
+            "number": [0.1 + 0.2, 1e300, 5e-324, None, -0.0, 1 / 3],
+            "whole": [2**62, -(2**63), 0, None, 2**53 + 1, 1],
+            "is_it": [True, None, False, True, False, None],
+        }
+    )
+    for given in (rows, rows.clear()):
+        odd = Computed(lambda _, given=given: given, rows.schema, "a row", {})
+        with connect(lake, {"odd": odd}, "odd") as connection:
+            assert_same(query(connection, "FROM odd"), given)
+
+
+def test_a_damaged_lake_is_reported_as_such(place: Path, tmp_path: Path) -> None:
+    ingest(write_logs(tmp_path / "logs", "m"), tmp_path / "lake")
+    damaged = pipeline.open_lake(tmp_path / "lake")
+    (file, *_) = (tmp_path / "lake" / "votes").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(LakeError, match=f"the file {file.name} of the table `votes` has 100 bytes"):
+        damaged.sql("SELECT avg(value) FROM metrics")
