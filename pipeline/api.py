@@ -316,10 +316,10 @@ class Lake(stored.Lake):
         that would do more than read the lake.
         """
         texts = {name: _text(name, value) for name, value in (parameters or {}).items()}
-        # A value can name a table, as in `query_table($name)`.
         own = temporary or {}
         if taken := [name for name in own if name.lower() in (*TABLES, *self._views)]:
             raise UsageError(f"the lake has a table or view `{taken[0]}`: choose another name")
+        # A value can name a table, as in `query_table($name)`.
         wanted = "\n".join([query, *texts.values(), *own.values()])
         with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
             for name, select in own.items():

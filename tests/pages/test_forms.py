@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from urllib.parse import urlencode
 
 import polars as pl
 import pytest
@@ -12,6 +13,7 @@ from servers import Served
 from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.pages import as_csv, csv_parts, parameters, render
+from pipeline.reports.views import schemas
 from pipeline.view.app import Site
 from pipeline.view.worker import Task, fault, made
 from pipeline.view.workers import Workers
@@ -53,6 +55,16 @@ def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
         assert answer.status_code == reason.status
         assert answer.headers["content-type"].startswith(kind)
         assert "content-disposition" not in answer.headers
+
+
+def test_the_page_of_sql_lists_every_view_and_marks_what_is_wrong(served: Served) -> None:
+    page = served.get("/sql").text
+    for schema, _, names in schemas():
+        assert f"<dt>{schema or 'main'}</dt>" in page
+        assert ", ".join(names) in page
+    asked = urlencode({"query": "SELECT\n  '<b>', nope\nFROM votes"})
+    wrong = served.get(f"/sql?{asked}").text
+    assert '<pre class="fault">LINE 2:   &#39;&lt;b&gt;&#39;, nope\n' in wrong
 
 
 def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
