@@ -50,6 +50,11 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """The API, and nothing else."""
+    return __all__
+
+
 def open_lake(path: str | Path | None = None, as_of: int | None = None) -> "Lake":
     """The lake at the path, in its latest state, or in its state after the ingest `as_of`.
 

@@ -4,6 +4,7 @@ The command line turns a `PipelineError` into one line on stderr; anything else 
 """
 
 import re
+from collections.abc import Iterable
 
 DAMAGE_HINT = (
     "run `magic verify` on this lake to list all damage; then restore the lake from a copy, or "
@@ -33,6 +34,17 @@ def first_line(error: BaseException) -> str:
     """The first line of a library's error, without its advice."""
     text = _ADVICE.sub("", str(error))
     return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+
+
+def choose(wrong: Iterable[str], known: Iterable[str]) -> str:
+    """What to do about wrong names: the nearest known name, or all that can be chosen from."""
+    from difflib import get_close_matches
+
+    names = list(map(str, known))
+    near = [found for one in wrong if (found := get_close_matches(one, names, n=1))]
+    if near:
+        return f"did you mean {' or '.join(f'`{one}`' for (one,) in near)}?"
+    return f"choose from {', '.join(names)}"
 
 
 class PipelineError(Exception):

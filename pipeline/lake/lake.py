@@ -22,6 +22,7 @@ from pipeline.errors import (
     DeniedError,
     LakeError,
     UsageError,
+    choose,
     is_denied,
 )
 from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
@@ -136,7 +137,7 @@ class Lake:
 
     def _open(self, table: str) -> "OpenTable":
         if table not in TABLES:
-            raise UsageError(f"no table `{table}`: choose from {', '.join(TABLES)}")
+            raise UsageError(f"no table `{table}`: {choose([table], TABLES)}")
         if table not in self._opened:
             if table == COMMITS:
                 self._opened[table] = opened_journal(self.folder(table), self._version)

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from msgspec import Struct
 
 from pipeline import sqlfiles
-from pipeline.errors import MetricError, UsageError
+from pipeline.errors import MetricError, UsageError, choose
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
 
@@ -73,10 +73,10 @@ def metric(name: str, edition: str = PAPER) -> Metric:
     Raises UsageError for an unknown name, and MetricError if its module lacks the declaration.
     """
     if name not in names(PAPER):
-        raise UsageError(f"no metric `{name}`: choose from {', '.join(names(PAPER))}")
+        raise UsageError(f"no metric `{name}`: {choose([name], names(PAPER))}")
     if name not in names(edition):
         raise UsageError(
-            f"the edition {edition} has no metric `{name}`: choose from {', '.join(names(edition))}"
+            f"the edition {edition} has no metric `{name}`: {choose([name], names(edition))}"
         )
     added = _added.get().get(name)
     return added.declared if added else _of_module(name, edition)
@@ -99,7 +99,7 @@ def _of_module(name: str, edition: str) -> Metric:
 def names(edition: str) -> tuple[str, ...]:
     """The metrics of an edition, in order; raises UsageError for an unknown edition."""
     if edition not in EDITIONS:
-        raise UsageError(f"no edition `{edition}`: choose from {', '.join(EDITIONS)}")
+        raise UsageError(f"no edition `{edition}`: {choose([edition], EDITIONS)}")
     if edition != RELEASE:
         return (*NAMES, *_added.get())
     return _of_release()

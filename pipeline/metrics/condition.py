@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 
 _COMPARISONS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "EQ": operator.eq,
@@ -57,7 +57,7 @@ def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     expression = _expression(tree, columns, schema)
     if strangers := [name for name in columns if name not in schema]:
         raise UsageError(
-            f"no column {', '.join(strangers)} for a condition: choose from {', '.join(schema)}"
+            f"no column {', '.join(strangers)} for a condition: {choose(strangers, schema)}"
         )
     own = {name: schema[name] for name in columns} or {"none": pl.Null()}
     try:

@@ -4,7 +4,7 @@ from functools import cache
 
 import polars as pl
 
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 from pipeline.lake import Lake
 from pipeline.metrics import counting, counting_sql
 from pipeline.metrics.counts import Counts, Question
@@ -17,7 +17,7 @@ ENGINES = ("polars", "duckdb", "spark")
 def check_engine(lake: Lake, engine: str, master: str | None) -> None:
     """Raises UsageError for an engine that is unknown, or that cannot count in this lake."""
     if engine not in ENGINES:
-        raise UsageError(f"no engine `{engine}`: choose from {', '.join(ENGINES)}")
+        raise UsageError(f"no engine `{engine}`: {choose([engine], ENGINES)}")
     if master is not None and engine != "spark":
         raise UsageError(f"a master works only with the engine spark, not with {engine}")
     if engine == "spark" and not lake.path.is_local:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import Lake
 from pipeline.metrics.catalogue import metric
@@ -56,7 +56,7 @@ def check(lake: Lake, request: Request, metrics: Sequence[str]) -> None:
         raise UsageError("the release edition is computed per model: group at least by model")
     known = [*GameType, ALL]
     if strangers := [t for t in request.game_types or () if t not in known]:
-        raise UsageError(f"no game type {', '.join(strangers)}: choose from {', '.join(known)}")
+        raise UsageError(f"no game type {', '.join(strangers)}: {choose(strangers, known)}")
     if len(set(request.by)) < len(request.by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
     check_models(lake, request.models)
@@ -77,7 +77,7 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
     common = set.intersection(*(set(columns) for columns in tables.values()))
     order = [name for name in (*polars_schema("results"), *GAME_COLUMNS) if name in common]
     order = list(dict.fromkeys(order))
-    return f"no column `{column}` to group by: choose from {', '.join(order)}"
+    return f"no column `{column}` to group by: {choose([column], order)}"
 
 
 def check_models(lake: Lake, models: Sequence[str] | None) -> None:
@@ -99,8 +99,13 @@ def check_players(lake: Lake, models: Sequence[str] | None) -> None:
 
 
 def _check_known(lake: Lake, models: Sequence[str] | None, listing: str) -> None:
-    if strangers := _strangers(lake.table("players"), models):
-        raise UsageError(f"no game of {', '.join(strangers)}: run `{listing}` to list the models")
+    players = lake.table("players")
+    if strangers := _strangers(players, models):
+        known = players.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
+        hint = choose(strangers, known)
+        if not hint.startswith("did"):  # there may be very many
+            hint = f"run `{listing}` to list the models"
+        raise UsageError(f"no game of {', '.join(strangers)}: {hint}")
 
 
 def _strangers(rows: pl.LazyFrame, models: Sequence[str] | None) -> list[str]:

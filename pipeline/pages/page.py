@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 import polars as pl
 
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 from pipeline.pages.content import Address, Content
 
 # The order in the menu; a page that is not in it is reached by links.
@@ -47,7 +47,7 @@ NAMES = _names()
 def page(name: str) -> Page:
     """The page of this name; raises UsageError if there is none."""
     if name not in NAMES:
-        raise UsageError(f"no page `{name}`: choose from {', '.join(NAMES)}")
+        raise UsageError(f"no page `{name}`: {choose([name], NAMES)}")
     found: Any = import_module(f"{__package__}.{name}")
     return found  # type: ignore[no-any-return]
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.api import Lake
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.pages.content import Address, Content
 
@@ -26,7 +26,7 @@ class Tables(Content, frozen=True, kw_only=True):
 def content(lake: Lake, asked: Parameters) -> Tables:
     """The tables with their sizes, and one of them in detail."""
     if asked.table and asked.table not in TABLES:
-        raise UsageError(f"no table `{asked.table}`: choose from {', '.join(TABLES)}")
+        raise UsageError(f"no table `{asked.table}`: {choose([asked.table], TABLES)}")
     sizes = lake.tables()
     sample = lake.table(asked.table).head(SAMPLE).collect() if asked.table else None
     return Tables(

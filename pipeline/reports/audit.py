@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from pipeline import sqlfiles
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import Lake
 from pipeline.metrics.request import several
@@ -122,11 +122,11 @@ def _of(models: Sequence[str] | None) -> str:
 
 def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
     if strangers := [kind for kind in kinds if kind not in KINDS]:
-        raise UsageError(f"no kind {', '.join(strangers)}: choose from {', '.join(KINDS)}")
+        raise UsageError(f"no kind {', '.join(strangers)}: {choose(strangers, KINDS)}")
     known = (*_OF_A_ROW, *_OF_A_GAME)
     if strangers := [name for name in by if name not in known]:
         raise UsageError(
-            f"no column {', '.join(strangers)} to group by: choose from {', '.join(known)}"
+            f"no column {', '.join(strangers)} to group by: {choose(strangers, known)}"
         )
     if len(set(by)) < len(by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(by)}")

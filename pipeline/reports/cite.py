@@ -6,7 +6,7 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline import __version__
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
 from pipeline.lake import Lake
 from pipeline.metrics.request import EDITIONS, PAPER
@@ -85,7 +85,7 @@ def cite(lake: Lake, *, edition: str = PAPER) -> Citation:
     Raises UsageError for an unknown edition.
     """
     if edition not in EDITIONS:
-        raise UsageError(f"no edition `{edition}`: choose from {', '.join(EDITIONS)}")
+        raise UsageError(f"no edition `{edition}`: {choose([edition], EDITIONS)}")
     counts = lake.table("games").select(n=pl.len(), finished=pl.col("is_finished").sum()).collect()
     n_games, n_finished = map(int, counts.row(0))
     last = lake.last_ingest

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 from pipeline.lake import Lake
 from pipeline.metrics.validation import check_players
 from pipeline.vocabulary import GameType, Outcome
@@ -47,9 +47,9 @@ def find(
     Raises UsageError for an unknown model, game type or outcome.
     """
     if game_type is not None and game_type not in list(GameType):
-        raise UsageError(f"no game type {game_type}: choose from {', '.join(GameType)}")
+        raise UsageError(f"no game type {game_type}: {choose([game_type], GameType)}")
     if outcome is not None and outcome not in OUTCOMES:
-        raise UsageError(f"no outcome {outcome}: choose from {', '.join(OUTCOMES)}")
+        raise UsageError(f"no outcome {outcome}: {choose([outcome], OUTCOMES)}")
     check_players(lake, None if model is None else [model])
     found = lake.table("games")
     if after is not None:

@@ -167,7 +167,7 @@ def test_only_what_is_asked_for(engine, public_lake):
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"name": "judgment"}, "no metric `judgment`: choose from win_rate"),
+        ({"name": "judgment"}, "no metric `judgment`: did you mean `judgement`"),
         ({"name": "judgement", "models": ["nobody"]}, "no game of nobody: "),
         ({"name": "judgement", "engine": "spark"}, "no engine `spark` for evidence: .* duckdb"),
         ({"name": "judgement", "edition": "draft"}, "no edition `draft`"),

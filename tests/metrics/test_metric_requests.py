@@ -14,12 +14,12 @@ RELEASE = {"edition": "release"}
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"names": ["judgment"]}, "no metric `judgment`: choose from win_rate, judgement"),
+        ({"names": ["judgment"]}, "no metric `judgment`: did you mean `judgement`"),
         ({"names": ["judgement", "__init__"]}, "no metric `__init__`"),
-        ({"edition": "papers"}, "no edition `papers`: choose from paper, release"),
+        ({"edition": "papers"}, "no edition `papers`: did you mean `paper`"),
         ({"engine": "pandas"}, "no engine `pandas`: choose from polars, duckdb, spark"),
         ({"master": "local"}, "a master works only with the engine spark, not with polars"),
-        ({"by": ["modle"]}, "no column `modle` to group by: choose from .*model, role"),
+        ({"by": ["modle"]}, "no column `modle` to group by: did you mean `model`"),
         ({"by": ["value"]}, "no column `value`"),
         ({"by": "modle"}, "no column `modle`"),
         ({"by": ["model", "model"]}, "same column twice: model, model"),
