@@ -613,30 +613,61 @@ def test_magic_json_is_one_line_with_the_scripts_names(magic: Magic, lake: Path)
     assert tuple(result.records[0]["train_split"]) == names  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("width", [40, 80, 100])
 def test_leaderboard_fits(
     magic: Magic, lake: Path, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Models are columns, as many as fit; each value has its interval below."""
     monkeypatch.setattr(terminal, "width", lambda: width)
-    command = ["leaderboard", "--lake", lake, "--edition", "release", "--model", MODEL]
+    command = ["leaderboard", "--lake", lake, "--edition", "release"]
     result = magic(*command)
-    assert max(map(cell_len, result.text.splitlines())) <= width
-    row = next(line for line in result.text.splitlines() if line.split()[1:2] == [MODEL])
-    (record,) = magic(*command, "--format", "json").records
-    shown = ["–" if record[name] is None else f"{record[name]:.3f}" for name in names("release")]
-    assert [word for word in row.split()[4:] if word[0] not in "(†"] == shown
+    lines = result.text.splitlines()
+    assert max(map(cell_len, lines)) <= width
+    records = magic(*command, "--format", "json").records
+    assert len(records) == 3
+    for name in names("release"):
+        own = [line.split()[1:] for line in lines if line.split()[:1] == [name]]
+        shown = [word for words in own for word in words if word[0] != "†"]
+        values = [record[name] for record in records]
+        assert shown == ["–" if value is None else f"{value:.3f}" for value in values]
+    of_models = [line.split()[1:] for line in lines if line.startswith("letters")]
+    assert [word for words in of_models for word in words] == [
+        record["letters"] or "–" for record in records
+    ]
+    assert re.search(r"^ +\(\.\d\d–[.1]\d+", result.text, re.MULTILINE)
     assert any(line.startswith("– ") for line in result.err.splitlines())
 
 
-@pytest.mark.parametrize("width", [120, 160, None])
-def test_the_leaderboard_has_whole_words_where_there_is_room(
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_a_comparison_fits(
+    magic: Magic, lake: Path, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a table, with the interval beside the difference and the models' names as headings."""
+    monkeypatch.setattr(terminal, "width", lambda: width)
+    one, other = (
+        row["model"] for row in magic("leaderboard", "--lake", lake, "--format", "json").records[:2]
+    )
+    result = magic("compare", one, other, "--lake", lake)
+    lines = result.text.splitlines()
+    assert max(map(cell_len, lines)) <= width
+    rule = next(number for number, line in enumerate(lines) if line.startswith("─"))
+    assert not any(line.rstrip().endswith("_") for line in lines[:rule])
+    of = {line.split()[0]: line for line in lines[rule + 1 :]}
+    assert set(NAMES) - {"self_awareness"} <= set(of)
+    for row in magic("compare", one, other, "--lake", lake, "--format", "json").records:
+        if row["difference"] is not None and row["metric"] in of:
+            assert f"{row['difference']:.3f}" in of[row["metric"]]
+        elif row["difference"] is None:
+            assert f"– {row['metric']}: {row['reason']}" in result.err
+
+
+@pytest.mark.parametrize("width", [80, 120, 240, None])
+def test_the_leaderboard_has_whole_words(
     magic: Magic, lake: Path, width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "width", lambda: width)
     text = magic("leaderboard", "--lake", lake).text
-    # A word is whole if no line of the heading ends in a hyphen. Without room there are blocks.
-    assert "-" not in text.partition("─")[0]
-    assert set(NAMES) - {"win_rate", "self_awareness"} <= set(text.split())
+    assert set(NAMES) <= set(text.split())
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 160])

@@ -73,6 +73,8 @@ def _fitting(
     headings: Row, columns: Sequence[Row], width: int | None
 ) -> "tuple[_Names, list[int], int] | None":
     """The headings as lines, the columns' widths and the gap between them; null if none fit."""
+    # Where a heading is broken, the end of a line stands for the underscore.
+    headings = [heading.replace("_\n", "\n") for heading in headings]
     whole = [_unhyphenated(heading).split("\n") for heading in headings]
     broken = [heading.split("\n") for heading in headings]
     for widths_of, gap in ((_natural, GAP), (_narrow, 1)):

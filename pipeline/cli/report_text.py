@@ -20,7 +20,7 @@ def report_text(found: "Report", form: str) -> Iterator[str]:
     yield _heading(found.title, form, level=1)
     yield _paragraph(found.citation.sentence, form)
     yield _heading("Leaderboard", form)
-    board = leaderboard.brief(found.board, is_wide=True)
+    board = leaderboard.brief(found.board)
     yield output.document(board, form, decimals=3)
     yield output.notes(leaderboard.notes(found.board), form)
     yield _heading("Metrics", form)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 HEADINGS = {
     "other_value": "other_\nvalue",
-    "difference": "differ-\nence",
-    "ci_low": "ci_\nlow",
-    "ci_high": "ci_\nhigh",
     "p_value": "p_\nvalue",
     "p_holm": "p_\nholm",
     "n_settings": "n_\nsettings",
 }
 THIN = ("thin", "other_thin")
+# So many comparisons are named that have no common settings.
+MOST_NAMED = 5
+UNPAIRED = "unpaired"
 
 
 def compare(
@@ -102,6 +102,7 @@ def compare(
     _check(models, grouped, all_pairs=all_pairs)
     confidence = confidence_level(confidence)
 
+    from pipeline.cli.layout import in_one_line
     from pipeline.cli.output import say, show, with_ids
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
@@ -124,17 +125,69 @@ def compare(
         rows = compared(
             opened, *([(models[0], models[1])] if models else []), by=grouped, **options
         )
-    hidden = [
-        "family",
-        "share_paired",
-        "is_replayed",
-        *([] if rows["reason"].count() else ["reason"]),
-    ]
+    hidden = ["family", "share_paired", "is_replayed"]
+    hidden += [] if rows["reason"].count() else ["reason"]
     hidden += ["p_alike", "p_alike_holm"] if margin is not None else []
     brief = with_marks(with_ids(rows.drop(hidden)), THIN)
-    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     notes = [family_note(rows, all_pairs=all_pairs), *_without_groups(rows, metric or [], grouped)]
-    say([*notes, *replay_note(rows), *explanation(rows, THIN)], form)
+    notes += [*replay_note(rows), *explanation(rows, THIN)]
+    if form == "table":
+        narrow, said = _narrow(brief, models)
+        of_pair = dict(zip(("value", "other_value"), map(in_one_line, models), strict=False))
+        show(
+            rows,
+            form,
+            brief=narrow,
+            decimals=3,
+            headings=HEADINGS | (of_pair if len(models) == 2 else {}),
+        )
+        notes += said
+    else:
+        show(rows, form, brief=brief)
+    say(notes, form)
+
+
+def _narrow(rows: "pl.DataFrame", models: list[str]) -> "tuple[pl.DataFrame, list[str]]":
+    """The rows without what is the same in all, or long; and what is to be said of it instead.
+
+    A difference has its interval beside it. Of two models the values have the models' names as
+    headings.
+    """
+    import polars as pl
+
+    notes = []
+    left_out = ["ci_low", "ci_high", "method"]
+    # Of one model its groups are compared, which `other` is one of.
+    left_out += [[], ["model"], ["model", "other"]][len(models)]
+    about = [name for name in rows.columns[: rows.columns.index("value")] if name not in left_out]
+    if "reason" in rows.columns:
+        left_out.append("reason")
+        without = rows.drop_nulls("reason").select(*about, "reason").rows()
+        notes += [f"– {' '.join(map(str, what))}: {reason}" for *what, reason in without]
+    unpaired = rows.filter(method=UNPAIRED).select(about).rows()
+    if unpaired:
+        named = ", ".join(" ".join(map(str, what)) for what in unpaired[:MOST_NAMED])
+        more = f" and {len(unpaired) - MOST_NAMED} more" if unpaired[MOST_NAMED:] else ""
+        notes.append(f"unpaired, for too few common settings: {named}{more}")
+    ends = rows.select("difference", "ci_low", "ci_high").iter_rows()
+    texts = {"difference": [_with_interval(*one) for one in ends]}
+    texts |= {name: list(map(_small, rows[name])) for name in ("p_value", "p_holm")}
+    cells = [pl.Series(name, column, pl.String) for name, column in texts.items()]
+    return rows.with_columns(cells).drop(left_out), notes
+
+
+def _small(p: float | None) -> str | None:
+    """A p-value as a reader needs it."""
+    return None if p is None else "<.0001" if p < 0.0001 else f"{p:.4f}".removeprefix("0")
+
+
+def _with_interval(value: float | None, low: float | None, high: float | None) -> str | None:
+    """A difference and its interval, without zeros before the point: 0.524 (.26 to .70)."""
+    if value is None or low is None or high is None:
+        return None
+    ends = [f"{end:.2f}" for end in (low, high)]
+    short = [end.replace("0.", ".", 1) if end.lstrip("-").startswith("0.") else end for end in ends]
+    return f"{value:.3f} ({short[0]} to {short[1]})"
 
 
 def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:

@@ -1,5 +1,6 @@
 """`magic leaderboard`: models by metrics, ranked."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,10 +24,8 @@ from pipeline.cli.options import (
 if TYPE_CHECKING:
     import polars as pl
 
-# From so many columns on there is room for every metric's interval, below for that of one.
-WIDE = 120
-RANKED_BY = "win_rate"
-# Where a heading may be broken, so that the whole fits in 80 to 100 columns.
+COUNTS = ("n_missing", "n_self_play")
+# Where headings may be broken in a paper.
 HEADINGS = {
     "letters": "let-\nters",
     "n_games": "n_\ngames",
@@ -41,6 +40,9 @@ HEADINGS = {
     "coordination": "coor-\ndi-\nnation",
     "rationality": "ratio-\nnality",
 }
+LABEL = ""
+# A longer name of a model is broken where models are columns.
+LONGEST_NAME = 24
 
 
 def leaderboard(
@@ -68,8 +70,8 @@ def leaderboard(
     ranked pairs are compared at the 5 % level, adjusted by Holm's method. A model that lacks
     settings which others played is marked with *, and `n_missing` counts these settings. A model
     that lacks a whole competition has no rank, since its win rate measures something else. A value
-    is marked with † if a term has fewer than five settings of its own. A narrow terminal shows only
-    the intervals of the win rate.
+    is marked with † if a term has fewer than five settings of its own. Where the terminal is too
+    narrow for a line a model, models are columns.
 
     \b
     Examples:
@@ -95,16 +97,75 @@ def leaderboard(
         confidence=confidence,
         include_incomplete=include_incomplete,
     )
-    headings = HEADINGS if form in ("table", "latex") else {}
+    shown = brief(rows)
     width = terminal.width() if form == "table" else None
-    shown = brief(rows, is_wide=width is None or width >= WIDE)
-    show(rows, form, brief=shown, headings=headings, decimals=3)
+    if width is None or rows.is_empty() or natural_width(shown) <= width:
+        show(rows, form, brief=shown, headings=HEADINGS if form == "latex" else {}, decimals=3)
+    else:
+        for number, block in enumerate(turned(shown, width)):
+            terminal.out("\n" if number else "")
+            show(rows, form, brief=block)
     say(notes(rows), form)
     if rows.is_empty():
         terminal.note("the lake has no game of a tested model")
 
 
-def brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
+def natural_width(rows: "pl.DataFrame") -> int:
+    """The columns of a terminal that the rows take, a line each."""
+    from rich.cells import cell_len
+
+    from pipeline.cli.layout import GAP
+
+    widths = [
+        max(map(cell_len, (column.name, *column.cast(str).fill_null("–"))))
+        for column in rows.iter_columns()
+    ]
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def turned(rows: "pl.DataFrame", width: int) -> Iterator["pl.DataFrame"]:
+    """The `brief` rows with metrics as rows and models as columns: as many models at a time as fit.
+
+    An interval is on a line of its own, below its value.
+    """
+    import polars as pl
+    from rich.cells import cell_len
+
+    from pipeline.cli.layout import GAP
+
+    plain = ("rank", "letters", "n_games", *COUNTS)
+    shown = [name for name in rows.columns if name != "model"]
+    labels = [line for name in shown for line in ([name] if name in plain else [name, ""])]
+    columns: dict[str, list[str]] = {}
+    for row in rows.iter_rows(named=True):
+        lines: list[str] = []
+        for name in shown:
+            text = "–" if row[name] is None else str(row[name])
+            lines += [text] if name in plain else _above(text)
+        # Two columns cannot have one name, whatever models are called.
+        columns[row["model"] + " " * [LABEL, *columns].count(row["model"])] = lines
+    widths = {
+        name: max(min(LONGEST_NAME, cell_len(name)), *map(cell_len, lines))
+        for name, lines in columns.items()
+    }
+    room = width - max(map(cell_len, labels))
+    block: dict[str, list[str]] = {}
+    for name, lines in columns.items():
+        if block and sum(GAP + widths[one] for one in (*block, name)) > room:
+            yield pl.DataFrame({LABEL: labels, **block})
+            block = {}
+        block[name] = lines
+    yield pl.DataFrame({LABEL: labels, **block})
+
+
+def _above(text: str) -> list[str]:
+    """A value with its mark, and below its interval."""
+    value, _, rest = text.partition(" (")
+    interval, _, mark = rest.partition(")")
+    return [f"{value}{mark}", f"({interval})" if interval else ""]
+
+
+def brief(rows: "pl.DataFrame") -> "pl.DataFrame":
     """The rows for eyes: intervals in the cells, incomplete models and thin values marked."""
     import polars as pl
 
@@ -112,27 +173,24 @@ def brief(rows: "pl.DataFrame", *, is_wide: bool) -> "pl.DataFrame":
 
     metrics = [name.removesuffix("_low") for name in rows.columns if name.endswith("_low")]
     incomplete = pl.when("is_complete").then(pl.lit("")).otherwise(pl.lit(" *"))
-    counts = [name for name in ("n_missing", "n_self_play") if (rows[name] > 0).any()]
-    with_ends = metrics if is_wide else [RANKED_BY]
+    counts = [name for name in COUNTS if (rows[name] > 0).any()]
     cells = {}
     for name in metrics:
         marks = rows.select(mark([f"{name}_thin"]).fill_null("")).to_series()
-        if name in with_ends or (marks != "").any():
-            ends = [name, *([f"{name}_low", f"{name}_high"] if name in with_ends else [])]
-            texts = map(_cell, rows.select(ends).iter_rows(), marks)
-            cells[name] = pl.Series(name, texts, pl.String)
+        texts = map(_cell, rows.select(name, f"{name}_low", f"{name}_high").iter_rows(), marks)
+        cells[name] = pl.Series(name, texts, pl.String)
     return rows.with_columns(pl.col("model").fill_null("–") + incomplete, **cells).select(
         "rank", "model", "letters", "n_games", *counts, *metrics
     )
 
 
 def _cell(numbers: tuple[float | None, ...], mark: str) -> str | None:
-    """A value, its interval if given, without zeros before the point, as in 0.692 (.63–.75) †1."""
+    """A value and its interval, without zeros before the point, as in 0.692 (.63–.75) †1."""
     value, *ends = numbers
     if value is None or None in ends:
         return None
     texts = [f"{end:.2f}".removeprefix("0" if end < 1 else "") for end in ends if end is not None]
-    return " ".join(filter(None, (f"{value:.3f}", f"({'–'.join(texts)})" if ends else "", mark)))
+    return " ".join(filter(None, (f"{value:.3f}", f"({'–'.join(texts)})", mark)))
 
 
 def notes(rows: "pl.DataFrame") -> list[str]:

@@ -35,8 +35,8 @@ HEADINGS = {
     "ci_low": "ci_\nlow",
     "ci_high": "ci_\nhigh",
     "n_games": "n_\ngames",
-    "n_unfinished": "n_\nun-\nfin-\nished",
-    "n_unreadable": "n_\nun-\nread-\nable",
+    "n_unfinished": "n_un-\nfin-\nished",
+    "n_unreadable": "n_un-\nread-\nable",
 }
 
 
@@ -133,6 +133,7 @@ def metrics(
         return
     all_there = ["reason"] if rows["reason"].is_null().all() else []
     hidden = ["edition", "terms", "ci_method", "effective_items", "is_complete", *all_there]
+    hidden += [name for name in ("n_unfinished", "n_unreadable") if not rows[name].sum()]
     brief = with_marks(with_ids(rows.drop(hidden)))
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     say(explanation(rows), form)
