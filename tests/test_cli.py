@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -26,7 +27,7 @@ from rich.cells import cell_len
 
 import pipeline
 from pipeline.archives import measure
-from pipeline.cli import commands, main, output, prompt, terminal
+from pipeline.cli import commands, main, output, prompt, suggestions, terminal
 from pipeline.cli.layout import in_one_line
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
@@ -185,9 +186,44 @@ def lake_without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_help_lists_every_command(magic: Magic) -> None:
     result = magic("--help")
     assert result.code == 0
-    listed = result.text.partition("Commands:\n")[2]
-    assert re.findall(r"^  (\w+)  ", listed, re.MULTILINE) == list(COMMANDS)
+    listed = result.text.partition("Logs:\n")[2]
+    assert sorted(re.findall(r"^  (\w+)  ", listed, re.MULTILINE)) == sorted(COMMANDS)
     assert magic().text == result.text
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("metrics --metric r", {"reasoning", "rationality"}),
+        ("metrics --by model,rou", {"model,round"}),
+        ("metrics --game-type pub", {"public_good"}),
+        ("evidence jud", {"judgement"}),
+        ("schema proposal", {"proposals", "proposal_votes"}),
+        ("plan --metric coo", {"cooperation", "coordination"}),
+        ("compare --lake {lake} sim-", {"sim-birch-pgm"}),
+        ("leaderboard --lake {lake} --model sim-", {"sim-birch-pgm"}),
+        ("leaderboard --lake {lake}/none --model sim-", set()),
+    ],
+)
+def test_the_shell_completes_names(lake: Path, line: str, offered: set[str]) -> None:
+    words = f"magic {line.format(lake=lake)}"
+    environment = {
+        "_MAGIC_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    done = subprocess.run(
+        PROGRAM, env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    assert (set(done.stdout.split()), done.stderr) == (offered, "")
+
+
+def test_a_game_is_completed(lake: Path, magic: Magic) -> None:
+    (first, *_) = magic(
+        "sql", "SELECT game_id FROM games", "--lake", lake, "--format", "json"
+    ).records
+    found = suggestions.games(SimpleNamespace(params={"lake": str(lake)}), first["game_id"][:8])
+    assert found == [first["game_id"]]
 
 
 def examples(text: str) -> list[str]:

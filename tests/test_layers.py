@@ -30,6 +30,7 @@ LAYERS: list[set[str]] = [
     {"pages"},
     {"view"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 # Beyond the order: who may use of the lower layers only what is named here.

@@ -28,6 +28,17 @@ _NO_MEMORY = "memory ran out; process less at a time, raise `ulimit -v`, or use 
 _UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
 
 
+TASKS = {
+    "Logs": ("ingest", "quarantine", "simulate"),
+    "Numbers": ("leaderboard", "metrics", "compare", "plan", "completeness", "diff"),
+    "Games behind them": ("evidence", "show", "search", "audit"),
+    "Tables": ("sql", "tables", "schema", "catalog"),
+    "To show and to quote": ("view", "report", "cite"),
+    "Upkeep": ("verify", "maintain"),
+}
+"""The commands by what they are for, as the help lists them."""
+
+
 class _Interrupted(Exception):
     """Ctrl-C, of which typer makes an exit without a word."""
 
@@ -45,6 +56,20 @@ class _EndedEarly(PipelineError):
 
 class _Group(TyperGroup):
     """The commands, ended quietly where the reader of our output or the user has had enough."""
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Lists the commands by task."""
+        for task, names in TASKS.items():
+            found = {name: self.get_command(ctx, name) for name in names}
+            room = formatter.width - 6 - max(map(len, self.commands))
+            with formatter.section(task):
+                formatter.write_dl(
+                    [
+                        (name.ljust(max(map(len, self.commands))), one.get_short_help_str(room))
+                        for name, one in found.items()
+                        if one is not None
+                    ]
+                )
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         try:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 import pipeline
-from pipeline.cli import terminal
+from pipeline.cli import suggestions, terminal
 from pipeline.errors import UsageError
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
@@ -85,15 +85,30 @@ GamesOption = Annotated[
 ]
 ModelsOption = Annotated[
     list[str] | None,
-    typer.Option("--model", metavar="MODEL", help="Only this model; may be repeated."),
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Only this model; may be repeated.",
+        autocompletion=suggestions.models,
+    ),
 ]
 MetricsOption = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="METRIC", help="Only this metric; may be repeated."),
+    typer.Option(
+        "--metric",
+        metavar="METRIC",
+        help="Only this metric; may be repeated.",
+        autocompletion=suggestions.metrics,
+    ),
 ]
 GameTypesOption = Annotated[
     list[str] | None,
-    typer.Option("--game-type", metavar="TYPE", help="Only this game type; may be repeated."),
+    typer.Option(
+        "--game-type",
+        metavar="TYPE",
+        help="Only this game type; may be repeated.",
+        autocompletion=suggestions.game_types,
+    ),
 ]
 
 ConfidenceOption = Annotated[

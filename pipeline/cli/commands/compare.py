@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipeline.cli import suggestions
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
@@ -40,6 +41,7 @@ def compare(
         typer.Argument(
             metavar="MODEL [OTHER]",
             help="The two models to compare; or one, whose groups of --by are compared.",
+            autocompletion=suggestions.models,
         ),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
@@ -56,6 +58,7 @@ def compare(
             metavar="COLUMNS",
             help="Compare the models in each group of these columns; with one MODEL, compare its "
             "groups of this column.",
+            autocompletion=suggestions.columns,
         ),
     ] = None,
     margin: Annotated[

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli import terminal
+from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import (
     DEFAULT_LAKE,
     EditionOption,
@@ -28,7 +28,12 @@ HEADINGS = {"game_id": "game_\nid", "message_index": "message_\nindex"}
 def evidence(
     *,
     metric: Annotated[
-        str, typer.Argument(metavar="METRIC", help="The metric, for example `judgement`.")
+        str,
+        typer.Argument(
+            metavar="METRIC",
+            help="The metric, for example `judgement`.",
+            autocompletion=suggestions.metrics,
+        ),
     ],
     lake: LakeOption = DEFAULT_LAKE,
     edition: EditionOption = "paper",

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pipeline.cli import terminal
+from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
@@ -54,6 +54,7 @@ def metrics(
             metavar="COLUMNS",
             help=f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
             f"[default: {BY}]",
+            autocompletion=suggestions.columns,
         ),
     ] = None,
     model: ModelsOption = None,
@@ -64,6 +65,7 @@ def metrics(
             "--game-type",
             metavar="TYPE",
             help="Only this game type; `all` for all types together; may be repeated.",
+            autocompletion=suggestions.game_types,
         ),
     ] = None,
     where: WhereOption = None,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from pipeline.cli import suggestions
 from pipeline.cli.options import DEFAULT_LAKE, EditionOption, FormOption, LakeOption
 
 HEADINGS = {
@@ -18,7 +19,13 @@ THIN = ("thin", "other_thin")
 def plan(
     *,
     metric: Annotated[
-        str, typer.Option("--metric", metavar="METRIC", help="The metric to plan for.")
+        str,
+        typer.Option(
+            "--metric",
+            metavar="METRIC",
+            help="The metric to plan for.",
+            autocompletion=suggestions.metrics,
+        ),
     ],
     difference: Annotated[
         float,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli import terminal
+from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
 
 if TYPE_CHECKING:
@@ -15,7 +15,11 @@ def schema(
     *,
     table: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TABLE", help="Tables or views; default: every table."),
+        typer.Argument(
+            metavar="TABLE",
+            help="Tables or views; default: every table.",
+            autocompletion=suggestions.tables,
+        ),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     form: FormOption = "table",

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.cli import terminal
+from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import (
     DEFAULT_LAKE,
     EditionOption,
@@ -19,7 +19,9 @@ def show(
     game: Annotated[
         str,
         typer.Argument(
-            metavar="GAME", help="The game's id, its first characters, or the path of its log."
+            metavar="GAME",
+            help="The game's id, its first characters, or the path of its log.",
+            autocompletion=suggestions.games,
         ),
     ],
     lake: LakeOption = DEFAULT_LAKE,
