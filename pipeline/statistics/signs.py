@@ -27,6 +27,9 @@ DRAWS = 20_000
 MANY_SETTINGS = 2000
 # Below it a p-value would rest on a handful of the patterns drawn.
 SMALL_P = 0.001
+# A sum of random signs is so many standard deviations off with less than that probability
+# (W. Hoeffding, Journal of the American Statistical Association 58 (1963) 13–30).
+_SURELY_SMALL = math.sqrt(2 * math.log(2 / SMALL_P))
 _SEED = 20_231_114
 _TIE = 1e-9
 _AT_ONCE = 1000
@@ -50,14 +53,15 @@ def sign_flip_ps(x: Floats) -> Floats:
     for row in np.flatnonzero(is_few & ~is_count):
         p_values[row] = all_signs_p(x[row][x[row] != 0])
     is_beyond = (n_differing > EXACT_SETTINGS) & ~is_count
-    is_drawn = is_beyond & (n_differing <= MANY_SETTINGS)
+    z = np.abs(x.sum(axis=1)) / np.sqrt(np.maximum((x**2).sum(axis=1), 1e-300))
+    is_sampled = is_beyond & (n_differing <= MANY_SETTINGS)
+    is_drawn = is_sampled & (z < _SURELY_SMALL)
     if is_drawn.any():
         p_values[is_drawn] = _drawn_ps(x[is_drawn])
     is_many = (n_differing > MANY_SETTINGS) & ~is_count
     for row in np.flatnonzero(is_many):
-        z = abs(float(x[row].sum())) / math.sqrt(float((x[row] ** 2).sum()))
-        p_values[row] = math.erfc(z / math.sqrt(2))
-    is_tail = is_drawn & (p_values < SMALL_P)
+        p_values[row] = math.erfc(float(z[row]) / math.sqrt(2))
+    is_tail = is_sampled & (~is_drawn | (p_values < SMALL_P))
     rows = np.flatnonzero(is_tail)
     for start in range(0, len(rows), at_once := max(1, _MOST_NUMBERS // max(1, x.shape[1]))):
         part = rows[start : start + at_once]

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 DRAWS: Final = 4000
+LEAST_DRAWS: Final = 1000
+# Of very many parts fewer draws do: so many numbers at most, unless the draws were too few.
+_NUMBERS: Final = 400_000
 _SEED: Final = 20_231_116
 _STEPS: Final = 60
 # Any t near the best one will do.
@@ -40,7 +43,9 @@ def tails(values: Floats, totals: Floats) -> Floats:
     inner = np.flatnonzero((totals > 0) & (totals < end) & ~is_end)
     if len(inner):
         t = _tilts(values[inner], totals[inner])
-        uniform = np.random.default_rng(_SEED).random((DRAWS, values.shape[2]))
+        n_parts = values.shape[2]
+        draws = min(DRAWS, max(LEAST_DRAWS, _NUMBERS // n_parts))
+        uniform = np.random.default_rng(_SEED).random((draws, n_parts))
         for row, tilt in zip(inner, t, strict=True):
             found[row] = _tilted(values[row], totals[row], tilt, slack[row], uniform)
     return found

@@ -188,9 +188,14 @@ def _with_interval(value: float | None, low: float | None, high: float | None) -
     """A difference and its interval, without zeros before the point: 0.524 (.26 to .70)."""
     if value is None or low is None or high is None:
         return None
-    ends = [f"{end:.2f}" for end in (low, high)]
-    short = [end.replace("0.", ".", 1) if end.lstrip("-").startswith("0.") else end for end in ends]
-    return f"{value:.3f} ({short[0]} to {short[1]})"
+    return f"{value:.3f} ({_end(low)} to {_end(high)})"
+
+
+def _end(end: float) -> str:
+    """An end of an interval; one next to 0 says on which side: +.00 or -.00."""
+    text = f"{end:+.2f}" if 0 < end < 0.005 else f"{end:.2f}"
+    sign, number = ("", text) if text[0].isdecimal() else (text[0], text[1:])
+    return sign + number.removeprefix("0") if number.startswith("0.") else text
 
 
 def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
