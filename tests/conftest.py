@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,14 +86,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = terminalreporter.stats.get("skipped", [])
-    n_skipped = sum(NO_SHARED in str(report.longrepr) for report in skipped)
-    if n_skipped:
-        terminalreporter.section("shared data", yellow=True)
-        terminalreporter.line(f"Skipped for want of the shared data folder {SHARED}: {n_skipped}")
-        terminalreporter.line("To run these tests too: make test MAGIC_SHARED=/path/to/shared")
-    n_unseen = sum(NO_CHROMIUM in str(report.longrepr) for report in skipped)
-    if n_unseen:
-        terminalreporter.section("browser tests", yellow=True)
-        terminalreporter.line(f"Skipped because there is no Chromium: {n_unseen}")
-        terminalreporter.line("To run these tests too: apt-get install chromium, or set $CHROMIUM")
+    """What was skipped, and how to run it: a line for the marks, and one for what is not there."""
+    reasons = Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    marked = {
+        mark: n for mark in ("slow", "long") if (n := reasons.pop(f"{mark}: run with --{mark}", 0))
+    }
+    lines = [
+        ", ".join(f"{n} {mark} (run with --{mark})" for mark, n in marked.items()),
+        "; ".join(f"{n}: {reason}" for reason, n in reasons.items()),
+    ]
+    if any(lines):
+        terminalreporter.section("skipped, and how to run it", yellow=True)
+        for line in filter(None, lines):
+            terminalreporter.line(line)
