@@ -697,6 +697,21 @@ def test_a_comparison_fits(
             assert f"– {row['metric']}: {row['reason']}" in result.err
 
 
+def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
+    """Ours are, a table's rule among them; what else is lacking is escaped."""
+    done = subprocess.run(
+        [*PROGRAM, "leaderboard", "--lake", lake],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    text = done.stdout.decode("ascii")
+    assert "----" in text
+    assert re.search(r"\d\.\d{3} \(\.\d\d-[.1]\d+\) !\d", text)
+    assert not re.search(r"\\u(2500|2013|2020)", text)
+    assert done.stderr.decode("ascii").splitlines()[1].startswith("! a term of the value")
+
+
 @pytest.mark.parametrize("width", [80, 120, 240, None])
 def test_the_leaderboard_has_whole_words(
     magic: Magic, lake: Path, width: int | None, monkeypatch: pytest.MonkeyPatch

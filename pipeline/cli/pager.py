@@ -87,7 +87,7 @@ class _Screen(io.TextIOBase):
             stdout=self._stream,
             text=True,
             encoding=self._stream.encoding,
-            errors="backslashreplace",
+            errors=terminal.LACKING,
             env={"LESS": "FRX"} | os.environ,
         )
         # Ctrl-C is for the pager.

@@ -3,6 +3,7 @@
 What comes from logs is hostile: nothing is written to a terminal but through `printable`.
 """
 
+import codecs
 import errno
 import io
 import os
@@ -14,6 +15,21 @@ from typing import Any, TextIO
 
 from pipeline.errors import PipelineError
 from pipeline.printable import printable
+
+# What our own signs become where the terminal has no UTF-8; each is as wide as the sign.
+_PLAIN = str.maketrans("─│–−†…×·⏎“”‘’\N{NO-BREAK SPACE}", "-|--!.x./\"\"'' ")
+LACKING = "plain signs"
+
+
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Stands in for characters that an encoding lacks: others as by `backslashreplace`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    return text.encode(error.encoding, "backslashreplace").decode(error.encoding), error.end
+
+
+codecs.register_error(LACKING, _plain)
 
 
 class OutputError(PipelineError):
@@ -32,7 +48,7 @@ def prepare() -> None:
             setattr(sys, name, open(nowhere, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=LACKING)
 
 
 def guard() -> None:
@@ -44,7 +60,7 @@ def guard() -> None:
     stdout.flush()
     copy = os.dup(stdout.fileno())
     os.dup2(stderr.fileno(), 1)
-    results = open(copy, "w", encoding=stdout.encoding, errors="backslashreplace")  # noqa: PTH123, SIM115
+    results = open(copy, "w", encoding=stdout.encoding, errors=LACKING)  # noqa: PTH123, SIM115
     for name in ("stdout", "__stdout__"):  # by the second the terminal's size is found
         setattr(sys, name, results)
 
