@@ -6,14 +6,13 @@ where a term has one or two games. The shapes of which the page says that they f
 exempt. `--write` puts the tables into docs/statistics.md.
 """
 
-import argparse
 import sys
 from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from document import markdown, write
+from document import asked, markdown, write
 from shapes import (
     METRICS,
     UNEVEN,
@@ -150,12 +149,7 @@ def failures(name: str, shape: Shape, cells: list[Cell], draws: int) -> list[str
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--draws", type=int, default=1000, help="of each cell")
-    options.add_argument("--write", action="store_true", help="into docs/statistics.md")
-    asked = options.parse_args()
+    options = asked(__doc__, 1000)
     even = {
         (metric, streak, games): of_metric(metric, games, streak)
         for metric in METRICS
@@ -163,25 +157,25 @@ def main() -> int:
         if not (streak and is_one_trial(metric))
         for games in GAMES
     }
-    found = {key: [cell(one, rate, asked.draws) for rate in RATES] for key, one in even.items()}
+    found = {key: [cell(one, rate, options.draws) for rate in RATES] for key, one in even.items()}
     uneven = {
-        name: [cell(shape, rate, asked.draws) for rate in MANY_RATES]
+        name: [cell(shape, rate, options.draws) for rate in MANY_RATES]
         for name, shape in UNEVEN.items()
     }
     print(table(found), uneven_table(uneven), sep="\n\n")
-    if asked.write:
+    if options.write:
         write("coverage", table(found))
         write("uneven", uneven_table(uneven))
     failed = [
         each
         for key, cells in found.items()
         if key[1] != ALL_OR_NOTHING
-        for each in failures(str(key), even[key], cells, asked.draws)
+        for each in failures(str(key), even[key], cells, options.draws)
     ]
     failed += [
         each
         for name, cells in uneven.items()
-        for each in failures(name, UNEVEN[name], cells, asked.draws)
+        for each in failures(name, UNEVEN[name], cells, options.draws)
     ]
     for one in failed:
         print(f"undercovers: {one}", file=sys.stderr)

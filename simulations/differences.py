@@ -5,12 +5,11 @@ that hold the true difference is to be .92 from 20 settings on, .90 below. `--wr
 into docs/statistics.md.
 """
 
-import argparse
 import sys
 from collections import Counter
 
 import numpy as np
-from document import markdown, write
+from document import asked, markdown, write
 from pairs_of_models import HARDNESS, STREAK, compared, sums_of
 from shapes import METRICS, UNEVEN, Floats, Shape, of_metric, of_settings
 
@@ -81,14 +80,9 @@ def least(shape: Shape) -> float:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--draws", type=int, default=1000, help="of each cell")
-    options.add_argument("--write", action="store_true", help="into docs/statistics.md")
-    asked = options.parse_args()
+    options = asked(__doc__, 1000)
     found = {
-        name: [[coverage(shape, rate, apart, asked.draws) for rate in RATES] for apart in APART]
+        name: [[coverage(shape, rate, apart, options.draws) for rate in RATES] for apart in APART]
         for name, shape in SHAPES.items()
     }
     rows = [
@@ -98,10 +92,10 @@ def main() -> int:
     headings = [f"rates {' / '.join(f'{r:g}' for r in RATES)}", *(f"apart {a:g}" for a in APART)]
     text = markdown(headings, rows)
     print(text)
-    if asked.write:
+    if options.write:
         write("differences", text)
     # What so few draws may miss it by.
-    slack = 2 * (0.92 * 0.08 / asked.draws) ** 0.5
+    slack = 2 * (0.92 * 0.08 / options.draws) ** 0.5
     failed = [
         f"{name}: {min(map(min, cells)):.3f}"
         for name, cells in found.items()

@@ -1,9 +1,20 @@
 """Writes a script's table into docs/statistics.md, between the markers that name the script."""
 
+import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
+
+
+def asked(description: str | None, draws: int) -> argparse.Namespace:
+    """What every simulation is asked: how many draws of each cell, and whether to write."""
+    options = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--draws", type=int, default=draws, help="of each cell")
+    options.add_argument("--write", action="store_true", help="into docs/statistics.md")
+    return options.parse_args()
 
 
 def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -10,13 +10,12 @@ thirty, the same limits hold. Models of which half are good and half are bad get
 however many there are. `--write` puts the tables into docs/statistics.md.
 """
 
-import argparse
 import sys
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from document import markdown, write
+from document import asked, markdown, write
 from pairs_of_models import (
     LEVEL,
     LOST,
@@ -172,22 +171,17 @@ def letters(models: int) -> tuple[int, int, int]:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--draws", type=int, default=1000, help="of each cell")
-    options.add_argument("--write", action="store_true", help="into docs/statistics.md")
-    asked = options.parse_args()
+    options = asked(__doc__, 1000)
     cells = {
         f"{metric}, {settings} settings, {case}": [
-            alike(metric, case, settings, rate, asked.draws) for rate in RATES
+            alike(metric, case, settings, rate, options.draws) for rate in RATES
         ]
         for metric in METRICS
         for case in CASES
         for settings in ((10, SETTINGS) if case == COMPLETE else (SETTINGS,))
     }
-    few = {name: [small(name, rate, asked.draws) for rate in SMALL_RATES] for name in SMALL}
-    some = max(10, asked.draws // OF_FAMILIES)
+    few = {name: [small(name, rate, options.draws) for rate in SMALL_RATES] for name in SMALL}
+    some = max(10, options.draws // OF_FAMILIES)
     families = {metric: family_wise(metric, some) for metric in METRICS}
     lacking = {
         metric: family_wise(metric, some, *LACKING) for metric in METRICS if metric not in OF_ONE
@@ -195,18 +189,18 @@ def main() -> int:
     replayed = {
         metric: family_wise(metric, some, first="ten times", rate=0.05) for metric in OF_FEW
     }
-    apart = {metric: unpaired(metric, asked.draws) for metric in METRICS}
+    apart = {metric: unpaired(metric, options.draws) for metric in METRICS}
     lettered = {models: letters(models) for models in MANY_MODELS}
     text = "\n\n".join(
         [
             _table(cells, RATES),
             _table(few, SMALL_RATES),
-            _families(families, lacking, replayed, apart, asked.draws),
+            _families(families, lacking, replayed, apart, options.draws),
             _letters(lettered),
         ]
     )
     print(text)
-    if asked.write:
+    if options.write:
         write("false alarms", text)
     # A test of whether models behave alike may see that one is streakier.
     failed = [
@@ -214,7 +208,7 @@ def main() -> int:
         for name, found in {**cells, **few}.items()
         for one in found
         if one.disagree > 0
-        or (STREAKIER not in name and max(one.by_p, one.falls) > _most(_draws(name, asked.draws)))
+        or (STREAKIER not in name and max(one.by_p, one.falls) > _most(_draws(name, options.draws)))
     ]
     for what, shares in (
         ("family", families),
@@ -222,7 +216,7 @@ def main() -> int:
         ("family, one replays", replayed),
     ):
         failed += [f"{m}: {what} {p}" for m, p in shares.items() if p > _most(some)]
-    failed += [f"{m}: unpaired {p}" for m, p in apart.items() if p > _most(asked.draws)]
+    failed += [f"{m}: unpaired {p}" for m, p in apart.items() if p > _most(options.draws)]
     failed += [f"{n} models: letters" for n, (shared, _, more) in lettered.items() if shared + more]
     for each in failed:
         print(f"misses its limit: {each}", file=sys.stderr)

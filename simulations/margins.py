@@ -6,12 +6,11 @@ called alike in at most 5 % of lakes (6 % with the error of the simulation). A f
 tables into docs/statistics.md.
 """
 
-import argparse
 import sys
 
 import numpy as np
 import polars as pl
-from document import markdown, write
+from document import asked, markdown, write
 from false_alarms import MOST
 from pairs_of_models import LEVEL, compared, lakes, sums_of
 from shapes import METRICS, Floats
@@ -91,16 +90,11 @@ def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, f
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--draws", type=int, default=1000, help="of each cell")
-    options.add_argument("--write", action="store_true", help="into docs/statistics.md")
-    asked = options.parse_args()
+    options = asked(__doc__, 1000)
     cells = [(metric, n) for metric in METRICS for n in NUMBERS]
-    at_margin = {c: [alike(*c, rate, MARGIN, asked.draws) for rate in RATES] for c in cells}
-    same = {c: [alike(*c, rate, 0.0, asked.draws) for rate in RATES] for c in cells}
-    few = max(40, asked.draws // OF_FALLS)
+    at_margin = {c: [alike(*c, rate, MARGIN, options.draws) for rate in RATES] for c in cells}
+    same = {c: [alike(*c, rate, 0.0, options.draws) for rate in RATES] for c in cells}
+    few = max(40, options.draws // OF_FALLS)
     seen = {c: [falls(*c, rate, few) for rate in RATES] for c in cells}
     rows = [
         [
@@ -118,10 +112,10 @@ def main() -> int:
     headings = ["rates .2 / .5 / .8", "alike, at the margin", "alike, if equal", "fall seen"]
     text = markdown(headings, rows)
     print(text)
-    if asked.write:
+    if options.write:
         write("margins", text)
     # Beside what may be missed by chance: three errors of a share of 5 %, two of one of 80 %.
-    most = max(MOST, LEVEL + 3 * (LEVEL * (1 - LEVEL) / asked.draws) ** 0.5)
+    most = max(MOST, LEVEL + 3 * (LEVEL * (1 - LEVEL) / options.draws) ** 0.5)
     near = NEAR + 2 * (POWER * (1 - POWER) / few) ** 0.5
     failed = [f"{cell}: alike" for cell, found in at_margin.items() if max(found) > most]
     failed += [

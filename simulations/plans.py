@@ -7,12 +7,11 @@ error of the simulation). Pilots with fewer than two effective settings give no 
 the table into docs/statistics.md.
 """
 
-import argparse
 import sys
 from typing import NamedTuple
 
 import numpy as np
-from document import markdown, write
+from document import asked, markdown, write
 from pairs_of_models import HARDNESS, STREAK, sums_of
 from shapes import UNEVEN, Shape, of_metric, of_settings, terms
 
@@ -78,14 +77,10 @@ def plans(shape: Shape, rate: float, draws: int) -> Found:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--draws", type=int, default=500, help="of each cell")
-    options.add_argument("--write", action="store_true", help="into docs/statistics.md")
-    asked = options.parse_args()
+    options = asked(__doc__, 500)
     found = {
-        name: [plans(shape, rate, asked.draws) for rate in RATES] for name, shape in SHAPES.items()
+        name: [plans(shape, rate, options.draws) for rate in RATES]
+        for name, shape in SHAPES.items()
     }
     rows = [
         [name, *(f"{one.enough:.2f} / {one.without:.2f} / {one.power:.2f}" for one in cells)]
@@ -94,7 +89,7 @@ def main() -> int:
     headings = ["enough / no plan / median power", *(f"rate {rate:g}" for rate in RATES)]
     text = markdown(headings, rows)
     print(text)
-    if asked.write:
+    if options.write:
         write("plans", text)
     failed = [
         name for name, cells in found.items() if min(c.enough for c in cells) < PROMISED - NEAR
