@@ -299,7 +299,9 @@ def _with_replays(
     found = []
     for row in rows:
         part = by_pair.get((row.one, row.other))
-        dealt = None if part is None else _dealt(part, own[row.one], own[row.other])
+        dealt = None
+        if part is not None and {row.one, row.other} <= own.keys():
+            dealt = _dealt(part, own[row.one], own[row.other])
         is_replayed = dealt is not None and _is_replayed(dealt)
         p = row.p_value
         is_doubtful = row.method == PAIRED and p <= max(_LEAST_DOUBT, 1 - confidence)
