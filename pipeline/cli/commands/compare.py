@@ -82,9 +82,9 @@ def compare(
     Games are paired by competition and setting; replays of a setting are added up. If the models
     share too few settings, they are compared unpaired, and the row says so. The null hypothesis of
     the p-value is that the two models behave alike. `p_holm` is adjusted by Holm's method for all
-    p-values printed; with --all-pairs, for those of one metric. If more than 14 settings differ,
-    the test may draw 20,000 random sign patterns. The smallest p-value is then 0.000025 (2.5e-05):
-    read it as "at most".
+    p-values printed; with --all-pairs, for those of one metric. The interval excludes 0 if and only
+    if the p-value of a paired comparison reaches the level; an end of 0.00 was moved there. A note
+    says where one model played the common settings much more often than the other.
 
     `--game-type`, `--where` and `--by` choose and group rows as in `magic metrics`. With one model
     and one column, all pairs of its groups are compared, such as its roles. With `--margin D`,
