@@ -2,18 +2,27 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING
 
-import msgspec
+if TYPE_CHECKING:
+    import msgspec
 
 NULL = "–"
 DECIMALS = 4
 
-_ENCODER = msgspec.json.Encoder(decimal_format="number")
-
 
 def as_json(value: object) -> str:
     """A value as JSON; bytes as the text that they spell, NaN and infinities as null."""
-    return _ENCODER.encode(_without_bytes(value)).decode()
+    return _encoder().encode(_without_bytes(value)).decode()
+
+
+@cache
+def _encoder() -> "msgspec.json.Encoder":
+    # Every command formats numbers; few write JSON.
+    import msgspec
+
+    return msgspec.json.Encoder(decimal_format="number")
 
 
 def spelt(data: bytes) -> str:
@@ -72,3 +81,10 @@ def _number(value: float, decimals: int) -> str:
     if value != 0 and not 10**-decimals <= abs(value) < 10**15:
         return f"{value:.{DECIMALS}g}"
     return f"{value:.{decimals}f}"
+
+
+def without_zero(number: str) -> str:
+    """A number without the zero before its point, as in .63 or -.40; 1.25 stays."""
+    sign = number[:1] if number[:1] in "+-" else ""
+    digits = number.removeprefix(sign)
+    return sign + (digits[1:] if digits.startswith("0.") else digits)

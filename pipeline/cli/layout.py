@@ -65,6 +65,12 @@ def tables(
             )
 
 
+def natural_width(headings: Row, rows: Sequence[Row]) -> int:
+    """The width of a table in which each row is one line."""
+    columns = list(zip(*_cells(rows), strict=True))
+    return sum(_widest(cell_len, [[one] for one in headings], columns)) + GAP * (len(headings) - 1)
+
+
 def _cells(rows: Sequence[Row]) -> list[list[str]]:
     return [[_one_line(cell) for cell in row] for row in rows]
 

@@ -181,6 +181,11 @@ def _rows(frame: pl.DataFrame, decimals: int | None) -> list[tuple[str, ...]]:
     return list(zip(*columns, strict=True))
 
 
+def natural_width(frame: pl.DataFrame, decimals: int | None = None) -> int:
+    """The columns of a terminal that the frame takes as a table, a line each row."""
+    return layout.natural_width(list(map(printable, frame.columns)), _rows(frame, decimals))
+
+
 def _is_right(frame: pl.DataFrame) -> list[bool]:
     return [dtype.is_numeric() for dtype in frame.dtypes]
 

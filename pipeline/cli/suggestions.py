@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+import pipeline
 from pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from pipeline.lake import Lake
+    from pipeline.api import Lake
 
 _MOST_GAMES = 50
 
@@ -73,10 +74,8 @@ def games(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _lake(ctx: typer.Context) -> "Lake | None":
     """The lake that the command line names so far, else the default one; None where it is none."""
-    from pipeline.lake import open_lake
-
     try:
-        return open_lake(ctx.params.get("lake") or "lake")
+        return pipeline.open_lake(ctx.params.get("lake"))
     except (PipelineError, OSError):
         return None
 

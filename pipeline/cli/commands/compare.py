@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipeline.cells import without_zero
 from pipeline.cli import suggestions
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
@@ -31,7 +32,6 @@ HEADINGS = {
 THIN = ("thin", "other_thin")
 # So many comparisons are named that have no common settings.
 MOST_NAMED = 5
-UNPAIRED = "unpaired"
 
 
 def compare(
@@ -158,6 +158,8 @@ def _narrow(rows: "pl.DataFrame", models: list[str]) -> "tuple[pl.DataFrame, lis
     """
     import polars as pl
 
+    from pipeline.statistics.pairs import UNPAIRED
+
     notes = []
     left_out = ["ci_low", "ci_high", "method"]
     # Of one model its groups are compared, which `other` is one of.
@@ -181,7 +183,7 @@ def _narrow(rows: "pl.DataFrame", models: list[str]) -> "tuple[pl.DataFrame, lis
 
 def _small(p: float | None) -> str | None:
     """A p-value as a reader needs it."""
-    return None if p is None else "<.0001" if p < 0.0001 else f"{p:.4f}".removeprefix("0")
+    return None if p is None else "<.0001" if p < 0.0001 else without_zero(f"{p:.4f}")
 
 
 def _with_interval(value: float | None, low: float | None, high: float | None) -> str | None:
@@ -193,9 +195,7 @@ def _with_interval(value: float | None, low: float | None, high: float | None) -
 
 def _end(end: float) -> str:
     """An end of an interval; one next to 0 says on which side: +.00 or -.00."""
-    text = f"{end:+.2f}" if 0 < end < 0.005 else f"{end:.2f}"
-    sign, number = ("", text) if text[0].isdecimal() else (text[0], text[1:])
-    return sign + number.removeprefix("0") if number.startswith("0.") else text
+    return without_zero(f"{end:+.2f}" if 0 < end < 0.005 else f"{end:.2f}")
 
 
 def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:

@@ -1,10 +1,11 @@
 """`magic leaderboard`: models by metrics, ranked."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from pipeline.cells import NULL, without_zero
 from pipeline.cli import terminal
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
@@ -41,6 +42,7 @@ HEADINGS = {
     "rationality": "ratio-\nnality",
 }
 LABEL = ""
+DECIMALS = 3
 # A longer name of a model is broken where models are columns.
 LONGEST_NAME = 24
 
@@ -83,7 +85,7 @@ def leaderboard(
     num_of_game = number_of_games(edition, games)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import say, show
+    from pipeline.cli.output import natural_width, say, show
     from pipeline.lake import open_lake
     from pipeline.reports.ranking import leaderboard as ranked
 
@@ -99,10 +101,11 @@ def leaderboard(
     )
     shown = brief(rows)
     width = terminal.width() if form == "table" else None
-    if width is None or rows.is_empty() or natural_width(shown) <= width:
-        show(rows, form, brief=shown, headings=HEADINGS if form == "latex" else {}, decimals=3)
+    if width is None or rows.is_empty() or natural_width(shown, DECIMALS) <= width:
+        headings = HEADINGS if form == "latex" else {}
+        show(rows, form, brief=shown, headings=headings, decimals=DECIMALS)
     else:
-        for number, block in enumerate(turned(shown, width)):
+        for number, block in enumerate(turned(rows, shown, width)):
             terminal.out("\n" if number else "")
             show(rows, form, brief=block)
     say(notes(rows), form)
@@ -110,21 +113,53 @@ def leaderboard(
         terminal.note("the lake has no game of a tested model")
 
 
-def natural_width(rows: "pl.DataFrame") -> int:
-    """The columns of a terminal that the rows take, a line each."""
-    from rich.cells import cell_len
+class _Cell(NamedTuple):
+    """A value as 0.692, its interval as (.63–.75), and its mark as †1, empty without one."""
 
-    from pipeline.cli.layout import GAP
+    value: str
+    interval: str
+    mark: str
 
-    widths = [
-        max(map(cell_len, (column.name, *column.cast(str).fill_null("–"))))
-        for column in rows.iter_columns()
+
+def _cells(rows: "pl.DataFrame") -> dict[str, list[_Cell | None]]:
+    """Of each metric the models' values, None where there is none."""
+    from pipeline.cli.thin import mark
+
+    def cell(value: float | None, low: float | None, high: float | None, mark: str) -> _Cell | None:
+        if value is None or low is None or high is None:
+            return None
+        ends = "–".join(without_zero(f"{end:.2f}") for end in (low, high))
+        return _Cell(f"{value:.{DECIMALS}f}", f"({ends})", mark)
+
+    metrics = [name.removesuffix("_low") for name in rows.columns if name.endswith("_low")]
+    return {
+        name: [
+            cell(*one)
+            for one in rows.select(
+                *(name, f"{name}_low", f"{name}_high"), mark([f"{name}_thin"]).fill_null("")
+            ).iter_rows()
+        ]
+        for name in metrics
+    }
+
+
+def brief(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """The rows for eyes: intervals in the cells, incomplete models and thin values marked."""
+    import polars as pl
+
+    incomplete = pl.when("is_complete").then(pl.lit("")).otherwise(pl.lit(" *"))
+    counts = [name for name in COUNTS if (rows[name] > 0).any()]
+    metrics = [
+        pl.Series(name, [one and " ".join(filter(None, one)) for one in cells], pl.String)
+        for name, cells in _cells(rows).items()
     ]
-    return sum(widths) + GAP * (len(widths) - 1)
+    model = pl.col("model").fill_null(NULL) + incomplete
+    named = rows.select("rank", model, "letters", "n_games", *counts)
+    return named.with_columns(metrics)
 
 
-def turned(rows: "pl.DataFrame", width: int) -> Iterator["pl.DataFrame"]:
-    """The `brief` rows with metrics as rows and models as columns: as many models at a time as fit.
+def turned(rows: "pl.DataFrame", shown: "pl.DataFrame", width: int) -> Iterator["pl.DataFrame"]:
+    """What is `shown` of the rows with models as columns: as many models at a time as fit.
 
     An interval is on a line of its own, below its value.
     """
@@ -133,15 +168,15 @@ def turned(rows: "pl.DataFrame", width: int) -> Iterator["pl.DataFrame"]:
 
     from pipeline.cli.layout import GAP
 
-    plain = ("rank", "letters", "n_games", *COUNTS)
-    shown = [name for name in rows.columns if name != "model"]
-    labels = [line for name in shown for line in ([name] if name in plain else [name, ""])]
+    metrics = _cells(rows)
+    plain = [name for name in shown.columns if name not in ("model", *metrics)]
+    labels = [*plain, *(line for name in metrics for line in (name, ""))]
     columns: dict[str, list[str]] = {}
-    for row in rows.iter_rows(named=True):
-        lines: list[str] = []
-        for name in shown:
-            text = "–" if row[name] is None else str(row[name])
-            lines += [text] if name in plain else _above(text)
+    for number, row in enumerate(shown.iter_rows(named=True)):
+        lines = [NULL if row[name] is None else str(row[name]) for name in plain]
+        for cells in metrics.values():
+            one = cells[number] or _Cell(NULL, "", "")
+            lines += [f"{one.value} {one.mark}".rstrip(), one.interval]
         # Two columns cannot have one name, whatever models are called.
         columns[row["model"] + " " * [LABEL, *columns].count(row["model"])] = lines
     widths = {
@@ -156,41 +191,6 @@ def turned(rows: "pl.DataFrame", width: int) -> Iterator["pl.DataFrame"]:
             block = {}
         block[name] = lines
     yield pl.DataFrame({LABEL: labels, **block})
-
-
-def _above(text: str) -> list[str]:
-    """A value with its mark, and below its interval."""
-    value, _, rest = text.partition(" (")
-    interval, _, mark = rest.partition(")")
-    return [f"{value}{mark}", f"({interval})" if interval else ""]
-
-
-def brief(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """The rows for eyes: intervals in the cells, incomplete models and thin values marked."""
-    import polars as pl
-
-    from pipeline.cli.thin import mark
-
-    metrics = [name.removesuffix("_low") for name in rows.columns if name.endswith("_low")]
-    incomplete = pl.when("is_complete").then(pl.lit("")).otherwise(pl.lit(" *"))
-    counts = [name for name in COUNTS if (rows[name] > 0).any()]
-    cells = {}
-    for name in metrics:
-        marks = rows.select(mark([f"{name}_thin"]).fill_null("")).to_series()
-        texts = map(_cell, rows.select(name, f"{name}_low", f"{name}_high").iter_rows(), marks)
-        cells[name] = pl.Series(name, texts, pl.String)
-    return rows.with_columns(pl.col("model").fill_null("–") + incomplete, **cells).select(
-        "rank", "model", "letters", "n_games", *counts, *metrics
-    )
-
-
-def _cell(numbers: tuple[float | None, ...], mark: str) -> str | None:
-    """A value and its interval, without zeros before the point, as in 0.692 (.63–.75) †1."""
-    value, *ends = numbers
-    if value is None or None in ends:
-        return None
-    texts = [f"{end:.2f}".removeprefix("0" if end < 1 else "") for end in ends if end is not None]
-    return " ".join(filter(None, (f"{value:.3f}", f"({'–'.join(texts)})", mark)))
 
 
 def notes(rows: "pl.DataFrame") -> list[str]:
