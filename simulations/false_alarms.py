@@ -31,7 +31,7 @@ from pairs_of_models import (
 from shapes import METRICS, of_metric, of_settings
 
 from pipeline.statistics.families import holm, letter_groups
-from pipeline.statistics.margins import p_above
+from pipeline.statistics.margins import p_fall
 from pipeline.statistics.pairs import of_basis
 
 RATES = (0.05, 0.2, 0.5)
@@ -103,7 +103,7 @@ def _p_fall(basis: dict[str, object], p: float) -> float:
     if p / 2 > LEVEL:  # then it is no less, and takes long to find
         return p / 2
     new, old, correlation = of_basis(basis)
-    return max(p_above(old, new, 0.0, correlation), p / 2)
+    return p_fall(new, old, 0.0, p, correlation)
 
 
 def family_wise(

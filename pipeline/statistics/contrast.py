@@ -16,9 +16,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pipeline.statistics.tails import Floats
 
 # Beyond it a normal p-value is 0.
 MOST_Z = 40.0

@@ -26,16 +26,13 @@ from numpy.typing import NDArray
 
 from pipeline.statistics.signs import MANY_SETTINGS, SMALL_P
 from pipeline.statistics.sums import scaled_sum
-from pipeline.statistics.tails import tails
-
-Floats = NDArray[np.float64]
+from pipeline.statistics.tails import TIE, Floats, tails
 
 DEALS, SOME_DEALS = 4000, 400
 DEALS_OF_TAIL = 1000
 MANY_GAMES = 20_000
 _CLEAR = 0.12
 _SEED = 20_231_115
-_TIE = 1e-9
 _LEAST_COUNTED = 1e-9
 _MOST_NUMBERS = 4_000_000
 
@@ -76,7 +73,7 @@ def dealt_p(cells: pl.DataFrame) -> float:
 
 def _share_beyond(dealt: Floats) -> tuple[float, float]:
     """The share of deals with a larger sum than the first, which is as it was played; its size."""
-    sums, slack = np.abs(dealt.sum(axis=1)), _TIE * np.abs(dealt).max(axis=0).sum()
+    sums, slack = np.abs(dealt.sum(axis=1)), TIE * np.abs(dealt).max(axis=0).sum()
     beyond = sums - sums[0]
     n = (beyond > slack).sum() + (np.abs(beyond) <= slack).sum() / 2
     return float(n) / len(sums), float(sums[0])

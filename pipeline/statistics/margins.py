@@ -17,6 +17,14 @@ def p_above(a: Rate, b: Rate, bound: float, correlation: float = 0.0) -> float:
     return half if _value(a, b) > bound else 1 - half
 
 
+def p_fall(new: Rate, old: Rate, margin: float, p: float, correlation: float = 0.0) -> float:
+    """The one-sided p-value of: from old to new the value fell by more than the margin.
+
+    A fall of that size is no less surprising than the difference itself, of two-sided p-value `p`.
+    """
+    return max(p_above(old, new, margin, correlation), p / 2)
+
+
 def p_alike(a: Rate, b: Rate, margin: float, correlation: float = 0.0) -> float:
     """The p-value of: A − B is within ± the margin."""
     above = p_above(a, b, -margin, correlation)

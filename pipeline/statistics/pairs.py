@@ -30,7 +30,6 @@ import numpy as np
 import polars as pl
 
 from pipeline.statistics.contrast import (
-    Floats,
     Interval,
     Rate,
     difference,
@@ -44,6 +43,7 @@ from pipeline.statistics.influence import changes, extremes
 from pipeline.statistics.interval import RATE, rates
 from pipeline.statistics.signs import sign_flip_ps
 from pipeline.statistics.sums import exact_sum, scaled_sum
+from pipeline.statistics.tails import Floats
 
 # Where less is common, too much of what was played would not be in the difference.
 LEAST_PAIRED = 0.5
@@ -116,13 +116,18 @@ def differences(
     cells = named.with_columns(pl.col("stratum", "cluster").rank("dense"))
     weighted = _weighted(cells, terms)
     own = _rates(cells, weighted, ["model"])
+
+    def numbered(models: Sequence[str]) -> pl.DataFrame:
+        assert games_of is not None
+        return _numbered(games_of(models), named, cells)
+
     rows: list[tuple[Any, ...]] = []
     for start in range(0, len(pairs), at_once := _at_once(cells)):
         some = _of_pairs(pairs[start : start + at_once])
         common = _common(cells, weighted, some)
-        found = [_Row(*row) for row in _rows(common, weighted, own, some, confidence)]
+        found = list(_rows(common, weighted, own, some, confidence))
         if games_of is not None:
-            found = _with_replays(found, _common(named, weighted, some), games_of, confidence)
+            found = _with_replays(found, common, numbered, confidence)
         rows += found
     return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
 
@@ -130,6 +135,14 @@ def differences(
 def _by_cell(sums: pl.LazyFrame) -> pl.DataFrame:
     by_cell = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum())
     return by_cell.filter(_C > 0).collect()
+
+
+def _numbered(games: pl.DataFrame, named: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
+    """The games with the numbers that strata and clusters have in `cells`, rows as in `named`."""
+    for column in ("stratum", "cluster"):
+        numbers = pl.DataFrame({column: named[column], "number": cells[column]}).unique()
+        games = games.join(numbers, on=column).drop(column).rename({"number": column})
+    return games
 
 
 def _of_pairs(pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:

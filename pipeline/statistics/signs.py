@@ -17,9 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.statistics.tails import tails
-
-Floats = NDArray[np.float64]
+from pipeline.statistics.tails import TIE, Floats, tails
 
 # Up to so many settings all patterns are counted; beyond, patterns are drawn.
 EXACT_SETTINGS = 24
@@ -31,7 +29,6 @@ SMALL_P = 0.001
 # (W. Hoeffding, Journal of the American Statistical Association 58 (1963) 13–30).
 _SURELY_SMALL = math.sqrt(2 * math.log(2 / SMALL_P))
 _SEED = 20_231_114
-_TIE = 1e-9
 _AT_ONCE = 1000
 _MOST_NUMBERS = 4_000_000
 
@@ -45,7 +42,7 @@ def sign_flip_ps(x: Floats) -> Floats:
     n_differing = np.count_nonzero(x, axis=1)
     size = np.abs(x).max(axis=1, initial=0.0)
     # Of one size all of them, as where a game is one trial, they are told by their number.
-    is_count = (n_differing * size - np.abs(x).sum(axis=1)) <= _TIE * size
+    is_count = (n_differing * size - np.abs(x).sum(axis=1)) <= TIE * size
     is_count &= n_differing > 0
     for row in np.flatnonzero(is_count):
         p_values[row] = _mcnemar(int((x[row] > 0).sum()), int(n_differing[row]))
@@ -83,7 +80,7 @@ def all_signs_p(x: Floats) -> float:
     """The mid-p value of the sum, over all patterns of signs."""
     half = len(x) // 2
     one, other = _all_sums(x[:half]), np.sort(_all_sums(x[half:]))
-    observed, slack = abs(float(x.sum())), _TIE * float(np.abs(x).sum())
+    observed, slack = abs(float(x.sum())), TIE * float(np.abs(x).sum())
     # The sums of both halves are symmetric about 0: what is as far below it is as frequent.
     least = observed - np.sort(one)
     n_above = len(other) - np.searchsorted(other, least + slack, side="right")
@@ -105,7 +102,7 @@ def _all_sums(x: Floats) -> Floats:
 def _drawn_ps(x: Floats) -> Floats:
     """Of each row how its sum is among those of drawn signs."""
     total = x.sum(axis=1)
-    observed, slack = np.abs(total), _TIE * np.abs(x).sum(axis=1)
+    observed, slack = np.abs(total), TIE * np.abs(x).sum(axis=1)
     n, n_more, n_equal = 0, np.zeros(len(x)), np.zeros(len(x))
     for is_plus in _drawn_signs(x.shape[1]):
         beyond = np.abs(2 * (is_plus.astype(np.float64) @ x.T) - total) - observed

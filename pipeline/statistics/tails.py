@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+# Sums that differ by no more than this share of the largest one are equal.
+TIE: Final = 1e-9
 DRAWS: Final = 4000
 LEAST_DRAWS: Final = 1000
 # Of very many parts fewer draws do: so many numbers at most, unless the draws were too few.
@@ -21,7 +23,6 @@ _SEED: Final = 20_231_116
 _STEPS: Final = 60
 # Any t near the best one will do.
 _CLOSE: Final = 1e-3
-_TIE: Final = 1e-9
 
 
 def tails(values: Floats, totals: Floats) -> Floats:
@@ -35,7 +36,7 @@ def tails(values: Floats, totals: Floats) -> Floats:
     values, totals = values - middle, totals - middle.sum(axis=(1, 2))
     largest = values.max(axis=1)
     end = largest.sum(axis=1)
-    slack = _TIE * np.abs(values).max(axis=1).sum(axis=1)
+    slack = TIE * np.abs(values).max(axis=1).sum(axis=1)
     found = np.where(totals > 0, 0.0, 0.5)
     is_end = (totals > 0) & (np.abs(totals - end) <= slack)
     is_largest = values[is_end] >= (largest - slack[:, np.newaxis])[is_end][:, np.newaxis]
