@@ -5,12 +5,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from pipeline.metrics.catalogue import metric
-from pipeline.metrics.counts import CLUSTER
-from pipeline.metrics.grouping import group_columns, join, rolled, with_group
-from pipeline.metrics.intervals import terms_of
+from pipeline.metrics.grouping import group_columns, join, with_group
+from pipeline.metrics.intervals import by_cluster, terms_of
 from pipeline.metrics.request import Request
 from pipeline.statistics import influence
-from pipeline.statistics.sums import exact_sum
 
 
 def with_influence(
@@ -27,8 +25,6 @@ def with_influence(
         terms_of(has_value.filter(metric=name), metric(name, request.edition), keys)
         for name in names
     )
-    added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
-    of_group = rolled(sums.lazy(), request, *added_up, also=[*CLUSTER, "term"])
-    found = influence.of_values(of_group, terms, has_value.collect(), keys)
+    found = influence.of_values(by_cluster(sums, request), terms, has_value.collect(), keys)
     joined = join(grouped, found.lazy(), keys)
     return joined.select(*rows.columns, *influence.COLUMNS).collect()

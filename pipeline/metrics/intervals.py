@@ -41,6 +41,12 @@ def sums_by_cluster(
     )
 
 
+def by_cluster(sums: pl.DataFrame, request: Request, also: Sequence[str] = ()) -> pl.LazyFrame:
+    """The sums added up over the finest groups: h and c by group, stratum, cluster and term."""
+    added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
+    return rolled(sums.lazy(), request, *added_up, also=[*CLUSTER, "term", *also])
+
+
 def with_intervals(
     valued: pl.DataFrame,
     metrics: Mapping[str, Metric],
@@ -57,9 +63,7 @@ def with_intervals(
     terms = pl.concat(
         terms_of(rows.filter(metric=name), declared, keys) for name, declared in metrics.items()
     )
-    added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
-    of_group = rolled(sums.lazy(), request, *added_up, also=[*CLUSTER, "term"])
-    found = statistics.intervals(of_group, terms, keys, confidence)
+    found = statistics.intervals(by_cluster(sums, request), terms, keys, confidence)
     kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
     method = pl.format("wilson, clustered by {}", kinds).alias("ci_method")
     methods = rolled(sums.lazy(), request, method)

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from pipeline.metrics.counts import CLUSTER
-from pipeline.metrics.grouping import group_columns, join, rolled, with_group
+from pipeline.metrics.grouping import group_columns, join, with_group
+from pipeline.metrics.intervals import by_cluster
 from pipeline.metrics.request import Request
 
 LEAST_SETTINGS = 5
@@ -39,8 +39,11 @@ def with_thin(rows: pl.DataFrame, sums: pl.DataFrame, request: Request) -> pl.Da
     """
     keys = group_columns(request)
     c = pl.col("c")
-    by_cluster = rolled(sums.lazy(), request, c.sum(), also=[*CLUSTER, "term"])
-    by_term = by_cluster.group_by(*keys, "term").agg(n_effective=c.sum() ** 2 / (c**2).sum())
+    by_term = (
+        by_cluster(sums, request)
+        .group_by(*keys, "term")
+        .agg(n_effective=c.sum() ** 2 / (c**2).sum())
+    )
     n = pl.col("n_effective")
     is_beside = (n < LEAST_BESIDE) & (n.max().over(keys) >= TIMES_AS_MANY * n)
     few = by_term.filter((n < LEAST_SETTINGS) | is_beside).sort("term")

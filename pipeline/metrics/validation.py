@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.errors import UsageError, choose
+from pipeline.errors import UsageError, choose, nearest
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import Lake
 from pipeline.metrics.catalogue import metric
@@ -102,9 +102,8 @@ def _check_known(lake: Lake, models: Sequence[str] | None, listing: str) -> None
     players = lake.table("players")
     if strangers := _strangers(players, models):
         known = players.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
-        hint = choose(strangers, known)
-        if not hint.startswith("did"):  # there may be very many
-            hint = f"run `{listing}` to list the models"
+        # Not all of them, since there may be very many.
+        hint = nearest(strangers, known) or f"run `{listing}` to list the models"
         raise UsageError(f"no game of {', '.join(strangers)}: {hint}")
 
 

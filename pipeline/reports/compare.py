@@ -12,9 +12,8 @@ from pipeline.errors import UsageError
 from pipeline.lake import Lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric, metrics
 from pipeline.metrics.catalogue import names as edition_names
-from pipeline.metrics.counts import CLUSTER
-from pipeline.metrics.grouping import group_columns, rolled, with_group
-from pipeline.metrics.intervals import terms_of
+from pipeline.metrics.grouping import group_columns, with_group
+from pipeline.metrics.intervals import by_cluster, terms_of
 from pipeline.metrics.request import ALL, RELEASE, Request, several
 from pipeline.metrics.thin import THIN
 from pipeline.metrics.validation import condition_on, row_schema
@@ -22,7 +21,6 @@ from pipeline.statistics.families import holm
 from pipeline.statistics.influence import COLUMNS as INFLUENCE
 from pipeline.statistics.margins import p_alike
 from pipeline.statistics.pairs import BASIS, REPLAYED, GamesOf, differences, left_out, of_basis
-from pipeline.statistics.sums import exact_sum
 
 COLUMNS = pl.Schema(
     {
@@ -417,10 +415,8 @@ def _compared(
 def by_entity(sums: pl.DataFrame, rows: pl.DataFrame, request: Request) -> pl.DataFrame:
     """The sums over the groups of these rows, each of an `entity`; of each game if it is known."""
     keys = group_columns(request)
-    added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
-    also = [*CLUSTER, "term", *(["game"] if "game" in sums.columns else [])]
-    by_group = rolled(sums.lazy(), request, *added_up, also=also).collect()
-    return by_group.join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
+    of_group = by_cluster(sums, request, also=["game"] if "game" in sums.columns else ())
+    return of_group.collect().join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
 
 
 def games_of(answer: Answer, rows: pl.DataFrame, name: str) -> GamesOf | None:

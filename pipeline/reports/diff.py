@@ -13,7 +13,7 @@ from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.request import Request
 from pipeline.reports.compare import COLUMNS, adjusted, check_margin, of_metric
-from pipeline.statistics.margins import fall_seen, p_above
+from pipeline.statistics.margins import fall_seen, p_fall
 from pipeline.statistics.pairs import BASIS, of_basis
 from pipeline.statistics.sums import exact_sum
 
@@ -123,13 +123,10 @@ def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
 def _fall(
     basis: dict[str, Any], p: float, margin: float, level: float
 ) -> tuple[float, float | None]:
-    """The one-sided p-value of a fall beyond the margin, and the fall that would be seen.
-
-    A fall of that size is no less surprising than the difference itself, of p-value `p`.
-    """
+    """The one-sided p-value of a fall beyond the margin, and the fall that would be seen."""
     new, old, correlation = of_basis(basis)
     seen = fall_seen(new, old, margin, level, correlation=correlation)
-    return max(p_above(old, new, margin, correlation), p / 2), seen
+    return p_fall(new, old, margin, p, correlation), seen
 
 
 def _of_metric(
