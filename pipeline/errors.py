@@ -36,15 +36,19 @@ def first_line(error: BaseException) -> str:
     return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
-def choose(wrong: Iterable[str], known: Iterable[str]) -> str:
-    """What to do about wrong names: the nearest known name, or all that can be chosen from."""
+def nearest(wrong: Iterable[str], known: Iterable[str]) -> str | None:
+    """The known names that wrong ones may mean, as a question; None if none is near."""
     from difflib import get_close_matches
 
-    names = list(map(str, known))
+    names = list(known)
     near = [found for one in wrong if (found := get_close_matches(one, names, n=1))]
-    if near:
-        return f"did you mean {' or '.join(f'`{one}`' for (one,) in near)}?"
-    return f"choose from {', '.join(names)}"
+    return f"did you mean {' or '.join(f'`{one}`' for (one,) in near)}?" if near else None
+
+
+def choose(wrong: Iterable[str], known: Iterable[str]) -> str:
+    """What to do about wrong names: the nearest known name, or all that can be chosen from."""
+    names = list(map(str, known))
+    return nearest(wrong, names) or f"choose from {', '.join(names)}"
 
 
 class PipelineError(Exception):

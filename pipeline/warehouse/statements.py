@@ -6,7 +6,6 @@ This gives clear refusals. The real protection is that DuckDB can see only the l
 import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date
-from difflib import get_close_matches
 from typing import NamedTuple
 
 import duckdb
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from duckdb.sqltypes import DuckDBPyType
 
-from pipeline.errors import QueryError
+from pipeline.errors import QueryError, nearest
 from pipeline.events.contracts import TABLES
 from pipeline.warehouse.numbers import NESTED
 
@@ -334,9 +333,8 @@ def no_table(name: str, names: Collection[str]) -> str:
     """What is said of a name that is none of these, with the one that may be meant."""
     if moved := _moved(name.lower(), names):
         return f"no table or view `{name}`: it is now `{moved}`"
-    near = get_close_matches(name.rpartition(".")[2].lower(), names, n=1)
-    if near:
-        return f"no table or view `{name}`: did you mean `{near[0]}`?"
+    if meant := nearest([name.rpartition(".")[2].lower()], names):
+        return f"no table or view `{name}`: {meant}"
     return (
         f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
         "list the views too"
