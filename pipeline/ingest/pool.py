@@ -17,7 +17,7 @@ from typing import Protocol, cast
 from pipeline.archives import Unit
 from pipeline.errors import PipelineError
 from pipeline.ingest.tasks import Task
-from pipeline.ingest.worker import Found, Job, Staged, Worker, prepare
+from pipeline.ingest.worker import Found, Job, Staged, Worker
 from pipeline.machine import cores
 from pipeline.processes import how_it_ended, start, theirs
 
@@ -179,7 +179,6 @@ def main() -> None:
     worker = Worker(job, number)
     try:
         tasks = _received(connection)
-        prepare()  # while the first task is on its way
         for task in tasks:
             connection.send(_done(worker, task))
     except (EOFError, OSError):

@@ -15,7 +15,6 @@ from msgspec import Struct, field
 from pipeline.archives import Document, Unit, read_unit
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.identity import game_id
-from pipeline.formats import formats
 from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.tasks import Task
@@ -168,12 +167,6 @@ class Worker:
         for one, found in zip(left, games, strict=True):
             if len(found) == 1:
                 one.found, (one.game_id, one.assigned_model) = KNOWN, found[0]
-
-
-def prepare() -> None:
-    """Loads all that decoding needs, which otherwise the first batch would wait for."""
-    formats()
-    decode([], [], None, GameIds())
 
 
 class _Findings:
