@@ -16,7 +16,7 @@ _INDEXED = re.compile(r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNO
 # Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
 _ENCODER = msgspec.json.Encoder(order="sorted")
 # Half as dear as JSON, for what only this code reads.
-_PACKER = msgspec.msgpack.Encoder(order="sorted")
+_PACKER = msgspec.msgpack.Encoder(order="deterministic")
 _NO_MESSAGES = Messages(Course((), (), (), (), (), (), (), {}, {}), ())
 _MOST_EXACT = 2**53
 

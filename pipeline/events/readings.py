@@ -46,16 +46,16 @@ def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
     said = _lowered(spoken)
     # A look for plain words first spares most texts the search by patterns.
     text, first = pl.col("text"), pl.col("first")
-    rating = said.filter(text.str.contains_any(_RATINGS))
+    rating = said.filter(text.str.contains("|".join(_RATINGS)))
     claiming = said.filter(text.str.contains("undercover", literal=True))
     return (
         pl.concat([*_rated(rating), _own(claiming), _stated(claiming)])
         .filter(pl.col("viewer").is_not_null())
-        .group_by(*_MESSAGE, viewer=pl.lit("Player ") + pl.col("viewer"))
+        .group_by(*_MESSAGE, "viewer")
         .agg(first=pl.min("suspect"), last=pl.max("suspect"))
         .select(
             *_MESSAGE,
-            "viewer",
+            viewer=pl.lit("Player ") + pl.col("viewer"),
             suspect=pl.when(first == pl.col("last")).then(pl.lit("Player ") + first),
         )
     )
