@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from event_tables import checked
 from rawlogs import encode
 
 from pipeline.events.contracts import GAME_TABLES, TABLES
@@ -95,7 +96,7 @@ def check(lake: Path) -> None:
     """Asserts what holds of every lake at rest."""
     found = tables(lake)
     for name, frame in found.items():
-        TABLES[name].validate(frame)
+        checked(name, frame)
         _check_types(name, frame)
     _check_games(found)
     _check_journal(found)

@@ -73,7 +73,6 @@ HEAVY = (
     "pyarrow",
     "duckdb",
     "deltalake",
-    "dataframely",
     "msgspec",
     "rich",
     "numpy",
@@ -287,8 +286,8 @@ def test_start_imports_nothing_heavy() -> None:
 
 
 def test_metrics_wait_for_nothing_that_only_others_need(lake: Path) -> None:
-    """What checks rows, writes files, asks in SQL or compares models takes its time to load."""
-    others = ["dataframely", "pyarrow", "numpy", "scipy", "duckdb", "filelock"]
+    """What writes files, asks in SQL or compares models takes its time to load."""
+    others = ["pyarrow", "numpy", "scipy", "duckdb", "filelock"]
     script = (
         f"import sys; from pipeline.cli import main; main(['metrics', '--lake', {str(lake)!r}]);"
         f"print([name for name in {others} if name in sys.modules], file=sys.stderr)"

@@ -52,7 +52,6 @@ KEEPERS = {
     "filelock": {"stores"},
     "fsspec": {"warehouse"},
     "obstore": {"stores"},
-    "dataframely": {"events"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "sqlglot": {"spark", "metrics"},

@@ -1,77 +1,84 @@
-"""The contracts as dataframely has them, which holds rows against them."""
+"""Rows held against the contract of their table: its rules, and the rows that break them."""
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
+from collections.abc import Iterator
 
-import dataframely as dy
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-from pipeline.events.contracts import own_contract
-from pipeline.events.declaration import Column, Rule, Table
-
-_KINDS: dict[pl.DataType, type[dy.Column]] = {
-    pl.String(): dy.String,
-    pl.Binary(): dy.Binary,
-    pl.Boolean(): dy.Bool,
-    pl.Int32(): dy.Int32,
-    pl.Int64(): dy.Int64,
-    pl.Float64(): dy.Float64,
-}
+from pipeline.events.declaration import Column, Table
 
 
-@cache
-def checked(table: type[Table]) -> type[dy.Schema]:
-    """The table as a schema of dataframely."""
-    # Under its own name a column could hide one of the schema's methods; none has a space in it.
-    columns = {f"column {name}": _column(of, name) for name, of in table.columns().items()}
-    rules = {name: dy.rule()(_always(rule)) for name, rule in table.rules().items()}
-    return type(table.__name__, (dy.Schema,), columns | rules)
+def rules(table: type[Table]) -> dict[str, pl.Expr]:
+    """The rules that the table has for each of its rows, by what they ask for in words.
+
+    An expression is false for a row that breaks the rule, and true or null for one that keeps it.
+    """
+    of_columns = {
+        f"{name} {words}": holds
+        for name, column in table.columns().items()
+        for words, holds in _asked(column, pl.col(name))
+    }
+    return of_columns | {name: rule.holds for name, rule in table.rules().items()}
 
 
-def _always(rule: Rule) -> Callable[[type[dy.Schema]], pl.Expr]:
-    return lambda _: rule.holds
+def _asked(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:
+    if not column.nullable:
+        yield "is not null", value.is_not_null()
+    if column.min is not None:
+        yield f"is at least {column.min:g}", value >= column.min
+    if column.max is not None:
+        yield f"is at most {column.max:g}", value <= column.max
+    if column.words is not None:
+        yield f"is one of {', '.join(column.words)}", value.is_in(column.words)
+    if column.regex is not None:
+        yield f"matches {column.regex}", value.str.contains(column.regex)
+    yield from _of_type(value, column.dtype)
 
 
-def _column(column: Column, name: str | None = None) -> dy.Column:
-    dtype = column.dtype
-    options: dict[str, Any] = {"nullable": column.nullable, "alias": name}
-    if isinstance(dtype, pl.List):
-        return dy.List(_inner(dtype.inner), **options)
-    if isinstance(dtype, pl.Struct):
-        return dy.Struct({field.name: _inner(field.dtype) for field in dtype.fields}, **options)
-    if isinstance(dtype, pl.Datetime):
-        return dy.Datetime(time_unit=dtype.time_unit, time_zone=dtype.time_zone, **options)
-    options["primary_key"] = column.primary_key
-    if dtype.is_numeric():
-        options |= {"min": column.min, "max": column.max}
-    if dtype == pl.String():
-        options |= {"regex": column.regex, "check": _is_among(column.words)}
-    return _KINDS[dtype](**options)
+def _of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
+    """What is asked of values for their type: numbers are finite, and nothing in them is null."""
+    if dtype.is_float():
+        yield "is finite", value.is_finite()
+    elif isinstance(dtype, pl.List):
+        element = pl.element()
+        for words, holds in (
+            ("is not null", element.is_not_null()),
+            *_of_type(element, _instance(dtype.inner)),
+        ):
+            yield f"has elements of which each {words}", value.list.eval(holds).list.all()
+    elif isinstance(dtype, pl.Struct):
+        for field in dtype.fields:
+            inner = value.struct.field(field.name)
+            yield f"has a {field.name} that is not null", inner.is_not_null()
+            for words, holds in _of_type(inner, _instance(field.dtype)):
+                yield f"has a {field.name} that {words}", holds
 
 
-def _inner(dtype: pl.DataType | DataTypeClass) -> dy.Column:
-    """A list's elements or a struct's field: none may be null."""
-    return _column(Column(dtype if isinstance(dtype, pl.DataType) else dtype()))
+def _instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
+    return dtype if isinstance(dtype, pl.DataType) else dtype()
 
 
-def _is_among(words: tuple[str, ...] | None) -> Callable[[pl.Expr], pl.Expr] | None:
-    return None if words is None else lambda column: column.is_in(words)
+def broken(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
+    """By rule that is broken, for each row whether it breaks the rule; the rows have its columns.
+
+    Rows of which several have one key all break the rule that none have.
+    """
+    hold = rules(table)
+    key = table.primary_key()
+    if key:
+        hold[f"no two rows have one {', '.join(key)}"] = pl.struct(key).is_unique()
+    found = rows.select((~holds).fill_null(value=False).alias(rule) for rule, holds in hold.items())
+    return {breaks.name: breaks for breaks in found if breaks.any()}
 
 
-@cache
-def is_kept(table: str) -> pl.Expr:
-    """Whether all of a table's own rows keep their contract: one boolean for all of them.
+def are_kept(table: type[Table]) -> pl.Expr:
+    """Whether all rows keep the contract: one boolean for all of them.
 
     It is quick where they do. False does not prove that they do not, since keys are compared by
-    their hashes: the contract's `filter` decides then, and tells which rows and rules.
+    their hashes: `broken` decides then, and tells which rows and rules.
     """
-    contract = own_contract(table)
-    # dataframely has no other way to its rules than checking by them, which plans for 2 ms a table.
-    rules = contract.checked()._validation_rules(with_cast=False)
-    keys = contract.primary_key()
-    hold = [rule.expr.all() for name, rule in rules.items() if name != "primary_key"]
-    if keys:
-        hold.append(pl.struct(keys).hash().n_unique() == pl.len())
+    hold = [holds.all() for holds in rules(table).values()]
+    key = table.primary_key()
+    if key:
+        hold.append(pl.struct(key).hash().n_unique() == pl.len())
     return pl.all_horizontal(hold)

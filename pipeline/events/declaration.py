@@ -1,17 +1,12 @@
 """How a table is declared: a class with a line for each column and what its values are held to.
 
-A declaration is plain data, so whoever only asks for names and types does not wait for the library
-that checks rows.
+A declaration is plain data; `checks` holds rows against it.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import polars as pl
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    import dataframely as dy
-    from dataframely.filter_result import FilterResult
 
 
 class Column(Struct, frozen=True):
@@ -60,21 +55,3 @@ class Table:
     def primary_key(cls) -> list[str]:
         """The columns that tell rows apart, none if rows need not differ."""
         return [name for name, column in cls._columns.items() if column.primary_key]
-
-    @classmethod
-    def checked(cls) -> "type[dy.Schema]":
-        """The table as a schema of dataframely."""
-        # Imported here: it takes a tenth of a second, and most commands check no row.
-        from pipeline.events.checks import checked
-
-        return checked(cls)  # type: ignore[arg-type]  # mypy has it that no class can be hashed
-
-    @classmethod
-    def filter(cls, rows: pl.DataFrame) -> "FilterResult[dy.Schema]":
-        """The rows that keep the contract, and what the others break."""
-        return cls.checked().filter(rows)
-
-    @classmethod
-    def validate(cls, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows; raises where one breaks the contract."""
-        return cls.checked().validate(rows)

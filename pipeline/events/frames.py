@@ -5,6 +5,7 @@ numbers; what texts say is read for all of a table's texts at once.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from functools import cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any, get_args, get_origin
@@ -15,8 +16,7 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import astuple, fields
 
-from pipeline.events import prose
-from pipeline.events.checks import is_kept
+from pipeline.events import checks, prose
 from pipeline.events.contracts import (
     GAME_ROW,
     GAME_TABLES,
@@ -149,12 +149,12 @@ class _Batch:
         games = self.tables["games"]["game_id"]
         for table in GAME_TABLES:
             rows = self._own(table)
-            if rows.select(is_kept(table)).item():
+            if rows.select(_are_kept(table)).item():
                 continue
-            failure = own_contract(table).filter(rows).failure
-            if len(failure):
-                rules = f"the contract of {table}: {', '.join(failure.counts())}"
-                invalid = failure.invalid()
+            breaks = checks.broken(own_contract(table), rows)
+            if breaks:
+                rules = f"the contract of {table}: {'; '.join(breaks)}"
+                invalid = rows.filter(pl.any_horizontal(*breaks.values()))
                 whose = (
                     games.gather(invalid[GAME_ROW]) if GAME_ROW in invalid else invalid["game_id"]
                 )
@@ -234,6 +234,11 @@ class _Batch:
     def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
         seated = self._first_player.gather(rows[GAME_ROW]) + rows["seat"].cast(pl.Int64) - 1
         return rows.with_columns(seated.alias(_PLAYER_ROW))
+
+
+@cache
+def _are_kept(table: str) -> pl.Expr:
+    return checks.are_kept(own_contract(table))
 
 
 def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:

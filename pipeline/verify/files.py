@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct, field
 
 from pipeline.errors import LakeError, first_line, is_denied
+from pipeline.events import checks
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import Lake
 from pipeline.lake.contents import empty_commits
@@ -134,14 +135,11 @@ def _batches(file: Location) -> Iterator[pl.DataFrame]:
 def _look_at(rows: pl.DataFrame, looked: Looked, most: int) -> None:
     """Holds rows against their contract."""
     contract = TABLES[looked.table]
-    failure = contract.filter(rows).failure
-    if not len(failure):
-        return
     key = [name for name in _KEYS if name in rows.columns]
-    for rule, n in failure.counts().items():
-        broken = failure.details().filter(pl.col(rule) == "invalid").select(key)
-        (first,) = broken.head(1).to_dicts()
-        looked.add("contract", {"rule": rule, **first}, most, n)
+    for rule, breaks in checks.broken(contract, rows).items():
+        of_rule = rows.filter(breaks).select(key)
+        (first,) = of_rule.head(1).to_dicts()
+        looked.add("contract", {"rule": rule, **first}, most, of_rule.height)
 
 
 # The columns by which a row is found again.

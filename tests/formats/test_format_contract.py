@@ -9,9 +9,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from event_tables import ENGINES
+from event_tables import ENGINES, checked
 
-from pipeline.events.contracts import GAME_TABLES, TABLES
+from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import Format, formats, read
@@ -58,7 +58,7 @@ def test_rows_keep_their_contracts(format_: Format) -> None:
         rows = frames([placed])
         assert rows.broken == {}
         for table in GAME_TABLES:
-            TABLES[table].validate(rows.table(table))
+            checked(table, rows.table(table))
 
 
 @EVERY_FORMAT

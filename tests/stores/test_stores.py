@@ -11,7 +11,7 @@ import duckdb
 import obstore
 import polars as pl
 import pytest
-from event_tables import assert_same
+from event_tables import assert_same, checked
 from lakes import rows
 from obstore.store import from_url
 from rawlogs import chameleon, encode, prisoners_dilemma, write_logs
@@ -156,7 +156,7 @@ def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None
 def check_remote(url: str) -> None:
     opened = open_lake(url)
     for name in TABLES:
-        TABLES[name].validate(opened.table(name).collect())
+        checked(name, opened.table(name).collect())
 
 
 @pytest.mark.long
