@@ -1,6 +1,7 @@
 """The Python interface of a lake: its tables, metrics and reports, and SQL over all of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -11,14 +12,15 @@ import polars as pl
 from pipeline import lake as stored
 from pipeline import plots, warehouse
 from pipeline.catalog import write_catalog
-from pipeline.errors import PipelineError, UsageError, may_be_of_a_file
+from pipeline.errors import MetricError, PipelineError, UsageError, may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metrics
 from pipeline.metrics.added import added
-from pipeline.metrics.catalogue import Added, knowing
+from pipeline.metrics.catalogue import Added, knowing, known
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
+from pipeline.metrics.files import declared_in
 from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.cite import cite
@@ -63,7 +65,7 @@ def _method(function: Callable[P, R]) -> Callable[P, R]:
     def run(*given: P.args, **options: P.kwargs) -> R:
         own = given[0]
         try:
-            with knowing(own._added if isinstance(own, Lake) else {}):
+            with metrics_of(own):
                 return function(*given, **options)
         except BaseException as error:
             if not may_be_of_a_file(error):
@@ -164,10 +166,20 @@ class Lake(stored.Lake):
         cannot be counted, and for a name that is taken.
         """
         one = added(self, declared, name, title=title, sql=sql)
-        kind, arguments, state = self.__reduce__()
-        copy: Lake = kind(*arguments)
-        copy.__dict__ |= state | {"_added": {**self._added, name: one}}
-        return copy
+        return with_metrics(self, {name: one})
+
+    @_method
+    def metric_file(self, file: str | Path) -> "Lake":
+        """A copy of the lake that also knows the metric of this file, as `Lake.metric` has it.
+
+        The file is Python, and is run; it declares `PAPER = Metric(...)`. Its name is the metric's:
+        `silence.py` has `silence`, and its SQL, if there is any, is in `silence.sql` beside it.
+        Raises MetricError as `Lake.metric` does, and for a file that declares no metric.
+        """
+        name, declared, sql = declared_in(Path(file))
+        if name in self._added:
+            raise MetricError(f"{file}: the lake has a metric `{name}` from elsewhere already")
+        return self.metric(declared, name=name, sql=sql)
 
     @_method
     def schema(self, *names: str) -> pl.DataFrame:
@@ -360,6 +372,26 @@ class Lake(stored.Lake):
     @cached_property
     def _views(self) -> Views:
         return views()
+
+
+@contextmanager
+def metrics_of(lake: object) -> Iterator[None]:
+    """Lets functions know the metrics that the lake was given, and those known already."""
+    with knowing({**known(), **(lake._added if isinstance(lake, Lake) else {})}):
+        yield
+
+
+def reopened(lake: Lake) -> Lake:
+    """The lake in its latest state, with the metrics that it was given."""
+    return with_metrics(open_lake(str(lake.path)), lake._added)
+
+
+def with_metrics(lake: Lake, metrics: Mapping[str, Added]) -> Lake:
+    """A copy of the lake that also knows metrics which were added before."""
+    kind, arguments, state = lake.__reduce__()
+    copy: Lake = kind(*arguments)
+    copy.__dict__ |= state | {"_added": {**lake._added, **metrics}}
+    return copy
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:

@@ -8,7 +8,7 @@ import io
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import PipelineError, QueryError
 from pipeline.processes import end_with, how_it_ended, limit_memory, start, theirs
@@ -34,14 +34,17 @@ class Sandbox:
         seconds: float,
         memory: int,
         while_waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
+        metrics: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         """A query has that many seconds, and DuckDB that many bytes: all it does, twice as many.
 
-        `while_waiting` is entered for a query that takes longer than two seconds.
+        `while_waiting` is entered for a query that takes longer than two seconds. `metrics` gives
+        those that every lake is to know besides the package's.
         """
         self._seconds = seconds
         self._memory = memory
         self._while_waiting = while_waiting
+        self._metrics = metrics
         self._next: _Process | None = None
 
     def __enter__(self) -> "Sandbox":
@@ -73,7 +76,8 @@ class Sandbox:
         process, self._next = self._next, None
         assert process is not None
         try:
-            asked = (lake, query, dict(parameters or {}), self._memory, dict(temporary or {}))
+            given = dict(parameters or {}), self._memory, dict(temporary or {}), self._metrics()
+            asked = (lake, query, *given)
             return process.answer(asked, self._seconds, self._while_waiting)
         finally:
             process.kill()
@@ -85,7 +89,7 @@ class _Process:
 
     def answer(
         self,
-        asked: "tuple[str | Lake, str, dict[str, str], int, dict[str, str]]",
+        asked: tuple[object, ...],
         seconds: float,
         while_waiting: Callable[[], AbstractContextManager[object]],
     ) -> "pl.DataFrame":
@@ -131,10 +135,10 @@ class _Process:
 def main() -> None:
     """Answers one query from the process that started this one, through a connection, and ends."""
     connection = theirs()
-    from pipeline.api import open_lake
+    from pipeline.api import open_lake, with_metrics
 
     try:
-        lake, query, parameters, memory, temporary = connection.recv()
+        lake, query, parameters, memory, temporary, metrics = connection.recv()
     except EOFError:  # whoever would ask has ended
         return
     end_with(connection)
@@ -143,7 +147,9 @@ def main() -> None:
         opened = open_lake(lake) if isinstance(lake, str) else lake
         limit_memory(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
-        found = opened.sql(query, parameters=parameters, memory=memory, temporary=temporary)
+        found = with_metrics(opened, metrics).sql(
+            query, parameters=parameters, memory=memory, temporary=temporary
+        )
         found.write_ipc_stream(rows)
     except MemoryError:
         connection.send(

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 import pipeline
 from pipeline.cli import suggestions, terminal
 from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipeline.api import Lake
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
 PaperForm = Literal["table", "json", "csv", "markdown", "latex", "parquet"]
@@ -146,6 +149,48 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
     # What typer makes the command's options of.
     run.__signature__ = own.replace(parameters=[*own.parameters.values(), last])  # type: ignore[attr-defined]
     run.__annotations__ = command.__annotations__ | {"safe": SafeOption}
+    return run
+
+
+MetricFilesOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--metric-file",
+        metavar="FILE",
+        help="Also know the metric that this Python file declares; may be repeated.",
+    ),
+]
+
+
+def lake_with(path: str, metric_files: Sequence[Path] | None) -> "Lake":
+    """The lake, which also knows the metrics of the files."""
+    lake = pipeline.open_lake(path)
+    for file in metric_files or ():
+        lake = lake.metric_file(file)
+    return lake
+
+
+def with_metric_files(command: Callable[..., None]) -> Callable[..., None]:
+    """The command of a lake with --metric-file: it knows the metrics of the files."""
+    own = signature(command)
+
+    @wraps(command)
+    def run(*, metric_file: Sequence[Path] | None, **given: Any) -> None:
+        if not metric_file:
+            command(**given)
+            return
+        from pipeline.api import metrics_of
+
+        lakes = given.get("lakes") or [given["lake"]]  # `magic diff` names several
+        with metrics_of(lake_with(lakes[-1], metric_file)):
+            command(**given)
+
+    last = Parameter(
+        "metric_file", Parameter.KEYWORD_ONLY, default=None, annotation=MetricFilesOption
+    )
+    # What typer makes the command's options of.
+    run.__signature__ = own.replace(parameters=[*own.parameters.values(), last])  # type: ignore[attr-defined]
+    run.__annotations__ = command.__annotations__ | {"metric_file": MetricFilesOption}
     return run
 
 

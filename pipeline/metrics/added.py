@@ -87,7 +87,7 @@ def _counted(lake: Lake, name: str, one: Added, engine: str) -> pl.DataFrame:
         try:
             question = Question({name: one.declared}, asked, with_games=())
             sums = count(lake, question, engine).sums
-        except (pl.exceptions.PolarsError, QueryError) as error:
+        except (pl.exceptions.PolarsError, QueryError, TypeError) as error:
             what = str(error).splitlines()[0]
             raise MetricError(f"`{name}` cannot be counted by {engine}: {what}") from None
     return sums.drop("metric").filter(pl.col("counted") + pl.col("n_unreadable") > 0)

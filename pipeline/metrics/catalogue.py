@@ -6,7 +6,7 @@ the edition's folder. Without one, the edition `audited` takes the declaration o
 edition `release` is what one published script computes, and has no other metric.
 
 Besides these there are the metrics that a lake was given by `Lake.metric`. They are known as long
-as one of the lake's methods runs.
+as one of the lake's methods runs, or a command that was given them by `--metric-file`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,6 +45,11 @@ def knowing(added: Mapping[str, Added]) -> Iterator[None]:
         yield
     finally:
         _added.reset(before)
+
+
+def known() -> Mapping[str, Added]:
+    """The metrics known besides those of the package."""
+    return _added.get()
 
 
 def _order(name: str) -> int:

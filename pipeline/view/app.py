@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from pipeline import __version__
-from pipeline.api import Lake, open_lake
+from pipeline.api import Lake, reopened
 from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, page
 from pipeline.pages.render import TEMPLATES, environment
@@ -63,11 +63,11 @@ class Cache:
 class Site:
     """The pages of one lake."""
 
-    def __init__(self, lake: str, workers: Workers, token: Token | None) -> None:
-        self._path = lake
+    def __init__(self, lake: Lake, name: str, workers: Workers, token: Token | None) -> None:
+        self._lake = lake
+        self._name = name
         self._workers = workers
         self._token = token
-        self._lake: Lake | None = None
         self._cache = Cache()
         self._begun: dict[_Key, asyncio.Task[Made]] = {}
 
@@ -123,14 +123,13 @@ class Site:
 
     def _newest(self) -> Lake:
         """The lake in its newest state; it is opened again only if that has changed."""
-        now = self._lake
         try:
-            is_newest = now is not None and now.is_newest()
+            is_newest = self._lake.is_newest()
         except LakeError:  # it is gone, or damaged; to open it says which
             is_newest = False
-        if now is None or not is_newest:
-            self._lake = now = open_lake(self._path)
-        return now
+        if not is_newest:
+            self._lake = reopened(self._lake)
+        return self._lake
 
     def _answer(self, request: Request, lake: Lake, name: str, form: Form, made: Made) -> Response:
         headers = {"cache-control": "no-cache"}
@@ -159,7 +158,7 @@ class Site:
                 body=Markup(body),
                 state=state,
                 forms=forms,
-                lake=self._path,
+                lake=self._name,
                 menu=MENU,
                 link=link,
                 version=__version__,
@@ -179,7 +178,7 @@ class Site:
             .get_template("fault.html")
             .render(title=title, message=message, go_on=more.get("go_on"), label=more.get("label"))
         )
-        state = self._lake.ingest_id if self._lake else None
+        state = self._lake.ingest_id
         return Response(self._frame(name, title, body, state, {}), status, None, _TYPES["html"])
 
     def _asks_first(self, request: Request, name: str, form: str) -> Response:

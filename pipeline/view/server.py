@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import uvicorn
 
-from pipeline.api import open_lake
+from pipeline.api import Lake
 from pipeline.errors import PipelineError, UsageError
 from pipeline.view.app import Site
 from pipeline.view.connections import Connection, OneLine, limits
@@ -23,21 +23,21 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
-    lake: str,
+    lake: Lake,
     *,
+    name: str,
     host: str = "127.0.0.1",
     port: int = 8765,
     opens_browser: bool = False,
     say: Callable[[str], object] = print,
 ) -> None:
-    """Serves the pages of the lake until Ctrl-C; says the address first.
+    """Serves the pages of the lake, called by its name, until Ctrl-C; says the address first.
 
     Port 0 is any that is free.
 
-    Beyond this machine, the address has a token that a browser needs. Raises LakeError if there is
-    no lake, and PipelineError if the port is taken.
+    Beyond this machine, the address has a token that a browser needs. Raises PipelineError if
+    the port is taken.
     """
-    open_lake(lake)
     Connection.most, n_waiting = limits()
     with _listening(host, port, n_waiting) as listening:
         taken = listening.getsockname()[1]
@@ -46,10 +46,10 @@ def serve(
         shown = f"[{shown}]" if ":" in shown else shown
         address = f"http://{shown}:{taken}/" + (f"?token={quote(token.text)}" if token else "")
         workers = Workers()
-        app = Site(lake, workers, token).app(_hosts(taken))
+        app = Site(lake, name, workers, token).app(_hosts(taken))
         log = OneLine(say)
-        for name in ("uvicorn.error", "asyncio"):
-            logging.getLogger(name).addHandler(log)
+        for logger in ("uvicorn.error", "asyncio"):
+            logging.getLogger(logger).addHandler(log)
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -63,7 +63,7 @@ def serve(
             h11_max_incomplete_event_size=4 * LONGEST_ADDRESS,
             timeout_graceful_shutdown=0,
         )
-        say(f"{lake}: {address}  (Ctrl-C ends)")
+        say(f"{name}: {address}  (Ctrl-C ends)")
         if opens_browser:
             Timer(0.5, webbrowser.open, [address]).start()
         try:
@@ -72,8 +72,8 @@ def serve(
             pass  # how uvicorn ends by Ctrl-C
         finally:
             workers.close()
-            for name in ("uvicorn.error", "asyncio"):
-                logging.getLogger(name).removeHandler(log)
+            for logger in ("uvicorn.error", "asyncio"):
+                logging.getLogger(logger).removeHandler(log)
 
 
 class _Server(uvicorn.Server):

@@ -67,8 +67,11 @@ def main(nice: int) -> None:
 
 
 def _answer(lake: "Lake", task: Task) -> Made:
+    from pipeline.api import metrics_of
+
     try:
-        return made(lake, task)
+        with metrics_of(lake):
+            return made(lake, task)
     except PipelineError as error:
         return fault(400 if isinstance(error, UsageError) else 500, str(error))
     except MemoryError:

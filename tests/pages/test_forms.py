@@ -48,7 +48,7 @@ def test_an_error_has_the_form_that_was_asked_for(served: Served, path: str, sta
 @pytest.mark.parametrize("form", ["html", "json", "csv"])
 def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
     """Whatever its title and its first sign."""
-    site = Site(str(lake), Workers(), None)
+    site = Site(open_lake(lake), str(lake), Workers(), None)
     for reason in (fault(504, "<it took longer", "Too slow"), fault(500, "ended", "Other")):
         answer = site._fault("leaderboard", form, reason)
         kind = {"html": "text/html", "json": "application/json", "csv": "text/plain"}[form]

@@ -18,6 +18,7 @@ from pipeline.cli.options import (
     WhereOption,
     columns,
     confidence_level,
+    with_metric_files,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ THIN = ("thin", "other_thin")
 MOST_NAMED = 5
 
 
+@with_metric_files
 def compare(
     *,
     model: Annotated[

@@ -15,6 +15,7 @@ from pipeline.cli.options import (
     FormOption,
     LakeOption,
     confidence_level,
+    with_metric_files,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ LakesArgument = Annotated[
 ]
 
 
+@with_metric_files
 def diff(
     *,
     lakes: LakesArgument = None,

@@ -16,6 +16,7 @@ from pipeline.cli.options import (
     ModelsOption,
     WhereOption,
     number_of_games,
+    with_metric_files,
 )
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ BRIEF = ("game_id", "model", "player", "round", "what", "hit", "message_index", 
 HEADINGS = {"game_id": "game_\nid", "message_index": "message_\nindex"}
 
 
+@with_metric_files
 def evidence(
     *,
     metric: Annotated[

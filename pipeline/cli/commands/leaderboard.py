@@ -20,6 +20,7 @@ from pipeline.cli.options import (
     PaperFormOption,
     confidence_level,
     number_of_games,
+    with_metric_files,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ DECIMALS = 3
 LONGEST_NAME = 24
 
 
+@with_metric_files
 def leaderboard(
     *,
     lake: LakeOption = DEFAULT_LAKE,

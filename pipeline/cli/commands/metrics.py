@@ -21,6 +21,7 @@ from pipeline.cli.options import (
     confidence_level,
     form_option,
     number_of_games,
+    with_metric_files,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ HEADINGS = {
 }
 
 
+@with_metric_files
 def metrics(
     *,
     lake: LakeOption = DEFAULT_LAKE,

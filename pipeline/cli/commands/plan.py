@@ -5,7 +5,13 @@ from typing import Annotated
 import typer
 
 from pipeline.cli import suggestions
-from pipeline.cli.options import DEFAULT_LAKE, EditionOption, FormOption, LakeOption
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    EditionOption,
+    FormOption,
+    LakeOption,
+    with_metric_files,
+)
 
 HEADINGS = {
     "n_settings": "n_\nsettings",
@@ -16,6 +22,7 @@ HEADINGS = {
 THIN = ("thin", "other_thin")
 
 
+@with_metric_files
 def plan(
     *,
     metric: Annotated[

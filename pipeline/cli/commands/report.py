@@ -13,6 +13,7 @@ from pipeline.cli.options import (
     EditionOption,
     LakeOption,
     confidence_level,
+    with_metric_files,
 )
 from pipeline.errors import UsageError
 
@@ -21,6 +22,7 @@ NAMES: dict[Form, str] = {"html": "report.html", "markdown": "report.md", "latex
 STDOUT = "-"
 
 
+@with_metric_files
 def report(
     *,
     lake: LakeOption = DEFAULT_LAKE,

@@ -11,9 +11,11 @@ from pipeline.cli.options import (
     GamesOption,
     LakeOption,
     number_of_games,
+    with_metric_files,
 )
 
 
+@with_metric_files
 def show(
     *,
     game: Annotated[

@@ -1,7 +1,7 @@
 """`magic sql`: SQL queries on a lake."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -16,8 +16,12 @@ from pipeline.cli.options import (
     n_bytes,
     parameters,
     sql_text,
+    with_metric_files,
 )
 from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipeline.metrics.catalogue import Added
 
 
 class Command(TyperCommand):
@@ -37,6 +41,7 @@ def _is_commented(argument: str) -> bool:
     return name.startswith("--") and (name[2:3].isspace() or "\n" in name)
 
 
+@with_metric_files
 def sql(
     *,
     query: Annotated[
@@ -103,7 +108,9 @@ def sql(
     values = parameters(param or [])
     if out is not None:
         _check_out(out, form)
-    with Sandbox(seconds=timeout, memory=most, while_waiting=progress.of_waiting) as sandbox:
+    with Sandbox(
+        seconds=timeout, memory=most, while_waiting=progress.of_waiting, metrics=_known
+    ) as sandbox:
         if query is None and file is None and terminal.is_in_terminal():
             from pipeline.cli.prompt import converse
 
@@ -125,6 +132,14 @@ def sql(
 
         write(rows, out, is_safe=form == SAFE_CSV)
         terminal.note(f"wrote {out} ({rows.height:,} {'row' if rows.height == 1 else 'rows'})")
+
+
+def _known() -> "dict[str, Added]":
+    """The metrics of --metric-file."""
+    # Imported when a query is asked, so that its process starts first.
+    from pipeline.metrics.catalogue import known
+
+    return dict(known())
 
 
 def _check_out(file: Path, form: str) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, LakeOption
+from pipeline.cli.options import DEFAULT_LAKE, LakeOption, MetricFilesOption, lake_with
 from pipeline.extras import check_extra
 
 NEEDED = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
@@ -25,6 +25,7 @@ def view(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the browser.")
     ] = True,
+    metric_file: MetricFilesOption = None,
 ) -> None:
     """Look at the lake in a browser: leaderboard, evidence, transcripts, SQL.
 
@@ -40,4 +41,11 @@ def view(
     check_extra("`magic view`", "view", NEEDED)
     from pipeline.view.server import serve
 
-    serve(lake, host=host, port=port, opens_browser=browser, say=terminal.note)
+    serve(
+        lake_with(lake, metric_file),
+        name=lake,
+        host=host,
+        port=port,
+        opens_browser=browser,
+        say=terminal.note,
+    )
