@@ -61,6 +61,7 @@ KEEPERS = {
     "typer": {"cli"},
     "rich": {"cells", "cli"},
     "prompt_toolkit": {"cli"},
+    "pygments": {"cli"},
     "click": {"cli"},
     "xlsxwriter": {"cli"},
 }

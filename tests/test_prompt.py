@@ -114,6 +114,19 @@ def children(pid: int) -> int:
 
 
 @pytest.mark.slow
+def test_a_query_is_highlighted_where_colours_are_wanted(opened: Callable[..., Terminal]) -> None:
+    coloured = r"\x1b\[[0-9;]*3[0-9;]*mSELECT"
+    terminal = opened()
+    terminal.send(f"SELECT 41 + 1;{ENTER}")
+    terminal.expect(coloured)
+    terminal.expect("42")
+    plain = opened(NO_COLOR="1")
+    plain.send(f"SELECT 41 + 1;{ENTER}")
+    plain.expect("42")
+    assert not re.search(coloured, plain.before)
+
+
+@pytest.mark.slow
 def test_commands_at_the_prompt(opened: Callable[..., Terminal], tmp_path: Path) -> None:
     file = tmp_path / "two queries.sql"
     file.write_text("SELECT 7 AS seven;\nSELECT count(*) AS n FROM votes WHERE model = $model;")

@@ -52,13 +52,16 @@ def converse(
 
 def _session(workspace: Workspace) -> "PromptSession[str]":
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.lexers import PygmentsLexer
     from prompt_toolkit.shortcuts import CompleteStyle
+    from pygments.lexers.sql import SqlLexer
 
     from pipeline.cli.completion import SqlCompleter
 
     return PromptSession(
         history=_history(),
         output=_output(),
+        lexer=PygmentsLexer(SqlLexer),
         completer=SqlCompleter([*workspace.commands, ".quit"]),
         complete_while_typing=False,
         # The one style in which a key typed right after Tab does not cancel the completion.
