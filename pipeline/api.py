@@ -38,6 +38,7 @@ from pipeline.reports.tables import tables
 from pipeline.reports.transcript import Transcript, transcript, transcripts
 from pipeline.reports.views import views
 from pipeline.verify import MOST, Verification, verify
+from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Views
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Lake(stored.Lake):
     write_catalog = _method(write_catalog)
 
     @_method
-    def game(self, game: str, *, edition: str = PAPER) -> Game:
+    def game(self, game: str, *, edition: Edition = PAPER) -> Game:
         """The game with this id, or the first characters of it, or with this path of its log.
 
         What was counted in it is that of the edition. Raises UsageError if no game or several games
@@ -232,7 +233,7 @@ class Lake(stored.Lake):
         file: str | Path,
         *,
         title: str | None = None,
-        edition: str = PAPER,
+        edition: Edition = PAPER,
         confidence: float = DEFAULT_CONFIDENCE,
         games_per_cell: int = 1,
     ) -> Path:
@@ -275,7 +276,7 @@ class Lake(stored.Lake):
 
     @_method
     def plot_metric(
-        self, name: str, *, by: str | None = None, edition: str = PAPER, **asked: Any
+        self, name: str, *, by: str | None = None, edition: Edition = PAPER, **asked: Any
     ) -> "plots.Chart":
         """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
 
@@ -288,7 +289,7 @@ class Lake(stored.Lake):
         return plots.plot_metric(rows, by=by)
 
     @_method
-    def plot_profile(self, model: str, *, edition: str = PAPER) -> "plots.Chart":
+    def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
         """A chart of one model over all metrics, against all others.
 
         See `pipeline.plots.plot_profile`. Raises UsageError for an unknown model, and PipelineError
@@ -298,7 +299,7 @@ class Lake(stored.Lake):
 
     @_method
     def plot_compare(
-        self, *pairs: tuple[str, str], names: Sequence[str] | None = None, edition: str = PAPER
+        self, *pairs: tuple[str, str], names: Sequence[str] | None = None, edition: Edition = PAPER
     ) -> "plots.Chart":
         """A chart of the differences between models, with the arguments of `compare`.
 

@@ -143,7 +143,7 @@ def _altair() -> Any:
     return altair
 
 
-def _only(rows: pl.DataFrame, column: str) -> str:
+def _only(rows: pl.DataFrame, column: str) -> Any:
     values = rows[column].unique().to_list()
     if len(values) != 1:
         raise UsageError(f"the plot is of one {column}, not of {len(values)}: filter the rows")

@@ -4,6 +4,10 @@ They are plain strings on disk; the enums exist so that code and contracts name 
 """
 
 from enum import StrEnum
+from typing import Literal
+
+Edition = Literal["paper", "release", "audited"]
+Engine = Literal["polars", "duckdb", "spark"]
 
 
 class GameType(StrEnum):

@@ -1,5 +1,6 @@
 """The Python face of a lake: it answers as what is beneath it, and its help leads there."""
 
+import inspect
 import json
 import os
 import re
@@ -27,6 +28,7 @@ from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
+from pipeline.vocabulary import Edition, Engine
 
 METHODS = {name: one for name, one in vars(Lake).items() if callable(one) and name[0] != "_"}
 FUNCTIONS: list[Callable[..., pl.DataFrame]] = [
@@ -48,6 +50,14 @@ def test_help_leads_to_what_is_there(name: str) -> None:
     named = re.findall(r"`(pipeline\.[\w.]+)`", METHODS[name].__doc__)
     assert [one for one in named if not callable(locate(one))] == []
     assert METHODS[name].__doc__
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_editions_and_engines_are_typed_by_their_words(name: str) -> None:
+    """An editor offers them, and a type checker finds a wrong one."""
+    parameters = inspect.signature(METHODS[name]).parameters
+    for parameter, words in (("edition", Edition), ("engine", Engine)):
+        assert parameter not in parameters or parameters[parameter].annotation == words
 
 
 QUESTIONS = {

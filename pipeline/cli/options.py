@@ -13,6 +13,7 @@ import typer
 import pipeline
 from pipeline.cli import suggestions, terminal
 from pipeline.errors import UsageError
+from pipeline.vocabulary import Edition, Engine
 
 if TYPE_CHECKING:
     from pipeline.api import Lake
@@ -55,7 +56,7 @@ LakeOption = Annotated[
 FormOption = Annotated[Form, form_option()]
 PaperFormOption = Annotated[PaperForm, form_option("latex (booktabs), or parquet")]
 EditionOption = Annotated[
-    Literal["paper", "release", "audited"],
+    Edition,
     typer.Option(
         "--edition",
         metavar="EDITION",
@@ -64,7 +65,7 @@ EditionOption = Annotated[
     ),
 ]
 EngineOption = Annotated[
-    Literal["polars", "duckdb", "spark"],
+    Engine,
     typer.Option(
         "--engine", metavar="ENGINE", help="The engine that computes: polars, duckdb or spark."
     ),
@@ -283,7 +284,7 @@ def confidence_level(confidence: float) -> float:
     return confidence
 
 
-def number_of_games(edition: str, games: int | None) -> int:
+def number_of_games(edition: Edition, games: int | None) -> int:
     """The N of --games or its default; raises where it makes no sense."""
     from pipeline.metrics.request import DEFAULT_GAMES
 

@@ -19,10 +19,18 @@ from pipeline.metrics.counts import Question, clusters
 from pipeline.metrics.engines import ENGINES, check_engine, count
 from pipeline.metrics.influence import with_influence
 from pipeline.metrics.intervals import sums_by_cluster, with_intervals
-from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, several
+from pipeline.metrics.request import (
+    ALL,
+    DEFAULT_BY,
+    DEFAULT_GAMES,
+    PAPER,
+    Request,
+    several,
+)
 from pipeline.metrics.thin import with_thin
 from pipeline.metrics.validation import check, condition_on
 from pipeline.metrics.values import values
+from pipeline.vocabulary import Edition, Engine
 
 __all__ = [
     "ALL",
@@ -72,8 +80,8 @@ class Answer(NamedTuple):
 def metrics(
     lake: Lake,
     *,
-    edition: str = PAPER,
-    engine: str = "polars",
+    edition: Edition = PAPER,
+    engine: Engine = "polars",
     master: str | None = None,
     by: Sequence[str] | None = DEFAULT_BY,
     num_of_game: int = DEFAULT_GAMES,
@@ -145,7 +153,7 @@ def answered(
     request: Request,
     *,
     names: Sequence[str] | None = None,
-    engine: str = "polars",
+    engine: Engine = "polars",
     master: str | None = None,
     confidence: float | None = DEFAULT_CONFIDENCE,
     with_games: Collection[str] | None = None,

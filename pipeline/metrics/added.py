@@ -14,6 +14,7 @@ from pipeline.metrics.engines import count
 from pipeline.metrics.request import PAPER, Request
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.sqlfiles import header_of, with_clause, without_end
+from pipeline.vocabulary import Engine
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _OF_LEADERBOARD = {
@@ -80,7 +81,7 @@ def _check_sql(lake: Lake, name: str, sql: str) -> None:
         raise MetricError(f"`{name}` cannot be counted by duckdb: {error}") from None
 
 
-def _counted(lake: Lake, name: str, one: Added, engine: str) -> pl.DataFrame:
+def _counted(lake: Lake, name: str, one: Added, engine: Engine) -> pl.DataFrame:
     """model, game_type, term, hits, counted, n_unreadable, as one of the engines counts."""
     asked = Request()
     with knowing({name: one}):

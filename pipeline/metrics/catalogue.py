@@ -22,6 +22,7 @@ from pipeline import sqlfiles
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
+from pipeline.vocabulary import Edition
 
 _NEEDED = ("title", "order", "row", "value", "range", "source")
 
@@ -72,7 +73,7 @@ def titles() -> dict[str, str]:
     return TITLES | {name: one.title for name, one in _added.get().items()}
 
 
-def metric(name: str, edition: str = PAPER) -> Metric:
+def metric(name: str, edition: Edition = PAPER) -> Metric:
     """The metric as its module, or who added it, declares it.
 
     Raises UsageError for an unknown name, and MetricError if its module lacks the declaration.
@@ -88,7 +89,7 @@ def metric(name: str, edition: str = PAPER) -> Metric:
 
 
 @cache
-def _of_module(name: str, edition: str) -> Metric:
+def _of_module(name: str, edition: Edition) -> Metric:
     is_of_paper = file_of(name, edition) == file_of(name, PAPER)
     wanted = (PAPER if is_of_paper else edition).upper()
     module = import_module(f"{__package__}.{name}") if find_spec(f"{__package__}.{name}") else None
@@ -101,7 +102,7 @@ def _of_module(name: str, edition: str) -> Metric:
     return declared
 
 
-def names(edition: str) -> tuple[str, ...]:
+def names(edition: Edition) -> tuple[str, ...]:
     """The metrics of an edition, in order; raises UsageError for an unknown edition."""
     if edition not in EDITIONS:
         raise UsageError(f"no edition `{edition}`: {choose([edition], EDITIONS)}")
@@ -115,7 +116,7 @@ def _of_release() -> tuple[str, ...]:
     return tuple(name for name in NAMES if name in sqlfiles.names("metrics/release"))
 
 
-def file_of(name: str, edition: str) -> str:
+def file_of(name: str, edition: Edition) -> str:
     """The SQL file of a metric in an edition, as `pipeline.sqlfiles` names it."""
     folder = "metrics" if edition == PAPER else f"metrics/{edition}"
     return f"{folder}/{name}" if name in sqlfiles.names(folder) else f"metrics/{name}"
@@ -132,7 +133,7 @@ def has_sql(name: str) -> bool:
     return added is None or added.sql is not None
 
 
-def sql(name: str, edition: str) -> str:
+def sql(name: str, edition: Edition) -> str:
     """The text of a metric's SQL in an edition; raises UsageError where none was given."""
     added = _added.get().get(name)
     if added is None:
@@ -145,7 +146,7 @@ def sql(name: str, edition: str) -> str:
     return added.sql
 
 
-def header(name: str, edition: str = PAPER) -> dict[str, list[str]]:
+def header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
     """The header of a metric's SQL: at least title, row and value."""
     added = _added.get().get(name)
     if added is None:

@@ -10,6 +10,7 @@ from pipeline.metrics.catalogue import is_added, sql
 from pipeline.metrics.counts import GAME_MARK, Clusters, Question
 from pipeline.metrics.request import RELEASE, Request
 from pipeline.sqlfiles import identifier, literal, with_clause
+from pipeline.vocabulary import Edition
 
 _HITS = "DECIMAL(38, 18)"
 _GAMES = """SELECT games.*, opponents.opponent
@@ -26,7 +27,7 @@ def queries(question: Question) -> list[str]:
     return found
 
 
-def attempts(name: str, edition: str) -> str:
+def attempts(name: str, edition: Edition) -> str:
     """The SELECT of the rows that a metric is about: its file, with another end."""
     # Who adds a metric may give a hit as a Boolean.
     columns = "* REPLACE (CAST(hit AS DOUBLE) AS hit)" if is_added(name) else "*"

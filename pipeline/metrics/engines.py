@@ -10,11 +10,12 @@ from pipeline.metrics import counting, counting_sql
 from pipeline.metrics.counts import Counts, Question
 from pipeline.metrics.views import shared
 from pipeline.sqlfiles import View
+from pipeline.vocabulary import Engine
 
 ENGINES = ("polars", "duckdb", "spark")
 
 
-def check_engine(lake: Lake, engine: str, master: str | None) -> None:
+def check_engine(lake: Lake, engine: Engine, master: str | None) -> None:
     """Raises UsageError for an engine that is unknown, or that cannot count in this lake."""
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: {choose([engine], ENGINES)}")
@@ -27,7 +28,7 @@ def check_engine(lake: Lake, engine: str, master: str | None) -> None:
         )
 
 
-def count(lake: Lake, question: Question, engine: str, master: str | None = None) -> Counts:
+def count(lake: Lake, question: Question, engine: Engine, master: str | None = None) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     if engine == "polars":
         found = counting.count(question, cache(lake.table))
@@ -42,7 +43,7 @@ def count(lake: Lake, question: Question, engine: str, master: str | None = None
 
 
 def _by_sql(
-    lake: Lake, question: Question, queries: list[str], engine: str, master: str | None
+    lake: Lake, question: Question, queries: list[str], engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
     made = shared(question.request.num_of_game)
     if engine == "duckdb":

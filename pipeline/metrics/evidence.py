@@ -19,6 +19,7 @@ from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.validation import check, condition_on
 from pipeline.metrics.views import shared
 from pipeline.sqlfiles import identifier, literal
+from pipeline.vocabulary import Edition, Engine
 
 COLUMNS = (
     "term",
@@ -55,7 +56,7 @@ _FEW_GAMES = 50_000
 class Asked(TypedDict, total=False):
     """The arguments of `evidence` that say which rows a metric counts."""
 
-    edition: str
+    edition: Edition
     num_of_game: int
     models: Sequence[str] | None
     game_types: Sequence[str] | None
@@ -66,8 +67,8 @@ def evidence(
     lake: Lake,
     name: str,
     *,
-    edition: str = PAPER,
-    engine: str = "polars",
+    edition: Edition = PAPER,
+    engine: Engine = "polars",
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,
     game_types: Sequence[str] | None = None,

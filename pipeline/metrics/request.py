@@ -1,7 +1,7 @@
 """What is asked of the metrics: which, in what edition, grouped how."""
 
 from collections.abc import Collection, Iterable
-from typing import overload
+from typing import Final, get_args, overload
 
 from msgspec import Struct
 
@@ -9,9 +9,12 @@ from pipeline.events.contracts import polars_schema
 from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition
 from pipeline.metrics.declaration import Metric
+from pipeline.vocabulary import Edition
 
-PAPER, RELEASE, AUDITED = "paper", "release", "audited"
-EDITIONS = (PAPER, RELEASE, AUDITED)
+PAPER: Final = "paper"
+RELEASE: Final = "release"
+AUDITED: Final = "audited"
+EDITIONS: tuple[Edition, ...] = get_args(Edition)
 DEFAULT_BY = ("model", "game_type")
 ALL = "all"
 BY_TYPE = "; also group by game_type to get the value of each type"
@@ -38,7 +41,7 @@ def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
 class Request(Struct, frozen=True):
     """A grouping of an edition's rows. `num_of_game` is the release edition's alone."""
 
-    edition: str = PAPER
+    edition: Edition = PAPER
     by: tuple[str, ...] = DEFAULT_BY
     num_of_game: int = DEFAULT_GAMES
     models: tuple[str, ...] | None = None

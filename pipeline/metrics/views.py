@@ -12,6 +12,7 @@ from pipeline.metrics.counting_sql import attempts
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
 from pipeline.metrics.terms_sql import of_terms
 from pipeline.sqlfiles import View, literal
+from pipeline.vocabulary import Edition
 
 OF_ALL = "metrics"
 """The view over all metrics in each schema that has a view for each metric."""
@@ -58,7 +59,7 @@ def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     return found
 
 
-def in_schema(schema: str, edition: str, name: str) -> str:
+def in_schema(schema: str, edition: Edition, name: str) -> str:
     """The name of a view in one of the schemas that each edition has: no view holds two editions.
 
     That of the edition paper has the plain name, as in `evidence.judgement`.
@@ -67,7 +68,7 @@ def in_schema(schema: str, edition: str, name: str) -> str:
     return f"{'_'.join([*parts, *([] if edition == PAPER else [edition])])}.{name}".lstrip(".")
 
 
-def _written(edition: str) -> list[str]:
+def _written(edition: Edition) -> list[str]:
     """The metrics of an edition that have SQL, as all have but those that a lake was given."""
     return [name for name in names(edition) if has_sql(name)]
 

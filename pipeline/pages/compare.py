@@ -4,8 +4,9 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.metrics.catalogue import names
-from pipeline.pages.content import Address, Content, Edition, Faults, Head, heads, tested_models
+from pipeline.pages.content import Address, Content, Faults, Head, heads, tested_models
 from pipeline.reports.compare import APART, COLUMNS, replay_note
+from pipeline.vocabulary import Edition
 
 LANE = "long"
 

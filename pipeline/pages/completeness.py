@@ -3,7 +3,8 @@
 import polars as pl
 
 from pipeline.api import Lake
-from pipeline.pages.content import Address, Content, Edition
+from pipeline.pages.content import Address, Content
+from pipeline.vocabulary import Edition
 
 LANE = "long"
 

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal
 
 import polars as pl
 from msgspec import Struct
 
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import header, metric, names
-from pipeline.vocabulary import GameType
+from pipeline.vocabulary import Edition, GameType
 
-Edition = Literal["paper", "release", "audited"]
 ROWS = 50
 """A page of a long list has so many rows."""
 
@@ -43,12 +41,12 @@ class Head(Struct, frozen=True):
     value: str
 
 
-def heads(edition: str, only: Sequence[str] | None = None) -> tuple[Head, ...]:
+def heads(edition: Edition, only: Sequence[str] | None = None) -> tuple[Head, ...]:
     """The metrics of an edition, in order."""
     return tuple(head(name, edition) for name in names(edition) if only is None or name in only)
 
 
-def head(name: str, edition: str) -> Head:
+def head(name: str, edition: Edition) -> Head:
     """The metric as a heading; raises UsageError for an unknown name."""
     declared = metric(name, edition)
     said = {key: " ".join(lines) for key, lines in header(name, edition).items()}

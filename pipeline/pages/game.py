@@ -10,10 +10,11 @@ from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, OfSeat, polars_schema
 from pipeline.metrics.catalogue import titles
-from pipeline.pages.content import Address, Content, Edition
+from pipeline.pages.content import Address, Content
 from pipeline.pages.roles import has_roles, may_say_role, without_roles
 from pipeline.reports.said import EVERYBODY, by_message, title
 from pipeline.reports.transcript import Transcript
+from pipeline.vocabulary import Edition
 
 T = TypeVar("T")
 

@@ -7,9 +7,10 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, game_types
+from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
 from pipeline.pages.evidence import key
 from pipeline.reports.games import COLUMNS, OUTCOMES
+from pipeline.vocabulary import Edition
 
 LANE = "quick"
 

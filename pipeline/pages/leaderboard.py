@@ -11,13 +11,13 @@ from pipeline.metrics.thin import THIN
 from pipeline.pages.content import (
     Address,
     Content,
-    Edition,
     Faults,
     Head,
     game_types,
     heads,
     listed,
 )
+from pipeline.vocabulary import Edition
 
 LANE = "long"
 OF_MODEL = ("rank", "letters", "n_games", "n_missing", "n_self_play", "is_complete", "lacks")

@@ -6,7 +6,8 @@ from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import has_sql, header, metric, names, sql
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import Address, Content, Edition, Faults, Head, head, listed
+from pipeline.pages.content import Address, Content, Faults, Head, head, listed
+from pipeline.vocabulary import Edition
 
 LANE = "long"
 

@@ -5,7 +5,8 @@ import polars as pl
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL, RELEASE
-from pipeline.pages.content import Address, Content, Edition, Head, heads, tested_models
+from pipeline.pages.content import Address, Content, Head, heads, tested_models
+from pipeline.vocabulary import Edition
 
 LANE = "long"
 

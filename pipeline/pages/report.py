@@ -19,6 +19,7 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metric
 from pipeline.metrics.catalogue import header, names, titles
 from pipeline.reports.cite import Citation
 from pipeline.reports.transcript import Transcript
+from pipeline.vocabulary import Edition
 
 TITLE = "Games of language models: results"
 GAMES_PER_CELL = 1
@@ -106,7 +107,7 @@ def report(
     lake: Lake,
     *,
     title: str = TITLE,
-    edition: str = PAPER,
+    edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
     games_per_cell: int = GAMES_PER_CELL,
 ) -> Report:
@@ -146,7 +147,7 @@ def report(
     )
 
 
-def _sample(lake: Lake, edition: str, games_per_cell: int) -> list[Transcript]:
+def _sample(lake: Lake, edition: Edition, games_per_cell: int) -> list[Transcript]:
     """Some games of each model and competition, those with the lowest ids."""
     if not games_per_cell:
         return []
@@ -161,7 +162,7 @@ def _sample(lake: Lake, edition: str, games_per_cell: int) -> list[Transcript]:
 
 
 def _cells(
-    values: pl.DataFrame, sample: Sequence[Transcript], edition: str, games_per_cell: int
+    values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
     """A cell for each model and metric, with the rows of the first games that have any."""
     counted = [one.counted for one in sample]
@@ -181,14 +182,14 @@ def _cells(
     return cells
 
 
-def _command(model: str | None, name: str, edition: str) -> str:
+def _command(model: str | None, name: str, edition: Edition) -> str:
     """The command line that prints all rows behind a value."""
     options = ["--model", model] if model is not None else []
     options += ["--edition", edition] if edition != PAPER else []
     return shlex.join(["magic", "evidence", name, *options])
 
 
-def _card(name: str, edition: str, rows: pl.DataFrame) -> Card:
+def _card(name: str, edition: Edition, rows: pl.DataFrame) -> Card:
     declared = metric(name, edition)
     said = {key: " ".join(lines) for key, lines in header(name, edition).items()}
     return Card(

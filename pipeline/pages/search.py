@@ -7,8 +7,9 @@ import polars as pl
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Address, Content, Edition, Faults, game_types
+from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
 from pipeline.reports.search import COLUMNS, Found
+from pipeline.vocabulary import Edition
 
 LANE = "search"
 SECONDS = 10.0

@@ -10,6 +10,7 @@ from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
 from pipeline.lake import Lake
 from pipeline.metrics.request import EDITIONS, PAPER
+from pipeline.vocabulary import Edition
 
 BENCHMARK = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"
 TOOL = (
@@ -34,7 +35,7 @@ class Citation(Struct, frozen=True):
     ingested_at: datetime | None
     n_games: int
     n_finished: int
-    edition: str
+    edition: Edition
     version: str = __version__
 
     @property
@@ -79,7 +80,7 @@ class Citation(Struct, frozen=True):
 """
 
 
-def cite(lake: Lake, *, edition: str = PAPER) -> Citation:
+def cite(lake: Lake, *, edition: Edition = PAPER) -> Citation:
     """How to cite values of this edition that were computed from the lake in its state.
 
     Raises UsageError for an unknown edition.

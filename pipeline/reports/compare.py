@@ -21,6 +21,7 @@ from pipeline.statistics.families import holm
 from pipeline.statistics.influence import COLUMNS as INFLUENCE
 from pipeline.statistics.margins import p_alike
 from pipeline.statistics.pairs import BASIS, REPLAYED, GamesOf, differences, left_out, of_basis
+from pipeline.vocabulary import Edition
 
 COLUMNS = pl.Schema(
     {
@@ -70,7 +71,7 @@ def compare(
     lake: Lake,
     *pairs: tuple[str, str],
     names: Sequence[str] | None = None,
-    edition: str = PAPER,
+    edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
     by: Sequence[str] | None = None,
     game_types: Sequence[str] | None = None,
@@ -139,7 +140,7 @@ def contrast(
     by: str,
     *,
     names: Sequence[str] | None = None,
-    edition: str = PAPER,
+    edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
     game_types: Sequence[str] | None = None,
     where: str | None = None,
@@ -182,7 +183,7 @@ def contrast(
 
 
 def check_margin(
-    margin: float, names: Sequence[str] | None, edition: str, *, may_be_0: bool = False
+    margin: float, names: Sequence[str] | None, edition: Edition, *, may_be_0: bool = False
 ) -> None:
     """Raises UsageError for a margin below which are none or all of the metrics' differences."""
     if not (margin > 0 or (may_be_0 and margin == 0)):
@@ -210,7 +211,7 @@ def _answer(
 
 
 def settings_apart(
-    lake: Lake, one: str, other: str, name: str, *, edition: str = PAPER, limit: int = 10
+    lake: Lake, one: str, other: str, name: str, *, edition: Edition = PAPER, limit: int = 10
 ) -> pl.DataFrame:
     """The settings that both models played in which the values of a metric differ most.
 
@@ -440,7 +441,7 @@ def of_metric(
     sums: pl.DataFrame,
     pairs: Sequence[tuple[str | None, str | None]],
     *,
-    edition: str,
+    edition: Edition,
     confidence: float,
     games_of: GamesOf | None = None,
     influence: bool = False,

@@ -21,7 +21,7 @@ from pipeline.metrics.request import Request, several
 from pipeline.metrics.validation import check_models
 from pipeline.metrics.values import VALUE
 from pipeline.statistics.sums import exact_sum, exact_sums
-from pipeline.vocabulary import ParseStatus
+from pipeline.vocabulary import Edition, ParseStatus
 
 READABILITY = (
     *("model", "metric", "value", "value_min", "value_max", "counted"),
@@ -121,7 +121,7 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
 
 
 def readability(
-    lake: Lake, *, edition: str = PAPER, models: Sequence[str] | None = None
+    lake: Lake, *, edition: Edition = PAPER, models: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """A row for each model and metric: what could not be read, and the bounds of the value.
 

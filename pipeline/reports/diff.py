@@ -16,6 +16,7 @@ from pipeline.reports.compare import COLUMNS, adjusted, check_margin, of_metric
 from pipeline.statistics.margins import fall_seen, p_fall
 from pipeline.statistics.pairs import BASIS, of_basis
 from pipeline.statistics.sums import exact_sum
+from pipeline.vocabulary import Edition
 
 LEVEL = 0.05
 SAME_GAMES = "the same games"
@@ -27,7 +28,7 @@ def diff(
     before: Lake,
     after: Lake | str | Path,
     *,
-    edition: str = PAPER,
+    edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
     margin: float | None = None,
 ) -> pl.DataFrame:
@@ -169,7 +170,7 @@ def _compared(
     valued: list[pl.DataFrame],
     models: pl.Series,
     *,
-    edition: str,
+    edition: Edition,
     confidence: float,
 ) -> dict[int, dict[str, Any]]:
     """The comparison of each model that both lakes have, by its number, later with earlier.
@@ -251,7 +252,7 @@ def changed_games(
     return changed.sort(key, nulls_last=True)
 
 
-def diff_games(before: Lake, after: Lake | str | Path, *, edition: str = PAPER) -> pl.DataFrame:
+def diff_games(before: Lake, after: Lake | str | Path, *, edition: Edition = PAPER) -> pl.DataFrame:
     """The games behind `diff`: a row for each metric and game that only one lake counts.
 
     `after` is a lake or the path of one.

@@ -15,6 +15,7 @@ from pipeline.statistics.contrast import Rate
 from pipeline.statistics.pairs import in_common
 from pipeline.statistics.planning import setting_sd, settings_needed
 from pipeline.statistics.variance import Shares, shares, squares
+from pipeline.vocabulary import Edition
 
 
 def plan(
@@ -26,7 +27,7 @@ def plan(
     level: float = 0.05,
     n_pairs: int = 1,
     is_paired: bool = True,
-    edition: str = PAPER,
+    edition: Edition = PAPER,
 ) -> pl.DataFrame:
     """A row for each pair of models: the settings needed to detect the difference in the metric.
 
@@ -95,7 +96,7 @@ def plan(
     return pl.DataFrame(found, schema_overrides=types)
 
 
-def _squares(lake: Lake, name: str, edition: str) -> dict[str, dict[str, float]]:
+def _squares(lake: Lake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
     """Each model's sums of squares; in groups of one setting, the clusters are the games.
 
     The release edition has no such groups: the sums are those of `paper`, for models it counts.

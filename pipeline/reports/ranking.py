@@ -22,13 +22,14 @@ from pipeline.metrics.request import Request, several
 from pipeline.reports.compare import compare_rows
 from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups
+from pipeline.vocabulary import Edition, Engine
 
 
 def leaderboard(
     lake: Lake,
     *,
-    edition: str = PAPER,
-    engine: str = "polars",
+    edition: Edition = PAPER,
+    engine: Engine = "polars",
     master: str | None = None,
     models: Sequence[str] | None = None,
     num_of_game: int = DEFAULT_GAMES,
@@ -76,7 +77,7 @@ class Board(NamedTuple):
     values: pl.DataFrame
 
 
-def board(lake: Lake, *, edition: str = PAPER) -> Board:
+def board(lake: Lake, *, edition: Edition = PAPER) -> Board:
     """The leaderboard with the counts of all its cells, from one computation.
 
     `ranking` has the columns of `leaderboard`, `values` those of `metrics`. Raises UsageError for
@@ -101,8 +102,8 @@ def _ranked(lake: Lake, answer: Answer, *, include_incomplete: bool = False) -> 
 def over_all(
     lake: Lake,
     *,
-    edition: str = PAPER,
-    engine: str = "polars",
+    edition: Edition = PAPER,
+    engine: Engine = "polars",
     master: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
     models: Sequence[str] | None = None,

@@ -19,6 +19,7 @@ from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request
 from pipeline.reports.said import EVERYBODY, as_text, said, title
 from pipeline.sqlfiles import literal
+from pipeline.vocabulary import Edition
 from pipeline.warehouse import answer, connect
 
 SEEN = ("message_index", "player", "content")
@@ -35,7 +36,7 @@ class Transcript(Struct, frozen=True):
 
     tables: dict[str, pl.DataFrame]
     counted: pl.DataFrame
-    edition: str
+    edition: Edition
 
     @property
     def game(self) -> dict[str, object]:
@@ -77,7 +78,7 @@ class Transcript(Struct, frozen=True):
 
 
 def transcript(
-    lake: Lake, game: str, *, edition: str = PAPER, num_of_game: int = DEFAULT_GAMES
+    lake: Lake, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
 ) -> Transcript:
     """The game with this id, or the first characters of it, or with this path of its log.
 
@@ -99,7 +100,7 @@ def transcripts(
     lake: Lake,
     game_ids: Sequence[str],
     *,
-    edition: str = PAPER,
+    edition: Edition = PAPER,
     num_of_game: int = DEFAULT_GAMES,
 ) -> Iterator[Transcript]:
     """The games with these ids, in their order, with what the edition's metrics counted in them.
@@ -113,7 +114,10 @@ def transcripts(
 
 
 def _split(
-    game_ids: Sequence[str], tables: dict[str, pl.DataFrame], counted: pl.DataFrame, edition: str
+    game_ids: Sequence[str],
+    tables: dict[str, pl.DataFrame],
+    counted: pl.DataFrame,
+    edition: Edition,
 ) -> Iterator[Transcript]:
     """The rows of all, by game."""
     order = ("round", "seat", "message_index")

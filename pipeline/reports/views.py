@@ -19,6 +19,7 @@ from pipeline.metrics.thin import THIN
 from pipeline.metrics.values import VALUE_COLUMNS
 from pipeline.metrics.views import COLUMNS, LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports.ranking import leaderboard
+from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Computed, Views
 
 
@@ -141,12 +142,12 @@ def computed() -> dict[str, Computed]:
     return found
 
 
-def _metrics(edition: str) -> Computed:
+def _metrics(edition: Edition) -> Computed:
     row = "the value of one metric for one model and game type"
     return _computed(_OF_METRICS, row, edition, lambda lake: metrics(lake, edition=edition))
 
 
-def _leaderboard(edition: str) -> Computed:
+def _leaderboard(edition: Edition) -> Computed:
     of_metrics = {
         f"{name}{end}": column._replace(description=column.description.format(name))
         for name in names(PAPER)
@@ -158,7 +159,7 @@ def _leaderboard(edition: str) -> Computed:
 
 
 def _computed(
-    columns: Mapping[str, _Column], row: str, edition: str, rows: Callable[[Lake], pl.DataFrame]
+    columns: Mapping[str, _Column], row: str, edition: Edition, rows: Callable[[Lake], pl.DataFrame]
 ) -> Computed:
     return Computed(
         rows,

@@ -23,6 +23,7 @@ from pipeline.cli.options import (
     number_of_games,
     with_metric_files,
 )
+from pipeline.vocabulary import Edition
 
 if TYPE_CHECKING:
     import polars as pl
@@ -158,7 +159,7 @@ def _self_play(lake: "Lake", rows: "pl.DataFrame") -> list[str]:
 
 
 def _check_magic_json(
-    edition: str, grouped: list[str], model: list[str] | None, *others: object
+    edition: Edition, grouped: list[str], model: list[str] | None, *others: object
 ) -> None:
     """Raises unless what is asked for is all of one model's release metrics."""
     is_whole = grouped == columns([BY]) and not any(others)
