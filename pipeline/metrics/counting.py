@@ -1,10 +1,12 @@
 """The rows of a metric, counted by polars."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import polars as pl
+from msgspec.structs import replace
 
-from pipeline.metrics.columns import with_game
+from pipeline.metrics.columns import GAME_COLUMNS, with_game
 from pipeline.metrics.counts import (
     CLUSTER,
     GAME_MARK,
@@ -25,11 +27,14 @@ _GAME = pl.col("game_id")
 
 def count(question: Question, tables: Tables) -> Counts:
     """The counts of all metrics of the question."""
+    games = _chosen(tables, question.request)
+    if games is not None:
+        question = question._replace(request=replace(question.request, where=None))
     request = question.request
     parts = [(name, one) for name, declared in question.metrics.items() for one in declared.rows]
-    sums = [_sums(one, tables, question, name) for name, one in parts]
-    games = [_games(name, tables, question) for name in question.metrics]
-    counted = pl.collect_all([sides(tables, request), *sums, *games], engine="streaming")
+    sums = [_sums(one, tables, question, name, games) for name, one in parts]
+    named = [_games(name, tables, question, games) for name in question.metrics]
+    counted = pl.collect_all([sides(tables, request, games), *sums, *named], engine="streaming")
     return Counts(
         sums=pl.concat(counted[1 : len(sums) + 1]),
         games=pl.concat(counted[len(sums) + 1 :]),
@@ -37,23 +42,59 @@ def count(question: Question, tables: Tables) -> Counts:
     )
 
 
-def rows(declared: Metric, tables: Tables, request: Request) -> pl.LazyFrame:
+def rows(
+    declared: Metric, tables: Tables, request: Request, games: "_Chosen | None" = None
+) -> pl.LazyFrame:
     """The rows that the metric is about, each with its `term`, `what`, `hit` and `is_counted`.
 
     The release edition takes the games numbered below its number; the others ask for finished games
     and do not count outages.
     """
-    parts = [_rows(one, tables, request) for one in declared.rows]
+    parts = [_rows(one, tables, request, games) for one in declared.rows]
     return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
 
 
-def _rows(one: Rows, tables: Tables, request: Request) -> pl.LazyFrame:
+class _Chosen(NamedTuple):
+    """Games by their ids: those that a condition keeps, or those that it leaves out."""
+
+    ids: pl.DataFrame
+    are_kept: bool
+
+    def of(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of the games that are kept."""
+        if self.ids.is_empty() and not self.are_kept:
+            return rows
+        return rows.join(self.ids.lazy(), on="game_id", how="semi" if self.are_kept else "anti")
+
+
+def _chosen(tables: Tables, request: Request) -> _Chosen | None:
+    """What a condition on games alone keeps or leaves out, whichever is less; None for another.
+
+    To ask each game once is less work than to join what is asked of to the rows of every table.
+    """
+    where = request.where
+    if where is None or not set(where.columns) <= GAME_COLUMNS.keys() - set(request.by):
+        return None
+    ids = tables("games").select("game_id")
+    kept = pl.col("is_kept")
+    asked = with_game(ids, tables, where.columns).select(
+        "game_id", is_kept=where.expression.fill_null(value=False)
+    )
+    games = asked.collect(engine="streaming")
+    are_kept = games["is_kept"].sum() <= games.height / 2
+    return _Chosen(games.filter(kept if are_kept else ~kept).select("game_id"), are_kept)
+
+
+def _rows(
+    one: Rows, tables: Tables, request: Request, games: _Chosen | None = None
+) -> pl.LazyFrame:
     table = tables(one.table) if isinstance(one.table, str) else one.table(tables)
     is_counted = pl.col("hit").is_not_null() if one.counted is None else one.counted
     if request.edition != RELEASE:
         is_counted = is_counted & IS_READABLE
+    wanted = with_game(table, tables, request.of_game)
     return (
-        with_game(table, tables, request.of_game)
+        (games.of(wanted) if games else wanted)
         .filter("is_tested", is_wanted(request), in_scope(request), one.where)
         .with_columns(term=one.term, what=one.what, hit=one.hit)
         .with_columns(is_counted=is_counted.fill_null(value=False))
@@ -85,9 +126,10 @@ def is_wanted(request: Request) -> pl.Expr:
     return wanted
 
 
-def sides(tables: Tables, request: Request) -> pl.LazyFrame:
+def sides(tables: Tables, request: Request, games: _Chosen | None = None) -> pl.LazyFrame:
     """The finest groups that a tested side is in, with n_unfinished (games)."""
     results = with_game(tables("results"), tables, request.of_game)
+    results = games.of(results) if games else results
     if not request.is_of_results:
         known = [name for name in request.fine if name in results.collect_schema()]
         return results.select(*known, n_unfinished=pl.lit(0, pl.Int64)).clear()
@@ -98,8 +140,10 @@ def sides(tables: Tables, request: Request) -> pl.LazyFrame:
     )
 
 
-def _sums(one: Rows, tables: Tables, question: Question, name: str) -> pl.LazyFrame:
-    counted = _rows(one, tables, question.request)
+def _sums(
+    one: Rows, tables: Tables, question: Question, name: str, games: _Chosen | None
+) -> pl.LazyFrame:
+    counted = _rows(one, tables, question.request, games)
     keys = list(question.request.fine)
     if question.clusters is not None:
         counted = counted.with_columns(stratum="competition", cluster=cluster(question.clusters))
@@ -122,12 +166,12 @@ def _sums(one: Rows, tables: Tables, question: Question, name: str) -> pl.LazyFr
     return summed.select(pl.lit(name).alias("metric"), *keys, "term", *SUMS)
 
 
-def _games(name: str, tables: Tables, question: Question) -> pl.LazyFrame:
+def _games(name: str, tables: Tables, question: Question, games: _Chosen | None) -> pl.LazyFrame:
     none = pl.lit(0, pl.Int64).first()
     is_asked, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
-    counted = rows(question.metrics[name], tables, question.request).filter("is_counted")
+    counted = rows(question.metrics[name], tables, question.request, games).filter("is_counted")
     alike = [pl.col(column) for column in question.request.fine]
-    games = (
+    named = (
         counted.filter(_begins_run([*alike, _IS_UNKNOWN] if can_be_unknown else alike))
         .group_by(question.request.fine)
         .agg(
@@ -136,7 +180,7 @@ def _games(name: str, tables: Tables, question: Question) -> pl.LazyFrame:
         )
         .select(pl.lit(name).alias("metric"), *question.request.fine, *GAMES)
     )
-    return games if is_asked or can_be_unknown else games.clear()
+    return named if is_asked or can_be_unknown else named.clear()
 
 
 def cluster(clusters: Clusters) -> pl.Expr:
