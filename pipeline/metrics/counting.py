@@ -71,6 +71,7 @@ def _chosen(tables: Tables, request: Request) -> _Chosen | None:
     """What a condition on games alone keeps or leaves out, whichever is less; None for another.
 
     To ask each game once is less work than to join what is asked of to the rows of every table.
+    Every row has its game: `magic verify` finds one that has none.
     """
     where = request.where
     if where is None or not set(where.columns) <= GAME_COLUMNS.keys() - set(request.by):
