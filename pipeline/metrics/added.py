@@ -106,7 +106,10 @@ def _check(name: str, declared: Metric, sums: pl.DataFrame) -> None:
         )
     is_beyond = ~pl.col("hits").cast(pl.Float64).is_between(0, pl.col("counted"))
     if sums.filter(is_beyond).height:
-        raise MetricError(f"`{name}` has a hit that is not within 0..1: divide by the largest")
+        raise MetricError(
+            f"`{name}` has a hit that is not within 0..1: divide it by the largest, and "
+            "give the Term that `weight`, so that values have their unit"
+        )
 
 
 def _check_same(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:

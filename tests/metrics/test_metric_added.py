@@ -3,6 +3,7 @@
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
 from pipeline.ingest import ingest
-from pipeline.metrics.declaration import Metric, Rows, Term
+from pipeline.metrics.declaration import Metric, Rows, Term, one
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")
@@ -119,6 +120,30 @@ def test_without_sql_polars_counts_and_the_rest_says_so(lake: Lake) -> None:
         given.sql("FROM quiet")
     assert "quiet" in given.sql("SELECT DISTINCT metric FROM metrics")["metric"].to_list()
     assert "quiet" not in given.sql("SELECT DISTINCT metric FROM terms.metrics")["metric"]
+
+
+def test_a_mean_in_its_own_unit(lake: Lake) -> None:
+    """The mean length of clues in characters, as docs/adding.md has it."""
+    (page,) = re.findall(r"```python\n(MOST = 400\n.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {"pl": pl, "Metric": Metric, "Rows": Rows, "Term": Term, "one": one}
+    names["HIDDEN_ROLE_GAMES"] = HIDDEN_ROLE_GAMES
+    exec(page, names)
+    given = lake.metric(names["PAPER"], name="clue_length")
+    clues = (pl.col("phase") == "clue") & pl.col("is_tested") & pl.col("is_finished")
+    length = pl.col("content").str.len_chars().clip(upper_bound=400)
+    expected = (
+        given.table("messages")
+        .filter(clues, pl.col("parse_status") != "outage")
+        .group_by("model")
+        .agg(value=length.mean())
+        .sort("model")
+        .collect()
+    )
+    values = given.metrics(names=["clue_length"], by=["model"]).sort("model")
+    assert values["value"].to_list() == pytest.approx(expected["value"].to_list())
+    assert (expected["value"] > 1).all()
+    within = pl.col("value").is_between("ci_low", "ci_high") & (pl.col("ci_high") <= 400)
+    assert values.select(within.all()).item()
 
 
 LAYOUTS = {

@@ -73,28 +73,25 @@ game | round | target   | is_finished
 def with_games(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The tables with a row of `games` for each game, which says this or that of it."""
     results = tables["results"].with_columns(opponent=_one_of(["gpt-4", ODD, None]))
-    games = (
-        results.unique("game_id", keep="first", maintain_order=True)
-        .with_columns(
-            topic=_one_of(["Fruits", "it's; $by", None]),
-            outcome=_one_of(["tie", "agreed", None]),
-            multiplier=_one_of([1.5, 3.0, None]),
-            other_word=_one_of(["Tee\n", "", None]),
-            hidden_player=_one_of(["Player 1", "Player 2", None]),
-            tested_player=_one_of(["Player 3", None]),
-            payoff_defect=_one_of([2.0, 2.5, None]),
-            setting=_one_of(['{"code":"café"}', "{}"]),
-            n_rounds=_one_of([1, 2, 3]),
-            outcome_code=_one_of([0, 1, None]),
-            sha256=pl.lit("0" * 64),
-            content_id="game_id",
-            format=pl.lit("magic"),
-            format_version=_one_of(["plain", "pgm"]),
-            source=pl.lit("logs"),
-            path=pl.format("{}.json", "game_id"),
-            n_players=3,
-            n_messages=0,
-        )
+    games = results.unique("game_id", keep="first", maintain_order=True).with_columns(
+        topic=_one_of(["Fruits", "it's; $by", None]),
+        outcome=_one_of(["tie", "agreed", None]),
+        multiplier=_one_of([1.5, 3.0, None]),
+        other_word=_one_of(["Tee\n", "", None]),
+        hidden_player=_one_of(["Player 1", "Player 2", None]),
+        tested_player=_one_of(["Player 3", None]),
+        payoff_defect=_one_of([2.0, 2.5, None]),
+        setting=_one_of(['{"code":"café"}', "{}"]),
+        n_rounds=_one_of([1, 2, 3]),
+        outcome_code=_one_of([0, 1, None]),
+        sha256=pl.lit("0" * 64),
+        content_id="game_id",
+        format=pl.lit("magic"),
+        format_version=_one_of(["plain", "pgm"]),
+        source=pl.lit("logs"),
+        path=pl.format("{}.json", "game_id"),
+        n_players=3,
+        n_messages=0,
     )
     schema = polars_schema("games")
     missing = [
