@@ -257,20 +257,18 @@ def test_what_workers_leave_in_temporary_folders_goes_with_the_ingest(
     lab: Lab, pooled: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed workers left drafts of files for a store behind, in the machine's own folder."""
-    folders = []
-    stop = pool.Pool.stop
+    folders: list[str] = []
+    start = pool.start
 
-    def look(team: pool.Pool) -> None:
-        for process in pooled:
-            environment = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
-            folders.extend(os.fsdecode(one) for one in environment if one.startswith(b"TMPDIR="))
-        stop(team)
+    def look(program: str, **environment: str) -> Any:
+        folders.append(environment["TMPDIR"])
+        return start(program, **environment)
 
-    monkeypatch.setattr(pool.Pool, "stop", look)
+    monkeypatch.setattr(pool, "start", look)
     for number in range(2):
         lab.write(f"{number}.json", public_good(model=f"m{number}"))
     assert nonzero(by_two(lab)) == {"ingested": 2}
-    (folder,) = {one.removeprefix("TMPDIR=") for one in folders}
+    (folder,) = set(folders)
     assert Path(folder).name.startswith("magic-")
     assert not Path(folder).exists()
 
