@@ -388,7 +388,9 @@ def reopened(lake: Lake) -> Lake:
 
 
 def with_metrics(lake: Lake, metrics: Mapping[str, Added]) -> Lake:
-    """A copy of the lake that also knows metrics which were added before."""
+    """The lake, or a copy that also knows these metrics, which were tried before."""
+    if not metrics:
+        return lake
     kind, arguments, state = lake.__reduce__()
     copy: Lake = kind(*arguments)
     copy.__dict__ |= state | {"_added": {**lake._added, **metrics}}

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -146,11 +146,7 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.BadParameter("works only with --format csv", param_hint="--safe")
         command(**given | ({"form": SAFE_CSV} if safe else {}))
 
-    last = Parameter("safe", Parameter.KEYWORD_ONLY, default=False, annotation=SafeOption)
-    # What typer makes the command's options of.
-    run.__signature__ = own.replace(parameters=[*own.parameters.values(), last])  # type: ignore[attr-defined]
-    run.__annotations__ = command.__annotations__ | {"safe": SafeOption}
-    return run
+    return _with_option(run, own, "safe", SafeOption, default=False)
 
 
 MetricFilesOption = Annotated[
@@ -186,13 +182,18 @@ def with_metric_files(command: Callable[..., None]) -> Callable[..., None]:
         with metrics_of(lake_with(lakes[-1], metric_file)):
             command(**given)
 
-    last = Parameter(
-        "metric_file", Parameter.KEYWORD_ONLY, default=None, annotation=MetricFilesOption
-    )
+    return _with_option(run, own, "metric_file", MetricFilesOption, default=None)
+
+
+def _with_option(
+    command: Callable[..., None], own: Signature, name: str, option: Any, *, default: object
+) -> Callable[..., None]:
+    """The command with one more option than its own signature has."""
+    last = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=option)
     # What typer makes the command's options of.
-    run.__signature__ = own.replace(parameters=[*own.parameters.values(), last])  # type: ignore[attr-defined]
-    run.__annotations__ = command.__annotations__ | {"metric_file": MetricFilesOption}
-    return run
+    command.__signature__ = own.replace(parameters=[*own.parameters.values(), last])  # type: ignore[attr-defined]
+    command.__annotations__ = command.__annotations__ | {name: option}
+    return command
 
 
 def _words(option: Any) -> tuple[str, ...]:
