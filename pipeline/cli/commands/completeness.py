@@ -11,6 +11,7 @@ from pipeline.cli.options import (
     FormOption,
     LakeOption,
     ModelsOption,
+    with_metric_files,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ HEADINGS = {
 NO_GAMES = "the lake has no games: nothing can be complete"
 
 
+@with_metric_files
 def completeness(
     *,
     lake: LakeOption = DEFAULT_LAKE,
