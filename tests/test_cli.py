@@ -1079,7 +1079,18 @@ MISTAKES = {
     "unknown form": (2, "tables --format xml --lake {lake}", "xml"),
     "unknown table": (2, "schema vote", "no table or view `vote`: did you mean `votes`?"),
     "unknown view": (2, "schema votes judgment", "did you mean `judgement`?"),
+    "unknown view of a schema": (
+        1,
+        "sql 'FROM evidence.reasonin' --lake {lake}",
+        "no table or view `evidence.reasonin`: did you mean `evidence.reasoning`?",
+    ),
     "unknown command": (2, "metric", "metrics"),
+    "a command with a slip": (2, "leaderbord", "'leaderbord': did you mean 'leaderboard'?\n"),
+    "no whole number": (
+        2,
+        "sql 'FROM games' --timeout soon --lake {lake}",
+        "'--timeout': it should be a valid integer; see `magic sql --help`",
+    ),
     "unknown option": (2, "metrics --edtion paper", "--edtion"),
     "unknown option of sql": (2, "sql --formt json --lake {lake}", "--formt"),
     "two options in one": (2, "sql '--format json' --lake {lake}", "--format json"),

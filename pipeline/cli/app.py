@@ -243,5 +243,8 @@ def _gone() -> str:
 def _usage(error: Any) -> str:
     """Typer's complaint in our form: a fact, then a hint."""
     text = error.format_message().replace("Value error, ", "").strip().rstrip(".")
+    text = text.replace(". Did you mean", ": did you mean")
+    text = text.replace("Input should be", "it should be").partition(", unable")[0]
     command = error.ctx.command_path if getattr(error, "ctx", None) else "magic"
-    return f"{text[:1].lower()}{text[1:]}; see `{command} --help`"
+    hint = "" if text.endswith("?") else f"; see `{command} --help`"
+    return f"{text[:1].lower()}{text[1:]}{hint}"

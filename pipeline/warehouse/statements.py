@@ -333,7 +333,8 @@ def no_table(name: str, names: Collection[str]) -> str:
     """What is said of a name that is none of these, with the one that may be meant."""
     if moved := _moved(name.lower(), names):
         return f"no table or view `{name}`: it is now `{moved}`"
-    if meant := nearest([name.rpartition(".")[2].lower()], names):
+    of_schema, own = name.lower(), name.rpartition(".")[2].lower()
+    if meant := nearest([of_schema], names) or nearest([own], names):
         return f"no table or view `{name}`: {meant}"
     return (
         f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
