@@ -108,6 +108,7 @@ def stag_hunt() -> dict:
 def test_the_page_has_an_example_of_each() -> None:
     found = {example.path for example in examples()}
     assert {
+        "clue_length.py",
         "sql/metrics/silence.sql",
         "pipeline/metrics/silence.py",
         "tests/cases/silence.py",
@@ -119,6 +120,12 @@ def test_the_page_has_an_example_of_each() -> None:
         "pipeline/game.py",
         "pipeline/cli/commands/talk.py",
     } == found
+
+
+def test_a_metric_in_a_unit_of_its_own(copy: Path) -> None:
+    asked = ("metrics", "--metric", "clue_length", "--metric-file", str(copy / "clue_length.py"))
+    values = [row["value"] for row in rows(copy, *asked, "--by", "model")]
+    assert min(value for value in values if value is not None) > 1
 
 
 def test_the_metric(copy: Path) -> None:

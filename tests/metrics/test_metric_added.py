@@ -3,7 +3,6 @@
 import pickle
 import re
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -14,7 +13,7 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
 from pipeline.ingest import ingest
-from pipeline.metrics.declaration import Metric, Rows, Term, one
+from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")
@@ -122,13 +121,11 @@ def test_without_sql_polars_counts_and_the_rest_says_so(lake: Lake) -> None:
     assert "quiet" not in given.sql("SELECT DISTINCT metric FROM terms.metrics")["metric"]
 
 
-def test_a_mean_in_its_own_unit(lake: Lake) -> None:
+def test_a_mean_in_its_own_unit(lake: Lake, tmp_path: Path) -> None:
     """The mean length of clues in characters, as docs/adding.md has it."""
-    (page,) = re.findall(r"```python\n(MOST = 400\n.*?)```", PAGE, re.DOTALL)
-    names: dict[str, Any] = {"pl": pl, "Metric": Metric, "Rows": Rows, "Term": Term, "one": one}
-    names["HIDDEN_ROLE_GAMES"] = HIDDEN_ROLE_GAMES
-    exec(page, names)
-    given = lake.metric(names["PAPER"], name="clue_length")
+    (page,) = re.findall(r"`clue_length.py`:\n\n```python\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "clue_length.py").write_text(page)
+    given = lake.metric_file(tmp_path / "clue_length.py")
     clues = (pl.col("phase") == "clue") & pl.col("is_tested") & pl.col("is_finished")
     length = pl.col("content").str.len_chars().clip(upper_bound=400)
     expected = (
