@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,13 @@ settings.register_profile(
     "ci", settings.get_profile("fast"), max_examples=30, derandomize=True, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
+
+
+# A shell's background jobs, and `nohup`, ignore these, and so would every program that tests start.
+for _ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_ignored) is signal.SIG_IGN:
+        is_int = _ignored is signal.SIGINT
+        signal.signal(_ignored, signal.default_int_handler if is_int else signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -37,11 +37,21 @@ def executed(path: Path, folder: Path) -> Any:
 
 
 def shown(cell: Any) -> list[Any]:
-    """A cell's outputs. Of a drawing only what it says: where that is depends on the fonts."""
-    outputs = []
+    """A cell's outputs. Of a drawing only what it says: where that is depends on the fonts.
+
+    What is printed is one output: in how many pieces it comes is chance.
+    """
+    outputs: list[dict[str, str]] = []
+    was_printed = False
     for output in cell.get("outputs", ()):
+        is_printed = output["output_type"] == "stream"
         data = output.get("data", {"text/plain": output.get("text", output.get("ename"))})
-        outputs.append({kind: _SVG.sub(_said, "".join(text)) for kind, text in data.items()})
+        said = {kind: _SVG.sub(_said, "".join(text)) for kind, text in data.items()}
+        if is_printed and was_printed:
+            outputs[-1]["text/plain"] += said["text/plain"]
+        else:
+            outputs.append(said)
+        was_printed = is_printed
     return outputs
 
 
