@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
 import polars as pl
 from polars.testing import assert_frame_equal
@@ -140,7 +141,10 @@ def stacked(worlds: Mapping[str, Mapping[str, pl.DataFrame]]) -> dict[str, pl.Da
 
 
 class Frames(Lake):
-    """Tables in memory, which is all that polars asks of a lake."""
+    """Tables in memory, which is all that polars asks of a lake. They are of one system."""
+
+    system = None
+    systems: ClassVar = {}
 
     def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
         self.tables = tables
@@ -151,7 +155,9 @@ class Frames(Lake):
 
 
 class Files(Lake):
-    """Tables as bare Parquet files: all that both engines ask of a lake, without its log."""
+    """Tables as bare Parquet files: all that both engines ask of a lake of one system."""
+
+    systems: ClassVar = {}
 
     def sizes(self, table: str) -> dict[str, int]:
         return {file.name: file.n_bytes for file in self.folder(table).files()}

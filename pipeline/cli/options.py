@@ -17,6 +17,7 @@ from pipeline.vocabulary import Edition, Engine
 
 if TYPE_CHECKING:
     from pipeline.api import Lake
+    from pipeline.lake import Lake as StoredLake
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
 PaperForm = Literal["table", "json", "csv", "markdown", "latex", "parquet"]
@@ -51,6 +52,15 @@ LakeOption = Annotated[
         show_envvar=True,
         metavar="DIR",
         help="The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
+    ),
+]
+SystemOption = Annotated[
+    str | None,
+    typer.Option(
+        "--system",
+        metavar="SYSTEM",
+        help="Count the games of this system (harness); default: the one with the most games.",
+        autocompletion=suggestions.systems,
     ),
 ]
 FormOption = Annotated[Form, form_option()]
@@ -147,6 +157,25 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
         command(**given | ({"form": SAFE_CSV} if safe else {}))
 
     return _with_option(run, own, "safe", SafeOption, default=False)
+
+
+def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredLake":
+    """The lake as that of one system: the one named, else the largest, with a note of the others.
+
+    Raises UsageError for a system that ran none of its games.
+    """
+    from pipeline.lake import open_lake
+
+    opened = open_lake(path, as_of)
+    if system is not None:
+        return opened.of_system(system)
+    chosen = opened.of_one_system()
+    others = [f"{name} ({n:,})" for name, n in opened.systems.items() if name != chosen.system]
+    if others:
+        terminal.note(
+            f"games of {chosen.system} alone; use --system to count those of {', '.join(others)}"
+        )
+    return chosen
 
 
 MetricFilesOption = Annotated[

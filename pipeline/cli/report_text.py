@@ -40,7 +40,7 @@ def report_text(found: "Report", form: str) -> Iterator[str]:
     yield output.notes(
         [
             f"magic evidence METRIC --model MODEL{found.option} prints the rows behind a value",
-            f"magic show GAME{found.option} prints a game",
+            f"magic show GAME{found.option_of_show} prints a game",
             *found.citation.text.splitlines(),
         ],
         form,

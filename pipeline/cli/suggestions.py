@@ -60,6 +60,12 @@ def models(ctx: typer.Context, incomplete: str) -> list[str]:
     return _starting(incomplete, tested.drop_nulls().collect()["model"])
 
 
+def systems(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The systems of the lake's games that begin so."""
+    lake = _lake(ctx)
+    return [] if lake is None else _starting(incomplete, lake.systems)
+
+
 def games(ctx: typer.Context, incomplete: str) -> list[str]:
     """Ids of games that begin so, the first of them."""
     import polars as pl

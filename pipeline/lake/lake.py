@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, Self, TypeVar, cast, overload
 
 import polars as pl
 from deltalake import CommitProperties, DeltaTable
@@ -44,6 +44,9 @@ _DRAWN = re.compile(r"\x1b\[[0-9;]*m")
 _RAISED_AT = re.compile(r"\s+0: <unknown>")
 
 
+T = TypeVar("T")
+
+
 class TableState(NamedTuple):
     """A table at one state of a lake: its version, and what it consists of."""
 
@@ -66,31 +69,39 @@ class Lake:
     """One state of a lake: the last, or that after the ingest `as_of`.
 
     Open it anew to see what was committed since. A copy, also one that is pickled for another
-    process, is of the same state.
+    process, is of the same state. `system` is the one whose games are seen, None for all.
     """
 
     def __init__(
-        self, path: str | Path | Location, as_of: int | None = None, version: int | None = None
+        self,
+        path: str | Path | Location,
+        as_of: int | None = None,
+        version: int | None = None,
+        system: str | None = None,
     ) -> None:
         """`version` is that of the table of commits, the newest if none is given."""
         self.path = location(path)
+        self.system = system
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, OpenTable] = {}
         self._types: dict[str, list[tuple[str | None, str | None]]] = {}
+        self._narrowed: dict[str, Lake] = {}
 
     def __repr__(self) -> str:
-        return f"<Lake {self.path} after ingest {self.ingest_id}>"
+        of_system = f", {self.system} alone" if self.system else ""
+        return f"<Lake {self.path} after ingest {self.ingest_id}{of_system}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The tables that are open cannot be copied; those of these versions can be opened again.
-        return type(self), (str(self.path), self._as_of, self.delta(COMMITS).version())
+        version = self.delta(COMMITS).version()
+        return type(self), (str(self.path), self._as_of, version, self.system)
 
     @cached_property
     def state(self) -> tuple[object, ...]:
         """What no other state has, even of another lake that was made later at the same path."""
         own = self.delta(COMMITS)
-        return str(self.path), self._as_of, own.version(), own.metadata().id
+        return str(self.path), self._as_of, own.version(), own.metadata().id, self.system
 
     def is_newest(self) -> bool:
         """Whether nothing was committed since, and no other lake was made at the path."""
@@ -153,27 +164,99 @@ class Lake:
         """Where the table's files are."""
         return self.path / table
 
+    @cached_property
+    def systems(self) -> dict[str, int]:
+        """The systems that ran the lake's games, and how many each did; the largest first.
+
+        They are those of the whole lake, also where it is seen as that of one system.
+        """
+        n_rows = _known_rows(self.folder("games"), self._logged("games", "num_records"))
+        n_games: dict[str, int] = {}
+        mixed = []
+        for name, (low, high) in self._ranges("games", "system").items():
+            if low is not None and low == high:
+                n_games[low] = n_games.get(low, 0) + n_rows[name]
+            else:
+                mixed.append(str(self.folder("games") / name))
+        if mixed:
+            counted = scan("games", mixed).group_by("system").len().collect(engine="streaming")
+            for system, n in counted.iter_rows():
+                n_games[system] = n_games.get(system, 0) + n
+        return dict(sorted(n_games.items(), key=lambda one: (-one[1], one[0])))
+
+    def of_system(self, system: str) -> Self:
+        """The lake with the games of one system alone, in every table that has games.
+
+        Raises UsageError for a system that ran none of its games.
+        """
+        if system == self.system:
+            return self
+        if system not in self.systems:
+            known = choose([system], self.systems) if self.systems else "the lake has no games"
+            raise UsageError(f"no game of the system `{system}`: {known}")
+        if system not in self._narrowed:
+            copy = object.__new__(type(self))
+            copy.__dict__ = {**self.__dict__, "system": system, "_narrowed": {}}
+            copy.__dict__.pop("state", None)
+            self._narrowed[system] = copy
+        return cast(Self, self._narrowed[system])
+
+    def of_one_system(self) -> Self:
+        """The lake of its own system, or else of the one with the most games.
+
+        What models do in one harness says nothing of another, so nothing is counted over several.
+        """
+        if self.system is not None or not self.systems:
+            return self
+        return self.of_system(next(iter(self.systems)))
+
+    def by_system(self) -> list[Self]:
+        """The lakes of each of its systems, the largest first; a lake without games is one."""
+        if self.system is not None or not self.systems:
+            return [self]
+        return [self.of_system(system) for system in self.systems]
+
     def files(self, table: str) -> list[str]:
-        """The Parquet files that make up the table, absolute paths or URLs."""
+        """The Parquet files that make up the table, absolute paths or URLs.
+
+        In a lake of one system, those that may have rows of it.
+        """
         return sorted(str(self.folder(table) / name) for name in self.sizes(table))
 
     def sizes(self, table: str) -> dict[str, int]:
         """The bytes of each of these files, by its name in the table's folder."""
-        return self._logged(table, "size_bytes")
+        return self._of_files(table, self._logged(table, "size_bytes"))
 
     def counts(self, table: str) -> dict[str, int]:
         """The rows of each of these files: as its log says, or if it does not, its own footer."""
-        return _known_rows(self.folder(table), self._logged(table, "num_records"))
+        logged = self._of_files(table, self._logged(table, "num_records"))
+        return _known_rows(self.folder(table), logged)
+
+    def is_mixed(self, table: str) -> bool:
+        """Whether these files have, or may have, rows of other systems than the lake's own."""
+        if self.system is None or not _has_system(table):
+            return False
+        ranges = self._of_files(table, self._ranges(table, "system"))
+        return any(ends != (self.system, self.system) for ends in ranges.values())
+
+    def _of_files(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
+        """What there is by file, of those files that may have rows of the lake's system."""
+        system = self.system
+        if system is None or not _has_system(table):
+            return by_file
+        ranges = self._ranges(table, "system")
+        return {name: one for name, one in by_file.items() if _may_have(ranges[name], system)}
+
+    def _ranges(self, table: str, column: str) -> dict[str, tuple[str | None, str | None]]:
+        """The least and the most of a column of texts in each file, as the table's log says."""
+        lows, highs = (self._logged(table, f"{end}.{column}") for end in ("min", "max"))
+        return {name: (low, highs[name]) for name, low in lows.items()}
 
     def may_have_type(self, table: str, game_type: str) -> bool:
         """Whether a file of the table can have rows of the game type, as its log says."""
         if table not in self._types:
-            lows, highs = (self._logged(table, f"{end}.game_type") for end in ("min", "max"))
-            self._types[table] = [(low, highs[name]) for name, low in lows.items()]
-        return any(
-            low is None or high is None or low <= game_type <= high
-            for low, high in self._types[table]
-        )
+            self._types[table] = list(self._ranges(table, "game_type").values())
+        return any(_may_have(ends, game_type) for ends in self._types[table])
 
     def _logged(self, table: str, column: str) -> dict[str, Any]:
         """What the table's log says of each file."""
@@ -187,7 +270,18 @@ class Lake:
     def table(self, table: str) -> pl.LazyFrame:
         """The table as a lazy polars frame, with the columns and types of its contract."""
         files = self.files(table)
-        return scan(table, files) if files else pl.LazyFrame(schema=polars_schema(table))
+        rows = scan(table, files) if files else pl.LazyFrame(schema=polars_schema(table))
+        return rows.filter(system=self.system) if self.is_mixed(table) else rows
+
+
+def _has_system(table: str) -> bool:
+    return "system" in polars_schema(table)
+
+
+def _may_have(ends: tuple[str | None, str | None], value: str) -> bool:
+    """Whether a column has the value, as far as its least and most tell."""
+    low, high = ends
+    return low is None or high is None or low <= value <= high
 
 
 def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:

@@ -11,7 +11,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake
+from pipeline.lake import Lake, of_one_system
 from pipeline.metrics.catalogue import NAMES, TITLES, metric
 from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.completeness import played, with_completeness
@@ -28,7 +28,7 @@ from pipeline.metrics.request import (
     several,
 )
 from pipeline.metrics.thin import with_thin
-from pipeline.metrics.validation import check, condition_on
+from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
 from pipeline.vocabulary import Edition, Engine
 
@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 DEFAULT_CONFIDENCE = 0.95
+_SYSTEM = "system"
 # What the published script prints, in its order.
 _OF_SCRIPT = (
     "win_rate",
@@ -96,10 +97,11 @@ def metrics(
 
     `names` are the metrics, by default all; `models` and `game_types` choose rows. With `game_type`
     in `by`, rows with the game type `all` cover all types. If `by` is None or empty, there is one
-    group. `where` is a SQL condition on the rows: see `pipeline.metrics.condition.condition`. The
-    engines polars, duckdb and spark give the same rows; `master` is for spark: see
-    `pipeline.spark.open_session`. `num_of_game` is for the edition release: only games with a
-    lower number count.
+    group. Only games of one system are counted, see `Lake.of_system`; with `system` in `by`, those
+    of each system, as if the lake had no others. `where` is a SQL condition on the rows: see
+    `pipeline.metrics.condition.condition`. The engines polars, duckdb and spark give the same rows;
+    `master` is for spark: see `pipeline.spark.open_session`. `num_of_game` is for the edition
+    release: only games with a lower number count.
 
     Columns:
 
@@ -130,24 +132,44 @@ def metrics(
     Raises UsageError for an unknown name, model, column or edition, and for a wrong condition.
     """
     asked = several(edition_names(edition) if names is None else names)
+    by, models = several(by or ()), several(models)
+    if influence and confidence is None:
+        raise UsageError("influence comes with intervals: leave out `confidence=None`")
     request = Request(
         edition=edition,
-        by=several(by or ()),
+        by=tuple(column for column in by if column != _SYSTEM),
         num_of_game=num_of_game,
-        models=several(models),
+        models=models,
         game_types=several(game_types),
         where=None if where is None else condition_on(lake, asked, where),
     )
-    if influence and confidence is None:
-        raise UsageError("influence comes with intervals: leave out `confidence=None`")
-    answer = answered(
-        lake, request, engine=engine, master=master, names=asked, confidence=confidence
-    )
-    if not influence or answer.sums is None:
-        return answer.rows
-    return with_influence(answer.rows, asked, answer.sums, request)
+
+    def of(one: Lake, request: Request) -> pl.DataFrame:
+        answer = answered(
+            one, request, engine=engine, master=master, names=asked, confidence=confidence
+        )
+        if not influence or answer.sums is None:
+            return answer.rows
+        return with_influence(answer.rows, asked, answer.sums, request)
+
+    if _SYSTEM not in by:
+        return of(lake.of_one_system(), request)
+    check_models(lake, models)
+    parts = [
+        _of_system(of(one, replace(request, models=tested(one, models))), one.system, by)
+        for one in lake.by_system()
+    ]
+    return _sorted(pl.concat(parts), asked, by)
 
 
+def _of_system(rows: pl.DataFrame, system: str | None, by: Sequence[str]) -> pl.DataFrame:
+    """The rows with their system, at its place among the columns of `by`."""
+    named = rows.with_columns(pl.lit(system, pl.String).alias(_SYSTEM))
+    keys = ("edition", "metric", *by)
+    return named.select(*keys, *(name for name in rows.columns if name not in keys))
+
+
+@of_one_system
 def answered(
     lake: Lake,
     request: Request,
@@ -180,7 +202,7 @@ def answered(
     counts = count(lake, question, engine, master)
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
-        return Answer(_sorted(rows, asked, request), request)
+        return Answer(_sorted(rows, asked, request.by), request)
     sums = sums_by_cluster(counts.sums, declared, request)
     rows = with_intervals(rows, declared, sums, request, confidence)
 
@@ -193,17 +215,14 @@ def answered(
 
     rows = with_thin(rows, sums, request)
     rows = with_completeness(rows, declared, settings, request)
-    return Answer(_sorted(rows, asked, request), request, sums, settings, by_game)
+    return Answer(_sorted(rows, asked, request.by), request, sums, settings, by_game)
 
 
-def _sorted(rows: pl.DataFrame, names: Sequence[str], request: Request) -> pl.DataFrame:
+def _sorted(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
     """The rows in the metrics' order, then the groups'; `all` after the game types."""
-    by = [
-        (pl.col(column) == ALL) if column == "game_type" else pl.col(column)
-        for column in request.by
-    ]
+    first = [(pl.col(column) == ALL) if column == "game_type" else pl.col(column) for column in by]
     order = pl.col("metric").replace_strict({name: i for i, name in enumerate(names)})
-    return rows.sort(order, *by, *request.by, nulls_last=True)
+    return rows.sort(order, *first, *by, nulls_last=True)
 
 
 def magic_json(rows: pl.DataFrame) -> str:

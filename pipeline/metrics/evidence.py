@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake
+from pipeline.lake import Lake, of_one_system
 from pipeline.metrics.catalogue import metric
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
@@ -63,6 +63,7 @@ class Asked(TypedDict, total=False):
     where: str | None
 
 
+@of_one_system
 def evidence(
     lake: Lake,
     name: str,
@@ -110,6 +111,7 @@ def evidence(
     return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
 
 
+@of_one_system
 def evidence_parts(
     lake: Lake,
     name: str,
@@ -133,6 +135,7 @@ def evidence_parts(
     return _parts(lake, request, select)
 
 
+@of_one_system
 def evidence_page(
     lake: Lake,
     name: str,
@@ -172,6 +175,7 @@ ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
     )
 
 
+@of_one_system
 def evidence_totals(
     lake: Lake,
     name: str,

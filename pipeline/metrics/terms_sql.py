@@ -6,7 +6,7 @@ from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import ALL, Request
 from pipeline.sqlfiles import literal
 
-_KEYS = ("edition", "metric", "model", "game_type", "term")
+_KEYS = ("edition", "metric", "system", "model", "game_type", "term")
 
 
 def of_terms(rows: str, declared: Metric, request: Request) -> str:
@@ -21,7 +21,7 @@ def of_terms(rows: str, declared: Metric, request: Request) -> str:
         if term.fixed_count
     }
     counted = f"""SELECT
-    edition, metric, model, term,
+    edition, metric, system, model, term,
     coalesce(game_type, {literal(ALL)}) AS game_type,
     sum(hit) AS hits,
     count(*) AS counted,
@@ -29,7 +29,7 @@ def of_terms(rows: str, declared: Metric, request: Request) -> str:
     count(DISTINCT game_id) AS n_games
 FROM ({rows}) AS attempts
 WHERE is_counted
-GROUP BY edition, metric, model, term, GROUPING SETS ((game_type), ())"""
+GROUP BY edition, metric, system, model, term, GROUPING SETS ((game_type), ())"""
     return f"""SELECT
     {", ".join(_KEYS)},
     CASE WHEN n_unknown = 0 THEN hits / counted END AS value,
@@ -44,7 +44,7 @@ def _with_fixed(counted: str, fixed: Mapping[str, int]) -> str:
     """The terms with their fixed denominators, also those of which a model has no row."""
     keys = ", ".join(_KEYS)
     absent = "\nUNION ALL\n".join(
-        f"SELECT DISTINCT edition, metric, model, game_type, {literal(term)} AS term,\n"
+        f"SELECT DISTINCT edition, metric, system, model, game_type, {literal(term)} AS term,\n"
         "    CAST(0 AS DOUBLE) AS hits, 0 AS counted, 0 AS n_unknown, 0 AS n_games\n"
         "FROM counted"
         for term in fixed

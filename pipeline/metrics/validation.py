@@ -82,7 +82,7 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
 
 def check_models(lake: Lake, models: Sequence[str] | None) -> None:
     """Raises UsageError for models that no game tests."""
-    strangers = _strangers(lake.table("results").filter("is_tested"), models)
+    strangers = _strangers(_tested(lake), models)
     if strangers:
         _check_known(lake, strangers, "magic leaderboard")
         is_one = len(strangers) == 1
@@ -93,6 +93,18 @@ def check_models(lake: Lake, models: Sequence[str] | None) -> None:
         )
 
 
+def tested(lake: Lake, models: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Those of the models that a game of the lake tests, None for None."""
+    if models is None:
+        return None
+    strangers = _strangers(_tested(lake), models)
+    return tuple(model for model in models if model not in strangers)
+
+
+def _tested(lake: Lake) -> pl.LazyFrame:
+    return lake.table("results").filter("is_tested")
+
+
 def check_players(lake: Lake, models: Sequence[str] | None) -> None:
     """Raises UsageError for models that sit in no game, be it as an opponent."""
     _check_known(lake, models, "magic audit --by model")
@@ -101,10 +113,21 @@ def check_players(lake: Lake, models: Sequence[str] | None) -> None:
 def _check_known(lake: Lake, models: Sequence[str] | None, listing: str) -> None:
     players = lake.table("players")
     if strangers := _strangers(players, models):
+        _check_system(lake, strangers)
         known = players.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         # Not all of them, since there may be very many.
         hint = nearest(strangers, known) or f"run `{listing}` to list the models"
         raise UsageError(f"no game of {', '.join(strangers)}: {hint}")
+
+
+def _check_system(lake: Lake, models: Sequence[str]) -> None:
+    """Raises UsageError for models of another system than that of the lake."""
+    for system in lake.systems if lake.system else ():
+        if not _strangers(lake.of_system(system).table("players"), models):
+            raise UsageError(
+                f"no game of {', '.join(models)} in {lake.system}, but in {system}: choose that "
+                f"system, with `--system {system}` or `lake.of_system({system!r})`"
+            )
 
 
 def _strangers(rows: pl.LazyFrame, models: Sequence[str] | None) -> list[str]:

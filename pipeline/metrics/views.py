@@ -43,7 +43,8 @@ COLUMNS = {
     "hit_read": "the metric's hit according to the rest of the log",
 }
 _OF_ATTEMPT = (
-    *("term", "game_id", "game_type", "setting_id", "game_index", "model", "role", "competition"),
+    *("term", "game_id", "game_type", "system", "setting_id", "game_index"),
+    *("model", "role", "competition"),
     *("player", "seat", "round", "what", "hit", "parse_status", "message_index"),
 )
 

@@ -5,7 +5,7 @@ a lake and parameters, which returns typed frames and texts) and a template in `
 compute nothing that the Python interface does not give.
 """
 
-from pipeline.pages.page import MENU, NAMES, Page, csv_parts, page, parameters
+from pipeline.pages.page import MENU, NAMES, Page, content, csv_parts, page, parameters
 from pipeline.pages.render import Link, as_csv, as_json, fragment, query_of
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Page",
     "as_csv",
     "as_json",
+    "content",
     "csv_parts",
     "fragment",
     "page",

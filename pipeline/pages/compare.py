@@ -4,14 +4,21 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.metrics.catalogue import names
-from pipeline.pages.content import Address, Content, Faults, Head, heads, tested_models
+from pipeline.pages.content import (
+    Content,
+    Faults,
+    Head,
+    OfSystem,
+    heads,
+    tested_models,
+)
 from pipeline.reports.compare import APART, COLUMNS, replay_note
 from pipeline.vocabulary import Edition
 
 LANE = "long"
 
 
-class Parameters(Address, frozen=True, kw_only=True):
+class Parameters(OfSystem, frozen=True, kw_only=True):
     model: str = ""
     other: str = ""
     metric: str = ""

@@ -3,13 +3,16 @@
 import polars as pl
 
 from pipeline.api import Lake
-from pipeline.pages.content import Address, Content
+from pipeline.pages.content import (
+    Content,
+    OfSystem,
+)
 from pipeline.vocabulary import Edition
 
 LANE = "long"
 
 
-class Parameters(Address, frozen=True, kw_only=True):
+class Parameters(OfSystem, frozen=True, kw_only=True):
     expected: int | None = None
     edition: Edition = "paper"
 

@@ -18,16 +18,25 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     """What an address can say to a page: texts, numbers and words, each with a default."""
 
 
+class OfSystem(Address, frozen=True, kw_only=True):
+    """The address of a page that counts: games of one system, by default the largest."""
+
+    system: str = ""
+
+
 class Content(Struct, frozen=True, kw_only=True):
     """What a page shows: `rows` is the frame that `.csv` gives.
 
-    `faults` are the errors of the request, each beside the field that it is about.
+    `faults` are the errors of the request, each beside the field that it is about. Of a page that
+    counts, `system` is the one whose games it counts, and `systems` are all with their games.
     """
 
     title: str
     rows: pl.DataFrame
     notes: Sequence[str] = ()
     faults: Mapping[str, str] = {}
+    system: str | None = None
+    systems: Mapping[str, int] = {}
 
 
 class Head(Struct, frozen=True):

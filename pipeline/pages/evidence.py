@@ -12,14 +12,22 @@ from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, KEY, Asked, evidence_parts
 from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Address, Content, Faults, Head, game_types, head
+from pipeline.pages.content import (
+    ROWS,
+    Content,
+    Faults,
+    Head,
+    OfSystem,
+    game_types,
+    head,
+)
 from pipeline.vocabulary import Edition
 
 LANE = "long"
 IS_HIT = {"hits": True, "misses": False}
 
 
-class Parameters(Address, frozen=True, kw_only=True):
+class Parameters(OfSystem, frozen=True, kw_only=True):
     metric: str = "win_rate"
     model: str = ""
     edition: Edition = "paper"

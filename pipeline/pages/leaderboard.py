@@ -9,10 +9,10 @@ from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.metrics.thin import THIN
 from pipeline.pages.content import (
-    Address,
     Content,
     Faults,
     Head,
+    OfSystem,
     game_types,
     heads,
     listed,
@@ -23,7 +23,7 @@ LANE = "long"
 OF_MODEL = ("rank", "letters", "n_games", "n_missing", "n_self_play", "is_complete", "lacks")
 
 
-class Parameters(Address, frozen=True, kw_only=True):
+class Parameters(OfSystem, frozen=True, kw_only=True):
     edition: Edition = "paper"
     game_type: str = ALL
     where: str = ""

@@ -6,13 +6,20 @@ from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import has_sql, header, metric, names, sql
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import Address, Content, Faults, Head, head, listed
+from pipeline.pages.content import (
+    Content,
+    Faults,
+    Head,
+    OfSystem,
+    head,
+    listed,
+)
 from pipeline.vocabulary import Edition
 
 LANE = "long"
 
 
-class Parameters(Address, frozen=True, kw_only=True):
+class Parameters(OfSystem, frozen=True, kw_only=True):
     metric: str = "win_rate"
     edition: Edition = "paper"
     by: str = ""

@@ -5,13 +5,19 @@ import polars as pl
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL, RELEASE
-from pipeline.pages.content import Address, Content, Head, heads, tested_models
+from pipeline.pages.content import (
+    Content,
+    Head,
+    OfSystem,
+    heads,
+    tested_models,
+)
 from pipeline.vocabulary import Edition
 
 LANE = "long"
 
 
-class Parameters(Address, frozen=True, kw_only=True):
+class Parameters(OfSystem, frozen=True, kw_only=True):
     model: str = ""
     edition: Edition = "paper"
 

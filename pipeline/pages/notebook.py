@@ -11,9 +11,8 @@ from msgspec import Struct
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, row_meaning
-from pipeline.pages.content import Content
 from pipeline.pages.game import OneGame
-from pipeline.pages.page import page, parameters
+from pipeline.pages.page import content, parameters
 from pipeline.pages.render import environment, fragment
 
 _STYLE = Path(__file__).parent / "static" / "style.css"
@@ -66,13 +65,11 @@ def shown(lake: Lake, name: str, given: dict[str, object]) -> Shown:
         if value is not None
     }
     asked = parameters(name, texts)
-    content: Content = page(name).content(lake, asked)
-    if content.faults:
-        raise UsageError("; ".join(content.faults.values()))
-    html = fragment(
-        name, content, asked, _no_link, level=3, is_interactive=False, prefix_of=_prefix
-    )
-    return Shown(content.rows, framed(html))
+    found = content(name, lake, asked)
+    if found.faults:
+        raise UsageError("; ".join(found.faults.values()))
+    html = fragment(name, found, asked, _no_link, level=3, is_interactive=False, prefix_of=_prefix)
+    return Shown(found.rows, framed(html))
 
 
 def lake_html(lake: Lake) -> str:

@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from pipeline.errors import UsageError, choose
-from pipeline.pages.content import Address, Content
+from pipeline.pages.content import Address, Content, OfSystem
 
 # The order in the menu; a page that is not in it is reached by links.
 MENU = (
@@ -52,15 +52,31 @@ def page(name: str) -> Page:
     return found  # type: ignore[no-any-return]
 
 
+def content(name: str, lake: Any, asked: Address) -> Content:
+    """What a page shows of the lake; raises UsageError for what is wrong with the request."""
+    seen = _seen(lake, asked)
+    found = page(name).content(seen, asked)
+    if not isinstance(asked, OfSystem):
+        return found
+    return msgspec.structs.replace(found, system=seen.system, systems=seen.systems)
+
+
+def _seen(lake: Any, asked: Address) -> Any:
+    """The lake as the page sees it: one that counts sees one system."""
+    if not isinstance(asked, OfSystem):
+        return lake
+    return lake.of_system(asked.system) if asked.system else lake.of_one_system()
+
+
 def csv_parts(name: str, lake: Any, asked: Address) -> Iterable[pl.DataFrame]:
     """All rows of a page, some at a time; raises UsageError for what is wrong with the request."""
     whole = getattr(page(name), "whole", None)
     if whole is not None:
-        return whole(lake, asked)  # type: ignore[no-any-return]
-    content = page(name).content(lake, asked)
-    if content.faults:
-        raise UsageError("; ".join(content.faults.values()))
-    return [content.rows]
+        return whole(_seen(lake, asked), asked)  # type: ignore[no-any-return]
+    found = content(name, lake, asked)
+    if found.faults:
+        raise UsageError("; ".join(found.faults.values()))
+    return [found.rows]
 
 
 def parameters(name: str, given: Mapping[str, str]) -> Address:

@@ -78,16 +78,20 @@ def environment() -> Environment:
 
 
 def carrying(link: Link, asked: Address) -> Link:
-    """The links of a page: they lead on in its edition, wherever another page has editions."""
+    """The links of a page: they lead on in its edition and system, wherever a page has these."""
     # Imported here: it looks for the templates of this module.
     from pipeline.pages.page import page
 
-    edition = getattr(asked, "edition", PAPER)
+    chosen = {
+        name: getattr(asked, name, default)
+        for name, default in {"edition": PAPER, "system": ""}.items()
+        if getattr(asked, name, default) != default
+    }
 
     def carried(name: str, **parameters: object) -> str | None:
-        if edition != PAPER and "edition" in page(name).Parameters.__struct_fields__:
-            parameters = {"edition": edition, **parameters}
-        return link(name, **parameters)
+        known = page(name).Parameters.__struct_fields__ if chosen else ()
+        own = {key: value for key, value in chosen.items() if key in known}
+        return link(name, **own | parameters)
 
     return carried
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import polars as pl
 from msgspec import Struct
 
@@ -93,14 +94,24 @@ class Report(Struct, frozen=True, dict=True):
 
     @property
     def option(self) -> str:
-        """What a command needs to speak of the report's edition; empty for the default."""
-        edition = self.citation.edition
-        return "" if edition == PAPER else f" --edition {edition}"
+        """What a command needs to count what the report counts; empty for the defaults."""
+        return _options(self.citation)
+
+    @property
+    def option_of_show(self) -> str:
+        """The same for a command that shows one game, whatever its system."""
+        return _options(msgspec.structs.replace(self.citation, system=None))
 
     @cached_property
     def cells(self) -> dict[tuple[str | None, str], Cell]:
         """The cells by model and metric."""
         return {(one.model, cell.metric): cell for one in self.profiles for cell in one.cells}
+
+
+def _options(citation: Citation) -> str:
+    edition, system = citation.edition, citation.system
+    of_edition = "" if edition == PAPER else f" --edition {edition}"
+    return f"{of_edition} --system {shlex.quote(system)}" if system else of_edition
 
 
 def report(
@@ -118,17 +129,19 @@ def report(
     """
     if not 0 <= games_per_cell <= MOST_GAMES_PER_CELL:
         raise UsageError(f"the games per cell must be 0 to {MOST_GAMES_PER_CELL}")
+    lake = lake.of_one_system()
     board = lake.leaderboard(edition=edition, confidence=confidence)
     values = lake.metrics(edition=edition, by=["model"], confidence=confidence)
     by_type = lake.metrics(edition=edition, confidence=confidence)
     sample = _sample(lake, edition, games_per_cell)
     models = board["model"].to_list()
-    cells = _cells(values, sample, edition, games_per_cell)
+    citation = lake.cite(edition=edition)
+    cells = _cells(values, sample, citation, games_per_cell)
     shown = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
     return Report(
         title=title,
         made_at=datetime.now(UTC),
-        citation=lake.cite(edition=edition),
+        citation=citation,
         confidence=confidence,
         games_per_cell=games_per_cell,
         board=board,
@@ -162,7 +175,7 @@ def _sample(lake: Lake, edition: Edition, games_per_cell: int) -> list[Transcrip
 
 
 def _cells(
-    values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
+    values: pl.DataFrame, sample: Sequence[Transcript], citation: Citation, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
     """A cell for each model and metric, with the rows of the first games that have any."""
     counted = [one.counted for one in sample]
@@ -178,15 +191,14 @@ def _cells(
         part = found.get(key, none)
         games = part["game_id"].unique().sort().head(games_per_cell)
         evidence = part.filter(pl.col("game_id").is_in(games.implode()))
-        cells[key] = Cell(value["metric"], value, evidence, _command(*key, edition))
+        cells[key] = Cell(value["metric"], value, evidence, _command(*key, citation))
     return cells
 
 
-def _command(model: str | None, name: str, edition: Edition) -> str:
+def _command(model: str | None, name: str, citation: Citation) -> str:
     """The command line that prints all rows behind a value."""
     options = ["--model", model] if model is not None else []
-    options += ["--edition", edition] if edition != PAPER else []
-    return shlex.join(["magic", "evidence", name, *options])
+    return shlex.join(["magic", "evidence", name, *options]) + _options(citation)
 
 
 def _card(name: str, edition: Edition, rows: pl.DataFrame) -> Card:

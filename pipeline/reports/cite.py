@@ -8,7 +8,7 @@ from msgspec import Struct
 from pipeline import __version__
 from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
-from pipeline.lake import Lake
+from pipeline.lake import Lake, of_one_system
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.vocabulary import Edition
 
@@ -27,6 +27,7 @@ EDITION_TEXTS = {
 class Citation(Struct, frozen=True):
     """What identifies values: the lake's state, the edition and the version of magic-pipeline.
 
+    The games are those of the `system` that is counted, null where the lake has no other.
     `ingest_id` is the number of the lake's last ingest, and `ingested_at` when it was committed;
     0 and null before the first.
     """
@@ -36,12 +37,14 @@ class Citation(Struct, frozen=True):
     n_games: int
     n_finished: int
     edition: Edition
+    system: str | None = None
     version: str = __version__
 
     @property
     def state(self) -> str:
         """The state of the lake in words."""
         games = f"{self.n_games:,} games ({self.n_finished:,} finished)"
+        games += f" of the system {self.system}" if self.system else ""
         if self.ingested_at is None:
             return f"{games}, before the first ingest"
         return f"{games}, after ingest {self.ingest_id} of {self.ingested_at:%Y-%m-%d %H:%M} UTC"
@@ -80,6 +83,7 @@ class Citation(Struct, frozen=True):
 """
 
 
+@of_one_system
 def cite(lake: Lake, *, edition: Edition = PAPER) -> Citation:
     """How to cite values of this edition that were computed from the lake in its state.
 
@@ -92,4 +96,5 @@ def cite(lake: Lake, *, edition: Edition = PAPER) -> Citation:
     last = lake.last_ingest
     at = last["finished_at"] if last else None
     assert at is None or isinstance(at, datetime)
-    return Citation(lake.ingest_id, at, n_games, n_finished, edition)
+    system = lake.system if len(lake.systems) > 1 else None
+    return Citation(lake.ingest_id, at, n_games, n_finished, edition, system)

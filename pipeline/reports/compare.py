@@ -9,7 +9,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake
+from pipeline.lake import Lake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric, metrics
 from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.grouping import group_columns, with_group
@@ -67,6 +67,7 @@ APART = pl.Schema(
 )
 
 
+@of_one_system
 def compare(
     lake: Lake,
     *pairs: tuple[str, str],
@@ -134,6 +135,7 @@ def compare(
     return _finished(compared, margin, confidence, [] if pairs else ["metric"])
 
 
+@of_one_system
 def contrast(
     lake: Lake,
     model: str,
@@ -210,6 +212,7 @@ def _answer(
     return answered(lake, request, names=asked, confidence=confidence)
 
 
+@of_one_system
 def settings_apart(
     lake: Lake, one: str, other: str, name: str, *, edition: Edition = PAPER, limit: int = 10
 ) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from functools import cache
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake
+from pipeline.lake import Lake, of_one_system
 from pipeline.metrics import PAPER, metric, metrics
 from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
@@ -36,6 +36,7 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 )
 
 
+@of_one_system
 def completeness(
     lake: Lake, *, expected: int | None = None, models: Sequence[str] | None = None
 ) -> pl.DataFrame:
@@ -120,6 +121,7 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
     }
 
 
+@of_one_system
 def readability(
     lake: Lake, *, edition: Edition = PAPER, models: Sequence[str] | None = None
 ) -> pl.DataFrame:

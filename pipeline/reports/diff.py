@@ -65,6 +65,7 @@ def diff(
         check_margin(margin, None, edition, may_be_0=True)
     if not isinstance(after, Lake):
         after = open_lake(after)
+    before, after = _of_same_system(before, after)
     request = Request(edition=edition)
     by_model = Request(edition=edition, by=("model",))
     answers = [answered(lake, by_model, confidence=confidence) for lake in (before, after)]
@@ -103,6 +104,14 @@ def diff(
             "reason",
         )
     )
+
+
+def _of_same_system(before: Lake, after: Lake) -> tuple[Lake, Lake]:
+    """The lakes of one system: that of the earlier one, or its largest."""
+    before = before.of_one_system()
+    if before.system is None or not after.systems:
+        return before, after.of_one_system()
+    return before, after.of_system(before.system)
 
 
 def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
@@ -263,6 +272,6 @@ def diff_games(before: Lake, after: Lake | str | Path, *, edition: Edition = PAP
     - `change`: `gone` if only the first lake counts the game, `new` if only the second does.
     - `hits`, `counted`: the game's hits and counted rows.
     """
-    after = after if isinstance(after, Lake) else open_lake(after)
+    before, after = _of_same_system(before, after if isinstance(after, Lake) else open_lake(after))
     request = Request(edition=edition)
     return pl.concat(changed_games((before, after), name, request) for name in names(edition))

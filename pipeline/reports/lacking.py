@@ -2,11 +2,12 @@
 
 import polars as pl
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, of_one_system
 from pipeline.metrics.completeness import competitions
 from pipeline.vocabulary import Side
 
 
+@of_one_system
 def lacking(lake: Lake, settings: pl.DataFrame) -> pl.DataFrame:
     """A row for each tested model: model, n_missing, lacks, n_self_play.
 
@@ -31,6 +32,7 @@ def lacking(lake: Lake, settings: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(pl.col("n_self_play").fill_null(0))
 
 
+@of_one_system
 def self_play(lake: Lake) -> pl.DataFrame:
     """model, n_self_play: finished games of hidden roles in which one model holds every seat.
 

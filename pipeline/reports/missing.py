@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, of_one_system
 from pipeline.metrics.completeness import played
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_models
@@ -17,6 +17,7 @@ SETTING = (
 _OF_SIDE = ["model", "competition", "setting_id"]
 
 
+@of_one_system
 def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each setting that any model played, and this model has not finished a game of.
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake
+from pipeline.lake import Lake, of_one_system
 from pipeline.metrics import PAPER, answered, metric
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import RELEASE, Request
@@ -18,6 +18,7 @@ from pipeline.statistics.variance import Shares, shares, squares
 from pipeline.vocabulary import Edition
 
 
+@of_one_system
 def plan(
     lake: Lake,
     name: str,

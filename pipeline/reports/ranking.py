@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, of_one_system
 from pipeline.metrics import (
     ALL,
     DEFAULT_CONFIDENCE,
@@ -25,6 +25,7 @@ from pipeline.statistics.families import letter_groups
 from pipeline.vocabulary import Edition, Engine
 
 
+@of_one_system
 def leaderboard(
     lake: Lake,
     *,
@@ -77,6 +78,7 @@ class Board(NamedTuple):
     values: pl.DataFrame
 
 
+@of_one_system
 def board(lake: Lake, *, edition: Edition = PAPER) -> Board:
     """The leaderboard with the counts of all its cells, from one computation.
 
@@ -99,6 +101,7 @@ def _ranked(lake: Lake, answer: Answer, *, include_incomplete: bool = False) -> 
     return joined.select("rank", "model", "letters", "family", *board.columns[2:])
 
 
+@of_one_system
 def over_all(
     lake: Lake,
     *,

@@ -30,12 +30,14 @@ class _Column(NamedTuple):
 
 _LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
 _MODEL = _Column(pl.String, "the tested model, null if the log does not say")
+_SYSTEM = _Column(pl.String, "the harness that ran the games; each is counted by itself")
 _IS_COMPLETE = _Column(
     pl.Boolean, "whether the model finished a game of every setting that any model played"
 )
 _IS_THIN = "terms with very few settings of their own: the interval can be far off"
 _OF_METRICS = {
     **{name: _Column(pl.String, COLUMNS[name]) for name in ("edition", "metric")},
+    "system": _SYSTEM,
     "model": _MODEL,
     "game_type": _Column(pl.String, COLUMNS["game_type"]),
     "value": _Column(VALUE_COLUMNS["value"], COLUMNS["value"]),
@@ -59,6 +61,7 @@ _OF_METRICS = {
     "is_complete": _IS_COMPLETE,
 }
 _OF_LEADERBOARD = {
+    "system": _SYSTEM,
     "rank": _Column(
         pl.Int64, "1 for the highest win rate; null if the model lacks a whole competition"
     ),
@@ -134,7 +137,7 @@ def _meanings() -> Iterator[tuple[str, str]]:
 
 
 def computed() -> dict[str, Computed]:
-    """The views of every edition that Python computes, with the columns of `Lake`'s methods."""
+    """The views of every edition that Python computes: `system`, and what `Lake`'s methods give."""
     found = {}
     for edition in EDITIONS:
         found[in_schema("", edition, OF_ALL)] = _metrics(edition)
@@ -161,8 +164,14 @@ def _leaderboard(edition: Edition) -> Computed:
 def _computed(
     columns: Mapping[str, _Column], row: str, edition: Edition, rows: Callable[[Lake], pl.DataFrame]
 ) -> Computed:
+    def apart(lake: Lake) -> pl.DataFrame:
+        parts = [
+            rows(one).with_columns(system=pl.lit(one.system, pl.String)) for one in lake.by_system()
+        ]
+        return pl.concat(parts).select(list(columns))
+
     return Computed(
-        rows,
+        apart,
         pl.Schema({name: column.dtype for name, column in columns.items()}),
         f"{row}, edition {edition}, with {_LEVEL} confidence intervals",
         {name: column.description for name, column in columns.items()},

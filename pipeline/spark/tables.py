@@ -11,7 +11,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
 from pipeline.lake.schema import arrow_schema
 from pipeline.spark.session import first_line
-from pipeline.sqlfiles import View
+from pipeline.sqlfiles import View, literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,6 +85,8 @@ class Views:
             # The files' names are meant as they are, and not on the cluster's default file system.
             reader = self.session.read.schema(table.schema).option("__globPaths__", "false")
             table = reader.parquet(*(f"file://{file}" for file in files))
+            if self._lake.is_mixed(name):
+                table = table.where(f"system = {literal(str(self._lake.system))}")
         table.createOrReplaceTempView(name)
 
 

@@ -82,14 +82,14 @@ def _answer(lake: "Lake", task: Task) -> Made:
 
 def made(lake: "Lake", task: Task) -> Made:
     """The page as HTML, JSON or CSV; raises PipelineError for what cannot be shown."""
-    from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
+    from pipeline.pages import as_csv, as_json, content, csv_parts, fragment, parameters
     from pipeline.view.links import link
 
     asked = parameters(task.page, task.given)
     if task.form == "csv":
         return Made(200, task.page, as_csv(csv_parts(task.page, lake, asked)))
-    content = page(task.page).content(lake, asked)
-    status = 400 if content.faults else 200
+    found = content(task.page, lake, asked)
+    status = 400 if found.faults else 200
     if task.form == "json":
-        return Made(status, content.title, as_json(content, asked, lake.ingest_id))
-    return Made(status, content.title, str(fragment(task.page, content, asked, link)))
+        return Made(status, found.title, as_json(found, asked, lake.ingest_id))
+    return Made(status, found.title, str(fragment(task.page, found, asked, link)))

@@ -224,7 +224,8 @@ def _make_views(
     connection.register_filesystem(files)
     tables, found = referenced(wanted, views)
     for table in tables:
-        create_table_view(connection, files.of(table), table)
+        system = lake.system if lake.is_mixed(table) else None
+        create_table_view(connection, files.of(table), table, system)
     for name, view in found.items():
         if isinstance(view, Computed):
             file = files.computed(f"{name}.json", partial(_json_lines, view, lake))

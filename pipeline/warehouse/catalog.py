@@ -60,7 +60,8 @@ def _make_views(
     if remote:
         connection.register_filesystem(remote)
     for table in TABLES:
-        create_table_view(connection, remote.of(table) if remote else lake.files(table), table)
+        files = remote.of(table) if remote else lake.files(table)
+        create_table_view(connection, files, table, lake.system if lake.is_mixed(table) else None)
     for name, view in views.items():
         create_view(connection, name, view)
 

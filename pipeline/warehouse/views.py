@@ -168,8 +168,9 @@ def create_table_view(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
+    system: str | None = None,
 ) -> None:
-    """Makes the view of a table, which are these files."""
+    """Makes the view of a table, which are these files, or the rows of one system in them."""
     schema = arrow_schema(table)
     if files:
         columns = ", ".join(map(identifier, schema.names))
@@ -181,4 +182,6 @@ def create_table_view(
         nulls = zip(schema.names, types, strict=True)
         columns = ", ".join(f"CAST(NULL AS {dtype}) AS {identifier(name)}" for name, dtype in nulls)
         rows = f"SELECT {columns} LIMIT 0"
+    if system is not None:
+        rows = f"FROM ({rows}) WHERE system = {literal(system)}"
     connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")

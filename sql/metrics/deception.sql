@@ -28,6 +28,7 @@ WITH attempts AS (
         )
 )
 SELECT
+    system,
     model,
     coalesce(game_type, 'all') AS game_type,
     avg(hit) FILTER (WHERE term = 'hidden_wins')
@@ -41,4 +42,4 @@ SELECT
     count(DISTINCT game_id) AS n_games
 FROM attempts
 WHERE is_counted
-GROUP BY GROUPING SETS ((model, game_type), (model))
+GROUP BY GROUPING SETS ((system, model, game_type), (system, model))

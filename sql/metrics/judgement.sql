@@ -19,6 +19,7 @@ WITH attempts AS (
         AND side = 'civilian'
 )
 SELECT
+    system,
     model,
     coalesce(game_type, 'all') AS game_type,
     sum(hit) / count(*) AS value,
@@ -27,4 +28,4 @@ SELECT
     count(DISTINCT game_id) AS n_games
 FROM attempts
 WHERE is_counted
-GROUP BY GROUPING SETS ((model, game_type), (model))
+GROUP BY GROUPING SETS ((system, model, game_type), (system, model))

@@ -25,11 +25,12 @@ counted AS (
     SELECT
         *,
         -- The row's part in the ratio of its competition.
-        hit / count(*) OVER (PARTITION BY model, competition) AS share
+        hit / count(*) OVER (PARTITION BY system, model, competition) AS share
     FROM attempts
     WHERE is_counted
 )
 SELECT
+    system,
     model,
     coalesce(game_type, 'all') AS game_type,
     sum(share) / count(DISTINCT competition) AS value,
@@ -37,4 +38,4 @@ SELECT
     CASE WHEN count(DISTINCT competition) = 1 THEN count(*) END AS counted,
     count(DISTINCT game_id) AS n_games
 FROM counted
-GROUP BY GROUPING SETS ((model, game_type), (model))
+GROUP BY GROUPING SETS ((system, model, game_type), (system, model))

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, ModelsOption, columns
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    FormOption,
+    LakeOption,
+    ModelsOption,
+    SystemOption,
+    columns,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +29,7 @@ def audit(
         typer.Argument(metavar="KIND", help="Print every finding of this kind."),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,6 +59,7 @@ def audit(
     from pipeline.reports.audit import findings_parts
 
     opened = open_lake(lake)
+    opened = opened.of_system(system) if system else opened
     if kind is not None:
         if by:
             raise typer.BadParameter(

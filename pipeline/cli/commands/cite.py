@@ -5,12 +5,19 @@ from typing import Annotated, Literal
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, EditionOption, LakeOption
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    EditionOption,
+    LakeOption,
+    SystemOption,
+    lake_of,
+)
 
 
 def cite(
     *,
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     edition: EditionOption = "paper",
     form: Annotated[
         Literal["text", "bibtex"],
@@ -27,8 +34,7 @@ def cite(
       magic cite --edition audited
       magic cite --format bibtex > magic.bib
     """
-    from pipeline.lake import open_lake
     from pipeline.reports.cite import cite as cited
 
-    citation = cited(open_lake(lake), edition=edition)
+    citation = cited(lake_of(lake, system), edition=edition)
     terminal.out(citation.bibtex if form == "bibtex" else citation.text)

@@ -15,9 +15,11 @@ from pipeline.cli.options import (
     LakeOption,
     MetricsOption,
     PaperFormOption,
+    SystemOption,
     WhereOption,
     columns,
     confidence_level,
+    lake_of,
     with_metric_files,
 )
 
@@ -47,6 +49,7 @@ def compare(
         ),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Compare every pair of models in the lake.")
     ] = False,
@@ -110,11 +113,10 @@ def compare(
     from pipeline.cli.layout import in_one_line
     from pipeline.cli.output import say, show, with_ids
     from pipeline.cli.thin import explanation, with_marks
-    from pipeline.lake import open_lake
     from pipeline.reports.compare import compare as compared
     from pipeline.reports.compare import contrast, replay_note
 
-    opened = open_lake(lake)
+    opened = lake_of(lake, system)
     options: dict[str, Any] = {
         "names": metric or None,
         "edition": edition,

@@ -11,6 +11,8 @@ from pipeline.cli.options import (
     FormOption,
     LakeOption,
     ModelsOption,
+    SystemOption,
+    lake_of,
     with_metric_files,
 )
 
@@ -39,6 +41,7 @@ NO_GAMES = "the lake has no games: nothing can be complete"
 def completeness(
     *,
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     model: ModelsOption = None,
     incomplete: Annotated[
         bool, typer.Option("--incomplete", help="Only rows that are not complete.")
@@ -103,12 +106,11 @@ def completeness(
     import polars as pl
 
     from pipeline.cli.output import say, show
-    from pipeline.lake import open_lake
     from pipeline.reports.completeness import completeness as games
     from pipeline.reports.completeness import readability
     from pipeline.reports.missing import missing as missing_settings
 
-    opened = open_lake(lake)
+    opened = lake_of(lake, system)
     if metrics:
         rows = readability(opened, edition=edition, models=model or None)
     else:

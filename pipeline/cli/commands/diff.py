@@ -14,7 +14,9 @@ from pipeline.cli.options import (
     EditionOption,
     FormOption,
     LakeOption,
+    SystemOption,
     confidence_level,
+    lake_of,
     with_metric_files,
 )
 
@@ -52,6 +54,7 @@ def diff(
     *,
     lakes: LakesArgument = None,
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     as_of: Annotated[
         list[int] | None,
         typer.Option(
@@ -105,7 +108,7 @@ def diff(
     from pipeline.reports.diff import diff_games
 
     after = states[1] if len(states) == 2 else None
-    first = open_lake(named[0], states[0] if states else None)
+    first = lake_of(named[0], system, states[0] if states else None)
     second = open_lake(named[-1], after)
     rows = differ(first, second, edition=edition, confidence=confidence, margin=fail_on_regression)
     if games:

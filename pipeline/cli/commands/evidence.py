@@ -14,7 +14,9 @@ from pipeline.cli.options import (
     GameTypesOption,
     LakeOption,
     ModelsOption,
+    SystemOption,
     WhereOption,
+    lake_of,
     number_of_games,
     with_metric_files,
 )
@@ -38,6 +40,7 @@ def evidence(
         ),
     ],
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     edition: EditionOption = "paper",
     games: GamesOption = None,
     model: ModelsOption = None,
@@ -69,11 +72,10 @@ def evidence(
     num_of_game = number_of_games(edition, games)
 
     from pipeline.cli.output import show_parts
-    from pipeline.lake import open_lake
     from pipeline.metrics.catalogue import metric as declared
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
 
-    opened = open_lake(lake)
+    opened = lake_of(lake, system)
     asked: Asked = {
         "edition": edition,
         "num_of_game": num_of_game,

@@ -18,7 +18,9 @@ from pipeline.cli.options import (
     MasterOption,
     ModelsOption,
     PaperFormOption,
+    SystemOption,
     confidence_level,
+    lake_of,
     number_of_games,
     with_metric_files,
 )
@@ -52,6 +54,7 @@ LONGEST_NAME = 24
 def leaderboard(
     *,
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     edition: EditionOption = "paper",
     games: GamesOption = None,
     engine: EngineOption = "polars",
@@ -88,11 +91,10 @@ def leaderboard(
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import natural_width, say, show
-    from pipeline.lake import open_lake
     from pipeline.reports.ranking import leaderboard as ranked
 
     rows = ranked(
-        open_lake(lake),
+        lake_of(lake, system),
         edition=edition,
         engine=engine,
         master=master,

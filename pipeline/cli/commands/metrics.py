@@ -16,10 +16,12 @@ from pipeline.cli.options import (
     MasterOption,
     MetricsOption,
     ModelsOption,
+    SystemOption,
     WhereOption,
     columns,
     confidence_level,
     form_option,
+    lake_of,
     number_of_games,
     with_metric_files,
 )
@@ -46,6 +48,7 @@ HEADINGS = {
 def metrics(
     *,
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     edition: EditionOption = "paper",
     games: GamesOption = None,
     engine: EngineOption = "polars",
@@ -98,6 +101,7 @@ def metrics(
       magic metrics --model gpt-4 --format csv
       magic metrics --metric judgement --by model,role
       magic metrics --metric win_rate --by model --influence
+      magic metrics --metric judgement --by system,model
       magic metrics --by model,opponent --where "format_version = 'plain' AND n_rounds = 3"
       magic metrics --edition release --games 20 --engine duckdb
       magic metrics --engine spark --master spark://head:7077
@@ -115,7 +119,8 @@ def metrics(
     from pipeline.metrics import magic_json
     from pipeline.metrics import metrics as values
 
-    opened = open_lake(lake)
+    is_by_system = "system" in grouped and system is None
+    opened = open_lake(lake) if is_by_system else lake_of(lake, system)
     rows = values(
         opened,
         edition=edition,
@@ -143,7 +148,8 @@ def metrics(
     show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
     say(explanation(rows), form)
     if "win_rate" in rows["metric"]:
-        say(_self_play(opened, rows), form if form in ("markdown", "latex") else "table")
+        lines = [line for one in opened.by_system() for line in _self_play(one, rows)]
+        say(lines, form if form in ("markdown", "latex") else "table")
     if not (rows["n_games"] > 0).any():
         terminal.note("no game in the lake matches")
 

@@ -10,6 +10,8 @@ from pipeline.cli.options import (
     EditionOption,
     FormOption,
     LakeOption,
+    SystemOption,
+    lake_of,
     with_metric_files,
 )
 
@@ -39,6 +41,7 @@ def plan(
         typer.Option("--difference", metavar="D", help="The smallest difference that matters."),
     ],
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     power: Annotated[
         float,
         typer.Option("--power", metavar="SHARE", help="Probability of detecting it, if it exists."),
@@ -80,11 +83,10 @@ def plan(
     """
     from pipeline.cli.output import say, show
     from pipeline.cli.thin import explanation, with_marks
-    from pipeline.lake import open_lake
     from pipeline.reports.plan import plan as planned
 
     rows = planned(
-        open_lake(lake),
+        lake_of(lake, system),
         metric,
         difference,
         power=power,

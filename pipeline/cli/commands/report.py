@@ -12,6 +12,7 @@ from pipeline.cli.options import (
     ConfidenceOption,
     EditionOption,
     LakeOption,
+    SystemOption,
     confidence_level,
     with_metric_files,
 )
@@ -26,6 +27,7 @@ STDOUT = "-"
 def report(
     *,
     lake: LakeOption = DEFAULT_LAKE,
+    system: SystemOption = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -94,8 +96,9 @@ def report(
     if out != STDOUT:
         check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
+    opened = open_lake(lake)
     found = content(
-        open_lake(lake),
+        opened.of_system(system) if system else opened,
         title=title or TITLE,
         edition=edition,
         confidence=confidence,

@@ -18,6 +18,7 @@ WITH attempts AS (
         AND is_finished
 )
 SELECT
+    system,
     model,
     coalesce(game_type, 'all') AS game_type,
     sum(hit) / count(*) AS value,
@@ -26,4 +27,4 @@ SELECT
     count(DISTINCT game_id) AS n_games
 FROM attempts
 WHERE is_counted
-GROUP BY GROUPING SETS ((model, game_type), (model))
+GROUP BY GROUPING SETS ((system, model, game_type), (system, model))

@@ -58,6 +58,7 @@ attempts AS (
         AND results.agreed
 )
 SELECT
+    system,
     model,
     coalesce(game_type, 'all') AS game_type,
     -- The script fails as a whole where it cannot read the choice of one game.
@@ -67,4 +68,4 @@ SELECT
     count(DISTINCT game_id) AS n_games
 FROM attempts
 WHERE is_counted
-GROUP BY GROUPING SETS ((model, game_type), (model))
+GROUP BY GROUPING SETS ((system, model, game_type), (system, model))

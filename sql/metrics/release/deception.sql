@@ -20,7 +20,7 @@ WITH attempts AS (
         -- The first of the games with the same flag stands for all of them.
         side = 'hidden'
             OR row_number() OVER (
-                PARTITION BY model, side, outcome_code
+                PARTITION BY system, model, side, outcome_code
                 ORDER BY game_index, game_id
             ) = 1
             AS is_counted
@@ -34,6 +34,7 @@ WITH attempts AS (
         )
 )
 SELECT
+    system,
     model,
     'all' AS game_type,
     avg(hit) FILTER (WHERE term = 'hidden_wins')
@@ -43,4 +44,4 @@ SELECT
     count(DISTINCT game_id) AS n_games
 FROM attempts
 WHERE is_counted
-GROUP BY model
+GROUP BY system, model

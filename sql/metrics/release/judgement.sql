@@ -20,6 +20,7 @@ WITH attempts AS (
         AND side = 'civilian'
 )
 SELECT
+    system,
     model,
     'all' AS game_type,
     CASE WHEN count(DISTINCT competition) = 2 THEN sum(hit) / count(*) END AS value,
@@ -28,4 +29,4 @@ SELECT
     count(DISTINCT game_id) AS n_games
 FROM attempts
 WHERE is_counted
-GROUP BY model
+GROUP BY system, model

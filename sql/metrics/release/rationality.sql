@@ -80,6 +80,7 @@ attempts AS (
         AND n_amounts = 3
 )
 SELECT
+    system,
     model,
     'all' AS game_type,
     sum(hit) / count(*) AS value,
@@ -88,4 +89,4 @@ SELECT
     count(DISTINCT game_id) AS n_games
 FROM attempts
 WHERE is_counted
-GROUP BY model
+GROUP BY system, model

@@ -19,6 +19,7 @@ WITH attempts AS (
         AND game_index < num_of_game
 )
 SELECT
+    system,
     model,
     'all' AS game_type,
     sum(hit) / count(*) AS value,
@@ -27,4 +28,4 @@ SELECT
     count(DISTINCT game_id) AS n_games
 FROM attempts
 WHERE is_counted
-GROUP BY model
+GROUP BY system, model

@@ -18,8 +18,8 @@ WITH attempts AS (
         -- The script reads one run: a file for each number. Over several, 20 games mean nothing.
         CASE
             WHEN game_type NOT IN ('chameleon', 'undercover')
-                OR min(game_id) OVER (PARTITION BY model, competition, game_index)
-                    = max(game_id) OVER (PARTITION BY model, competition, game_index)
+                OR min(game_id) OVER (PARTITION BY system, model, competition, game_index)
+                    = max(game_id) OVER (PARTITION BY system, model, competition, game_index)
                 THEN coalesce(win_credit, CAST(0 AS DOUBLE))
         END AS hit,
         TRUE AS is_counted
@@ -42,12 +42,13 @@ counted AS (
         attempts.*,
         CASE
             WHEN game_type IN ('chameleon', 'undercover') THEN least(num_of_game, 20)
-            ELSE count(*) OVER (PARTITION BY model, competition)
+            ELSE count(*) OVER (PARTITION BY system, model, competition)
         END AS n_expected
     FROM attempts
     CROSS JOIN shared.release_parameters
 )
 SELECT
+    system,
     model,
     'all' AS game_type,
     CASE
@@ -61,4 +62,4 @@ SELECT
     CAST(NULL AS BIGINT) AS counted,
     count(DISTINCT game_id) AS n_games
 FROM counted
-GROUP BY model
+GROUP BY system, model

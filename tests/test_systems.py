@@ -1,0 +1,279 @@
+"""Several systems in one lake: what is counted of one never depends on another."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from event_tables import assert_same
+from rawlogs import chatarena, encode
+
+import pipeline
+from pipeline.api import Lake
+from pipeline.cli import main
+from pipeline.errors import UsageError
+from pipeline.ingest import ingest
+from pipeline.lake.maintain import maintain
+from pipeline.metrics.request import EDITIONS
+from pipeline.simulate import simulate
+
+OTHER = "other-model"
+SHARED_MODEL = "sim-atlas"
+
+
+def more_games(folder: Path, first: int = 0) -> Path:
+    """Three games of ChatArena, beside one that the simulated model plays too."""
+    folder.mkdir()
+    for number, ending in enumerate(("right", "wrong", "wrong"), start=first):
+        log = chatarena(ending=ending)
+        (folder / f"{number}.json").write_bytes(encode(log) + b" " * number)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lakes of the same logs: `magic` and `chatarena` alone, `both`, and `maintained`."""
+    top = tmp_path_factory.mktemp("systems")
+    simulate(top / "logs", models=3, games=3, seed=5)
+    more = [more_games(top / "more"), more_games(top / "again", first=3)]
+    for name in ("magic", "both", "maintained"):
+        ingest(top / "logs", top / name)
+    for name in ("both", "maintained", "chatarena"):
+        ingest(more[0], top / name, model=OTHER)
+        ingest(more[1], top / name, model=SHARED_MODEL)
+    maintain(top / "maintained")
+    return top
+
+
+def opened(place: Path, name: str) -> Lake:
+    return pipeline.open_lake(place / name)
+
+
+NUMBERS: dict[str, Callable[[Lake], pl.DataFrame]] = {
+    **{
+        f"metrics, {engine}, {edition}": lambda lake, engine=engine, edition=edition: lake.metrics(
+            engine=engine, edition=edition
+        )
+        for engine in ("polars", "duckdb")
+        for edition in EDITIONS
+    },
+    "metrics by role": lambda lake: lake.metrics(by=["model", "role"], influence=True),
+    "leaderboard": lambda lake: lake.leaderboard(),
+    "board": lambda lake: lake.board().values,
+    "compare": lambda lake: lake.compare(),
+    "contrast": lambda lake: lake.contrast(SHARED_MODEL, "role", names=["win_rate"]),
+    "plan": lambda lake: lake.plan("win_rate", difference=0.1),
+    "completeness": lambda lake: lake.completeness(),
+    "expected": lambda lake: lake.completeness(expected=5),
+    "missing": lambda lake: lake.missing(),
+    "readability": lambda lake: lake.readability(),
+    "evidence": lambda lake: lake.evidence("judgement"),
+    "evidence release": lambda lake: lake.evidence("deception", edition="release"),
+    "page of evidence": lambda lake: lake.evidence_page("win_rate", limit=7),
+    "leaderboard page": lambda lake: lake.page("leaderboard").rows,
+    "completeness page": lambda lake: lake.page("completeness").rows,
+    "model page": lambda lake: lake.page("model", model=SHARED_MODEL).rows,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("both", ["both", "maintained"])
+def test_another_system_changes_no_digit(place: Path, name: str, both: str) -> None:
+    """`maintained` has files with rows of both systems, `both` a file for each."""
+    number = NUMBERS[name]
+    lake = opened(place, both)
+    assert number(lake).equals(number(opened(place, "magic")))
+    if name not in ("compare", "contrast", "plan"):  # which need more than these games
+        assert number(lake.of_system("chatarena")).equals(number(opened(place, "chatarena")))
+
+
+def test_files_of_one_system_are_not_asked(place: Path) -> None:
+    both, maintained = opened(place, "both"), opened(place, "maintained")
+    of_magic = both.of_one_system()
+    assert (of_magic.system, of_magic.is_mixed("votes")) == ("magic", False)
+    assert set(of_magic.files("votes")) < set(both.files("votes"))
+    assert maintained.of_one_system().is_mixed("games")
+    assert opened(place, "magic").of_one_system().is_mixed("games") is False
+
+
+def test_systems_are_counted_the_largest_first(place: Path) -> None:
+    for name in ("both", "maintained"):
+        lake = opened(place, name)
+        counted = lake.table("games").group_by("system").len().collect()
+        assert lake.systems == {"magic": 84 // 4 * 3, "chatarena": 6}
+        assert dict(counted.iter_rows()) == lake.systems
+        assert list(lake.systems) == ["magic", "chatarena"]
+        assert [one.system for one in lake.by_system()] == ["magic", "chatarena"]
+
+
+def test_a_lake_of_one_system_is_that_everywhere(place: Path) -> None:
+    lake = opened(place, "maintained").of_system("chatarena")
+    for one in (lake, pickle.loads(pickle.dumps(lake))):
+        assert one.system == "chatarena"
+        assert one.state == lake.state != opened(place, "maintained").state
+        for table in ("games", "votes", "messages", "results"):
+            assert set(one.table(table).collect()["system"]) == {"chatarena"}
+            assert set(one.sql(f"FROM {table}")["system"]) == {"chatarena"}
+    assert "chatarena" in repr(lake)
+    with pytest.raises(UsageError, match="no game of the system `chat`: did you mean `chatarena`"):
+        lake.of_system("chat")
+
+
+def test_by_system_gives_each_as_if_alone(place: Path) -> None:
+    lake = opened(place, "both")
+    found = lake.metrics(by=["system", "model"])
+    for system in lake.systems:
+        alone = opened(place, system).metrics(by=["model"])
+        assert found.filter(system=system).drop("system").equals(alone)
+    assert found.columns[:4] == ["edition", "metric", "system", "model"]
+    some = lake.metrics(by=["model", "system"], models=[OTHER], names=["win_rate"])
+    assert some.select("model", "system").rows() == [(OTHER, "chatarena")]
+    with pytest.raises(UsageError, match="no game of nobody"):
+        lake.metrics(by=["system"], models=["nobody"])
+    whole = lake.metrics(by="system", names=["judgement"])
+    assert whole["system"].to_list() == ["chatarena", "magic"]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_views_have_a_row_for_each_system(place: Path, edition: str) -> None:
+    lake = opened(place, "both")
+    schema = "" if edition == "paper" else f"{edition}."
+    values = lake.sql(f"FROM {schema}metrics")
+    board = lake.sql(f"FROM {schema}leaderboard")
+    for system in lake.systems:
+        one = lake.of_system(system)
+        own = one.metrics(edition=edition)
+        assert_same(values.filter(system=system).drop("system"), own)
+        of_board = board.filter(system=system).drop("system")
+        assert_same(of_board, one.leaderboard(edition=edition))
+        for name in ("win_rate", "judgement", "deception"):
+            view = lake.sql(
+                f"FROM {schema}{name} WHERE system = $system", parameters={"system": system}
+            )
+            expected = (
+                own.filter(metric=name).drop_nulls("value").select("model", "game_type", "value")
+            )
+            keys = ["model", "game_type"]
+            both = view.drop_nulls("value").join(expected, on=keys, suffix="_of_python")
+            assert both.height == expected.height == view["value"].count()
+            assert (both["value"] - both["value_of_python"]).abs().max() in (None, pytest.approx(0))
+
+
+def test_a_game_is_shown_as_its_own_system_counts_it(place: Path) -> None:
+    lake = opened(place, "both")
+    for system in lake.systems:
+        of_system = lake.of_system(system)
+        for edition in EDITIONS:
+            counted = of_system.evidence("deception", edition=edition)
+            for game in counted["game_id"].unique().sort().head(3):
+                own = counted.filter(game_id=game)
+                shown = lake.game(game, edition=edition).counted.filter(metric="deception")
+                assert shown["hit"].sort().to_list() == own["hit"].sort().to_list()
+
+
+def test_a_model_of_another_system_is_named_with_it(place: Path) -> None:
+    lake = opened(place, "both")
+    with pytest.raises(UsageError, match="no game of other-model in magic, but in chatarena"):
+        lake.metrics(models=[OTHER])
+    with pytest.raises(UsageError, match="--system chatarena"):
+        lake.completeness(models=[OTHER])
+
+
+def test_lakes_are_compared_in_one_system(place: Path) -> None:
+    moved = opened(place, "magic").diff(opened(place, "both"))
+    assert (moved["difference"].drop_nulls() == 0).all()
+    assert moved["n_new"].sum() == 0
+    assert opened(place, "magic").diff_games(place / "both").is_empty()
+    with pytest.raises(UsageError, match="no game of the system `chatarena`"):
+        opened(place, "both").of_system("chatarena").diff(opened(place, "magic"))
+
+
+def magic(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main([str(one) for one in arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+COMMANDS = {
+    "leaderboard": (),
+    "metrics": (),
+    "compare": ("--all-pairs",),
+    "completeness": (),
+    "evidence": ("win_rate",),
+    "cite": (),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_say_whose_games_they_count(
+    place: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = ("--lake", place / "both")
+    code, out, err = magic(capsys, command, *COMMANDS[command], *lake)
+    assert code == 0
+    assert "games of magic alone; use --system to count those of chatarena (6)" in err
+    assert OTHER not in out
+    if command == "compare":
+        return
+    code, out, err = magic(capsys, command, *COMMANDS[command], *lake, "--system", "chatarena")
+    assert (code, "alone" in err) == (0, False)
+    assert (OTHER if command != "cite" else "6 games (6 finished) of the system chatarena") in out
+    alone = ("--lake", place / "magic")
+    assert "alone" not in magic(capsys, command, *COMMANDS[command], *alone)[2]
+
+
+def test_metrics_by_system_have_no_note(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--by", "system,model", "--metric", "win_rate")
+    code, out, err = magic(capsys, "metrics", *asked, "--lake", place / "both")
+    assert (code, "alone" in err) == (0, False)
+    assert OTHER in out
+    assert SHARED_MODEL in out
+
+
+def test_an_unknown_system_is_wrong_usage(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = magic(capsys, "leaderboard", "--lake", place / "both", "--system", "magik")
+    assert (code, err) == (2, "magic: no game of the system `magik`: did you mean `magic`?\n")
+
+
+def test_pages_offer_the_systems(place: Path) -> None:
+    lake = opened(place, "both")
+    page = lake.page("leaderboard")
+    assert "<b>magic</b> (63)" in page.html
+    assert "chatarena (6)" in page.html
+    assert OTHER in lake.page("leaderboard", system="chatarena").html
+    assert "one system at a time" not in opened(place, "magic").page("leaderboard").html
+    with pytest.raises(UsageError, match="no game of the system"):
+        lake.page("leaderboard", system="nothing")
+
+
+def test_a_report_is_of_one_system(place: Path, tmp_path: Path) -> None:
+    lake = opened(place, "both")
+    text = lake.of_system("chatarena").report(tmp_path / "one.html").read_text()
+    assert "of the system chatarena" in text
+    assert "--system chatarena" in text
+    assert OTHER in text
+    text = lake.report(tmp_path / "largest.html").read_text()
+    assert "of the system magic" in text
+    assert OTHER not in text
+
+
+def test_the_corpus_is_the_same_beside_real_logs(shared: Path, tmp_path: Path) -> None:
+    """Every number of the public corpus, alone and beside the games of ChatArena."""
+    corpus = shared / "corpus" / "magic-public.tar.zst"
+    ingest(corpus, tmp_path / "alone")
+    ingest(corpus, tmp_path / "beside")
+    real = shared / "real" / "chatarena-chameleon.tar.zst"
+    ingest(real, tmp_path / "beside", model="gpt-3.5")
+    ingest(real, tmp_path / "real", model="gpt-3.5")
+    beside = pipeline.open_lake(tmp_path / "beside")
+    for name in ("leaderboard", "compare", "completeness", "readability", "missing"):
+        for system, place in {"magic": "alone", "chatarena": "real"}.items():
+            alone = pipeline.open_lake(tmp_path / place)
+            assert NUMBERS[name](beside.of_system(system)).equals(NUMBERS[name](alone)), name
+    for engine in ("polars", "duckdb"):
+        for edition in EDITIONS:
+            name = f"metrics, {engine}, {edition}"
+            for system, place in {"magic": "alone", "chatarena": "real"}.items():
+                alone = pipeline.open_lake(tmp_path / place)
+                assert NUMBERS[name](beside.of_system(system)).equals(NUMBERS[name](alone)), name
