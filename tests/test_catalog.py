@@ -166,6 +166,7 @@ def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_after_a_move_tables_answer_at_once_and_views_when_it_is_renewed(lake: Path) -> None:
     renew(lake)
     moved = lake.rename(lake.with_name("moved"))
@@ -263,6 +264,7 @@ def test_a_renewal_that_fails_leaves_the_ingest_done(
     assert main(["catalog", "--lake", str(lake)]) == 1
 
 
+@pytest.mark.slow
 def test_no_command_but_its_own_begins_it(lake: Path, tmp_path: Path) -> None:
     (lake / CATALOG).unlink()
     assert main(["ingest", str(write_logs(tmp_path / "more", "second")), "--lake", str(lake)]) == 0

@@ -190,6 +190,7 @@ def test_help_lists_every_command(magic: Magic) -> None:
     assert magic().text == result.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "offered"),
     [

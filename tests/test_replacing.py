@@ -52,6 +52,7 @@ def on_a_full_disk(command: list[str], folder: Path) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_full_disk_leaves_the_old_file(command: list[str], lake: Path, tmp_path: Path) -> None:
     out = tmp_path / next(one for one in command if "." in one)
@@ -65,6 +66,7 @@ def test_a_full_disk_leaves_the_old_file(command: list[str], lake: Path, tmp_pat
     assert list(tmp_path.iterdir()) == [out]
 
 
+@pytest.mark.slow
 def test_a_report_from_python_leaves_the_old_file(lake: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     out.write_bytes(OLD)

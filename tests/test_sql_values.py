@@ -48,6 +48,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return open_lake(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SHOWN)
 def test_a_value_is_shown_in_every_form(
     lake: Lake, what: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -63,6 +64,7 @@ def test_a_value_is_shown_in_every_form(
     assert pl.read_parquet(tmp_path / "x.parquet")["x"].null_count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_value_that_cannot_be_shown_is_refused_in_a_line(
     lake: Lake, what: str, capsys: pytest.CaptureFixture[str]

@@ -78,7 +78,7 @@ NUMBERS: dict[str, Callable[[Lake], pl.DataFrame]] = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("both", ["both", "maintained"])
+@pytest.mark.parametrize("both", ["both", pytest.param("maintained", marks=pytest.mark.slow)])
 def test_another_system_changes_no_digit(place: Path, name: str, both: str) -> None:
     """`maintained` has files with rows of both systems, `both` a file for each."""
     number = NUMBERS[name]
@@ -258,6 +258,7 @@ def test_a_report_is_of_one_system(place: Path, tmp_path: Path) -> None:
     assert OTHER not in text
 
 
+@pytest.mark.slow
 def test_the_corpus_is_the_same_beside_real_logs(shared: Path, tmp_path: Path) -> None:
     """Every number of the public corpus, alone and beside the games of ChatArena."""
     corpus = shared / "corpus" / "magic-public.tar.zst"

@@ -64,6 +64,7 @@ def is_refused(lake: Path, name: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_log_that_lost_a_line_is_refused(damaged: Path, damage: str) -> None:
     """Whatever the table and the commit: the only exception are lines that change no row."""

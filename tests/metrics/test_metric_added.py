@@ -79,7 +79,12 @@ def test_sql_has_its_views(given: Lake) -> None:
     (value,) = given.sql("SELECT sum(counted) AS n FROM silence WHERE game_type = 'all'")["n"]
     assert given.sql("SELECT count(*) AS n FROM evidence.silence")["n"][0] == value
     assert "silence" in given.sql("SELECT DISTINCT metric FROM terms.metrics")["metric"]
-    assert given.schema("silence")["column"].to_list()[:3] == ["model", "game_type", "value"]
+    assert given.schema("silence")["column"].to_list()[:4] == [
+        "system",
+        "model",
+        "game_type",
+        "value",
+    ]
 
 
 @pytest.mark.slow
@@ -155,14 +160,14 @@ LAYOUTS = {
     ).replace(
         """
 SELECT
-    model,""",
+    system,""",
         """, last AS (
 SELECT
     E') SELECT \\'' AS text FROM attempts)
 SELECT
-    model,""",
+    system,""",
     ),
-    "FROM first": SQL.replace("\nSELECT\n    model", "\nFROM attempts SELECT\n    model").replace(
+    "FROM first": SQL.replace("\nSELECT\n    system", "\nFROM attempts SELECT\n    system").replace(
         "FROM attempts\nWHERE", "WHERE"
     ),
     "a Boolean hit": SQL.replace("CAST(target IS NULL AS DOUBLE)", "target IS NULL"),
@@ -170,6 +175,7 @@ SELECT
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sql_of_any_layout(lake: Lake, given: Lake, layout: str) -> None:
     assert LAYOUTS[layout] != SQL

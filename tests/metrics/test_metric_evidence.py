@@ -117,6 +117,7 @@ LAKE = Frames(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 @settings(max_examples=10, deadline=None)
 @given(data=st.data(), tables=event_tables(), size=st.sampled_from([3, 7, 50]))

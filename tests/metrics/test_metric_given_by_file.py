@@ -89,7 +89,7 @@ def test_the_pages_know_it_also_after_a_new_ingest(
         board = served.json("/leaderboard.json")["rows"]
         assert [row["silence"] is None for row in board] == [False, False]
         assert served.get("/evidence?metric=silence").status == 200
-        assert served.get("/sql.csv?query=FROM+silence").text.startswith("model,")
+        assert served.get("/sql.csv?query=FROM+silence").text.startswith("system,model,")
     finally:
         stop(served)
 

@@ -70,6 +70,7 @@ def simulated(request, tmp_path_factory) -> tuple[Lake, list[dict]]:
     return open_lake(folder / "lake"), oracle.read_games(logs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edition", "num_of_game"), [(PAPER, 21), (RELEASE, 21), (RELEASE, 4), (RELEASE, 1)]
 )

@@ -29,6 +29,7 @@ def narrow(lake: Path) -> Iterator[Served]:
     stop(served)
 
 
+@pytest.mark.slow
 def test_requests_that_never_end_leave_the_server_to_others(narrow: Served) -> None:
     assert narrow.get("/tables").status == 200
     with ExitStack() as opened:

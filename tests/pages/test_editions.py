@@ -42,6 +42,7 @@ def links(text: str) -> list[tuple[str, dict[str, str]]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("name", WITH_EDITIONS)
 def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lake) -> None:
@@ -55,6 +56,7 @@ def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lak
     assert {given.get("edition", PAPER) for given in leading} == {edition}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_every_row_of_evidence_leads_to_its_mark(edition: str, opened: Lake) -> None:
     seen: dict[str, Game] = {}

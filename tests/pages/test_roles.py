@@ -66,6 +66,7 @@ def forms(lake: Lake | Altered, **given: str) -> tuple[str, str, str]:
     return html, as_json(found, asked, 1), as_csv(csv_parts("game", lake, asked))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game_type", HIDDEN_ROLE_GAMES)
 @pytest.mark.parametrize("edition", ["paper", "audited"])
 def test_without_roles_a_page_does_not_depend_on_them(

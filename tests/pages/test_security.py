@@ -25,6 +25,7 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
 SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b".replace(" ", "+")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
@@ -170,6 +171,7 @@ def test_slow_queries_block_nothing_and_end_by_ctrl_c(lake: Path) -> None:
             assert one.exception(5) or one.result().status in (500, 503)
 
 
+@pytest.mark.slow
 def test_a_slow_page_is_ended(lake: Path) -> None:
     async def asked() -> list[Made]:
         workers = Workers(seconds=1)
@@ -226,6 +228,7 @@ def test_a_link_with_a_token_keeps_its_target(beyond: tuple[Served, str]) -> Non
         assert "samesite=" in cookie
 
 
+@pytest.mark.slow
 def test_without_words_of_the_browser_a_query_is_asked_about(beyond: tuple[Served, str]) -> None:
     """On plain http, browsers do not say from where a link led here."""
     served, token = beyond

@@ -35,6 +35,7 @@ def test_a_process_that_ended_while_idle_costs_nobody_an_answer(lake: Path) -> N
     assert asyncio.run(asked()) == [200, 200, 1]
 
 
+@pytest.mark.slow
 def test_waiting_for_the_processors_is_no_work() -> None:
     """Also of what a process started: a query runs in one of its own."""
     program = "import time; time.sleep(60)"

@@ -70,6 +70,7 @@ def closed(file: Path) -> Iterator[None]:
         file.chmod(mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "command"),
     [(what, command) for what, commands in CLOSED for command in commands],
@@ -143,6 +144,7 @@ def test_a_catalogue_that_would_be_written_elsewhere(lake: Path, tmp_path: Path)
         pipeline.open_lake(lake).write_catalog(tmp_path / "a?b.duckdb")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["tables", f"ingest {SAMPLE}", "ingest logs --lake {lake}", "report --lake {lake}"]
 )

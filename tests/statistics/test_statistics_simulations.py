@@ -78,6 +78,7 @@ def test_tables_tell_what_was_found():
     assert "| 0.902 at 0.05 | 0.914 | 1.25 |" in uneven_table({"shape": cells})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", false_alarms.CASES)
 def test_models_alike_are_seldom_told_apart(case):
     """One that replays thirty times was told apart in .33."""
@@ -103,6 +104,7 @@ def test_models_that_differ_are_told_apart_more_often():
     assert alike < of_many <= alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["reasoning", "win_rate"])
 def test_models_at_the_margin_are_seldom_called_alike(metric):
     """Of 200 draws, .12 is more than four standard errors above .05; equal ones mostly are."""
