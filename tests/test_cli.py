@@ -554,6 +554,7 @@ def test_ingest_dry_run_writes_nothing(magic: Magic, logs: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json"])
 @pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
 def test_strict_exits_with_3(
@@ -674,6 +675,7 @@ def test_leaderboard_fits(
     assert any(line.startswith("– ") for line in result.err.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 100, 200])
 def test_a_comparison_fits(
     magic: Magic, lake: Path, width: int, monkeypatch: pytest.MonkeyPatch
@@ -763,6 +765,7 @@ def test_notes_stay_with_a_table_in_markdown(magic: Magic, lake: Path) -> None:
     assert items.startswith("- ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "parquet"])
 def test_a_leaderboard_of_no_games_is_empty_and_says_so(
@@ -1288,6 +1291,7 @@ def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_an_interrupted_renewal_says_that_the_ingest_is_done(
     magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

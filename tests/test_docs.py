@@ -72,6 +72,7 @@ def test_commands_of_a_guide(guide: Path, lake: Path, tmp_path: Path) -> None:
         assert done.stdout + done.stderr, words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/howto/python.md"])
 def test_python_of_a_page(page: str, lake: Path, tmp_path: Path) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

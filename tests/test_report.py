@@ -130,6 +130,7 @@ def page(text: str) -> Page:
     return Page(text)
 
 
+@pytest.mark.slow
 def test_the_file_is_well_formed_and_its_links_lead_somewhere(page: Page, text: str) -> None:
     assert page.faults == []
     assert text.startswith("<!doctype html>")
@@ -165,6 +166,7 @@ def test_nothing_runs_and_nothing_is_fetched(page: Page, text: str) -> None:
     assert not set(text) & {chr(code) for code in (*range(9), *range(11, 32), 0x7F, 0x202E)}
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_shown_as_they_are(page: Page, content: Report) -> None:
     names = [shown(cell) for cell in page.find("th", page.section("leaderboard"))]
     assert any(name.startswith('<img src=x onerror="alert(1)">') for name in names)
@@ -322,6 +324,7 @@ def test_every_command_that_is_named_runs(
         assert len(json.loads(capsys.readouterr().out)) >= cell.evidence.height
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "edition", ["release", *(pytest.param(one, marks=pytest.mark.long) for one in ("audited",))]
 )
@@ -462,6 +465,7 @@ def test_the_ending_names_the_format(lake: Lake, tmp_path: Path) -> None:
         assert file.read_text().startswith(begins)
 
 
+@pytest.mark.slow
 def test_markdown_has_the_values_and_shows_texts_as_they_are(lake: Lake, capsys: Any) -> None:
     assert main(["report", "--lake", str(lake.path), "--format", "markdown", "-o", "-"]) == 0
     text = capsys.readouterr().out

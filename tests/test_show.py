@@ -178,6 +178,7 @@ def test_no_such_seat(lake, games):
         transcript(lake, games[0]).seen_by(9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", ["release", "audited"])
 def test_a_transcript_of_an_edition_has_its_marks(edition, capsysbinary, place, lake, games):
     for game in games[:4]:

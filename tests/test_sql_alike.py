@@ -76,6 +76,7 @@ def by_duckdb(place: Path, asked: str) -> pl.DataFrame:
         return as_polars(connection.sql(asked), lambda table: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", QUERIES)
 def test_a_lake_and_its_catalogue_give_the_same(lake: Lake, place: Path, asked: str) -> None:
     found = lake.sql(QUERIES[asked])
@@ -128,6 +129,7 @@ def test_a_lake_without_a_game_has_the_same_columns(tmp_path: Path) -> None:
             assert found.is_empty()
 
 
+@pytest.mark.slow
 def test_only_a_query_that_reads_the_values_computes_them(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ def test_a_long_query_answers_and_no_more(lake: Path) -> None:
     assert (run.stdout, run.stderr) == ("count_star()\n0\n", "")
 
 
+@pytest.mark.slow
 def test_a_long_query_in_python_draws_no_bar(lake: Path) -> None:
     """A program that is not a file, as one that is typed in, is what DuckDB draws it for."""
     asked = f"import pipeline; pipeline.open_lake({str(lake)!r}).sql({SLOW!r})"
@@ -181,6 +182,7 @@ def test_a_command_without_results_needs_no_stdout(lake: Path, tmp_path: Path) -
     assert out.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["2>&-", "2>/dev/full"])
 def test_notes_that_nobody_takes_fail_nothing(lake: Path, to: str) -> None:
     command = " ".join([*MAGIC, "verify", "--lake", str(lake), to])
@@ -189,6 +191,7 @@ def test_notes_that_nobody_takes_fail_nothing(lake: Path, to: str) -> None:
     assert run.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", [">/dev/full", ">&-"])
 def test_an_ingest_without_its_report_is_committed_and_says_so(tmp_path: Path, to: str) -> None:
     place = tmp_path / "lake"

@@ -77,7 +77,13 @@ NUMBERS: dict[str, Callable[[Lake], pl.DataFrame]] = {
 }
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+QUICK = ("metrics, polars, paper", "leaderboard", "compare", "completeness", "evidence")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NUMBERS],
+)
 @pytest.mark.parametrize("both", ["both", pytest.param("maintained", marks=pytest.mark.slow)])
 def test_another_system_changes_no_digit(place: Path, name: str, both: str) -> None:
     """`maintained` has files with rows of both systems, `both` a file for each."""
@@ -135,6 +141,7 @@ def test_by_system_gives_each_as_if_alone(place: Path) -> None:
     assert whole["system"].to_list() == ["chatarena", "magic"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_views_have_a_row_for_each_system(place: Path, edition: str) -> None:
     lake = opened(place, "both")
@@ -223,6 +230,22 @@ def test_commands_say_whose_games_they_count(
     assert "alone" not in magic(capsys, command, *COMMANDS[command], *alone)[2]
 
 
+def test_a_metric_without_any_value_takes_no_column(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = ("--lake", place / "both", "--system", "chatarena")
+    _, out, err = magic(capsys, "leaderboard", *lake)
+    assert "judgement" in out
+    assert "cooperation" not in out
+    absent = "reasoning, self_awareness, cooperation, coordination, rationality"
+    assert f"no model has a value of {absent}\n" in err
+    page = opened(place, "both").page("leaderboard", system="chatarena")
+    assert "cooperation" in page.rows.columns
+    assert 'data-metric="judgement"' in page.html
+    assert 'data-metric="cooperation"' not in page.html
+    assert "No model has a value of Reasoning, Self-Awareness" in page.html
+
+
 def test_metrics_by_system_have_no_note(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("--by", "system,model", "--metric", "win_rate")
     code, out, err = magic(capsys, "metrics", *asked, "--lake", place / "both")
@@ -247,6 +270,7 @@ def test_pages_offer_the_systems(place: Path) -> None:
         lake.page("leaderboard", system="nothing")
 
 
+@pytest.mark.slow
 def test_a_report_is_of_one_system(place: Path, tmp_path: Path) -> None:
     lake = opened(place, "both")
     text = lake.of_system("chatarena").report(tmp_path / "one.html").read_text()

@@ -55,9 +55,14 @@ def content(lake: Lake, asked: Parameters) -> Leaderboard:
     ranking, values = _of_slice(lake, asked, groups, faults) if is_sliced else _whole(lake, asked)
     left_out = values.filter(pl.col("model").is_null())
     values = values.filter(pl.col("model").is_not_null())
-    found = heads(asked.edition, values["metric"].unique().to_list() if is_sliced else None)
-    rows = _wide(values, found, groups).join(ranking, on="model", how="left", nulls_equal=True)
+    valued = values.filter(pl.col("value").is_not_null())["metric"].unique().to_list()
+    # A metric without a value for any model takes no column.
+    known = heads(asked.edition, values["metric"].unique().to_list() if is_sliced else None)
+    found = tuple(head for head in known if head.name in valued) or known
+    absent = [head.title for head in known if head not in found]
+    rows = _wide(values, known, groups).join(ranking, on="model", how="left", nulls_equal=True)
     notes = [] if is_sliced else _notes(ranking)
+    notes += [f"No model has a value of {', '.join(absent)}."] if absent else []
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return Leaderboard(
         title="Leaderboard",

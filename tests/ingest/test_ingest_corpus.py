@@ -75,6 +75,7 @@ def test_the_folder_after_the_archive_is_all_copies(public: dict[str, Path]) -> 
     assert nonzero(report) == {"unchanged": 1430, "ignored": 103}
 
 
+@pytest.mark.slow
 def test_every_model_was_played_on_the_same_settings(public: dict[str, Path]) -> None:
     """A setting is known by what was fixed before play, in whichever harness and by whom."""
     players = table(public["of folder"], "players")

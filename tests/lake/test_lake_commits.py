@@ -221,6 +221,7 @@ def during(n_documents: int, act: Callable[[], object]) -> Callable[[int, int], 
     return watch
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("error", [Crash, KeyboardInterrupt, ValueError])
 def test_what_goes_wrong_in_reading_leaves_no_file(
@@ -240,6 +241,7 @@ def test_what_goes_wrong_in_reading_leaves_no_file(
     assert rows(lake, **ALL) == before
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_in_decoding_leaves_no_file(
     lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

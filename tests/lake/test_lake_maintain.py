@@ -399,6 +399,7 @@ def unnamed(lake: Path) -> set[Path]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(b"PAR1")])
 def test_an_ingest_whose_files_are_lost_commits_nothing(
     lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None]

@@ -86,6 +86,7 @@ REPORTS: dict[str, Callable[[Lake], pl.DataFrame]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", REPORTS)
 def test_reports(report: str) -> None:
     rows = results(SIDES["both sides"])

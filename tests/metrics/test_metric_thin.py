@@ -64,6 +64,7 @@ def test_reports_name_what_is_thin(tmp_path):
     assert (row["thin"], row["other_thin"]) == ([], [{"term": "votes", "n_effective": 4.0}])
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     tables=event_tables(),

@@ -43,6 +43,7 @@ def assert_all_marks_are_evidence(lake: Lake, game_ids: list[str], edition: str)
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_repeated_runs(edition: str, repeated_lake: Lake) -> None:
     games = repeated_lake.table("games").select("game_id").collect()["game_id"]

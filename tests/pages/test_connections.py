@@ -70,6 +70,7 @@ def test_a_request_has_to_come_in_time(served: Served) -> None:
         assert b"content-security-policy: default-src 'none'" in answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent", [b"nonsense\r\n\r\n", b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n"]
 )
@@ -144,6 +145,7 @@ def test_a_message_is_said_once_a_minute_and_never_at_the_end() -> None:
     assert len(said) == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_nothing(lake: Path) -> None:
     """Also where pages are being made."""
     served = start(lake)

@@ -128,6 +128,7 @@ def test_no_result_makes_a_page_that_a_browser_cannot_show(served: Served, query
     assert whole.status == 200
 
 
+@pytest.mark.slow
 def test_no_message_makes_a_page_that_a_browser_cannot_show(tmp_path: Path) -> None:
     log = prisoners_dilemma()
     log["history"][0]["content"] = "long " * 1_000_000

@@ -72,6 +72,7 @@ def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
     assert (verified.is_whole, verified.n_files, verified.n_rows) == (True, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_lake_after_its_upkeep(lake: Path) -> None:
     maintain(lake, keep_days=0, older_than_hours=0)
     assert found(lake) == set()

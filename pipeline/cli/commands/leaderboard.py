@@ -125,8 +125,12 @@ class _Cell(NamedTuple):
     mark: str
 
 
+def _metrics(rows: "pl.DataFrame") -> list[str]:
+    return [name.removesuffix("_low") for name in rows.columns if name.endswith("_low")]
+
+
 def _cells(rows: "pl.DataFrame") -> dict[str, list[_Cell | None]]:
-    """Of each metric the models' values, None where there is none."""
+    """The models' values of each metric that any model has one of, None where there is none."""
     from pipeline.cli.thin import mark
 
     def cell(value: float | None, low: float | None, high: float | None, mark: str) -> _Cell | None:
@@ -135,7 +139,7 @@ def _cells(rows: "pl.DataFrame") -> dict[str, list[_Cell | None]]:
         ends = "–".join(without_zero(f"{end:.2f}") for end in (low, high))
         return _Cell(f"{value:.{DECIMALS}f}", f"({ends})", mark)
 
-    metrics = [name.removesuffix("_low") for name in rows.columns if name.endswith("_low")]
+    metrics = [name for name in _metrics(rows) if rows[name].count()]
     return {
         name: [
             cell(*one)
@@ -244,8 +248,13 @@ def _incomplete(rows: "pl.DataFrame") -> list[str]:
 
 def _reasons(rows: "pl.DataFrame") -> list[str]:
     """Why values are missing: each reason once, with its models."""
+    left_out = [name for name in _metrics(rows) if not rows[name].count()]
     models: dict[str, list[str]] = {}
     for model, reasons in rows.select("model", "reasons").iter_rows():
         for reason in reasons:
-            models.setdefault(reason, []).append(str(model))
-    return [f"– {reason} ({', '.join(names)})" for reason, names in models.items()]
+            if reason.partition(":")[0] not in left_out:
+                models.setdefault(reason, []).append(str(model))
+    notes = [f"– {reason} ({', '.join(names)})" for reason, names in models.items()]
+    if left_out and rows.height:
+        notes.append(f"no model has a value of {', '.join(left_out)}")
+    return notes
