@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar, cast, overload
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast, overload
 
 import polars as pl
 from deltalake import CommitProperties, DeltaTable
@@ -45,6 +45,8 @@ _RAISED_AT = re.compile(r"\s+0: <unknown>")
 
 
 T = TypeVar("T")
+# By file, the least and the most of a column, null where the log does not say.
+_Ranges: TypeAlias = dict[str, tuple[str | None, str | None]]
 
 
 class TableState(NamedTuple):
@@ -85,7 +87,7 @@ class Lake:
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, OpenTable] = {}
-        self._types: dict[str, list[tuple[str | None, str | None]]] = {}
+        self._known_ranges: dict[tuple[str, str], _Ranges] = {}
         self._narrowed: dict[str, Lake] = {}
 
     def __repr__(self) -> str:
@@ -201,11 +203,14 @@ class Lake:
             self._narrowed[system] = copy
         return cast(Self, self._narrowed[system])
 
-    def of_one_system(self) -> Self:
-        """The lake of its own system, or else of the one with the most games.
+    def of_one_system(self, system: str | None = None) -> Self:
+        """The lake of this system, else of its own, or else of the one with the most games.
 
         What models do in one harness says nothing of another, so nothing is counted over several.
+        Raises UsageError for a system that ran none of its games.
         """
+        if system is not None:
+            return self.of_system(system)
         if self.system is not None or not self.systems:
             return self
         return self.of_system(next(iter(self.systems)))
@@ -247,16 +252,17 @@ class Lake:
         ranges = self._ranges(table, "system")
         return {name: one for name, one in by_file.items() if _may_have(ranges[name], system)}
 
-    def _ranges(self, table: str, column: str) -> dict[str, tuple[str | None, str | None]]:
+    def _ranges(self, table: str, column: str) -> _Ranges:
         """The least and the most of a column of texts in each file, as the table's log says."""
-        lows, highs = (self._logged(table, f"{end}.{column}") for end in ("min", "max"))
-        return {name: (low, highs[name]) for name, low in lows.items()}
+        key = table, column
+        if key not in self._known_ranges:
+            lows, highs = (self._logged(table, f"{end}.{column}") for end in ("min", "max"))
+            self._known_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
+        return self._known_ranges[key]
 
     def may_have_type(self, table: str, game_type: str) -> bool:
         """Whether a file of the table can have rows of the game type, as its log says."""
-        if table not in self._types:
-            self._types[table] = list(self._ranges(table, "game_type").values())
-        return any(_may_have(ends, game_type) for ends in self._types[table])
+        return any(_may_have(ends, game_type) for ends in self._ranges(table, "game_type").values())
 
     def _logged(self, table: str, column: str) -> dict[str, Any]:
         """What the table's log says of each file."""

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
+import polars as pl
+
 from pipeline.lake.lake import Lake
 
 L = TypeVar("L", bound=Lake)
@@ -21,3 +23,10 @@ def of_one_system(
         return function(lake.of_one_system(), *given, **options)
 
     return run
+
+
+def by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
+    """What a function gives of each system by itself, one below the other, with `system` added."""
+    return pl.concat(
+        rows(one).with_columns(system=pl.lit(one.system, pl.String)) for one in lake.by_system()
+    )

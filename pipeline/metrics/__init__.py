@@ -11,7 +11,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import Lake, by_system, of_one_system
 from pipeline.metrics.catalogue import NAMES, TITLES, metric
 from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.completeness import played, with_completeness
@@ -153,20 +153,11 @@ def metrics(
         return with_influence(answer.rows, asked, answer.sums, request)
 
     if _SYSTEM not in by:
-        return of(lake.of_one_system(), request)
+        return of(lake, request)
     check_models(lake, models)
-    parts = [
-        _of_system(of(one, replace(request, models=tested(one, models))), one.system, by)
-        for one in lake.by_system()
-    ]
-    return _sorted(pl.concat(parts), asked, by)
-
-
-def _of_system(rows: pl.DataFrame, system: str | None, by: Sequence[str]) -> pl.DataFrame:
-    """The rows with their system, at its place among the columns of `by`."""
-    named = rows.with_columns(pl.lit(system, pl.String).alias(_SYSTEM))
+    rows = by_system(lake, lambda one: of(one, replace(request, models=tested(one, models))))
     keys = ("edition", "metric", *by)
-    return named.select(*keys, *(name for name in rows.columns if name not in keys))
+    return _sorted(rows.select(*keys, pl.exclude(keys)), asked, by)
 
 
 @of_one_system

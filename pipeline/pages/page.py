@@ -65,7 +65,7 @@ def _seen(lake: Any, asked: Address) -> Any:
     """The lake as the page sees it: one that counts sees one system."""
     if not isinstance(asked, OfSystem):
         return lake
-    return lake.of_system(asked.system) if asked.system else lake.of_one_system()
+    return lake.of_one_system(asked.system or None)
 
 
 def csv_parts(name: str, lake: Any, asked: Address) -> Iterable[pl.DataFrame]:

@@ -186,17 +186,21 @@ def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def _counted(lake: Lake, tables: dict[str, pl.DataFrame], request: Request) -> pl.DataFrame:
     """The rows of these games that the metrics counted, as they are counted in the whole lake."""
     known = names(request.edition)
-    systems = [lake.of_system(one) for one in tables["games"]["system"].unique().sort()]
     rows = []
     for name in known:
         spans_games = any(one.spans_games for one in metric(name, request.edition).rows)
         is_asked = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
-        for of_all in systems if spans_games else [None]:
+        for of_all in _lakes(lake, tables) if spans_games else [None]:
             counted = of_tables(partial(_table, tables, of_all), name, request)
             counted = counted.filter(is_asked) if spans_games else counted
             rows.append(counted.select(pl.lit(name).alias("metric"), *COLUMNS))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     return pl.concat(rows).collect().sort("message_index", place, "what", nulls_last=True)
+
+
+def _lakes(lake: Lake, tables: dict[str, pl.DataFrame]) -> list[Lake]:
+    """The lake as that of each system that ran one of these games."""
+    return [lake.of_system(system) for system in tables["games"]["system"].unique().sort()]
 
 
 def _table(tables: dict[str, pl.DataFrame], lake: Lake | None, name: str) -> pl.LazyFrame:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics import views as in_sql
 from pipeline.metrics.catalogue import names
@@ -164,14 +164,8 @@ def _leaderboard(edition: Edition) -> Computed:
 def _computed(
     columns: Mapping[str, _Column], row: str, edition: Edition, rows: Callable[[Lake], pl.DataFrame]
 ) -> Computed:
-    def apart(lake: Lake) -> pl.DataFrame:
-        parts = [
-            rows(one).with_columns(system=pl.lit(one.system, pl.String)) for one in lake.by_system()
-        ]
-        return pl.concat(parts).select(list(columns))
-
     return Computed(
-        apart,
+        lambda lake: by_system(lake, rows).select(list(columns)),
         pl.Schema({name: column.dtype for name, column in columns.items()}),
         f"{row}, edition {edition}, with {_LEVEL} confidence intervals",
         {name: column.description for name, column in columns.items()},
