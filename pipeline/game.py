@@ -12,14 +12,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from pipeline.vocabulary import (
-    Choice,
-    GameType,
-    Outcome,
-    ParseStatus,
-    Phase,
-    Role,
-)
+from pipeline.vocabulary import Choice, ParseStatus
 
 # How a message's content begins where a player's API failed to answer.
 OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
@@ -60,13 +53,17 @@ class BrokenDocument(Exception):
 
 
 class Seat(Struct, frozen=True, gc=False):
-    """One player; its seat is its place in `Game.seats`, counted from 1."""
+    """One player; its seat is its place in `Game.seats`, counted from 1.
+
+    A bot follows rules and is no language model; null where the log does not say.
+    """
 
     player: str
     model: str | None
-    role: Role
+    role: str
     is_tested: bool
     final_score: float | None = None
+    is_bot: bool | None = False
 
 
 class Course(Struct, frozen=True, eq=False, gc=False):
@@ -80,23 +77,23 @@ class Course(Struct, frozen=True, eq=False, gc=False):
     player: tuple[str, ...]
     seat: tuple[int | None, ...]
     round: tuple[int | None, ...]
-    phase: tuple[Phase, ...]
+    phase: tuple[str, ...]
     turn: tuple[int | None, ...]
     visible_to: tuple[str | tuple[str, ...], ...]
     msg_type: tuple[str | None, ...]
     # The indices of what seats said, by phase; and of what each player did, by name.
-    spoken: Mapping[Phase, Sequence[int]]
-    answers: Mapping[Phase, Mapping[str, Sequence[int]]]
+    spoken: Mapping[str, Sequence[int]]
+    answers: Mapping[str, Mapping[str, Sequence[int]]]
 
-    def said(self, phase: Phase) -> Sequence[int]:
+    def said(self, phase: str) -> Sequence[int]:
         """The indices of the messages that a seat said in a phase, in order."""
         return self.spoken.get(phase, ())
 
-    def answered(self, phase: Phase) -> Mapping[str, Sequence[int]]:
+    def answered(self, phase: str) -> Mapping[str, Sequence[int]]:
         """The indices of each player's messages in a phase, in order, seated or not."""
         return self.answers.get(phase, {})
 
-    def last_round(self, phase: Phase) -> int:
+    def last_round(self, phase: str) -> int:
         """The highest round of what seats said in a phase, 0 where they said nothing."""
         return max((self.round[index] or 0 for index in self.said(phase)), default=0)
 
@@ -114,7 +111,8 @@ class Messages(Struct, frozen=True, gc=False):
 class Event(Struct, frozen=True, gc=False):
     """What every event has: who, when, and the message that it was read from.
 
-    What a text says is not in here: it is read for all games at once (`pipeline.events.prose`).
+    An act without words, as by a button, has no message. What a text says is not in here: it is
+    read for all games at once (`pipeline.events.prose`).
     """
 
     seat: int
@@ -126,7 +124,7 @@ class Result(Struct, frozen=True, kw_only=True, gc=False):
     """What the game came to for one tested side; `seat` is null where it stands for several."""
 
     model: str | None
-    role: Role
+    role: str
     seat: int | None
     message_index: int | None = None
     opponent: str | None = None
@@ -193,21 +191,59 @@ class ProposalVote(Event, frozen=True, gc=False):
     is_final_round: bool
 
 
-class Game(Struct, kw_only=True):
-    """One game as its log tells it.
+class Transfer(Event, frozen=True, gc=False):
+    """Points given to or taken from another player: `amount` is the target's, `cost` the giver's.
 
-    `setting` holds what was fixed before play and no model's name; games of equal settings are
-    equal there. `faults` are the parts of the log that could not be used. `assigned_model` is the
-    one that whoever ingested the log gave, where the log itself names none.
+    `number` counts the seat's in a round. `kind` is the game's word, such as `punishment` or
+    `reward`; an amount taken is negative.
     """
 
-    game_type: GameType
+    number: int
+    target: str | None
+    kind: str
+    amount: float | None
+    cost: float | None
+
+
+class Ability(Event, frozen=True, gc=False):
+    """What a role can do besides speaking and voting, and what the player learnt by it.
+
+    `number` counts the seat's in a round.
+    """
+
+    number: int
+    kind: str
+    target: str | None
+    finding: str | None
+
+
+class Elimination(Event, frozen=True, gc=False):
+    """The seat is out of the game from the end of this round, by a cause in the game's word."""
+
+    cause: str
+
+
+class Game(Struct, kw_only=True, omit_defaults=True):
+    """One game as its log tells it.
+
+    `setting` holds what was fixed before play and no model's name. `is_repeatable` says that games
+    of equal settings repeat one another: they are then one cluster of an interval, a pair of a
+    comparison, and expected of every model. Other games have a setting each of their own.
+    `faults` are the parts of the log that could not be used. `assigned_model` is the one that
+    whoever ingested the log gave, where the log itself names none. `ended_by` is why a game ended
+    that did not run its course, in the log's words. `events` are the rows of tables that only
+    games of this type have.
+    """
+
+    game_type: str
     system: str
     format: str
     format_version: str
     setting: Mapping[str, JsonValue]
+    is_repeatable: bool = False
     is_finished: bool
-    outcome: Outcome | None
+    outcome: str | None
+    ended_by: str | None = None
     outcome_code: int | None = None
     n_rounds: int
     started_at: datetime | None = None
@@ -223,6 +259,10 @@ class Game(Struct, kw_only=True):
     contributions: list[Contribution] = field(default_factory=list)
     proposals: list[Proposal] = field(default_factory=list)
     proposal_votes: list[ProposalVote] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
+    abilities: list[Ability] = field(default_factory=list)
+    eliminations: list[Elimination] = field(default_factory=list)
+    events: dict[str, list[Event]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
 
     @property

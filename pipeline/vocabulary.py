@@ -8,10 +8,12 @@ from typing import Literal
 
 Edition = Literal["paper", "release", "audited"]
 Engine = Literal["polars", "duckdb", "spark"]
+MAGIC = "magic"
+"""The system that the benchmark MAgIC runs its games by."""
 
 
 class GameType(StrEnum):
-    """Which game was played. Logs of other games are not read."""
+    """MAgIC's games, in its order. All that there are: `pipeline.games.names()`."""
 
     CHAMELEON = "chameleon"
     UNDERCOVER = "undercover"
@@ -21,6 +23,8 @@ class GameType(StrEnum):
 
 
 class Role(StrEnum):
+    """The roles of MAgIC's games."""
+
     CHAMELEON = "chameleon"
     NON_CHAMELEON = "non_chameleon"
     UNDERCOVER = "undercover"
@@ -29,6 +33,8 @@ class Role(StrEnum):
 
 
 class Side(StrEnum):
+    """The sides of every game: the hidden one knows who is on it, and `none` is for no sides."""
+
     HIDDEN = "hidden"
     CIVILIAN = "civilian"
     NONE = "none"
@@ -56,7 +62,7 @@ class AnalysisKind(StrEnum):
 
 
 class Phase(StrEnum):
-    """What a message is in its game."""
+    """What a message is in its game. A game can have phases of its own besides."""
 
     MODERATION = "moderation"
     CLUE = "clue"
@@ -73,7 +79,7 @@ class Phase(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a game ended, from the game's point of view; null where it did not."""
+    """How MAgIC's games end, from the game's point of view; null where one did not."""
 
     GUESSED_WRONG = "guessed_wrong"
     GUESSED_RIGHT = "guessed_right"
@@ -96,29 +102,5 @@ class DocumentStatus(StrEnum):
     IGNORED = "ignored"
 
 
-SIDE_OF_ROLE = {
-    Role.CHAMELEON: Side.HIDDEN,
-    Role.UNDERCOVER: Side.HIDDEN,
-    Role.NON_CHAMELEON: Side.CIVILIAN,
-    Role.CIVILIAN: Side.CIVILIAN,
-    Role.PLAYER: Side.NONE,
-}
-
 HIDDEN_ROLE_GAMES = (GameType.CHAMELEON, GameType.UNDERCOVER)
-
-
-def competition(game_type: GameType, role: Role) -> str:
-    """The unit of Win Rate: the game type, with the tested role where a game has roles."""
-    return str(game_type) if role is Role.PLAYER else f"{game_type}_as_{role}"
-
-
-# The roles of a game whose players differ; in the others each is a player.
-ROLES_OF_GAME = {
-    GameType.CHAMELEON: (Role.CHAMELEON, Role.NON_CHAMELEON),
-    GameType.UNDERCOVER: (Role.UNDERCOVER, Role.CIVILIAN),
-}
-COMPETITIONS = tuple(
-    competition(game_type, role)
-    for game_type in GameType
-    for role in ROLES_OF_GAME.get(game_type, (Role.PLAYER,))
-)
+"""MAgIC's games with hidden roles: those in which it asks players who they and the others are."""

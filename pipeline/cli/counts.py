@@ -7,7 +7,6 @@ import polars as pl
 from pipeline.cells import as_json
 from pipeline.cli import terminal
 from pipeline.cli.output import show
-from pipeline.vocabulary import GameType
 
 if TYPE_CHECKING:
     from pipeline.ingest import Report
@@ -65,7 +64,7 @@ def _rows(report: "Report") -> pl.DataFrame:
 
 
 def _new_games(report: "Report") -> dict[str, int]:
-    return {str(game_type): 0 for game_type in GameType} | dict(report.games.iter_rows())
+    return dict(report.games.iter_rows())
 
 
 def why_ignored(report: "Report") -> list[str]:

@@ -26,9 +26,9 @@ def metrics(incomplete: str) -> list[str]:
 
 def game_types(incomplete: str) -> list[str]:
     """The game types that begin so."""
-    from pipeline.vocabulary import GameType
+    from pipeline.games import names
 
-    return _starting(incomplete, map(str, GameType))
+    return _starting(incomplete, names())
 
 
 def tables(incomplete: str) -> list[str]:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-from pipeline.events.declaration import Column, Table
+from pipeline.column import Column
+from pipeline.events.declaration import Table
 
 
 def rules(table: type[Table]) -> dict[str, pl.Expr]:

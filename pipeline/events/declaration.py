@@ -8,18 +8,7 @@ from typing import ClassVar
 import polars as pl
 from msgspec import Struct
 
-
-class Column(Struct, frozen=True):
-    """A column, and what its values are held to; null where nothing is asked of them."""
-
-    dtype: pl.DataType
-    description: str = ""
-    nullable: bool = False
-    primary_key: bool = False
-    min: float | None = None
-    max: float | None = None
-    words: tuple[str, ...] | None = None
-    regex: str | None = None
+from pipeline.column import Column
 
 
 class Rule(Struct, frozen=True):

@@ -27,35 +27,27 @@ from pipeline.events.contracts import (
 )
 from pipeline.events.identity import Setting, identified_setting
 from pipeline.events.readings import read_analyses, read_identifications
+from pipeline.events.roles import role_rows
 from pipeline.game import (
     FIXED,
     QUESTION_MARK,
     Course,
+    Event,
     Game,
     Seat,
 )
-from pipeline.vocabulary import (
-    SIDE_OF_ROLE,
-    AnalysisKind,
-    GameType,
-    ParseStatus,
-    Phase,
-    Role,
-    Side,
-    competition,
-)
+from pipeline.games import kinds
+from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 
 _OF_GAME = tuple(OfGame.columns())
 _OF_PLAYER = tuple(name for name in OfPlayer.columns() if name not in _OF_GAME)
 _OF_COURSE = tuple(f.name for f in fields(Course) if f.name in polars_schema("messages"))
 _PLAYER_ROW, _COURSE_ROW = "seated", "placed"
-_SIDES = {str(role): str(side) for role, side in SIDE_OF_ROLE.items()}
-_COMPETITIONS = {
-    f"{game_type}/{role}": competition(game_type, role) for game_type in GameType for role in Role
-}
 _TEXTS = pl.List(pl.String)
 # Fields of events which are no columns of a table, though columns are derived from them.
 _BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
+# Columns that name a player, whose seat is another column.
+_SEATED = ("target", "leader")
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
 _NO = pl.Series([False]).to_arrow()[0]  # to make one itself, Arrow would import pandas
@@ -113,12 +105,12 @@ class _Batch:
         players = self._player_rows()
         self._of_player = {name: _encoded(players[name]) for name in _OF_PLAYER}
         self._names = players["player"]
-        self.seats = players.select(GAME_ROW, "player", "seat", "side")
+        self.seats = players.select(GAME_ROW, "player", "seat", "side", "is_sought")
         messages = self._message_rows()
         self._content, self._status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
         for table, kind in _EVENTS.items():
-            derive = _DERIVED.get(table, _answers)
+            derive = _DERIVED.get(table, _acts)
             self.tables[table] = derive(self._event_rows(table, kind), self)
 
     def whole(self, table: str) -> pa.Table:
@@ -170,8 +162,8 @@ class _Batch:
         return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
     def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
-        """The rows with `<name>_seat` and `<name>_side` of the player of their game named there."""
-        named = self.seats.rename({"player": name, "seat": f"{name}_seat", "side": f"{name}_side"})
+        """The rows with `<name>_seat` of the player of their game named there, and `is_sought`."""
+        named = self.seats.drop("side").rename({"player": name, "seat": f"{name}_seat"})
         return rows.join(named, on=[GAME_ROW, name], how="left", maintain_order="left")
 
     def text_of(self, rows: pl.DataFrame) -> pl.Series:
@@ -203,7 +195,7 @@ class _Batch:
         return self._first_message.gather(rows[GAME_ROW]) + index
 
     def _event_rows(self, table: str, kind: type[Struct]) -> pl.DataFrame:
-        of_games = list(map(attrgetter(table), self._games))
+        of_games = [_events_of(game, table) for game in self._games]
         rows = _columns(table, kind, chain.from_iterable(of_games))
         return self._seated(rows.with_columns(_group_of_each(of_games)))
 
@@ -213,9 +205,7 @@ class _Batch:
         rows = rows.with_columns(_group_of_each(of_games))
         seat = pl.int_range(1, pl.len() + 1) - self._first_player.gather(rows[GAME_ROW])
         rank = pl.col("final_score").rank("min", descending=True).over(GAME_ROW)
-        return _with_competition(
-            rows.with_columns(self.game_type_of(rows), seat=seat, score_rank=rank)
-        )
+        return _with_role(rows.with_columns(self.game_type_of(rows), seat=seat, score_rank=rank))
 
     def _message_rows(self) -> pl.DataFrame:
         of_games = [game.messages for game in self._games]
@@ -248,16 +238,22 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
         "n_messages": [len(game.messages) for game in games],
     }
     columns |= {n: list(map(attrgetter(n), batch)) for n in _names(IdentifiedGame) if n != "game"}
-    settings = _setting_rows(games)
+    settings = _setting_rows(batch)
     unchanged = [n for n in polars_schema("games") if n not in columns and n not in settings]
     columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}
     rows = _typed("games", columns).hstack(settings)
     return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
 
 
-def _setting_rows(games: Sequence[Game]) -> pl.DataFrame:
+def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     """What the setting of each game fixes; games of one setting come by the hundred."""
-    settings = [identified_setting(game.game_type, game.setting) for game in games]
+    games = [identified.game for identified in batch]
+    settings = [
+        identified_setting(
+            one.game.game_type, one.game.setting, None if one.game.is_repeatable else one.game_id
+        )
+        for one in batch
+    ]
     numbers: dict[Setting, int] = {}
     number = [numbers.setdefault(setting, len(numbers)) for setting in settings]
     one_of_each = dict(zip(number, games, strict=True)).values()
@@ -286,10 +282,22 @@ def _votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = _with_stated(rows, batch)
     stated = prose.only(pl.col("stated")).alias("stated_target")
     rows = rows.with_columns(stated, _chosen("target"), _vote_status("target"))
-    return batch.seat_of(rows, "target").with_columns(
-        is_correct=(pl.col("target_side") == str(Side.HIDDEN)).fill_null(value=False),
+    rows = batch.seat_of(rows, "target").with_columns(
+        is_correct=pl.col("is_sought").fill_null(value=False),
         is_valid=(pl.col("target_seat") != pl.col("seat")).fill_null(value=False),
     )
+    return _without_the_dead(rows, batch)
+
+
+def _without_the_dead(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """The votes, none of them valid if its target was out of the game by then."""
+    eliminations = batch.tables["eliminations"]
+    if eliminations.is_empty():
+        return rows
+    out = eliminations.select(GAME_ROW, target_seat="seat", out_since="round")
+    rows = rows.join(out, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
+    is_out = (pl.col("out_since") < pl.col("round")).fill_null(value=False)
+    return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
 def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
@@ -322,6 +330,14 @@ def _vote_status(name: str) -> pl.Expr:
         .otherwise(prose.certainty(pl.col("stated")))
     )
     return prose.outage_or(pl.col("text"), status).alias("parse_status")
+
+
+def _acts(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """The rows with their status, and the seat of whoever a column names that has such a column."""
+    rows = _answers(rows, batch)
+    for name in [name for name in rows.columns if name in _SEATED]:
+        rows = batch.seat_of(rows, name)
+    return rows
 
 
 def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
@@ -387,7 +403,7 @@ def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         .select(GAME_ROW, author="candidate_seat")
     )
     rows = rows.join(author, on=GAME_ROW, how="left", maintain_order="left")
-    return _with_competition(
+    return _with_role(
         rows.with_columns(
             batch.game_type_of(rows),
             is_tested=True,
@@ -403,7 +419,7 @@ def _plain(rows: pl.DataFrame, _: _Batch) -> pl.DataFrame:
 
 
 _Derive = Callable[[pl.DataFrame, _Batch], pl.DataFrame]
-# What is derived for all rows of an event table at once, and not by `_answers`.
+# What is derived for all rows of an event table at once, and not by `_acts`.
 _DERIVED: dict[str, _Derive] = {
     "votes": _votes,
     "guesses": _plain,
@@ -420,15 +436,25 @@ _DERIVED: dict[str, _Derive] = {
 def _event_tables() -> dict[str, type[Struct]]:
     """What the rows of each event table are made of: a field of `Game` that has its name.
 
-    `results` come last: they are derived from other events.
+    `eliminations` come first and `results` last: other events are derived from those, and these
+    from other events.
     """
     of_game = Game.__annotations__
     tables = [name for name in GAME_TABLES if get_origin(of_game.get(name)) is list]
-    kinds = {name: get_args(of_game[name])[0] for name in tables}
-    return kinds | {"results": kinds.pop("results")}
+    events = {name: get_args(of_game[name])[0] for name in tables}
+    for kind in kinds().values():
+        events |= {name: table.event for name, table in kind.tables.items()}
+    first, last = ({name: events.pop(name)} for name in ("eliminations", "results"))
+    return first | events | last
 
 
 _EVENTS = _event_tables()
+
+
+def _events_of(game: Game, table: str) -> Sequence[Event]:
+    """The game's rows of an event table: a field of its own, or a table of its kind."""
+    own: Sequence[Event] | None = getattr(game, table, None)
+    return game.events.get(table, ()) if own is None else own
 
 
 def _names(kind: type[Struct]) -> list[str]:
@@ -488,9 +514,9 @@ def _taken(column: pa.Array, rows: pa.Array) -> pa.Array:
     return taken.cast(pa.string()).dictionary_encode() if len(rows) < len(column) else taken
 
 
-def _with_competition(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the side of their role, and the competition where they are tested."""
-    side = pl.col("role").replace_strict(_SIDES, return_dtype=pl.String)
-    played = pl.concat_str("game_type", pl.lit("/"), "role")
-    known = played.replace_strict(_COMPETITIONS, default=None, return_dtype=pl.String)
-    return rows.with_columns(side=side, competition=pl.when("is_tested").then(known))
+def _with_role(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with what their role is in their game: its side, and the competition if tested."""
+    known = role_rows()
+    is_tested = pl.col("is_tested")
+    rows = rows.join(known, on=["game_type", "role"], how="left", maintain_order="left")
+    return rows.with_columns(competition=pl.when(is_tested).then("competition"))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from pipeline.events.contracts import ID_LENGTH
+from pipeline.column import ID_LENGTH
 from pipeline.game import Course, Game, JsonValue, Messages
 
 _INDEXED = re.compile(r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE | re.DOTALL)
@@ -71,9 +71,17 @@ class Setting(NamedTuple):
     setting: str
 
 
-def identified_setting(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
-    """The setting with its id; equal numbers are equal however they are written."""
-    return _identified(_ENCODER.encode([game_type, setting]))
+def identified_setting(
+    game_type: str, setting: Mapping[str, JsonValue], only_game: str | None = None
+) -> Setting:
+    """The setting with its id; equal numbers are equal however they are written.
+
+    `only_game` is the id of the game whose setting no other has, however equal its text is.
+    """
+    if only_game is None:
+        return _identified(_ENCODER.encode([game_type, setting]))
+    text = _identified(_ENCODER.encode([game_type, setting])).setting
+    return Setting(_digest(_ENCODER.encode([game_type, setting, only_game])), text)
 
 
 # Games of one setting come by the hundred.

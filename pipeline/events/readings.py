@@ -12,7 +12,8 @@ are read here, and `players` has game, player and side.
 import polars as pl
 
 from pipeline.events.contracts import GAME_ROW
-from pipeline.vocabulary import ROLES_OF_GAME, SIDE_OF_ROLE, AnalysisKind, GameType, Side
+from pipeline.games import kind
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
 _MESSAGE = [GAME_ROW, "message_index"]
 
@@ -171,15 +172,10 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
 
 def _role_of(side: str) -> pl.Expr:
     """The role of that side in the game."""
-    roles = {
-        (game_type, SIDE_OF_ROLE[role]): role
-        for game_type, both in ROLES_OF_GAME.items()
-        for role in both
-    }
     found = pl.lit(None, pl.String)
-    for (game_type, own_side), role in roles.items():
-        is_role = (pl.col("game_type") == game_type) & (pl.col(side) == own_side)
-        found = pl.when(is_role).then(pl.lit(str(role))).otherwise(found)
+    for role, game_type in [(role, one) for one in HIDDEN_ROLE_GAMES for role in kind(one).roles]:
+        is_role = (pl.col("game_type") == game_type) & (pl.col(side) == role.side)
+        found = pl.when(is_role).then(pl.lit(role.name)).otherwise(found)
     return found
 
 

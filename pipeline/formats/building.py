@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pipeline.formats.players import opponents
 from pipeline.formats.rows import EVERYONE, Outline, Timeline, course
 from pipeline.game import Contribution, Game, Messages, Result, Seat
+from pipeline.games.kind import GameKind
 from pipeline.vocabulary import Phase
 
 
@@ -20,7 +21,7 @@ class Spoken(NamedTuple):
 
     player: str
     content: str
-    phase: Phase
+    phase: str
     round: int | None = None
     visible_to: str | tuple[str, ...] = EVERYONE
     turn: int | None = None
@@ -62,6 +63,31 @@ def contributions(game: Game, amounts: Sequence[float | None]) -> list[Contribut
             whole[round_][1] if round_ in whole else None,
         )
         for index, round_, amount in zip(indices, rounds, amounts, strict=True)
+    ]
+
+
+def team_results(game: Game, kind: GameKind, guess_is_correct: bool | None = None) -> list[Result]:
+    """The results of a game with sides: one for each tested model and role, as the game ended."""
+    members: dict[tuple[str | None, str], list[int]] = {}
+    for number, seat in enumerate(game.seats, start=1):
+        if seat.is_tested:
+            members.setdefault((seat.model, seat.role), []).append(number)
+    ending = kind.ending(game.outcome) if game.is_finished else None
+    sides = {role.name: role.side for role in kind.roles}
+    played_against = opponents(game)
+    return [
+        Result(
+            model=model,
+            role=role,
+            seat=seats[0] if len(seats) == 1 else None,
+            message_index=len(game.messages) - 1 if len(game.messages) else None,
+            opponent=played_against,
+            is_win=ending.is_win(sides[role]) if ending else None,
+            win_credit=ending.credit(sides[role]) if ending else None,
+            guess_is_correct=guess_is_correct,
+            outcome_code=game.outcome_code,
+        )
+        for (model, role), seats in members.items()
     ]
 
 

@@ -48,15 +48,16 @@ def read(data: bytes, model: str | None) -> Game | None:
     spoken = hidden_roles.messages(hidden_roles.CHAMELEON, logged, players)
     course = spoken.course
     flag = _win_flag(logged)
-    ending = hidden_roles.CHAMELEON.endings[flag] if flag is not None else None
+    outcome = hidden_roles.CHAMELEON.outcome(flag)
     game = Game(
         game_type=GameType.CHAMELEON,
         system=SYSTEM,
         format=NAME,
         format_version=VERSION,
         setting={"topic": topic, "code": word, "hidden": hidden},
-        is_finished=ending is not None,
-        outcome=ending.outcome if ending else None,
+        is_repeatable=True,
+        is_finished=outcome is not None,
+        outcome=outcome,
         outcome_code=flag,
         n_rounds=hidden_roles.n_rounds(hidden_roles.CHAMELEON, course),
         seats=seats,
@@ -66,7 +67,7 @@ def read(data: bytes, model: str | None) -> Game | None:
         Vote(course.seat[index] or 0, course.round[index] or 1, index, None, is_logged=False)
         for index in course.said(Phase.VOTE)
     ]
-    game.guesses = hidden_roles.guesses(game, word)
+    game.guesses = hidden_roles.guesses(game, hidden_roles.CHAMELEON, word)
     game.results = hidden_roles.results(game, hidden_roles.CHAMELEON)
     return game
 

@@ -12,18 +12,12 @@ from msgspec import Struct
 
 from pipeline.formats import rows
 from pipeline.formats.answers import stated_guess
-from pipeline.formats.players import opponents
+from pipeline.formats.building import team_results
 from pipeline.formats.rows import MODERATOR, History, Outline, Timeline
 from pipeline.game import Course, Game, Guess, Messages, Result, Seat
-from pipeline.vocabulary import (
-    SIDE_OF_ROLE,
-    GameType,
-    Outcome,
-    ParseStatus,
-    Phase,
-    Role,
-    Side,
-)
+from pipeline.games import chameleon, undercover
+from pipeline.games.kind import GameKind
+from pipeline.vocabulary import ParseStatus, Phase, Side
 
 _PHASE_OF_TYPE: dict[str | None, Phase] = {
     "clue": Phase.CLUE,
@@ -36,48 +30,34 @@ _PHASE_OF_TYPE: dict[str | None, Phase] = {
 _PROMPTS = {"Now vote": Phase.VOTE, "can guess": Phase.GUESS}
 
 
-class Ending(Struct, frozen=True):
-    """One way in which a game ends, and what it is worth to each side (MAgIC, metrics)."""
-
-    outcome: Outcome
-    hidden_credit: float
-    civilian_credit: float
-
-
 class Rules(Struct, frozen=True):
-    """What differs between the games. `endings` is keyed by the log's `win_flag`."""
+    """What differs between the games. `outcomes` are by the log's `win_flag`, from 0."""
 
-    game_type: GameType
-    hidden_role: Role
-    civilian_role: Role
-    endings: dict[int, Ending]
+    kind: GameKind
+    outcomes: tuple[str, ...]
     every_clue_is_a_round: bool
+
+    def outcome(self, flag: int | None) -> str | None:
+        """How a game with this flag ended, None if none ends so."""
+        return None if flag is None or not 0 <= flag < len(self.outcomes) else self.outcomes[flag]
+
+    def role_of(self, side: Side) -> str:
+        """The role of all players of a side."""
+        role = self.kind.role_of(side)
+        assert role is not None
+        return role.name
 
 
 CHAMELEON = Rules(
-    game_type=GameType.CHAMELEON,
-    hidden_role=Role.CHAMELEON,
-    civilian_role=Role.NON_CHAMELEON,
-    endings={
-        0: Ending(Outcome.GUESSED_WRONG, 0.0, 1.0),
-        1: Ending(Outcome.GUESSED_RIGHT, 0.5, 0.5),
-        2: Ending(Outcome.VOTED_WRONG, 1.0, 0.0),
-        3: Ending(Outcome.TIE, 0.5, 0.5),
-    },
+    kind=chameleon.KIND,
+    outcomes=("guessed_wrong", "guessed_right", "voted_wrong", "tie"),
     every_clue_is_a_round=True,
 )
 UNDERCOVER = Rules(
-    game_type=GameType.UNDERCOVER,
-    hidden_role=Role.UNDERCOVER,
-    civilian_role=Role.CIVILIAN,
-    endings={
-        0: Ending(Outcome.CAUGHT, 0.0, 1.0),
-        1: Ending(Outcome.VOTED_WRONG, 1.0, 0.0),
-        2: Ending(Outcome.TIE, 2 / 3, 1 / 3),
-    },
+    kind=undercover.KIND,
+    outcomes=("caught", "voted_wrong", "tie"),
     every_clue_is_a_round=False,
 )
-CAUGHT_FLAG = 0
 GUESS_FLAGS = {0: False, 1: True}
 
 
@@ -128,18 +108,19 @@ def n_rounds(rules: Rules, course: Course) -> int:
 
 def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[str]) -> list[Seat]:
     """The seats in the order of `models`; the player `hidden` has the hidden role."""
+    hidden_role, civilian_role = map(rules.role_of, (Side.HIDDEN, Side.CIVILIAN))
     return [
         Seat(
             player=player,
             model=model,
-            role=rules.hidden_role if player == hidden else rules.civilian_role,
+            role=hidden_role if player == hidden else civilian_role,
             is_tested=player in tested,
         )
         for player, model in models.items()
     ]
 
 
-def guesses(game: Game, secret: str) -> list[Guess]:
+def guesses(game: Game, rules: Rules, secret: str) -> list[Guess]:
     """The guess of the one who was caught; whether it was right is the game's word, not ours.
 
     What another player says in answer to that prompt is not it.
@@ -147,10 +128,11 @@ def guesses(game: Game, secret: str) -> list[Guess]:
     if game.outcome_code not in GUESS_FLAGS:
         return []
     is_correct = GUESS_FLAGS[game.outcome_code]
+    hidden_role = rules.role_of(Side.HIDDEN)
     hidden, name = next(
         (number, seat.player)
         for number, seat in enumerate(game.seats, start=1)
-        if SIDE_OF_ROLE[seat.role] is Side.HIDDEN
+        if seat.role == hidden_role
     )
     said = game.messages.course.answered(Phase.GUESS).get(name, ())
     index = said[-1] if said else None
@@ -172,39 +154,7 @@ def guesses(game: Game, secret: str) -> list[Guess]:
 
 def results(game: Game, rules: Rules) -> list[Result]:
     """One row for each tested model and role, in the order of the seats."""
-    teams: dict[tuple[str | None, Role], list[int]] = {}
-    for number, seat in enumerate(game.seats, start=1):
-        if seat.is_tested:
-            teams.setdefault((seat.model, seat.role), []).append(number)
-    flag = game.outcome_code if game.is_finished else None
-    ending = rules.endings.get(flag) if flag is not None else None
-    played_against = opponents(game)
-    return [
-        Result(
-            model=model,
-            role=role,
-            seat=members[0] if len(members) == 1 else None,
-            message_index=len(game.messages) - 1 if len(game.messages) else None,
-            opponent=played_against,
-            is_win=_is_win(ending, game.outcome_code, role) if ending else None,
-            win_credit=_credit(ending, role) if ending else None,
-            guess_is_correct=_guess_is_correct(game),
-            outcome_code=game.outcome_code,
-        )
-        for (model, role), members in teams.items()
-    ]
-
-
-def _is_win(ending: Ending, flag: int | None, role: Role) -> bool:
-    # The hidden side wins unless it was caught outright; a civilian win is a full one.
-    if SIDE_OF_ROLE[role] is Side.HIDDEN:
-        return flag != CAUGHT_FLAG
-    return ending.civilian_credit == 1
-
-
-def _credit(ending: Ending, role: Role) -> float:
-    is_hidden = SIDE_OF_ROLE[role] is Side.HIDDEN
-    return ending.hidden_credit if is_hidden else ending.civilian_credit
+    return team_results(game, rules.kind, guess_is_correct=_guess_is_correct(game))
 
 
 def _guess_is_correct(game: Game) -> bool | None:

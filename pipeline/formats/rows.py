@@ -52,7 +52,7 @@ class Outline(NamedTuple):
 class Timeline(NamedTuple):
     """Each row's phase and round, column by column."""
 
-    phase: list[Phase]
+    phase: list[str]
     round: list[int | None]
 
 
@@ -105,8 +105,8 @@ def course(outline: Outline, timeline: Timeline, seats: Iterable[str]) -> Course
     """The outline as a course: each row with its seat, phase and round."""
     phases, rounds = timeline
     numbers = {player: number for number, player in enumerate(seats, start=1)}
-    spoken: dict[Phase, list[int]] = {}
-    answers: dict[Phase, dict[str, list[int]]] = {}
+    spoken: dict[str, list[int]] = {}
+    answers: dict[str, dict[str, list[int]]] = {}
     for index, (player, phase) in enumerate(zip(outline.player, phases, strict=True)):
         if player in numbers:
             spoken.setdefault(phase, []).append(index)

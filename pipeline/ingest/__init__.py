@@ -28,6 +28,7 @@ from pipeline.ingest.ids import GameIds
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.recall import Recall
 from pipeline.ingest.resolve import Resolution, known_games, resolution
+from pipeline.ingest.roles import write_roles
 from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Found, Job, Staged
 from pipeline.lake import create_lake, is_lake, open_lake
@@ -254,6 +255,7 @@ def _commit(
             if surplus:
                 files = change.without(table, files, _of_games(surplus))
             change.add(table, files)
+    write_roles(change, resolution.games["game_type"])
     change.write("documents", resolution.documents(change.ingest_id))
     change.write("archives", [_of_ingest(recall.archives(), change.ingest_id)])
     refusals = resolution.refusals

@@ -16,7 +16,6 @@ from pipeline.errors import (
     first_line,
     is_denied,
 )
-from pipeline.events.contracts import TABLES
 from pipeline.lake.names import hash_of, hashed
 from pipeline.stores import Location
 
@@ -129,7 +128,7 @@ def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException
     except LakeError as unopened:
         return error if is_clear else unopened
     for state in states:
-        if found := damage(state, TABLES):
+        if found := damage(state, state.own_tables):
             return type(found)(f"{state.path}: {found}") if states[1:] else found
     # Only paths that polars opened itself have no field of their own.
     if states and isinstance(error, FileNotFoundError) and error.filename is None:

@@ -16,6 +16,7 @@ import polars as pl
 from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import DeltaError
 
+from pipeline import games
 from pipeline.errors import (
     DAMAGE_HINT,
     DENIED_HINT,
@@ -25,7 +26,14 @@ from pipeline.errors import (
     choose,
     is_denied,
 )
-from pipeline.events.contracts import TABLES, VERSION, polars_schema, row_meaning
+from pipeline.events.contracts import (
+    OLDEST_VERSION,
+    TABLES,
+    VERSION,
+    polars_schema,
+    row_meaning,
+)
+from pipeline.events.roles import role_rows
 from pipeline.lake.contents import EMPTY, Contents, contents_of, empty_commits
 from pipeline.lake.damage import damage
 from pipeline.lake.names import CATALOG, WRITING
@@ -34,6 +42,7 @@ from pipeline.stores import Location, location
 
 VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
+ROLES = "roles"
 LOCK = ".lock"
 LOCK_SECONDS = 600
 # In a URL, which deltalake makes of a path, and DuckDB of a file that it writes, these have another
@@ -141,6 +150,29 @@ class Lake:
         assert isinstance(versions, list)
         return table_states(versions)
 
+    @cached_property
+    def contract_version(self) -> str | None:
+        """The version of the contracts by which the lake was made."""
+        return self.delta(COMMITS).metadata().configuration.get(VERSION_KEY)
+
+    @property
+    def own_tables(self) -> tuple[str, ...]:
+        """The tables that the lake has: one of an older version lacks some."""
+        return tuple(table for table in TABLES if table == COMMITS or table in self.states)
+
+    @property
+    def unknown_tables(self) -> tuple[str, ...]:
+        """The lake's tables that are of a package which is not installed."""
+        return tuple(table for table in self.states if table not in TABLES)
+
+    def file_schema(self, table: str) -> dict[str, pl.DataType]:
+        """The columns of the table's files: of an older lake, those that it has of the contract."""
+        columns = dict(polars_schema(table))
+        if self.contract_version == str(VERSION) or table not in self.own_tables:
+            return columns
+        known = {field.name for field in self.delta(table).schema().fields}
+        return {name: dtype for name, dtype in columns.items() if name in known}
+
     def delta(self, table: str) -> DeltaTable:
         """The Delta table at this state's version; raises UsageError for a name unknown.
 
@@ -199,7 +231,8 @@ class Lake:
         if system not in self._narrowed:
             copy = object.__new__(type(self))
             copy.__dict__ = {**self.__dict__, "system": system, "_narrowed": {}}
-            copy.__dict__.pop("state", None)
+            for name in ("state", "game_types"):
+                copy.__dict__.pop(name, None)
             self._narrowed[system] = copy
         return cast(Self, self._narrowed[system])
 
@@ -260,21 +293,43 @@ class Lake:
             self._known_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
         return self._known_ranges[key]
 
+    @cached_property
+    def roles(self) -> pl.DataFrame:
+        """The roles of all games: as the lake has them, of other games as they are installed."""
+        files = self.files(ROLES)
+        rows = scan(ROLES, files).collect() if files else role_rows().clear()
+        others = role_rows().join(rows, on="game_type", how="anti", maintain_order="left")
+        return pl.concat([rows, others])
+
+    @cached_property
+    def game_types(self) -> tuple[str, ...]:
+        """The game types that are seen in this lake, in the order of all."""
+        types = self.table("games").select(pl.col("game_type").unique())
+        played = set(types.collect(engine="streaming")["game_type"])
+        return (
+            *(name for name in games.names() if name in played),
+            *sorted(played - {*games.names()}),
+        )
+
     def may_have_type(self, table: str, game_type: str) -> bool:
         """Whether a file of the table can have rows of the game type, as its log says."""
         return any(_may_have(ends, game_type) for ends in self._ranges(table, "game_type").values())
 
     def _logged(self, table: str, column: str) -> dict[str, Any]:
-        """What the table's log says of each file."""
+        """What the table's log says of each file; a table that the lake lacks has none."""
+        if table in TABLES and table != COMMITS and table not in self.states:
+            return {}
         return self._open(table).logged(column)
 
     def damage(self, tables: Iterable[str] = tuple(TABLES)) -> LakeError | None:
         """The error that names this state's damaged files, None if none is found at once."""
-        found = damage(self, tables)
+        found = damage(self, [table for table in tables if table in self.own_tables])
         return type(found)(f"{self.path}: {found}") if found else None
 
     def table(self, table: str) -> pl.LazyFrame:
         """The table as a lazy polars frame, with the columns and types of its contract."""
+        if table == ROLES:
+            return self.roles.lazy()
         files = self.files(table)
         rows = scan(table, files) if files else pl.LazyFrame(schema=polars_schema(table))
         return rows.filter(system=self.system) if self.is_mixed(table) else rows
@@ -293,7 +348,9 @@ def _may_have(ends: tuple[str | None, str | None], value: str) -> bool:
 def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:
     """The rows of some files of a table, with the columns and types of its contract."""
     # The first release of polars 2 takes no other mapping.
-    return pl.scan_parquet(list(files), schema=dict(polars_schema(table)), glob=False)
+    return pl.scan_parquet(
+        list(files), schema=dict(polars_schema(table)), glob=False, missing_columns="insert"
+    )
 
 
 def _known_rows(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
@@ -457,12 +514,12 @@ def open_lake(
             "ingest` created"
         )
     lake = kind(folder, as_of)
-    found = lake.delta(COMMITS).metadata().configuration.get(VERSION_KEY)
-    if found != str(VERSION):
+    readable = [str(version) for version in range(OLDEST_VERSION, VERSION + 1)]
+    if lake.contract_version not in readable:
         raise LakeError(
-            f"{path}: the lake has contract version {found}, but this version of magic reads "
-            f"{VERSION}; ingest the logs again into a new folder, or use the version of magic "
-            "that wrote the lake"
+            f"{path}: the lake has contract version {lake.contract_version}, but this version of "
+            f"magic reads {' and '.join(readable)}; ingest the logs again into a new folder, or "
+            "use the version of magic that wrote the lake"
         )
     if as_of is not None and lake.ingest_id != as_of:
         raise LakeError(
@@ -480,7 +537,7 @@ def _refuse_deleted(lake: Lake, as_of: int) -> None:
 
     Otherwise the lake is damaged, which is for those to tell who read the files.
     """
-    there = {table: {file.name for file in lake.folder(table).files()} for table in TABLES}
+    there = {table: {file.name for file in lake.folder(table).files()} for table in lake.own_tables}
     newest = Lake(lake.path)
     if _has_files(lake, there) or not _has_files(newest, there):
         return
@@ -496,7 +553,9 @@ def _refuse_deleted(lake: Lake, as_of: int) -> None:
 
 def _has_files(lake: Lake, there: Mapping[str, set[str]]) -> bool:
     """Whether all files of a state are among those that are there."""
-    return all(set(lake.sizes(table)) <= there[table] for table in TABLES if table != COMMITS)
+    return all(
+        set(lake.sizes(table)) <= names for table, names in there.items() if table != COMMITS
+    )
 
 
 def create_lake(path: str | Path | Location) -> Lake:
@@ -511,7 +570,7 @@ def create_lake(path: str | Path | Location) -> Lake:
             )
         with (folder / LOCK).lock(LOCK_SECONDS):
             _refuse_damaged(folder)
-            _create_tables(folder)
+            create_tables(folder, TABLES)
     except (OSError, DeltaError) as error:
         hint = f"; {DENIED_HINT}" if is_denied(error) else ""
         raise LakeError(f"{path}: cannot create a lake here: {one_line(error)}{hint}") from None
@@ -550,11 +609,12 @@ def _has_rows(folder: Location) -> bool:
         return True
 
 
-def _create_tables(folder: Location) -> None:
+def create_tables(folder: Location, tables: Iterable[str]) -> None:
+    """Makes those of the tables that there are not yet, empty ones."""
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pipeline.lake.schema import arrow_schema
 
-    for table in sorted(TABLES, key=lambda name: name == COMMITS):  # the table of commits last
+    for table in sorted(tables, key=lambda name: name == COMMITS):  # the table of commits last
         DeltaTable.create(
             str(folder / table),
             schema=arrow_schema(table),

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from pipeline import __version__
 from pipeline.errors import UsageError
-from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.events.contracts import polars_schema
 from pipeline.lake.files import MAX_FILE_BYTES, MAX_FILE_ROWS, SORTED, TEXTS, DataFile, TableWriter
 from pipeline.lake.lake import (
     COMMITS,
@@ -83,22 +83,24 @@ def maintain(
     if not keep_days >= 0 or math.isnan(older_than_hours):
         raise UsageError("--keep must be 0 days or more; --older-than must be 0 hours or more")
     lake = open_lake(path)
-    before = {table: _files(lake, table) for table in TABLES}
+    before = {table: _files(lake, table) for table in lake.own_tables}
     replaced = {table: _to_replace(table, files) for table, files in before.items()}
     after: Mapping[str, Mapping[str, int | None]]
     if dry_run:
         after = _guess(before, replaced)
         # Where no state is kept, what is replaced goes at once; of commits there is one state only.
-        replaced = {table: replaced[table] for table in (TABLES if not keep_days else [COMMITS])}
+        replaced = {
+            table: replaced[table] for table in (lake.own_tables if not keep_days else [COMMITS])
+        }
     else:
         small = {table: names for table, names in replaced.items() if table != COMMITS}
         _merge_all(lake, {table: names for table, names in small.items() if names})
         lake = open_lake(path)
-        after = {table: lake.sizes(table) for table in TABLES}
+        after = {table: lake.sizes(table) for table in lake.own_tables}
         replaced = {}
     kept, young = _ago(days=keep_days), _ago(hours=older_than_hours)
     rows = []
-    for table in TABLES:
+    for table in lake.own_tables:
         if dry_run:
             dead = _dead_files(lake, table, kept, young, replaced.get(table, ()))
         else:

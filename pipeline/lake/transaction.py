@@ -18,10 +18,19 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
 
 from pipeline.errors import DENIED_HINT, LakeError, is_denied
-from pipeline.events.contracts import VERSION, polars_schema
-from pipeline.lake.contents import Contents, contents_of
+from pipeline.events.contracts import TABLES, VERSION, polars_schema
+from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
-from pipeline.lake.lake import COMMITS, LOCK, LOCK_SECONDS, Lake, one_line, open_lake
+from pipeline.lake.lake import (
+    COMMITS,
+    LOCK,
+    LOCK_SECONDS,
+    Lake,
+    TableState,
+    create_tables,
+    one_line,
+    open_lake,
+)
 from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.schema import arrow_schema
 from pipeline.lake.writing import check_clock
@@ -71,6 +80,7 @@ class Transaction:
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
+        _make_writable(lake)
         for table, state in lake.states.items():
             _restore(lake, table, state.version)
 
@@ -181,6 +191,23 @@ class Transaction:
             )
             delta.update_incremental()
         return delta.version()
+
+
+def _make_writable(lake: Lake) -> None:
+    """Makes the tables that the lake lacks; raises LakeError where it cannot be written to."""
+    if lake.contract_version != str(VERSION):
+        raise LakeError(
+            f"{lake.path}: the lake has contract version {lake.contract_version}: this version of "
+            f"magic can read it, but writes only {VERSION}; ingest the logs into a new lake"
+        )
+    if lake.unknown_tables:
+        raise LakeError(
+            f"{lake.path}: the lake has tables of a package that is not installed: "
+            f"{', '.join(lake.unknown_tables)}; install the package to change the lake"
+        )
+    missing = [table for table in TABLES if table not in lake.own_tables]
+    create_tables(lake.path, missing)
+    lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))
 
 
 def _name(file: str) -> str:

@@ -15,7 +15,8 @@ from pipeline.lake import Lake, by_system, of_one_system
 from pipeline.metrics.catalogue import NAMES, TITLES, metric
 from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.completeness import played, with_completeness
-from pipeline.metrics.counts import Question, clusters
+from pipeline.metrics.counts import Question, clusters, of_own_games
+from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import ENGINES, check_engine, count
 from pipeline.metrics.influence import with_influence
 from pipeline.metrics.intervals import sums_by_cluster, with_intervals
@@ -24,13 +25,14 @@ from pipeline.metrics.request import (
     DEFAULT_BY,
     DEFAULT_GAMES,
     PAPER,
+    RELEASE,
     Request,
     several,
 )
 from pipeline.metrics.thin import with_thin
 from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
-from pipeline.vocabulary import Edition, Engine
+from pipeline.vocabulary import MAGIC, Edition, Engine, GameType
 
 __all__ = [
     "ALL",
@@ -182,7 +184,7 @@ def answered(
             f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
         )
     check(lake, request, asked)
-    declared = {name: metric(name, request.edition) for name in asked}
+    declared = _declared(lake, asked, request)
     settings = None if confidence is None else played(lake)
     question = Question(
         declared,
@@ -190,7 +192,7 @@ def answered(
         with_games=asked if with_games is None else with_games,
         clusters=None if settings is None else clusters(settings, request),
     )
-    counts = count(lake, question, engine, master)
+    counts = of_own_games(count(lake, question, engine, master), declared)
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
         return Answer(_sorted(rows, asked, request.by), request)
@@ -201,12 +203,27 @@ def answered(
         own = {name: declared[name]}
         wanted = replace(request, by=(*request.by, "game_id"), models=tuple(models))
         asked_of = question._replace(metrics=own, request=wanted, with_games=())
-        found = sums_by_cluster(count(lake, asked_of, engine, master).sums, own, wanted)
+        counts = of_own_games(count(lake, asked_of, engine, master), own)
+        found = sums_by_cluster(counts.sums, own, wanted)
         return found.rename({"game_id": "game"})
 
     rows = with_thin(rows, sums, request)
     rows = with_completeness(rows, declared, settings, request)
     return Answer(_sorted(rows, asked, request.by), request, sums, settings, by_game)
+
+
+def _declared(lake: Lake, names: Sequence[str], request: Request) -> dict[str, Metric]:
+    """The metrics as they are declared, with the terms of the games that their system plays.
+
+    A system's metric has no value where a model lacks one of the games. Of MAgIC's own games all
+    count for this, whether the lake has them or not; of another system's, those that it has.
+    """
+    declared = {name: metric(name, request.edition) for name in names}
+    if request.edition == RELEASE:
+        return declared
+    own = GameType if lake.system in (None, MAGIC) else ()
+    played = {*own, *lake.game_types}
+    return {name: one.among(played) for name, one in declared.items()}
 
 
 def _sorted(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:

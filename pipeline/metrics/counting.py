@@ -50,7 +50,8 @@ def rows(
     The release edition takes the games numbered below its number; the others ask for finished games
     and do not count outages.
     """
-    parts = [_rows(one, tables, request, games) for one in declared.rows]
+    is_own = pl.col("game_type").is_in(declared.game_types)
+    parts = [_rows(one, tables, request, games).filter(is_own) for one in declared.rows]
     return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
 
 

@@ -6,7 +6,7 @@ here, since they depend on what is asked.
 
 from collections.abc import Iterable
 
-from pipeline.metrics.catalogue import is_added, sql
+from pipeline.metrics.catalogue import is_added, metric, sql
 from pipeline.metrics.counts import GAME_MARK, Clusters, Question
 from pipeline.metrics.request import RELEASE, Request
 from pipeline.sqlfiles import identifier, literal, with_clause
@@ -39,7 +39,9 @@ def counted_rows(name: str, columns: Iterable[str], request: Request) -> str:
     asked = [*columns, *request.columns, "model", "game_type", "is_counted"]
     rows = _with_game(attempts(name, request.edition), asked, request)
     listed = ", ".join(map(identifier, columns))
-    return f"SELECT {listed} FROM ({rows}) AS attempts WHERE is_counted AND {_wanted(request)}"
+    own = f"game_type IN ({_literals(metric(name, request.edition).game_types)})"
+    wanted = f"is_counted AND {own} AND {_wanted(request)}"
+    return f"SELECT {listed} FROM ({rows}) AS attempts WHERE {wanted}"
 
 
 def _sums(name: str, question: Question) -> str:

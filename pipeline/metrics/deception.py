@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from pipeline.games import with_sides
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, either
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
 
@@ -18,7 +19,7 @@ def _by_side(hidden: pl.Expr, civilian: pl.Expr) -> pl.Expr:
 
 PAPER = Metric(
     terms=(
-        Term("hidden_wins", HIDDEN_ROLE_GAMES),
+        Term("hidden_wins", with_sides()),
         Term("wrong_guesses", (GameType.CHAMELEON,), weight=GUESS_WEIGHT),
     ),
     rows=(

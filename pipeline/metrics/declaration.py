@@ -1,12 +1,14 @@
 """How a metric is declared: the rows that it counts, what a hit is, and how its terms combine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import StrEnum
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
-from pipeline.vocabulary import GameType, ParseStatus
+from pipeline import games
+from pipeline.vocabulary import ParseStatus
 
 Tables = Callable[[str], pl.LazyFrame]
 IS_READABLE = pl.col("parse_status") != ParseStatus.OUTAGE
@@ -32,7 +34,7 @@ class Term(Struct, frozen=True):
     """
 
     name: str
-    game_types: tuple[GameType, ...]
+    game_types: tuple[str, ...]
     weight: float = 1.0
     fixed_count: Callable[[int], int] | None = None
 
@@ -70,10 +72,22 @@ class Metric(Struct, frozen=True):
     unknown: str = "outcome unknown in {} games"
 
     @property
-    def game_types(self) -> tuple[GameType, ...]:
-        """The game types that the metric is defined for."""
-        found = {game_type for term in self.terms for game_type in term.game_types}
-        return tuple(game_type for game_type in GameType if game_type in found)
+    def game_types(self) -> tuple[str, ...]:
+        """The game types that the metric is defined for: rows of others are not counted."""
+        own = {str(game_type) for term in self.terms for game_type in term.game_types}
+        return tuple(name for name in games.names() if name in own)
+
+    def among(self, played: Collection[str]) -> "Metric":
+        """The metric without the terms of games that are not among those played.
+
+        It is as declared where that leaves no term.
+        """
+        kept = tuple(
+            replace(term, game_types=types)
+            for term in self.terms
+            if (types := tuple(name for name in term.game_types if name in played))
+        )
+        return replace(self, terms=kept) if kept else self
 
 
 def one(name: str) -> pl.Expr:

@@ -2,15 +2,16 @@
 
 import polars as pl
 
+from pipeline.games import with_sought_roles
 from pipeline.metrics.declaration import Combine, Metric, Rows, Term, as_hit, one
-from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
+from pipeline.vocabulary import GameType, Side
 
 _IS_CIVILIAN = pl.col("side") == Side.CIVILIAN
 _TARGET = pl.col("target").fill_null("nobody")
 _IS_CORRECT = as_hit(pl.col("is_correct"))
 
 PAPER = Metric(
-    terms=(Term("votes", HIDDEN_ROLE_GAMES),),
+    terms=(Term("votes", with_sought_roles()),),
     rows=(Rows("votes", term=one("votes"), where=_IS_CIVILIAN, what=_TARGET, hit=_IS_CORRECT),),
 )
 RELEASE = Metric(

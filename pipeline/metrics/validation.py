@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from pipeline import games
 from pipeline.errors import UsageError, choose, nearest
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import Lake
@@ -11,7 +12,6 @@ from pipeline.metrics.catalogue import metric
 from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition, condition
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, RELEASE, Request
-from pipeline.vocabulary import GameType
 
 
 def row_schema(lake: Lake, name: str) -> dict[str, pl.DataType]:
@@ -54,7 +54,7 @@ def check(lake: Lake, request: Request, metrics: Sequence[str]) -> None:
         raise UsageError("the release edition is computed per model: group by model and game_type")
     if request.edition == RELEASE and "model" not in request.by:
         raise UsageError("the release edition is computed per model: group at least by model")
-    known = [*GameType, ALL]
+    known = [*games.names(), ALL]
     if strangers := [t for t in request.game_types or () if t not in known]:
         raise UsageError(f"no game type {', '.join(strangers)}: {choose(strangers, known)}")
     if len(set(request.by)) < len(request.by):

@@ -2,8 +2,9 @@
 
 import polars as pl
 
+from pipeline.games import competitions, type_of
 from pipeline.metrics.declaration import Combine, Metric, Rows, Term
-from pipeline.vocabulary import COMPETITIONS, HIDDEN_ROLE_GAMES, GameType
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 MOST_GAMES = 20
 # The competitions of the published script, whatever games are added since.
@@ -18,12 +19,8 @@ _OF_SCRIPT = (
 )
 
 
-def _game_type(competition: str) -> GameType:
-    return GameType(competition.partition("_as_")[0])
-
-
 def _release_term(competition: str) -> Term:
-    game_type = _game_type(competition)
+    game_type = type_of(competition)
     has_roles = game_type in HIDDEN_ROLE_GAMES
     return Term(
         competition,
@@ -54,7 +51,7 @@ _WHAT = (
 )
 
 PAPER = Metric(
-    terms=tuple(Term(name, (_game_type(name),)) for name in COMPETITIONS),
+    terms=tuple(Term(name, (type_of(name),)) for name in competitions()),
     rows=(Rows("results", term=pl.col("competition"), what=_WHAT, hit=_CREDIT),),
     combine=Combine.MEAN,
 )

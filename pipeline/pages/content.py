@@ -6,9 +6,10 @@ from contextlib import contextmanager
 import polars as pl
 from msgspec import Struct
 
+from pipeline import games
 from pipeline.errors import UsageError
 from pipeline.metrics.catalogue import header, metric, names
-from pipeline.vocabulary import Edition, GameType
+from pipeline.vocabulary import Edition
 
 ROWS = 50
 """A page of a long list has so many rows."""
@@ -85,4 +86,4 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def game_types() -> tuple[str, ...]:
-    return tuple(map(str, GameType))
+    return games.names()

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from pipeline.games import kind
 from pipeline.reports.said import EVERYBODY
 from pipeline.reports.transcript import Transcript
-from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Phase
+from pipeline.vocabulary import Phase
 
 _OF_PLAYER = ("role", "side", "competition")
 # A path has the role that its model was tested in, and an outcome says who of the voted was hidden.
@@ -26,7 +27,7 @@ _OF_ONESELF = (Phase.IDENTIFICATION, Phase.ANALYSIS, Phase.REFLECTION, Phase.GUE
 
 def has_roles(game: Mapping[str, object]) -> bool:
     """Whether the players of the game have hidden roles."""
-    return game["game_type"] in HIDDEN_ROLE_GAMES
+    return kind(str(game["game_type"])).has_sides
 
 
 def without_roles(found: Transcript) -> Transcript:

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import polars as pl
 
 from pipeline.errors import UsageError, choose
+from pipeline.games import names, outcomes
 from pipeline.lake import Lake
 from pipeline.metrics.validation import check_players
-from pipeline.vocabulary import GameType, Outcome
 
 COLUMNS = (
     *("game_id", "game_type", "models", "outcome", "is_finished", "n_rounds", "n_messages"),
     *("setting_id", "game_index", "source", "path"),
 )
 UNFINISHED = "unfinished"
-OUTCOMES = (*map(str, Outcome), UNFINISHED)
+OUTCOMES = (*outcomes(), UNFINISHED)
 _KEY = ("path", "game_id")
 
 
@@ -46,8 +46,8 @@ def find(
 
     Raises UsageError for an unknown model, game type or outcome.
     """
-    if game_type is not None and game_type not in list(GameType):
-        raise UsageError(f"no game type {game_type}: {choose([game_type], GameType)}")
+    if game_type is not None and game_type not in names():
+        raise UsageError(f"no game type {game_type}: {choose([game_type], names())}")
     if outcome is not None and outcome not in OUTCOMES:
         raise UsageError(f"no outcome {outcome}: {choose([outcome], OUTCOMES)}")
     check_players(lake, None if model is None else [model])

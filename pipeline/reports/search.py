@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
+from pipeline.games import names
 from pipeline.lake import Lake, open_lake
 from pipeline.lake.stream import stream
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
-from pipeline.vocabulary import GameType
 
 LIMIT = 50
 SECONDS = 30.0
@@ -101,8 +101,8 @@ def _check(limit: int, seconds: float, game_types: Sequence[str] | None) -> None
         raise UsageError("the limit must be 1 message or more")
     if not 0 < seconds < math.inf:
         raise UsageError("the time must be more than 0 seconds")
-    if strangers := [one for one in game_types or () if one not in list(GameType)]:
-        known = ", ".join(GameType)
+    if strangers := [one for one in game_types or () if one not in names()]:
+        known = ", ".join(names())
         raise UsageError(f"no game type {', '.join(strangers)}: choose from {known}")
 
 

@@ -10,8 +10,9 @@ import polars as pl
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
+from pipeline.column import ID_LENGTH
 from pipeline.errors import UsageError
-from pipeline.events.contracts import GAME_TABLES, ID_LENGTH, polars_schema
+from pipeline.events.contracts import GAME_TABLES, polars_schema
 from pipeline.lake import Lake
 from pipeline.machine import cores
 from pipeline.metrics.catalogue import metric, names

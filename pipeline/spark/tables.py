@@ -9,6 +9,7 @@ import polars as pl
 from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
+from pipeline.lake.lake import ROLES
 from pipeline.lake.schema import arrow_schema
 from pipeline.spark.session import first_line
 from pipeline.sqlfiles import View, literal
@@ -80,8 +81,9 @@ class Views:
             self._make_table(name)
 
     def _make_table(self, name: str) -> None:
-        table = self.session.createDataFrame(arrow_schema(name).empty_table())
-        if files := self._lake.files(name):
+        rows = self._lake.roles.to_arrow() if name == ROLES else arrow_schema(name).empty_table()
+        table = self.session.createDataFrame(rows)
+        if name != ROLES and (files := self._lake.files(name)):
             # The files' names are meant as they are, and not on the cluster's default file system.
             reader = self.session.read.schema(table.schema).option("__globPaths__", "false")
             table = reader.parquet(*(f"file://{file}" for file in files))

@@ -10,7 +10,6 @@ import msgspec
 import polars as pl
 from msgspec import Struct
 
-from pipeline.events.contracts import TABLES
 from pipeline.lake import open_lake
 from pipeline.stores import Location
 from pipeline.verify import checks, files
@@ -70,7 +69,7 @@ def verify(
     found: list[Finding] = []
     n_files = n_rows = 0
     unreadable = set()
-    for table in TABLES:
+    for table in lake.own_tables:
         on_progress(f"files of {table}")
         looked = files.look(lake, table, most)
         found += looked.findings

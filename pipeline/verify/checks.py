@@ -69,7 +69,8 @@ def _of_players() -> list[str]:
 
 def _of_seats() -> list[str]:
     """The tables whose rows were read from something that their seat said."""
-    return [name for name in GAME_TABLES if issubclass(TABLES[name], OfSeat)]
+    acts = [name for name in GAME_TABLES if issubclass(TABLES[name], OfSeat)]
+    return [name for name in acts if name != "eliminations"]
 
 
 def _with_a_key() -> list[str]:

@@ -83,7 +83,7 @@ def look(lake: Lake, table: str, most: int) -> Looked:
     if latest != lake.delta(table).version():
         row = {"version": lake.delta(table).version(), "latest": latest}
         looked.add("latest_version", row, most)
-    folder = lake.folder(table)
+    folder, schema = lake.folder(table), pl.Schema(lake.file_schema(table))
     for name in empty_commits(folder):
         looked.add("log_empty", {"commit": name}, most)
     sizes = {file.name: file.n_bytes for file in folder.files()}
@@ -94,23 +94,25 @@ def look(lake: Lake, table: str, most: int) -> Looked:
             looked.is_readable = False
             looked.add(found.check, {"file": name, **found.columns}, most)
         else:
-            _look_into(folder / name, entry, looked, most)
+            _look_into(folder / name, entry, looked, most, schema)
     return looked
 
 
-def _look_into(file: Location, logged: dict[str, Any], looked: Looked, most: int) -> None:
-    """Looks at the rows of one file."""
+def _look_into(
+    file: Location, logged: dict[str, Any], looked: Looked, most: int, schema: pl.Schema
+) -> None:
+    """Looks at the rows of one file, which are to have these columns."""
     name = logged["path"]
     found_statistics = _Statistics()
     try:
         for rows in _batches(file):
-            if rows.schema != pl.Schema(polars_schema(looked.table)):
+            if rows.schema != schema:
                 looked.is_readable = False
                 looked.add("contract", {"file": name, "columns": _types(rows)}, most)
                 return
             looked.n_rows += rows.height
             found_statistics.add(rows)
-            _look_at(rows, looked, most)
+            _look_at(_whole(rows, looked.table), looked, most)
     except _DAMAGED as error:
         looked.is_readable = False
         looked.add("file_damaged", {"file": name, "error": first_line(error)}, most)
@@ -130,6 +132,11 @@ def _batches(file: Location) -> Iterator[pl.DataFrame]:
         )
         for batch in parquet.iter_batches(BATCH_ROWS):
             yield pl.DataFrame(batch)
+
+
+def _whole(rows: pl.DataFrame, table: str) -> pl.DataFrame:
+    """The rows with all columns of the contract: null where an older lake has none."""
+    return rows.match_to_schema(pl.Schema(polars_schema(table)), missing_columns="insert")
 
 
 def _look_at(rows: pl.DataFrame, looked: Looked, most: int) -> None:

@@ -39,6 +39,7 @@ from pipeline.warehouse.views import (
     Views,
     comment,
     create_computed_view,
+    create_lake_view,
     create_table_view,
     create_view,
     lists_names,
@@ -224,8 +225,7 @@ def _make_views(
     connection.register_filesystem(files)
     tables, found = referenced(wanted, views)
     for table in tables:
-        system = lake.system if lake.is_mixed(table) else None
-        create_table_view(connection, files.of(table), table, system)
+        create_lake_view(connection, lake, table, files.of(table))
     for name, view in found.items():
         if isinstance(view, Computed):
             file = files.computed(f"{name}.json", partial(_json_lines, view, lake))

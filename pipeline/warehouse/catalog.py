@@ -17,8 +17,8 @@ from pipeline.warehouse.statements import plain_message
 from pipeline.warehouse.views import (
     Meaning,
     comment,
+    create_lake_view,
     create_schema,
-    create_table_view,
     create_view,
     meanings,
     quoted,
@@ -61,7 +61,7 @@ def _make_views(
         connection.register_filesystem(remote)
     for table in TABLES:
         files = remote.of(table) if remote else lake.files(table)
-        create_table_view(connection, files, table, lake.system if lake.is_mixed(table) else None)
+        create_lake_view(connection, lake, table, files)
     for name, view in views.items():
         create_view(connection, name, view)
 

@@ -1,7 +1,7 @@
 """The views that a query needs: of the tables, and of what is made of them."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.lake import Lake
+from pipeline.lake.lake import ROLES
 from pipeline.lake.schema import arrow_schema
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.statements import code
@@ -164,16 +165,31 @@ def _words(query: str) -> set[str]:
     return set(_WORD.findall(query.lower()))
 
 
+def create_lake_view(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: Sequence[str]
+) -> None:
+    """Makes the view of one of the lake's tables, whose files have these names here."""
+    if table == ROLES:
+        create_roles_view(connection, lake.roles)
+    else:
+        system = lake.system if lake.is_mixed(table) else None
+        create_table_view(connection, files, table, system, lake.file_schema(table))
+
+
 def create_table_view(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
     system: str | None = None,
+    known: Collection[str] | None = None,
 ) -> None:
-    """Makes the view of a table, which are these files, or the rows of one system in them."""
+    """Makes the view of a table, which are these files, or the rows of one system in them.
+
+    `known` are the columns of the files where they lack some: the others are null.
+    """
     schema = arrow_schema(table)
     if files:
-        columns = ", ".join(map(identifier, schema.names))
+        columns = ", ".join(_read(connection, schema, schema.names if known is None else known))
         # Without the option a folder such as `model=x` above the lake would become a column.
         listed = f"[{', '.join(map(literal, files))}], hive_partitioning = false"
         rows = f"SELECT {columns} FROM read_parquet({listed})"
@@ -185,3 +201,26 @@ def create_table_view(
     if system is not None:
         rows = f"FROM ({rows}) WHERE system = {literal(system)}"
     connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+
+
+def _read(
+    connection: duckdb.DuckDBPyConnection, schema: pa.Schema, known: Collection[str]
+) -> Iterator[str]:
+    """Each column as SQL: of the file, or null where it has none."""
+    for name in schema.names:
+        if name in known:
+            yield identifier(name)
+        else:
+            (dtype,) = connection.from_arrow(schema.empty_table().select([name])).types
+            yield f"CAST(NULL AS {dtype}) AS {identifier(name)}"
+
+
+def create_roles_view(connection: duckdb.DuckDBPyConnection, roles: pl.DataFrame) -> None:
+    """Makes the view of the table `roles`, of which some rows can be in no file."""
+    rows = ", ".join(f"({', '.join(map(_literal, row))})" for row in roles.iter_rows())
+    columns = ", ".join(map(identifier, roles.columns))
+    connection.execute(f"CREATE VIEW roles AS FROM (VALUES {rows}) AS roles({columns})")
+
+
+def _literal(value: str | bool) -> str:
+    return str(value).upper() if isinstance(value, bool) else literal(value)

@@ -22,24 +22,27 @@ WITH attempts AS (
     FROM results
     WHERE is_tested
         AND is_finished
-        AND (
-            (side = 'hidden' AND game_type IN ('chameleon', 'undercover'))
-            OR (side = 'civilian' AND game_type = 'chameleon')
-        )
+        AND (side = 'hidden' OR (side = 'civilian' AND game_type = 'chameleon'))
+),
+counted AS (
+    SELECT
+        *,
+        -- Only in Chameleon somebody guesses a word.
+        system IN (SELECT system FROM shared.played WHERE game_type = 'chameleon') AS has_guesses
+    FROM attempts
+    WHERE is_counted
 )
 SELECT
     system,
     model,
     coalesce(game_type, 'all') AS game_type,
     avg(hit) FILTER (WHERE term = 'hidden_wins')
-        -- In Undercover nobody guesses a word.
         + CASE
-            WHEN game_type = 'undercover' THEN 0
+            WHEN game_type <> 'chameleon' OR NOT bool_or(has_guesses) THEN 0
             ELSE 0.25 * avg(hit) FILTER (WHERE term = 'wrong_guesses')
         END AS value,
-    CASE WHEN game_type = 'undercover' THEN sum(hit) END AS hits,
-    CASE WHEN game_type = 'undercover' THEN count(*) END AS counted,
+    CASE WHEN game_type <> 'chameleon' OR NOT bool_or(has_guesses) THEN sum(hit) END AS hits,
+    CASE WHEN game_type <> 'chameleon' OR NOT bool_or(has_guesses) THEN count(*) END AS counted,
     count(DISTINCT game_id) AS n_games
-FROM attempts
-WHERE is_counted
+FROM counted
 GROUP BY GROUPING SETS ((system, model, game_type), (system, model))

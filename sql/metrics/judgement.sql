@@ -17,6 +17,7 @@ WITH attempts AS (
     WHERE is_tested
         AND is_finished
         AND side = 'civilian'
+        AND game_type IN (SELECT game_type FROM roles WHERE is_sought)
 )
 SELECT
     system,

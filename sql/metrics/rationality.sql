@@ -32,6 +32,7 @@ WITH attempts AS (
     FROM decisions
     WHERE is_tested
         AND is_finished
+        AND game_type = 'prisoners_dilemma'
     UNION ALL
     SELECT
         game_id,
@@ -59,19 +60,28 @@ WITH attempts AS (
     FROM contributions
     WHERE is_tested
         AND is_finished
+        AND game_type = 'public_good'
+),
+counted AS (
+    SELECT
+        *,
+        system IN (SELECT system FROM shared.played WHERE game_type = 'prisoners_dilemma')
+            AND system IN (SELECT system FROM shared.played WHERE game_type = 'public_good')
+            AS has_both_games
+    FROM attempts
+    WHERE is_counted
 )
 SELECT
     system,
     model,
     coalesce(game_type, 'all') AS game_type,
     CASE
-        WHEN game_type IS NOT NULL THEN avg(hit)
+        WHEN game_type IS NOT NULL OR NOT bool_or(has_both_games) THEN avg(hit)
         ELSE avg(hit) FILTER (WHERE term = 'betrayals')
             + avg(hit) FILTER (WHERE term = 'least_contributions')
     END AS value,
-    CASE WHEN game_type IS NOT NULL THEN sum(hit) END AS hits,
-    CASE WHEN game_type IS NOT NULL THEN count(*) END AS counted,
+    CASE WHEN game_type IS NOT NULL OR NOT bool_or(has_both_games) THEN sum(hit) END AS hits,
+    CASE WHEN game_type IS NOT NULL OR NOT bool_or(has_both_games) THEN count(*) END AS counted,
     count(DISTINCT game_id) AS n_games
-FROM attempts
-WHERE is_counted
+FROM counted
 GROUP BY GROUPING SETS ((system, model, game_type), (system, model))

@@ -16,6 +16,7 @@ WITH attempts AS (
     FROM role_analyses
     WHERE is_tested
         AND is_finished
+        AND game_type IN ('chameleon', 'undercover')
 )
 SELECT
     system,

@@ -15,7 +15,7 @@ from pipeline.formats.broken import broken, decode
 from pipeline.formats.magic.log import Log, Part
 from pipeline.formats.players import unseated
 from pipeline.game import BrokenDocument, Game
-from pipeline.vocabulary import GameType
+from pipeline.games import names
 
 NAME = "magic"
 NAMES_MODELS = True
@@ -23,7 +23,7 @@ NAMES_MODELS = True
 # In the order of the game types. A game type of another system has no module here.
 GAMES: tuple[ModuleType, ...] = tuple(
     import_module(f"{__name__}.{game_type}")
-    for game_type in GameType
+    for game_type in names()
     if find_spec(f"{__name__}.{game_type}")
 )
 _LOG = msgspec.json.Decoder(Log)

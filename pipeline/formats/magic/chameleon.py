@@ -33,6 +33,6 @@ def game(log: Log) -> Game:
         votes_key="player_votes",
         winners=("chameleon", "non-chameleon"),
     )
-    built.guesses = hidden_roles.guesses(built, setting.code)
+    built.guesses = hidden_roles.guesses(built, hidden_roles.CHAMELEON, setting.code)
     built.results = hidden_roles.results(built, hidden_roles.CHAMELEON)
     return built

@@ -64,7 +64,7 @@ def _timeline(outline: Outline) -> Timeline:
     spoken: set[str] = set()
     n_rounds = 0
     for player, visible_to in zip(outline.player, outline.visible_to, strict=True):
-        phase = prompted
+        phase: Phase = prompted
         if player == MODERATOR:
             phase = Phase.MODERATION
             if prompt := next(prompts):
@@ -105,6 +105,7 @@ def game(log: Log) -> Game:
         format=FORMAT,
         format_version=PGM if models[log.test_player_name].endswith(PGM_SUFFIX) else PLAIN,
         setting={"topic": log.topic, "tested": log.test_player_name},
+        is_repeatable=True,
         is_finished=ended is not None,
         outcome=outcomes[ended],
         n_rounds=0,

@@ -78,17 +78,18 @@ def game(
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     spoken = hidden_roles.messages(rules, history_of(log), numbers)
     course = spoken.course
-    ending = rules.endings.get(log.win_flag) if log.win_flag is not None else None
-    is_finished = ending is not None and result(log, winners) is not None
+    outcome = rules.outcome(log.win_flag)
+    is_finished = outcome is not None and result(log, winners) is not None
     is_pgm = any(model.endswith(PGM_SUFFIX) for model in models.values())
     built = Game(
-        game_type=rules.game_type,
+        game_type=rules.kind.name,
         system=SYSTEM,
         format=FORMAT,
         format_version=PGM if is_pgm else PLAIN,
         setting={**setting, "hidden": hidden},
+        is_repeatable=True,
         is_finished=is_finished,
-        outcome=ending.outcome if ending and is_finished else None,
+        outcome=outcome if is_finished else None,
         outcome_code=log.win_flag,
         n_rounds=hidden_roles.n_rounds(rules, course),
         seats=seats,

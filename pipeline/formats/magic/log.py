@@ -9,8 +9,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from pipeline.formats.broken import WELL_FORMED, broken, decode
 from pipeline.formats.rows import History, Int64, Row, history
 from pipeline.game import BrokenDocument, Fault
+from pipeline.vocabulary import MAGIC
 
-SYSTEM = "magic"
+SYSTEM = MAGIC
 FORMAT = "magic"
 PLAIN, PGM = "plain", "pgm"
 PGM_SUFFIX = "-pgm"

@@ -27,7 +27,7 @@ from pipeline.formats.rows import (
     messages,
 )
 from pipeline.game import Game, JsonValue, Seat
-from pipeline.vocabulary import GameType, Outcome, Phase, Role
+from pipeline.vocabulary import Outcome, Phase, Role
 
 WIN, LOSE = "win", "lose"
 MOST_SILENT_SEATS = 100
@@ -76,7 +76,7 @@ _TIMELINES = {
 
 def game(
     log: Log,
-    game_type: GameType,
+    game_type: str,
     phase: Phase,
     players: Opponents,
     *,
@@ -116,6 +116,7 @@ def game(
         format=FORMAT,
         format_version=PGM if players.test_player.model.endswith(PGM_SUFFIX) else PLAIN,
         setting={**setting, "tested": tested},
+        is_repeatable=True,
         is_finished=ended is not None,
         outcome=Outcome.COMPLETED if ended is not None else None,
         n_rounds=spoken.course.last_round(phase) if n_rounds is None else n_rounds,

@@ -1,15 +1,8 @@
--- finds: a player whose side does not follow from the role, or whose competition does not follow from game type and role
+-- finds: a player whose side or competition is not that of its role in the game
 -- severity: error
 -- by: game
-SELECT game_id, seat, game_type, role, side, is_tested, competition
+SELECT players.game_id, seat, game_type, role, players.side, is_tested, players.competition
 FROM players
-WHERE side IS DISTINCT FROM CASE
-        WHEN role IN ('chameleon', 'undercover') THEN 'hidden'
-        WHEN role IN ('non_chameleon', 'civilian') THEN 'civilian'
-        ELSE 'none'
-    END
-    OR competition IS DISTINCT FROM CASE
-        WHEN NOT is_tested THEN NULL
-        WHEN role = 'player' THEN game_type
-        ELSE game_type || '_as_' || role
-    END
+LEFT JOIN roles USING (game_type, role)
+WHERE players.side IS DISTINCT FROM roles.side
+    OR players.competition IS DISTINCT FROM CASE WHEN is_tested THEN roles.competition END

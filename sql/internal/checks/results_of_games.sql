@@ -6,10 +6,10 @@ WITH sides AS (
         game_id,
         model,
         role,
-        CASE WHEN role = 'player' OR count(*) = 1 THEN min(seat) END AS seat
+        CASE WHEN side = 'none' OR count(*) = 1 THEN min(seat) END AS seat
     FROM players
     WHERE is_tested
-    GROUP BY game_id, model, role, CASE WHEN role = 'player' THEN seat END
+    GROUP BY game_id, model, role, side, CASE WHEN side = 'none' THEN seat END
 )
 SELECT
     coalesce(sides.game_id, results.game_id) AS game_id,

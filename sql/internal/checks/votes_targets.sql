@@ -7,13 +7,20 @@ SELECT
     votes.target_seat,
     votes.target,
     accused.player AS accused,
-    accused.side,
+    accused.role,
     votes.is_correct,
     votes.is_valid
 FROM votes
 LEFT JOIN players AS accused
     ON votes.game_id = accused.game_id
     AND votes.target_seat = accused.seat
+LEFT JOIN roles
+    ON accused.game_type = roles.game_type
+    AND accused.role = roles.role
+LEFT JOIN eliminations
+    ON votes.game_id = eliminations.game_id
+    AND votes.target_seat = eliminations.seat
+    AND eliminations.round < votes.round
 WHERE (votes.target_seat IS NOT NULL AND votes.target IS DISTINCT FROM accused.player)
-    OR votes.is_correct <> (coalesce(accused.side, '') = 'hidden')
-    OR votes.is_valid <> coalesce(accused.seat <> votes.seat, FALSE)
+    OR votes.is_correct <> coalesce(roles.is_sought, FALSE)
+    OR votes.is_valid <> (coalesce(accused.seat <> votes.seat, FALSE) AND eliminations.seat IS NULL)

@@ -1,0 +1,102 @@
+"""The kinds of games: one module each, found by its `KIND`. There is no list of them.
+
+A package outside adds one by an entry point of the group `magic_pipeline.games` that leads to a
+`GameKind`.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from types import MappingProxyType
+
+from pipeline.games.kind import Ending, EventTable, GameKind, Role
+from pipeline.plugins import PluginError, plugins
+from pipeline.vocabulary import GameType, Phase, Side
+
+__all__ = ["Ending", "EventTable", "GameKind", "Role", "kind", "kinds", "names"]
+
+GROUP = "magic_pipeline.games"
+
+
+@cache
+def kinds() -> MappingProxyType[str, GameKind]:
+    """The kinds by name: those of MAgIC in its order, then the others by name."""
+    first = list(map(str, GameType))
+    known: dict[str, tuple[str, GameKind]] = {}
+    for package, found in [*_own(), *_of_plugins()]:
+        if found.name in known:
+            raise PluginError(
+                f"{known[found.name][0]} and {package} both have a game `{found.name}`: "
+                "uninstall one of them"
+            )
+        known[found.name] = package, found
+    others = sorted(known.keys() - set(first))
+    return MappingProxyType({name: known[name][1] for name in (*first, *others)})
+
+
+def _own() -> Iterator[tuple[str, GameKind]]:
+    for module in iter_modules(__path__):
+        found = getattr(import_module(f"{__name__}.{module.name}"), "KIND", None)
+        if isinstance(found, GameKind):
+            yield "magic", found
+
+
+def _of_plugins() -> Iterator[tuple[str, GameKind]]:
+    for plugin in plugins(GROUP):
+        if not isinstance(plugin.value, GameKind):
+            raise PluginError(f"{plugin}: it has to be a pipeline.games.GameKind")
+        yield plugin.package, plugin.value
+
+
+def kind(name: str) -> GameKind:
+    """The kind of this name; raises KeyError for an unknown one."""
+    return kinds()[name]
+
+
+def names() -> tuple[str, ...]:
+    """The game types, in order."""
+    return tuple(kinds())
+
+
+def with_sides() -> tuple[str, ...]:
+    """The game types in which some players are on a hidden side."""
+    return tuple(name for name, one in kinds().items() if one.has_sides)
+
+
+def with_sought_roles() -> tuple[str, ...]:
+    """The game types in which players vote to find others."""
+    return tuple(name for name, one in kinds().items() if one.has_sought_roles)
+
+
+def competitions() -> tuple[str, ...]:
+    """What results count for in Win Rate, of all game types."""
+    return tuple(name for one in kinds().values() for name in one.competitions)
+
+
+def type_of(competition: str) -> str:
+    """The game type that has a competition."""
+    return next(name for name, one in kinds().items() if competition in one.competitions)
+
+
+def roles() -> tuple[str, ...]:
+    """The names of all roles, each once."""
+    return tuple(dict.fromkeys(role.name for one in kinds().values() for role in one.roles))
+
+
+def outcomes() -> tuple[str, ...]:
+    """The names of all outcomes, each once."""
+    return tuple(dict.fromkeys(end.outcome for one in kinds().values() for end in one.endings))
+
+
+def phases() -> tuple[str, ...]:
+    """The phases of messages: those that games share, then those of single games."""
+    own = (phase for one in kinds().values() for phase in one.phases)
+    return tuple(dict.fromkeys([*map(str, Phase), *own]))
+
+
+def sides() -> MappingProxyType[tuple[str, str], Side]:
+    """The side of each role, by game type and role."""
+    return MappingProxyType(
+        {(name, role.name): role.side for name, one in kinds().items() for role in one.roles}
+    )

@@ -1,0 +1,84 @@
+"""Avalon: teams go on quests, and the evil players try to spoil them unseen."""
+
+from pipeline import column
+from pipeline.game import Event
+from pipeline.games.kind import Ending, EventTable, GameKind, Role
+from pipeline.vocabulary import Side
+
+
+class TeamVote(Event, frozen=True, gc=False):
+    attempt: int
+    leader: str | None
+    team: tuple[str, ...]
+    approves: bool
+    is_approved: bool | None
+
+
+class QuestPlay(Event, frozen=True, gc=False):
+    is_fail: bool
+    is_quest_failed: bool | None
+
+
+class Assassination(Event, frozen=True, gc=False):
+    target: str | None
+    is_correct: bool
+
+
+_EVIL, _GOOD = "avalon_as_evil", "avalon_as_good"
+
+KIND = GameKind(
+    name="avalon",
+    title="Avalon",
+    roles=(
+        Role("assassin", Side.HIDDEN, _EVIL),
+        Role("morgana", Side.HIDDEN, _EVIL),
+        Role("mordred", Side.HIDDEN, _EVIL),
+        Role("oberon", Side.HIDDEN, _EVIL),
+        Role("minion", Side.HIDDEN, _EVIL),
+        Role("merlin", Side.CIVILIAN, _GOOD),
+        Role("percival", Side.CIVILIAN, _GOOD),
+        Role("servant", Side.CIVILIAN, _GOOD),
+    ),
+    endings=(
+        Ending("good_won", hidden=0.0, civilian=1.0),
+        Ending("quests_failed", hidden=1.0, civilian=0.0),
+        Ending("teams_rejected", hidden=1.0, civilian=0.0),
+        Ending("merlin_found", hidden=1.0, civilian=0.0),
+        # The log says that evil won, and not how.
+        Ending("evil_won", hidden=1.0, civilian=0.0),
+    ),
+    phases=("talk", "team", "team_vote", "quest", "assassination"),
+    tables={
+        "team_votes": EventTable(
+            TeamVote,
+            "One vote for or against the team that a leader proposed for a quest.",
+            {
+                "attempt": column.small(
+                    "the proposal's number among those for the quest, from 1", primary_key=True
+                ),
+                "leader": column.text("who proposed the team", nullable=True),
+                "leader_seat": column.small("the leader's seat", nullable=True),
+                "team": column.texts("the players of the team"),
+                "approves": column.flag("whether the vote is for the team"),
+                "is_approved": column.flag("whether the team was approved", nullable=True),
+            },
+        ),
+        "quest_plays": EventTable(
+            QuestPlay,
+            "One player's play on a quest, where the log says who played what.",
+            {
+                "is_fail": column.flag("whether it was to fail the quest"),
+                "is_quest_failed": column.flag("whether the quest failed", nullable=True),
+            },
+        ),
+        "assassinations": EventTable(
+            Assassination,
+            "The assassin's choice of a player in the end: evil wins if it is Merlin.",
+            {
+                "target": column.text("the player chosen, null if none can be read", nullable=True),
+                "target_seat": column.small("the chosen player's seat", nullable=True),
+                "is_correct": column.flag("whether the player chosen is Merlin"),
+            },
+        ),
+    },
+)

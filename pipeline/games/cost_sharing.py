@@ -1,0 +1,5 @@
+"""Cost Sharing: players negotiate who pays how much, and agree or do not."""
+
+from pipeline.games.kind import Ending, of_players
+
+KIND = of_players("cost_sharing", "Cost Sharing", Ending("agreed"), Ending("not_agreed"))

@@ -1,0 +1,104 @@
+"""What a kind of game is, as data: its roles and sides, how it ends, what is done in it."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from pipeline.column import Column
+from pipeline.game import Event
+from pipeline.vocabulary import Side
+
+
+class Role(Struct, frozen=True):
+    """A role of a game, and the side that it is on.
+
+    `competition` is what its results count for in Win Rate; roles can share one, and a side then
+    wins or loses as a whole. `is_sought` says that votes are right if they name a player of this
+    role.
+    """
+
+    name: str
+    side: Side
+    competition: str
+    is_sought: bool = False
+
+
+class Ending(Struct, frozen=True):
+    """One way in which a game ends, and what each side is credited with for it (0..1).
+
+    Null is for games in which points or proposals decide who won. `hidden_wins` is needed only
+    where a credit of less than 1 is a win of the hidden side.
+    """
+
+    outcome: str
+    hidden: float | None = None
+    civilian: float | None = None
+    hidden_wins: bool | None = None
+
+    def credit(self, side: str) -> float | None:
+        """What the side is credited with."""
+        return {Side.HIDDEN: self.hidden, Side.CIVILIAN: self.civilian}.get(Side(side))
+
+    def is_win(self, side: str) -> bool | None:
+        """Whether the side won."""
+        if side == Side.HIDDEN and self.hidden_wins is not None:
+            return self.hidden_wins
+        credit = self.credit(side)
+        return None if credit is None else credit == 1
+
+
+class EventTable(Struct, frozen=True):
+    """A table that only games of one kind have: what a row is, and its own columns.
+
+    A row is something that a seat did, an `event` that a format puts into `Game.events`. Its fields
+    are columns; those of game, player, seat, round and message come with every such table. Of a
+    column `target` or `leader`, which name a player, `target_seat` or `leader_seat` is derived.
+    """
+
+    event: type[Event]
+    row: str
+    columns: Mapping[str, Column]
+
+
+class GameKind(Struct, frozen=True):
+    """A kind of game. `phases` are those of its messages that no other game has."""
+
+    name: str
+    title: str
+    roles: tuple[Role, ...]
+    endings: tuple[Ending, ...]
+    phases: tuple[str, ...] = ()
+    tables: Mapping[str, EventTable] = {}
+
+    def role(self, name: str) -> Role | None:
+        """The role of this name, None if the game has no such role."""
+        return next((role for role in self.roles if role.name == name), None)
+
+    def role_of(self, side: str) -> Role | None:
+        """The only role of a side, None where it has several or none."""
+        roles = [role for role in self.roles if role.side == side]
+        return roles[0] if len(roles) == 1 else None
+
+    def ending(self, outcome: str | None) -> Ending | None:
+        """The ending of this outcome, None if no game of the kind ends so."""
+        return next((ending for ending in self.endings if ending.outcome == outcome), None)
+
+    @property
+    def competitions(self) -> tuple[str, ...]:
+        """What results of the game count for, in the order of its roles."""
+        return tuple(dict.fromkeys(role.competition for role in self.roles))
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether some players are on a hidden side, and the others do not know who."""
+        return any(role.side == Side.HIDDEN for role in self.roles)
+
+    @property
+    def has_sought_roles(self) -> bool:
+        """Whether players vote to find others."""
+        return any(role.is_sought for role in self.roles)
+
+
+def of_players(name: str, title: str, *endings: Ending) -> GameKind:
+    """A game without roles: each player plays for itself, and all compete in one."""
+    return GameKind(name, title, (Role("player", Side.NONE, name),), endings)

@@ -1,0 +1,5 @@
+"""The Prisoner's Dilemma: in each round, a player cooperates or defects."""
+
+from pipeline.games.kind import Ending, of_players
+
+KIND = of_players("prisoners_dilemma", "Prisoner's Dilemma", Ending("completed"))

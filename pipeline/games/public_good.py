@@ -1,0 +1,5 @@
+"""Public Good: in each round, players put points into a pool that is multiplied and shared."""
+
+from pipeline.games.kind import Ending, of_players
+
+KIND = of_players("public_good", "Public Good", Ending("completed"))

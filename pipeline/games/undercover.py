@@ -1,0 +1,18 @@
+"""Undercover: some players have another secret word, and the others vote for who they are."""
+
+from pipeline.games.kind import Ending, GameKind, Role
+from pipeline.vocabulary import Side
+
+KIND = GameKind(
+    name="undercover",
+    title="Undercover",
+    roles=(
+        Role("undercover", Side.HIDDEN, "undercover_as_undercover", is_sought=True),
+        Role("civilian", Side.CIVILIAN, "undercover_as_civilian"),
+    ),
+    endings=(
+        Ending("caught", hidden=0.0, civilian=1.0),
+        Ending("voted_wrong", hidden=1.0, civilian=0.0),
+        Ending("tie", hidden=2 / 3, civilian=1 / 3, hidden_wins=True),
+    ),
+)

@@ -1,0 +1,31 @@
+"""The table `roles`: a lake keeps what the roles of its games are, for who does not know them."""
+
+import polars as pl
+import pyarrow as pa
+
+from pipeline.events.roles import role_rows
+from pipeline.lake.lake import ROLES, Lake, scan
+from pipeline.lake.removal import Mask, Removal
+from pipeline.lake.transaction import Transaction
+
+
+def write_roles(change: Transaction, game_types: pl.Series) -> None:
+    """Writes the roles of these game types, in place of those that the lake has if they differ."""
+    stored = _stored(change.lake)
+    wanted = role_rows().filter(pl.col("game_type").is_in(game_types.implode()))
+    new = wanted.join(stored, on=wanted.columns, how="anti")["game_type"].unique()
+    if new.is_empty():
+        return
+    is_new = pl.col("game_type").is_in(new.implode())
+    if stored.filter(is_new).height:
+        change.remove(ROLES, Removal(("game_type",), lambda rows: _are_in(rows, new)))
+    change.write(ROLES, [wanted.filter(is_new)])
+
+
+def _stored(lake: Lake) -> pl.DataFrame:
+    files = lake.files(ROLES)
+    return scan(ROLES, files).collect() if files else role_rows().clear()
+
+
+def _are_in(rows: pa.Table, names: pl.Series) -> Mask:
+    return pl.Series(rows["game_type"].cast(pa.string())).is_in(names.implode()).to_numpy()
