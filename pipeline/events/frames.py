@@ -248,11 +248,11 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
 def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     """What the setting of each game fixes; games of one setting come by the hundred."""
     games = [identified.game for identified in batch]
+    settings = [identified_setting(game.game_type, game.setting) for game in games]
+    # A game that nobody can repeat has a setting of its own, which has its id.
     settings = [
-        identified_setting(
-            one.game.game_type, one.game.setting, None if one.game.is_repeatable else one.game_id
-        )
-        for one in batch
+        setting if one.game.is_repeatable else setting._replace(setting_id=one.game_id)
+        for setting, one in zip(settings, batch, strict=True)
     ]
     numbers: dict[Setting, int] = {}
     number = [numbers.setdefault(setting, len(numbers)) for setting in settings]

@@ -75,7 +75,7 @@ _OF_LEADERBOARD = {
         pl.Int64, "settings that any model played and this model has not finished"
     ),
     "n_self_play": _Column(
-        pl.Int64, "games in which the model plays every seat; their win rate is always 0.5"
+        pl.Int64, "games in which the model plays every seat: it wins and loses each of them"
     ),
     "is_complete": _IS_COMPLETE,
 }
