@@ -28,6 +28,11 @@ class Form(NamedTuple):
         return self.kind in ("tar", "zip")
 
     @property
+    def is_packed(self) -> bool:
+        """Whether more comes out of it than its size."""
+        return self.is_archive or self.codec is not None
+
+    @property
     def holds_many(self) -> bool:
         """Whether it can hold any number of documents, by its kind."""
         return self.is_archive or self.kind in ("jsonl", "text")
