@@ -321,7 +321,7 @@ class Documents(Table):
     status = _word(DocumentStatus, "what the ingest did with it")
     reason = _text("why it was not ingested", nullable=True)
     game_id = _id("the game that it holds", nullable=True)
-    game_index = _count("the game's number, from the file's name", nullable=True)
+    game_index = _count("the game's number, of its file's name or in its file", nullable=True)
     assigned_model = _text("the model that the ingest was given by --model", nullable=True)
 
 
