@@ -36,8 +36,8 @@ def lacking(lake: Lake, settings: pl.DataFrame) -> pl.DataFrame:
 def self_play(lake: Lake) -> pl.DataFrame:
     """model, n_self_play: finished games of hidden roles in which one model holds every seat.
 
-    What one side wins there the other loses, so that these games say nothing of who plays, whoever
-    plays. A model without such games has no row.
+    What one side wins there the other loses, whoever plays: such games say little of the model. One
+    without such games has no row.
     """
     is_alone = (pl.col("models") == 1) & (pl.col("sides") == 2)
     games = (
