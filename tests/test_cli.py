@@ -699,6 +699,13 @@ def test_a_comparison_fits(
             assert f"– {row['metric']}: {row['reason']}" in result.err
 
 
+def test_a_verdict_is_explained(magic: Magic, lake: Path) -> None:
+    board = magic("leaderboard", "--lake", lake, "--format", "json").records
+    pair = [row["model"] for row in board[:2]]
+    assert "verdict" not in magic("compare", *pair, "--lake", lake).err
+    assert "within -0.1..0.1" in magic("compare", *pair, "--margin", "0.1", "--lake", lake).err
+
+
 def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
     """Ours are, a table's rule among them; what else is lacking is escaped."""
     done = subprocess.run(
