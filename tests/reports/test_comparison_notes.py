@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from event_tables import lake_of, table
 
-from pipeline.cli.commands.compare import _narrow, margin_note
+from pipeline.cli.commands.compare import _narrow, margin_note, sign_note
 from pipeline.lake import Lake
 from pipeline.reports.compare import MOST_NAMED, common_note, compare
 from pipeline.reports.diff import diff
@@ -82,9 +82,9 @@ def test_an_end_of_0_is_not_below_0(tmp_path: Path) -> None:
     assert rows["p_value"].item() > 0.05
     assert rows["ci_high"].item() == 0
     assert copysign(1, rows["ci_high"].item()) == 1
-    narrow, notes = _narrow(rows, ["A", "B"])
+    narrow, _ = _narrow(rows, ["A", "B"])
     assert narrow["difference"].item() == "-1.000 (-1.00 to .00)"
-    assert notes == []
+    assert sign_note(rows) == []
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_an_end_next_to_0_has_its_sign_explained(
 ) -> None:
     rows = compare(lake_with(tmp_path, {"A": [0, 1], "B": [1, 1]}), names=["win_rate"])
     ends = rows.with_columns(ci_low=pl.lit(low), ci_high=pl.lit(high))
-    narrow, notes = _narrow(ends, ["A", "B"])
+    narrow, _ = _narrow(ends, ["A", "B"])
     assert narrow["difference"].item().endswith(shown)
-    assert notes == ["an end of +.00 is just above 0, an end of -.00 just below it"]
+    assert sign_note(ends) == ["an end of +.00 is just above 0, an end of -.00 just below it"]
 
 
 def test_the_margin_is_said_with_what_undecided_means() -> None:

@@ -149,7 +149,7 @@ def compare(
             decimals=DECIMALS,
             headings=HEADINGS | (of_pair if len(models) == 2 else {}),
         )
-        notes += said
+        notes += [*said, *sign_note(rows)]
     else:
         show(rows, form, brief=brief)
     say(notes, form)
@@ -182,8 +182,6 @@ def _narrow(rows: "pl.DataFrame", models: list[str]) -> "tuple[pl.DataFrame, lis
         notes.append(f"unpaired, for too few common settings: {named}{more}")
     ends = rows.select("difference", "ci_low", "ci_high").iter_rows()
     texts = {"difference": [_with_interval(*one) for one in ends]}
-    if any(sign in (text or "") for text in texts["difference"] for sign in ("+.00", "-.00")):
-        notes.append("an end of +.00 is just above 0, an end of -.00 just below it")
     texts |= {name: list(map(_small, rows[name])) for name in ("p_value", "p_holm")}
     cells = [pl.Series(name, column, pl.String) for name, column in texts.items()]
     return rows.with_columns(cells).drop(left_out), notes
@@ -229,6 +227,13 @@ def _without_groups(rows: "pl.DataFrame", metrics: list[str], by: list[str]) -> 
         return []
     of_what = f"groups of {', '.join(by)}" if by else "models"
     return [f"nothing to compare in {', '.join(missing)}: there are fewer than two {of_what}"]
+
+
+def sign_note(rows: "pl.DataFrame") -> list[str]:
+    """What the sign of an interval's end means that is shown as 0, if there is such an end."""
+    ends = [abs(end) for name in ("ci_low", "ci_high") for end in rows[name].drop_nulls()]
+    is_there = any(0 < end < 0.005 for end in ends)
+    return ["an end of +.00 is just above 0, an end of -.00 just below it"] if is_there else []
 
 
 def margin_note(margin: float) -> str:
