@@ -697,6 +697,13 @@ def test_a_comparison_fits(
             assert f"– {row['metric']}: {row['reason']}" in result.err
 
 
+def test_a_verdict_is_explained(magic: Magic, lake: Path) -> None:
+    board = magic("leaderboard", "--lake", lake, "--format", "json").records
+    pair = [row["model"] for row in board[:2]]
+    assert "verdict" not in magic("compare", *pair, "--lake", lake).err
+    assert "within -0.1..0.1" in magic("compare", *pair, "--margin", "0.1", "--lake", lake).err
+
+
 def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
     """Ours are, a table's rule among them; what else is lacking is escaped."""
     done = subprocess.run(
@@ -709,7 +716,7 @@ def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
     assert "----" in text
     assert re.search(r"\d\.\d{3} \(\.\d\d-[.1]\d+\) !\d", text)
     assert not re.search(r"\\u(2500|2013|2020)", text)
-    assert done.stderr.decode("ascii").splitlines()[1].startswith("! a term of the value")
+    assert done.stderr.decode("ascii").splitlines()[1].startswith("! and a number: a term")
 
 
 @pytest.mark.parametrize("width", [80, 120, 240, None])

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import polars as pl
 import pytest
 from rawlogs import chameleon, cost_sharing, game_of, prisoners_dilemma, public_good, undercover
 
@@ -76,6 +77,28 @@ def test_every_outcome_and_role_is_on_the_page() -> None:
     assert {(game, outcome) for game, outcome, *_ in rows()} == set(LOGS)
 
 
+def query_of(column: str) -> str:
+    """The query of the page that has this column."""
+    queries = re.findall(r"```sql\n(.*?);\n```", PAGE, re.DOTALL)
+    (select,) = (query for query in queries if column in query)
+    return str(select)
+
+
+def test_points_of_public_good_add_up_to_the_final_score(tmp_path: Path) -> None:
+    """The query of the page; without its exception PGM games differ, and no others."""
+    ingest(TOP / "data" / "sample" / "results", tmp_path / "lake")
+    lake = open_lake(tmp_path / "lake")
+    select = query_of("AS points")
+    is_off = (pl.col("points") - pl.col("final_score")).abs() > 1e-9
+    with connect(lake, {}, select) as connection:
+        rows = query(connection, select)
+        assert rows.height == lake.table("contributions").collect().n_unique(["game_id", "seat"])
+        assert rows.filter(is_off | is_off.is_null()).is_empty()
+        off = query(connection, select.replace("= 'pgm'", "= 'none'")).filter(is_off)
+    games = lake.table("games").filter(game_type="public_good", format_version="pgm").collect()
+    assert set(off["game_id"]) == set(games["game_id"]) != set()
+
+
 def test_own_shares_are_those_of_the_own_party(tmp_path: Path) -> None:
     """The query of the page, beside a look at the logs: seat 1 is Airline A, and so on."""
     ingest(TOP / "data" / "sample" / "results", tmp_path / "lake")
@@ -84,7 +107,7 @@ def test_own_shares_are_those_of_the_own_party(tmp_path: Path) -> None:
     assert set(proposals.select("party", "party_seat").unique().iter_rows()) == {
         *(("A", 1), ("B", 2), ("C", 3))
     }
-    (select,) = re.findall(r"```sql\n(.*?);\n```", PAGE, re.DOTALL)
+    select = query_of("own_share")
     with connect(lake, {}, select) as connection:
         found = dict(query(connection, select).iter_rows())
     own = {}

@@ -33,8 +33,8 @@ HEADINGS = {
     "n_settings": "n_\nsettings",
 }
 THIN = ("thin", "other_thin")
-# So many comparisons are named that have no common settings.
-MOST_NAMED = 5
+# Columns of numbers that only programs need.
+HIDDEN = ("share_paired", "common_value", "other_common_value", "is_replayed")
 
 
 @with_metric_files
@@ -113,8 +113,8 @@ def compare(
     from pipeline.cli.layout import in_one_line
     from pipeline.cli.output import say, show, with_ids
     from pipeline.cli.thin import explanation, with_marks
+    from pipeline.reports.compare import DECIMALS, common_note, contrast, replay_note
     from pipeline.reports.compare import compare as compared
-    from pipeline.reports.compare import contrast, replay_note
 
     opened = lake_of(lake, system)
     options: dict[str, Any] = {
@@ -132,12 +132,13 @@ def compare(
         rows = compared(
             opened, *([(models[0], models[1])] if models else []), by=grouped, **options
         )
-    hidden = ["family", "share_paired", "is_replayed"]
+    hidden = ["family", *HIDDEN]
     hidden += [] if rows["reason"].count() else ["reason"]
     hidden += ["p_alike", "p_alike_holm"] if margin is not None else []
     brief = with_marks(with_ids(rows.drop(hidden)), THIN)
     notes = [family_note(rows, all_pairs=all_pairs), *_without_groups(rows, metric or [], grouped)]
-    notes += [*replay_note(rows), *explanation(rows, THIN)]
+    notes += [] if margin is None else [margin_note(margin)]
+    notes += [*common_note(rows), *replay_note(rows), *explanation(rows, THIN)]
     if form == "table":
         narrow, said = _narrow(brief, models)
         of_pair = dict(zip(("value", "other_value"), map(in_one_line, models), strict=False))
@@ -145,10 +146,10 @@ def compare(
             rows,
             form,
             brief=narrow,
-            decimals=3,
+            decimals=DECIMALS,
             headings=HEADINGS | (of_pair if len(models) == 2 else {}),
         )
-        notes += said
+        notes += [*said, *sign_note(rows)]
     else:
         show(rows, form, brief=brief)
     say(notes, form)
@@ -162,6 +163,7 @@ def _narrow(rows: "pl.DataFrame", models: list[str]) -> "tuple[pl.DataFrame, lis
     """
     import polars as pl
 
+    from pipeline.reports.compare import MOST_NAMED
     from pipeline.statistics.pairs import UNPAIRED
 
     notes = []
@@ -225,6 +227,21 @@ def _without_groups(rows: "pl.DataFrame", metrics: list[str], by: list[str]) -> 
         return []
     of_what = f"groups of {', '.join(by)}" if by else "models"
     return [f"nothing to compare in {', '.join(missing)}: there are fewer than two {of_what}"]
+
+
+def sign_note(rows: "pl.DataFrame") -> list[str]:
+    """What the sign of an interval's end means that is shown as 0, if there is such an end."""
+    ends = [abs(end) for name in ("ci_low", "ci_high") for end in rows[name].drop_nulls()]
+    is_there = any(0 < end < 0.005 for end in ends)
+    return ["an end of +.00 is just above 0, an end of -.00 just below it"] if is_there else []
+
+
+def margin_note(margin: float) -> str:
+    """What the verdicts mean."""
+    return (
+        f"verdict: alike means that the difference is shown to be within -{margin:g}..{margin:g}; "
+        "undecided, that neither this nor a difference is shown"
+    )
 
 
 def family_note(rows: "pl.DataFrame", *, all_pairs: bool) -> str:

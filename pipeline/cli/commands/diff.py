@@ -103,7 +103,7 @@ def diff(
     from pipeline.cli.output import say, show
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
-    from pipeline.reports.compare import replay_note
+    from pipeline.reports.compare import common_note, replay_note
     from pipeline.reports.diff import diff as differ
     from pipeline.reports.diff import diff_games
 
@@ -120,6 +120,7 @@ def diff(
         brief = with_marks(rows.drop(hidden), THIN)
         show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
         notes = [FALLS] if fail_on_regression is not None else []
+        notes += common_note(rows, ("new_value", "value"))
         say([_family(rows), *notes, *replay_note(rows), *explanation(rows, THIN)], form)
     if fail_on_regression is not None and _regressions(rows):
         raise typer.Exit(FAILED)
