@@ -373,7 +373,12 @@ def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     text = pl.col("text")
     rows = rows.with_columns(batch.text_of(rows))
     rows = rows.with_columns(stated_amount=prose.stated_amount(text))
-    status = prose.amount_status(pl.col("amount"), pl.col("stated_amount"))
+    amount = pl.col("amount")
+    status = (
+        pl.when(text.is_null() & amount.is_not_null())
+        .then(_OK)  # put in without words: no text contradicts the log
+        .otherwise(prose.amount_status(amount, pl.col("stated_amount")))
+    )
     return rows.with_columns(parse_status=prose.outage_or(text, status))
 
 
