@@ -12,7 +12,6 @@ from pipeline.formats.bargain_log import (
     LOG,
     ROWS,
     SYSTEM_NAME,
-    TOP,
     Config,
     Experiment,
     Log,
@@ -22,6 +21,7 @@ from pipeline.formats.bargain_log import (
 from pipeline.formats.bargain_votes import votes
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import Spoken, messages, results
+from pipeline.formats.look import Look
 from pipeline.formats.players import check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Fault, Game, JsonValue, Proposal, Seat
@@ -31,6 +31,7 @@ NAME = SYSTEM = "bargain"
 NAMES_MODELS = True
 WITHOUT_TALLY, WITH_TALLY = "1", "2"
 
+_KEYS = {"config", "consensus_reached", "conversation_logs"}
 _PHASES: dict[str, str] = {
     "discussion": "talk",
     "proposal": Phase.PROPOSAL,
@@ -41,16 +42,13 @@ _PHASES: dict[str, str] = {
 }
 
 
-def read(data: bytes, model: str | None) -> Game | None:
-    """The game, or None where the document has not the keys of such a log."""
-    if data.lstrip()[:1] != b"{" or b'"conversation_logs"' not in data:
-        return None
-    if not decode(TOP, data).claims():
-        return None
-    return _game(decode(LOG, data))
+def claims(look: Look) -> bool:
+    return look.first == "{" and look.keys >= _KEYS
 
 
-def _game(log: Log) -> Game:
+def read(look: Look, model: str | None) -> Game:
+    """The game; raises BrokenDocument for one that breaks a rule."""
+    log = decode(LOG, look.data)
     seats = _seats(log)
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
     agreed = log.consensus_reached if is_finished else None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+from msgspec import Meta, Struct, field
 
 from pipeline.formats.players import ModelName
 
@@ -14,17 +14,6 @@ SYSTEM_NAME = "system"
 ROWS = "$.conversation_logs"
 # How the reason begins of what the system puts in where it could not read an agent's answer.
 FALLBACK = "Failed to parse"
-
-
-class Top(Struct, gc=False):
-    """The keys that tell such a document from other JSON."""
-
-    consensus_reached: Raw | UnsetType = UNSET
-    conversation_logs: Raw | UnsetType = UNSET
-    config: Raw | UnsetType = UNSET
-
-    def claims(self) -> bool:
-        return UNSET not in (self.consensus_reached, self.conversation_logs, self.config)
 
 
 class Item(Struct, gc=False):
@@ -101,5 +90,4 @@ class Log(Struct, gc=False):
     final_utilities: dict[str, float] = {}
 
 
-TOP = msgspec.json.Decoder(Top)
 LOG = msgspec.json.Decoder(Log)

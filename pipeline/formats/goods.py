@@ -1,15 +1,20 @@
 """Logs of lechmazur/goods: the Public Good without words. See docs/formats/goods.md."""
 
 from pipeline.formats import pool_log, pools
+from pipeline.formats.look import Look
 from pipeline.game import Game
 
 NAME = "goods"
 NAMES_MODELS = True
 
+# For pgg_bench, too: only one format may ask for a file.
+splitter = pool_log.splitter
 
-def read(data: bytes, model: str | None) -> Game | None:
-    """The game, or None where the document is no log of this system."""
-    opening = pool_log.opening(data)
-    if opening is None or "enable_punishments" in opening.settings:
-        return None
-    return pools.game(data, NAME)
+
+def claims(look: Look) -> bool:
+    return pool_log.opens(look, punishes=False)
+
+
+def read(look: Look, model: str | None) -> Game:
+    """The game; raises BrokenDocument for one that breaks a rule."""
+    return pools.game(look.data, NAME)

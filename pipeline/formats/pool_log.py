@@ -3,26 +3,21 @@
 A position such as `$[3].round` is in the line of that number, counted from 0 without blank lines.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from pipeline.archives.splitting import Splitter, whole
 from pipeline.formats.broken import broken, decode
+from pipeline.formats.look import Look
 from pipeline.formats.players import ModelName, check_players
 from pipeline.game import Fault
 
 Round = Annotated[int, Meta(ge=1, le=1_000_000)]
 Tokens = Annotated[float, Meta(ge=0)]
-
-
-class Opening(Struct, gc=False):
-    """What tells the first line of such a log from other JSON."""
-
-    type: str
-    settings: dict[str, Raw]
-    short_name_map: Raw
 
 
 class Settings(Struct, gc=False, kw_only=True):
@@ -86,7 +81,10 @@ class _Type(Struct, gc=False):
 
 T = TypeVar("T", bound=Line)
 
-_OPENING = msgspec.json.Decoder(Opening)
+_INIT = Raw(b'"init"')
+_HEAD = re.compile(rb"\s{0,99}\{\"game_id\": ?[^,{}]{1,99}, ?\"type\": ?\"init\"")
+_SETTINGS = msgspec.json.Decoder(dict[str, Raw])
+_UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE = msgspec.json.Decoder(_Type)
 _KINDS: dict[str, type[Line]] = {
     "init": Init,
@@ -101,20 +99,25 @@ _KINDS: dict[str, type[Line]] = {
 _DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in _KINDS.items()}
 
 
-def opening(data: bytes) -> Opening | None:
-    """The first line, None where the document is no log of either system."""
-    first = data.lstrip().partition(b"\n")[0]
-    if b'"short_name_map"' not in first:
-        return None
+def opens(look: Look, *, punishes: bool) -> bool:
+    """Whether the first line is that of a game with, or without, a setting for punishments."""
+    top = look.top
+    if "short_name_map" not in top or top.get("type") != _INIT:
+        return False
     try:
-        opened = _OPENING.decode(first)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return opened if opened.type == "init" else None
+        settings = _SETTINGS.decode(top.get("settings", Raw(b"{}")))
+    except _UNDECODABLE:
+        return False
+    return ("enable_punishments" in settings) == punishes
+
+
+def splitter(path: str, head: bytes) -> Splitter | None:
+    """The whole file, of either system: known by how its first line begins."""
+    return whole if _HEAD.match(head) else None
 
 
 class Log:
-    """The events of a document that has an `opening`. Raises BrokenDocument for a broken line."""
+    """The events of a document that `opens` so. Raises BrokenDocument for a broken line."""
 
     def __init__(self, data: bytes) -> None:
         self.faults: list[Fault] = []

@@ -21,7 +21,7 @@ VERSION = "1"
 
 
 def game(data: bytes, system: str) -> Game:
-    """The game in a document that begins with an `opening`; raises BrokenDocument."""
+    """The game in a document that `pool_log.opens`; raises BrokenDocument."""
     log = Log(data)
     scores = _scores(log)
     seats = [
