@@ -181,8 +181,15 @@ def note(text: str) -> None:
         _held.append(text)
         return
     flush()
+    lines = printable(text).split("\n")
+    if is_note_terminal():
+        # Loaded here, since it takes time and `--help` has no notes.
+        from pipeline.cli.layout import wrapped
+
+        width = shutil.get_terminal_size().columns
+        lines = [part for line in lines for part in wrapped(line, width)]
     try:
-        print(printable(text), file=sys.stderr, flush=True)
+        print("\n".join(lines), file=sys.stderr, flush=True)
     except OSError:
         _silence(sys.stderr)
 
