@@ -171,14 +171,6 @@ def broken_lake(broken: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sample_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The games that come with the project, of four models."""
-    place = tmp_path_factory.mktemp("cli") / "sample"
-    ingest(TOP / "data" / "sample" / "results", place)
-    return place
-
-
-@pytest.fixture(scope="session")
 def lake_without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What an ingest of a file that is no log leaves."""
     folder = tmp_path_factory.mktemp("no_games")

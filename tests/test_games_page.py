@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from rawlogs import chameleon, cost_sharing, game_of, prisoners_dilemma, public_good, undercover
 
-from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.vocabulary import COMPETITIONS, GameType, Outcome, Role, competition
 from pipeline.warehouse import connect, query
@@ -75,10 +74,9 @@ def test_every_outcome_and_role_is_on_the_page() -> None:
     assert {(game, outcome) for game, outcome, *_ in rows()} == set(LOGS)
 
 
-def test_own_shares_are_those_of_the_own_party(tmp_path: Path) -> None:
+def test_own_shares_are_those_of_the_own_party(sample_lake: Path) -> None:
     """The query of the page, beside a look at the logs: seat 1 is Airline A, and so on."""
-    ingest(TOP / "data" / "sample" / "results", tmp_path / "lake")
-    lake = open_lake(tmp_path / "lake")
+    lake = open_lake(sample_lake)
     proposals = lake.table("proposals").collect()
     assert set(proposals.select("party", "party_seat").unique().iter_rows()) == {
         *(("A", 1), ("B", 2), ("C", 3))
@@ -93,10 +91,9 @@ def test_own_shares_are_those_of_the_own_party(tmp_path: Path) -> None:
     assert found == pytest.approx({model: sum(s) / len(s) for model, s in own.items()})
 
 
-def test_votes_agree_if_they_name_equal_proposals(tmp_path: Path) -> None:
+def test_votes_agree_if_they_name_equal_proposals(sample_lake: Path) -> None:
     """In every finished negotiation of the sample, whomever the votes name."""
-    ingest(TOP / "data" / "sample" / "results", tmp_path / "lake")
-    lake = open_lake(tmp_path / "lake")
+    lake = open_lake(sample_lake)
     shares: dict[tuple[str, int], list[str | None]] = {}
     last = lake.table("proposals").filter("is_last", "is_finished").sort("position")
     for row in last.collect().iter_rows(named=True):
