@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from rich.cells import cell_len
 
 from pipeline import cells
-from pipeline.cli import folds, layout, terminal
+from pipeline.cli import folds, layout, output, terminal
 
 TEXTS = st.text("ab c-_/.,é漢😀\n", max_size=60)
 
@@ -87,10 +87,10 @@ def test_an_interval_stays_whole() -> None:
 
 def test_a_title_is_above_the_rows_that_have_it() -> None:
     rows = [["a", "1"], ["b", "2"], ["c", "3"]]
-    lines = layout.table(["name", "n"], rows, [False, True], 20, ["x", "x", "y"])
+    lines = layout.table(["name", "n"], rows, [False, True], 20, ["x", "x", "y\nz"])
     assert list(lines)[2:] == [
         *("── x ──", "a     1", "b     2"),
-        *("── y ──", "c     3"),
+        *("── y ⏎ z ──", "c     3"),
     ]
 
 
@@ -259,6 +259,19 @@ def test_titles_leave_a_column() -> None:
     view = folded(folds.titled("metric"), folds.titled("model"), folds.titled("elsewhere"))
     assert view.sections == ("metric", "model")
     assert view.columns == ROWS.columns[2:]
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS.clear(), ROWS.head(1)])
+def test_whatever_has_to_be_given_up_the_lines_fit(
+    rows: pl.DataFrame, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for width in range(20, 100):
+        monkeypatch.setattr(terminal, "width", lambda width=width: width)
+        steps = [folds.short(n_games="games"), folds.titled("metric"), folds.titled("model")]
+        output.show(rows, "table", folds=steps)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(cell_len, lines), default=0) <= max(width, 40)
+        assert bool(lines) or rows.is_empty()
 
 
 ANYWHERE = [

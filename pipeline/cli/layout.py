@@ -68,7 +68,7 @@ def tables(
     before = None
     for row, title in zip_longest(chain.from_iterable(map(_cells, chain([rows], parts))), titles):
         if title is not None and title != before:
-            yield from wrapped(f"── {title} ──", width)
+            yield from wrapped(_one_line(f"── {title} ──"), width)
         before = title
         yield from _drawn(row, widths, is_right, gap, is_wrapped=width is not None)
 
@@ -80,12 +80,15 @@ def is_table(headings: Row, rows: Sequence[Row], width: int | None) -> bool:
 
 def natural_width(headings: Row, rows: Sequence[Row], gap: int = GAP) -> int:
     """The width of a table in which each row is one line."""
-    columns = list(zip(*_cells(rows), strict=True))
-    return sum(_widest(cell_len, headings, columns)) + gap * (len(headings) - 1)
+    return sum(_widest(cell_len, headings, _columns(headings, rows))) + gap * (len(headings) - 1)
 
 
 def _cells(rows: Sequence[Row]) -> list[list[str]]:
     return [[_one_line(cell) for cell in row] for row in rows]
+
+
+def _columns(headings: Row, rows: Sequence[Row]) -> list[Row]:
+    return list(zip(*_cells(rows), strict=True)) if rows else [()] * len(headings)
 
 
 def _fitting(
@@ -94,7 +97,7 @@ def _fitting(
     """The columns' widths and the gap between them; null if none fit."""
     if len(rows) == 1 and any("\n" in cell for cell in rows[0]):
         return None
-    columns: Sequence[Row] = list(zip(*_cells(rows), strict=True)) if rows else [()] * len(headings)
+    columns = _columns(headings, rows)
     for widths_of, gap in ((_natural, GAP), (_narrow, 1)):
         room = None if width is None else width - gap * (len(headings) - 1)
         widths = widths_of(headings, columns, room)
