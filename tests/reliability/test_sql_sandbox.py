@@ -21,7 +21,6 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import PipelineError, QueryError
-from pipeline.ingest import ingest
 from pipeline.sandbox import Sandbox
 from pipeline.warehouse import connect, query
 from pipeline.warehouse.statements import reading
@@ -186,12 +185,12 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def place(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
     top = tmp_path_factory.mktemp("sql")
     found = Place(top / "lake", top / "outside")
     found.outside.mkdir()
     (found.outside / "secret.csv").write_text(f"what\n{SECRET}\n")
-    ingest(TOP / "data" / "sample" / "results", found.lake)
+    shutil.copytree(sample_lake, found.lake)
     return found
 
 

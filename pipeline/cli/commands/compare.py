@@ -26,12 +26,8 @@ from pipeline.cli.options import (
 if TYPE_CHECKING:
     import polars as pl
 
-HEADINGS = {
-    "other_value": "other_\nvalue",
-    "p_value": "p_\nvalue",
-    "p_holm": "p_\nholm",
-    "n_settings": "n_\nsettings",
-}
+    from pipeline.cli.folds import Fold
+
 THIN = ("thin", "other_thin")
 # Columns of numbers that only programs need.
 HIDDEN = ("share_paired", "common_value", "other_common_value", "is_replayed")
@@ -110,7 +106,6 @@ def compare(
     _check(models, grouped, all_pairs=all_pairs)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.layout import in_one_line
     from pipeline.cli.output import say, show, with_ids
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.reports.compare import DECIMALS, common_note, contrast, replay_note
@@ -141,18 +136,37 @@ def compare(
     notes += [*common_note(rows), *replay_note(rows), *explanation(rows, THIN)]
     if form == "table":
         narrow, said = _narrow(brief, models)
-        of_pair = dict(zip(("value", "other_value"), map(in_one_line, models), strict=False))
+        of_pair = dict(zip(("value", "other_value"), models, strict=False))
         show(
             rows,
             form,
             brief=narrow,
             decimals=DECIMALS,
-            headings=HEADINGS | (of_pair if len(models) == 2 else {}),
+            headings=of_pair if len(models) == 2 else {},
+            folds=_folds(narrow, models),
         )
         notes += [*said, *sign_note(rows)]
     else:
         show(rows, form, brief=brief)
     say(notes, form)
+
+
+def _folds(rows: "pl.DataFrame", models: list[str]) -> "list[Fold]":
+    """What the table gives up for a narrow terminal, step by step."""
+    from pipeline.cli import folds
+
+    about = rows.columns[: rows.columns.index("value")]
+    influence = "without_one, influential"
+    of_whom = ", ".join(models) if len(models) == 2 else "of model, of other"
+    return [
+        folds.short(n_settings="settings", p_value="p"),
+        folds.mark("difference"),
+        folds.bounds("without_one", "without_low", "without_high"),
+        folds.merged(influence, "without_one", "influential"),
+        folds.below(influence, *about, title=f"{influence}: "),
+        folds.merged("values", "value", "other_value", note=f"values: {of_whom}"),
+        *map(folds.titled, about[:-1]),
+    ]
 
 
 def _narrow(rows: "pl.DataFrame", models: list[str]) -> "tuple[pl.DataFrame, list[str]]":
@@ -163,11 +177,11 @@ def _narrow(rows: "pl.DataFrame", models: list[str]) -> "tuple[pl.DataFrame, lis
     """
     import polars as pl
 
-    from pipeline.reports.compare import MOST_NAMED
+    from pipeline.cli.folds import View, interval, named
     from pipeline.statistics.pairs import UNPAIRED
 
     notes = []
-    left_out = ["ci_low", "ci_high", "method"]
+    left_out = ["method"]
     # Of one model its groups are compared, which `other` is one of.
     left_out += [[], ["model"], ["model", "other"]][len(models)]
     about = [name for name in rows.columns[: rows.columns.index("value")] if name not in left_out]
@@ -177,31 +191,16 @@ def _narrow(rows: "pl.DataFrame", models: list[str]) -> "tuple[pl.DataFrame, lis
         notes += [f"– {' '.join(map(str, what))}: {reason}" for *what, reason in without]
     unpaired = rows.filter(method=UNPAIRED).select(about).rows()
     if unpaired:
-        named = ", ".join(" ".join(map(str, what)) for what in unpaired[:MOST_NAMED])
-        more = f" and {len(unpaired) - MOST_NAMED} more" if unpaired[MOST_NAMED:] else ""
-        notes.append(f"unpaired, for too few common settings: {named}{more}")
-    ends = rows.select("difference", "ci_low", "ci_high").iter_rows()
-    texts = {"difference": [_with_interval(*one) for one in ends]}
-    texts |= {name: list(map(_small, rows[name])) for name in ("p_value", "p_holm")}
-    cells = [pl.Series(name, column, pl.String) for name, column in texts.items()]
-    return rows.with_columns(cells).drop(left_out), notes
+        which = named([" ".join(map(str, what)) for what in unpaired])
+        notes.append(f"unpaired, for too few common settings: {which}")
+    small = [pl.Series(name, map(_small, rows[name]), pl.String) for name in ("p_value", "p_holm")]
+    whole = View(rows.with_columns(small), decimals=3)
+    return interval("difference", "ci_low", "ci_high")(whole).rows.drop(left_out), notes
 
 
 def _small(p: float | None) -> str | None:
     """A p-value as a reader needs it."""
     return None if p is None else "<.0001" if p < 0.0001 else without_zero(f"{p:.4f}")
-
-
-def _with_interval(value: float | None, low: float | None, high: float | None) -> str | None:
-    """A difference and its interval, without zeros before the point: 0.524 (.26 to .70)."""
-    if value is None or low is None or high is None:
-        return None
-    return f"{value:.3f} ({_end(low)} to {_end(high)})"
-
-
-def _end(end: float) -> str:
-    """An end of an interval; one next to 0 says on which side: +.00 or -.00."""
-    return without_zero(f"{end:+.2f}" if 0 < end < 0.005 else f"{end:.2f}")
 
 
 def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
