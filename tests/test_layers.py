@@ -35,7 +35,7 @@ LAYERS: list[set[str]] = [
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 # Beyond the order: who may use of the lower layers only what is named here.
 ONLY = {
-    "formats": {"game", "vocabulary"},
+    "formats": {"archives", "game", "vocabulary"},
     "events": {"game", "vocabulary"},
     "sandbox": {"api", "errors", "processes"},
     "simulate": {"cells", "errors", "machine", "processes", "replacing"},

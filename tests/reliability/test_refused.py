@@ -44,8 +44,8 @@ def refuse_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """An earlier version, that could read less: no Public Good, and no analyses of roles."""
     game = decode.read
 
-    def read(data: bytes, model: str | None) -> object:
-        found = game(data, model)
+    def read(data: bytes, model: str | None, path: str) -> object:
+        found = game(data, model, path)
         if found is not None and found.game_type == "public_good":
             raise broken("$", "it can be read", "not yet")
         if found is not None and found.game_type == "chameleon":
@@ -252,8 +252,8 @@ def test_what_only_an_ingest_refuses_is_left_alone(
     """Refused beside the reading itself: by the number of faults, a defect, or a row's contract."""
     game = decode.read
 
-    def read(data: bytes, model: str | None) -> Any:
-        found = game(data, model)
+    def read(data: bytes, model: str | None, path: str) -> Any:
+        found = game(data, model, path)
         if rule == "no unexpected error in magic":
             raise ZeroDivisionError
         if rule == "a contract":
@@ -372,7 +372,7 @@ def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
 def test_a_copy_of_a_game_is_refused_no_more(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though a part of the game itself is, and of the copy as well each time it is decoded."""
 
-    def refuse(data: bytes, model: str | None) -> object:
+    def refuse(data: bytes, model: str | None, path: str) -> object:
         raise broken("$", "it can be read", "not yet")
 
     lab.write("x.json", faulty())
