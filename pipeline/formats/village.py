@@ -37,7 +37,7 @@ class Village:
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self._roles = {seat.player: seat.role for seat in seats}
         self._living = dict.fromkeys(self._numbers)
-        self._wolves = self._living_wolves()
+        self._wolves = self.living(WEREWOLF)
         self._spoken: list[Spoken] = []
         self._votes: dict[tuple[int, str], Vote] = {}
         self._n_used: dict[tuple[int, str], int] = {}
@@ -45,6 +45,18 @@ class Village:
     def is_in(self, player: str) -> bool:
         """Whether a player is still in the game."""
         return player in self._living
+
+    def knows(self, player: str) -> bool:
+        """Whether somebody of that name is, or was, in the game."""
+        return player in self._roles
+
+    def role(self, player: str) -> str | None:
+        """The role of a player, None for who is none."""
+        return self._roles.get(player)
+
+    def living(self, role: str) -> tuple[str, ...]:
+        """The players of a role who are still in the game."""
+        return tuple(player for player in self._living if self._roles[player] == role)
 
     def n_living(self, *, wolves: bool) -> int:
         """How many werewolves, or others, are still in the game."""
@@ -79,7 +91,7 @@ class Village:
         """Takes a player out of the game, who has to be in it."""
         self.eliminations.append(Elimination(self._numbers[player], day, None, cause))
         del self._living[player]
-        self._wolves = self._living_wolves()
+        self._wolves = self.living(WEREWOLF)
 
     def game(
         self,
@@ -115,9 +127,6 @@ class Village:
         """How many players have each role."""
         roles = [seat.role for seat in self.seats]
         return {role: roles.count(role) for role in sorted(set(roles))}
-
-    def _living_wolves(self) -> tuple[str, ...]:
-        return tuple(player for player in self._living if self._roles[player] == WEREWOLF)
 
 
 def role_of(word: str) -> str | None:
