@@ -247,4 +247,6 @@ def _seats(lines: list[Line]) -> list[Seat]:
         name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
         seats.append(Seat(name, line.values[3] or None, role, is_tested=True))
     check_players([seat.player for seat in seats], "$", MOST_PLAYERS)
+    if len(seats) == len(lines):
+        raise lines[-1].broken("a log goes on after its players")
     return seats

@@ -171,6 +171,11 @@ def test_a_log_that_breaks_a_rule_is_refused(old: str, new: str, rule: str) -> N
     assert broken.startswith(rule)
 
 
+def test_players_alone_are_no_game() -> None:
+    """Cut here, nobody can say whether all players are there."""
+    assert rule_of(FIVE[: FIVE.index("0,status,4")])[1] == "a log goes on after its players"
+
+
 def test_two_players_of_one_name_are_refused() -> None:
     assert rule_of(SEVEN.replace(",Bo\n", ",Ida\n"))[1] == "no two players have the same name"
 
