@@ -6,64 +6,32 @@ where models would: each builds its agent as it likes, so the model is the name 
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Callable
 
 from pipeline.archives.splitting import Splitter, whole
-from pipeline.formats.broken import broken
+from pipeline.formats.aiwolf_log import NAMELESS, NOBODY, Line, lines_of, text_of
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players
-from pipeline.formats.village import ATTACKED, EXECUTED, KNOWN_ROLE, Village, role_of
-from pipeline.game import BrokenDocument, Fault, Game, Seat
+from pipeline.formats.village import (
+    ATTACKED,
+    EXECUTED,
+    KNOWN_ROLE,
+    MOST_PLAYERS,
+    Village,
+    role_of,
+)
+from pipeline.game import Game, Seat
 
 NAME = "aiwolf"
 SYSTEM = "aiwolf"
 VERSION = "1"
 NAMES_MODELS = True
 
-# Whispers are stored with those who hear them. The largest contest has 13 players.
-MOST_PLAYERS = 100
 _BEGINNING = re.compile(rb"[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
-_NUMBER = re.compile(r"[0-9]{1,4}|-1")
-_NOBODY = -1
-# A status without the player's name.
-_NAMELESS = 4
 _IS_LIVING = {"ALIVE": True, "DEAD": False}
 _IS_KILLED = {"true": True, "false": False}
 _FINDINGS = {"HUMAN": "human", "WEREWOLF": "werewolf"}
 _OUTCOMES = {"VILLAGER": "villagers_won", "WEREWOLF": "werewolves_won", "NONE": None}
-
-
-class Line(NamedTuple):
-    """One line: its place from 0, its day, its event, and the event's values."""
-
-    at: int
-    day: int
-    event: str
-    values: list[str]
-
-    def fault(self, rule: str) -> Fault:
-        """What to report where this line breaks a rule, or cannot be used."""
-        text = ",".join([str(self.day), self.event, *self.values])
-        return Fault(f"$[{self.at}]", rule, f"line {self.at + 1:,}: {text[:80]!r}")
-
-    def broken(self, rule: str) -> BrokenDocument:
-        """The error to raise where no game can be read because of this line."""
-        return BrokenDocument(self.fault(rule))
-
-    def number(self, place: int) -> int:
-        """The value at a place, a number."""
-        value = self.values[place]
-        if not _NUMBER.fullmatch(value):
-            raise self.broken(f"value {place + 1} of `{self.event}` is a number")
-        return int(value)
-
-    def word(self, place: int, words: Collection[str]) -> str:
-        """The value at a place, one of some words."""
-        value = self.values[place]
-        if value not in words:
-            raise self.broken(f"value {place + 1} of `{self.event}` is one of {', '.join(words)}")
-        return value
 
 
 class _Play:
@@ -115,7 +83,7 @@ class _Play:
         is_killed = _IS_KILLED[line.word(1, _IS_KILLED)]
         target = self.player(line, 0)
         if target is not None:
-            self.village.attack(target, line.day)
+            self.village.attack(target, line.day, line.json_path)
             if is_killed:
                 self.eliminate(line, ATTACKED)
 
@@ -151,7 +119,7 @@ class _Play:
     def player(self, line: Line, place: int) -> str | None:
         """The player whose seat is the value at a place; None for nobody."""
         number = line.number(place)
-        if number == _NOBODY:
+        if number == NOBODY:
             return None
         if not 1 <= number <= len(self.seats):
             raise line.broken(f"a seat is a number from 1 to {len(self.seats)}")
@@ -165,18 +133,17 @@ class _Play:
         return player
 
 
-# Each event's values, and what is made of them. The last value may have commas in it.
-_EVENTS: dict[str, tuple[int, Callable[[_Play, Line], None]]] = {
-    "status": (5, _Play.status),
-    "talk": (4, _Play.talk),
-    "whisper": (4, _Play.whisper),
-    "vote": (2, _Play.vote),
-    "attackVote": (2, _Play.attack_vote),
-    "divine": (3, _Play.divine),
-    "guard": (3, _Play.guard),
-    "execute": (2, _Play.execute),
-    "attack": (2, _Play.attack),
-    "result": (3, _Play.result),
+_EVENTS: dict[str, Callable[[_Play, Line], None]] = {
+    "status": _Play.status,
+    "talk": _Play.talk,
+    "whisper": _Play.whisper,
+    "vote": _Play.vote,
+    "attackVote": _Play.attack_vote,
+    "divine": _Play.divine,
+    "guard": _Play.guard,
+    "execute": _Play.execute,
+    "attack": _Play.attack,
+    "result": _Play.result,
 }
 
 
@@ -191,12 +158,12 @@ def claims(look: Look) -> bool:
 
 def read(look: Look, model: str | None) -> Game:
     """The game; without a result it is unfinished."""
-    lines = list(_lines(_text(look.data)))
+    lines = list(lines_of(text_of(look.data)))
     play = _Play(_seats(lines))
     unknown: set[str] = set()
     for line in lines:
         if line.event in _EVENTS:
-            _EVENTS[line.event][1](play, line)
+            _EVENTS[line.event](play, line)
         elif line.event not in unknown:
             unknown.add(line.event)
             play.doubt(line, f"an event is one of {', '.join(_EVENTS)}")
@@ -205,31 +172,6 @@ def read(look: Look, model: str | None) -> Game:
     return play.village.game(
         origin, outcome=play.outcome, n_rounds=play.last_day, ended_by=play.ended_by
     )
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        where = f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
-        raise broken("$", "the document is text in UTF-8", where) from error
-
-
-def _lines(text: str) -> Iterator[Line]:
-    """The lines, without empty ones. Texts can hold signs that Python takes for ends of lines."""
-    for at, row in enumerate(text.split("\n")):
-        if not (row := row.removesuffix("\r")):
-            continue
-        day, _, rest = row.partition(",")
-        event, _, rest = rest.partition(",")
-        n_values = _EVENTS[event][0] if event in _EVENTS else 1
-        values = rest.split(",", n_values - 1)
-        line = Line(at, int(day) if _NUMBER.fullmatch(day) else _NOBODY, event, values)
-        if line.day < 0 or not event:
-            raise line.broken("every line begins with a day and an event")
-        if len(values) < n_values and (event, len(values)) != ("status", _NAMELESS):
-            raise line.broken(f"`{event}` has {n_values} values")
-        yield line
 
 
 def _seats(lines: list[Line]) -> list[Seat]:
@@ -244,7 +186,7 @@ def _seats(lines: list[Line]) -> list[Seat]:
         if role is None:
             raise line.broken(KNOWN_ROLE)
         # Players without a name are called by their seats.
-        name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
+        name = [*line.values[NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
         seats.append(Seat(name, line.values[3] or None, role, is_tested=True))
     check_players([seat.player for seat in seats], "$", MOST_PLAYERS)
     if len(seats) == len(lines):

@@ -6,11 +6,15 @@ A day is a round; the night after day d belongs to round d, and the first night 
 from collections.abc import Mapping
 from typing import Protocol
 
+from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, team_results
 from pipeline.formats.rows import EVERYONE
 from pipeline.game import Ability, Elimination, Fault, Game, JsonValue, Seat, Vote
 from pipeline.games.werewolf import KIND
 
+# Whispers and attacks are stored for each werewolf. The largest games known have 15 players.
+MOST_PLAYERS = 25
+MOST_DAYS = 1_000
 WEREWOLF = "werewolf"
 TALK, WHISPER = "talk", "whisper"
 EXECUTED, ATTACKED = "vote", "attack"
@@ -40,15 +44,22 @@ class Village:
         self._wolves = self.living(WEREWOLF)
         self._spoken: list[Spoken] = []
         self._votes: dict[tuple[int, str], Vote] = {}
+        self._attacked: set[int] = set()
         self._n_used: dict[tuple[int, str], int] = {}
 
     def is_in(self, player: str) -> bool:
         """Whether a player is still in the game."""
         return player in self._living
 
-    def knows(self, player: str) -> bool:
-        """Whether somebody of that name is, or was, in the game."""
-        return player in self._roles
+    def check_player(self, player: str, at: str) -> None:
+        """Raises BrokenDocument where whoever acts is no player; `at` is where the log says so."""
+        if player not in self._roles:
+            raise broken(at, "whoever acts is a player", repr(player[:50]))
+
+    def check_living(self, player: str, at: str) -> None:
+        """Raises BrokenDocument where whoever leaves the game is not in it."""
+        if player not in self._living:
+            raise broken(at, "whoever leaves the game is still in it", repr(player[:50]))
 
     def role(self, player: str) -> str | None:
         """The role of a player, None for who is none."""
@@ -82,8 +93,11 @@ class Village:
         seat = self._numbers[player]
         self.abilities.append(Ability(seat, day, None, number, kind, target, finding))
 
-    def attack(self, target: str, day: int) -> None:
+    def attack(self, target: str, day: int, at: str) -> None:
         """Adds an attack on a player, which is that of all living werewolves."""
+        if day in self._attacked:
+            raise broken(at, "the werewolves attack once a night", repr(target[:50]))
+        self._attacked.add(day)
         for wolf in self._wolves:
             self.use(wolf, "attack", target, day)
 

@@ -5,14 +5,23 @@ night of the log's first round belongs to round 0, and its day is round 1.
 """
 
 import sys
+from typing import Annotated
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_distinct, check_players
-from pipeline.formats.village import ATTACKED, EXECUTED, KNOWN_ROLE, Village, role_of
+from pipeline.formats.village import (
+    ATTACKED,
+    EXECUTED,
+    KNOWN_ROLE,
+    MOST_DAYS,
+    MOST_PLAYERS,
+    Village,
+    role_of,
+)
 from pipeline.game import Fault, Game, Seat
 
 NAME = "werewolf_arena"
@@ -48,7 +57,7 @@ class Round(Struct, gc=False):
 
 class Log(Struct, gc=False):
     players: Raw
-    rounds: list[Round]
+    rounds: Annotated[list[Round], Meta(max_length=MOST_DAYS)]
     winner: str | None = None
     error_message: str | None = None
 
@@ -83,7 +92,7 @@ def _seats(listed: Raw) -> list[Seat]:
     # Each has a role. With no more roles than players, no name comes twice.
     if bytes(listed).count(b'"role"') != len(players):
         check_distinct(listed, len(players), 0, "$.players")
-    check_players(players, "$.players")
+    check_players(players, "$.players", MOST_PLAYERS)
     return [_seat(name, player) for name, player in players.items()]
 
 
@@ -97,7 +106,7 @@ def _seat(name: str, player: Player) -> Seat:
 def _night(village: Village, one: Round, day: int, at: str) -> None:
     """Adds a night: its attack kills nobody if the doctor protects its target."""
     if one.eliminated is not None:
-        village.attack(one.eliminated, day)
+        village.attack(one.eliminated, day, f"{at}.eliminated")
     unmasked = village.role(one.unmasked) if one.unmasked is not None else None
     for kind, role, target, finding in (
         ("protect", "doctor", one.protected, None),
@@ -110,30 +119,21 @@ def _night(village: Village, one: Round, day: int, at: str) -> None:
             rule = f"a {role} is in the game to {kind} a player"
             village.faults.append(Fault(f"{at}.{kind}ed", rule, repr(target[:50])))
     if one.eliminated is not None and one.eliminated != one.protected:
-        _leave(village, one.eliminated, day, ATTACKED, f"{at}.eliminated")
+        village.check_living(one.eliminated, f"{at}.eliminated")
+        village.eliminate(one.eliminated, day, ATTACKED)
 
 
 def _day(village: Village, one: Round, day: int, at: str) -> None:
     for number, (player, text) in enumerate(one.debate):
-        _check_known(village, player, f"{at}.debate[{number}]")
+        village.check_player(player, f"{at}.debate[{number}]")
         village.say(player, text, day)
     # In an interrupted round the last tally decided nothing.
     for player, target in one.votes[-1].items() if one.votes and one.success else ():
-        _check_known(village, player, f"{at}.votes[{len(one.votes) - 1}]")
+        village.check_player(player, f"{at}.votes[{len(one.votes) - 1}]")
         village.vote(player, target, day)
     if one.exiled is not None:
-        _leave(village, one.exiled, day, EXECUTED, f"{at}.exiled")
-
-
-def _check_known(village: Village, player: str, at: str) -> None:
-    if not village.knows(player):
-        raise broken(at, "whoever acts is a player", repr(player[:50]))
-
-
-def _leave(village: Village, player: str, day: int, cause: str, at: str) -> None:
-    if not village.is_in(player):
-        raise broken(at, "whoever leaves the game is still in it", repr(player[:50]))
-    village.eliminate(player, day, cause)
+        village.check_living(one.exiled, f"{at}.exiled")
+        village.eliminate(one.exiled, day, EXECUTED)
 
 
 def _n_days(rounds: list[Round]) -> int:
