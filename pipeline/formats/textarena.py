@@ -1,0 +1,332 @@
+"""TextArena's logs of Avalon: who sat where, the result, and every row that the engine wrote.
+
+Who did what is read from the rows: the moderator writes the state of the game before each phase.
+`vote_events` is not read: it was sampled, so that most of its entries repeat an older vote under a
+newer team or mission. What is played on quests, and who guessed Merlin, is secret.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from pipeline.formats.broken import broken, decode
+from pipeline.formats.building import Spoken, messages, team_results
+from pipeline.formats.players import ModelName, check_number
+from pipeline.formats.rows import EVERYONE, MODERATOR, Int64
+from pipeline.game import Event, Fault, Game, Seat
+from pipeline.games.avalon import KIND, TeamProposal, TeamVote
+from pipeline.vocabulary import Phase, Side
+
+NAME = "textarena"
+SYSTEM = "textarena"
+VERSION = "1"
+NAMES_MODELS = True
+
+ENVIRONMENT = "Avalon"
+# Agents that follow rules: what they say is one of four lines.
+BOTS = frozenset({"deeprole", "deeprole-llm"})
+# What stands for the agent of a table at which several sit.
+MIXED = "mixed"
+ENGINE = -1
+
+_PHASES = {
+    "Discussion": "talk",
+    "Team-Proposal": "team",
+    "Voting": "team_vote",
+    "Guess-Merlin": "assassination",
+}
+# How evil won, by what the reason begins with.
+_HOW = {"3 missions failed": "quests_failed", "Evil correctly guessed Merlin": "merlin_found"}
+_QUESTS = {"Mission Failed": True, "Mission Succeeded": False}
+_STATE = re.compile(r"<game_state>(.*)</game_state>", re.DOTALL)
+_VOTE = re.compile(r"<vote>\s*(approve|reject)\s*</vote>", re.IGNORECASE)
+_OWN = re.compile(r'<player_state>\{"pid": (\d{1,3}),|Player (\d{1,3}) attempted an invalid move')
+_INVALID = re.compile(r"attempted an invalid move\. Reason: (.+?)(?: Please resubmit|$)")
+
+
+class Top(Struct):
+    env_id: Raw | UnsetType = UNSET
+    game_info: Raw | UnsetType = UNSET
+    logs: Raw | UnsetType = UNSET
+
+
+class Info(Struct):
+    role: Literal["Merlin", "Percival", "Servant", "Minion", "Morgana", "Mordred", "Oberon"]
+    invalid_move: bool = False
+    reason: str | None = None
+
+
+class Row(Struct):
+    sender: Int64 = msgspec.field(name="from")
+    message: str
+
+
+class Log(Struct):
+    agent: ModelName
+    game_info: dict[str, Info]
+    logs: list[Row]
+    seat_agents: list[ModelName] | None = None
+    rewards: dict[str, float] | None = None
+    special_roles: list[str] = []
+    seed: Int64 | None = None
+
+
+class State(Struct):
+    """The game as the moderator writes it down, before a phase begins."""
+
+    phase: str
+    mission_index: Annotated[int, Meta(ge=0, le=1_000_000)]
+    leader_pid: int
+    team_proposal: list[int]
+    consecutive_failed_team_proposals: Annotated[int, Meta(ge=0, le=1_000_000)]
+    votes: dict[str, str]
+    num_discussion_rounds: Int64 | None = None
+
+    @property
+    def round(self) -> int:
+        return self.mission_index + 1
+
+    @property
+    def attempt(self) -> int:
+        return self.consecutive_failed_team_proposals + 1
+
+
+class Moment(NamedTuple):
+    """A row with its place, the state that holds then, and the one that follows it."""
+
+    place: int
+    row: Row
+    state: State | None
+    later: State | None
+
+
+_TOP = msgspec.json.Decoder(Top)
+_LOG = msgspec.json.Decoder(Log)
+_STATES = msgspec.json.Decoder(State)
+
+
+def read(data: bytes, model: str | None) -> Game | None:
+    """The game, or None where the document has not the keys of one."""
+    return _game(decode(_LOG, data)) if _claims(data) else None
+
+
+def _claims(data: bytes) -> bool:
+    """Whether the document is a log of TextArena, of its environment Avalon."""
+    if data.lstrip()[:1] != b"{" or b'"env_id"' not in data:
+        return False
+    top = decode(_TOP, data)
+    if isinstance(top.env_id, UnsetType) or UNSET in (top.game_info, top.logs):
+        return False
+    return bytes(top.env_id).startswith(f'"{ENVIRONMENT}'.encode())
+
+
+def _game(log: Log) -> Game:
+    seats = list(_seats(log))
+    _check_senders(log, len(seats))
+    moments = _moments(log)
+    players = [moment for moment in moments if moment.row.sender != ENGINE]
+    first = next((moment.state for moment in moments if moment.state), None)
+    faults: list[Fault] = []
+    game = Game(
+        game_type=KIND.name,
+        system=SYSTEM,
+        format=NAME,
+        format_version=VERSION,
+        setting={
+            "players": len(seats),
+            "special_roles": [*sorted(role.lower() for role in log.special_roles)],
+            "discussion_rounds": first.num_discussion_rounds if first else None,
+            "seed": log.seed,
+        },
+        is_finished=_outcome(log) is not None,
+        outcome=_outcome(log),
+        ended_by=_ended_by(log),
+        n_rounds=max((moment.state.round for moment in players if moment.state), default=0),
+        seats=seats,
+        messages=messages((_spoken(moment, seats) for moment in moments), seats),
+        events={
+            "team_proposals": list(_proposals(moments)),
+            "team_votes": list(_votes(players, faults)),
+        },
+        faults=faults,
+    )
+    game.results = team_results(game, KIND)
+    return game
+
+
+def _seats(log: Log) -> Iterator[Seat]:
+    """The seats; an agent is a model unless it is a known bot, or one name for several."""
+    check_number(len(log.game_info), "$.game_info")
+    agents = log.seat_agents or [log.agent] * len(log.game_info)
+    if len(agents) != len(log.game_info):
+        raise broken("$.seat_agents", "every player has an agent", f"{len(agents)} agents")
+    for number, ((key, info), agent) in enumerate(zip(log.game_info.items(), agents, strict=True)):
+        if key != str(number):
+            raise broken("$.game_info", "players are numbered in order, from 0", repr(key[:50]))
+        is_known = agent != MIXED
+        yield Seat(
+            _name(number),
+            agent if is_known else None,
+            info.role.lower(),
+            is_tested=is_known and agent not in BOTS,
+            is_bot=agent in BOTS if is_known else None,
+        )
+
+
+def _name(number: int) -> str:
+    """A player's name, as the moderator writes it."""
+    return f"Player {number}"
+
+
+def _check_senders(log: Log, n_players: int) -> None:
+    for place, row in enumerate(log.logs):
+        if not ENGINE <= row.sender < n_players:
+            rule = "every row is from a player, or from the moderator, -1"
+            raise broken(f"$.logs[{place}].from", rule, str(row.sender))
+
+
+def _moments(log: Log) -> list[Moment]:
+    states = [_state(place, row) for place, row in enumerate(log.logs)]
+    before = list(accumulate(states, _last_known))
+    after = [*accumulate(reversed(states), _last_known)][::-1]
+    # What follows a row is not a state that the row itself gives.
+    later = [*after[1:], None]
+    rows = zip(log.logs, before, later, strict=True)
+    return [Moment(place, *each) for place, each in enumerate(rows)]
+
+
+def _last_known(known: State | None, state: State | None) -> State | None:
+    return known if state is None else state
+
+
+def _state(place: int, row: Row) -> State | None:
+    """The state in a row of the moderator, None if it has none."""
+    found = _STATE.fullmatch(row.message) if row.sender == ENGINE else None
+    if found is None:
+        return None
+    return decode(_STATES, found[1].encode(), f"$.logs[{place}].message")
+
+
+def _spoken(moment: Moment, seats: Sequence[Seat]) -> Spoken:
+    row, state = moment.row, moment.state
+    if row.sender == ENGINE:
+        shown_to = _shown_to(moment, seats)
+        return Spoken(MODERATOR, row.message, Phase.MODERATION, visible_to=shown_to)
+    phase = _PHASES.get(state.phase, Phase.OTHER) if state else Phase.OTHER
+    return Spoken(_name(row.sender), row.message, phase, state.round if state else None)
+
+
+def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
+    """Whom the moderator addresses: the log does not say it, but its texts do.
+
+    The first rows are each player's instructions, in order; Merlin's are empty.
+    """
+    text, state = moment.row.message, moment.state
+    if moment.place < len(seats):
+        return seats[moment.place].player
+    if own := _OWN.match(text):
+        return _name(int(own[1] or own[2]))
+    if state and "\nYou are the leader" in text:
+        return _name(state.leader_pid)
+    if state and "\nYou are on the mission team" in text:
+        return tuple(map(_name, state.team_proposal))
+    if "\nEvil team, you have one chance" in text:
+        return tuple(seat.player for seat in seats if _is_evil(seat.role))
+    return EVERYONE
+
+
+def _is_evil(role: str) -> bool:
+    found = KIND.role(role)
+    return found is not None and found.side == Side.HIDDEN
+
+
+def _outcome(log: Log) -> str | None:
+    """How the game ended: the rewards say who won, the reason how; None if nobody did."""
+    rewards = log.rewards or {}
+    won = {
+        _is_evil(info.role.lower())
+        for key, info in log.game_info.items()
+        if rewards.get(key, 0) > 0
+    }
+    if len(won) != 1:
+        return None
+    if won == {False}:
+        return "good_won"
+    how = [word for begin, word in _HOW.items() if (_reason(log) or "").startswith(begin)]
+    return how[0] if how else "evil_won"
+
+
+def _reason(log: Log) -> str | None:
+    return next((info.reason for info in log.game_info.values()), None)
+
+
+def _ended_by(log: Log) -> str | None:
+    """The move that was not valid, where there was one: the engine then made it by itself."""
+    if not any(info.invalid_move for info in log.game_info.values()):
+        return None if _outcome(log) else _reason(log)
+    moderated = (row.message for row in log.logs if row.sender == ENGINE)
+    found = next((found for text in moderated if (found := _INVALID.search(text))), None)
+    return f"invalid move: {found[1]}" if found else "invalid move"
+
+
+def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
+    """The leaders' teams, as the state after them has it: without one, the log is cut off."""
+    approved = dict(_decided(moments))
+    failed = dict(_quests(moments))
+    for place, row, state, later in moments:
+        if row.sender == ENGINE or not state or state.phase != "Team-Proposal" or not later:
+            continue
+        is_voted_on = later.phase == "Voting"
+        is_approved = approved.get((state.round, state.attempt)) if is_voted_on else True
+        yield TeamProposal(
+            row.sender + 1,
+            state.round,
+            place,
+            state.attempt,
+            tuple(map(_name, later.team_proposal)),
+            is_voted_on,
+            is_approved,
+            failed.get(state.round) if is_approved else None,
+        )
+
+
+def _decided(moments: Sequence[Moment]) -> Iterator[tuple[tuple[int, int], bool]]:
+    """By round and attempt, whether the vote was for the team: its players then play."""
+    for _, row, state, later in moments:
+        if row.sender != ENGINE and state and state.phase == "Voting" and later:
+            yield (state.round, state.attempt), later.phase == "Mission"
+
+
+def _quests(moments: Sequence[Moment]) -> Iterator[tuple[int, bool]]:
+    """By round, whether the quest failed."""
+    for _, row, state, _ in moments:
+        for begin, has_failed in _QUESTS.items():
+            if row.sender == ENGINE and state and row.message.startswith(begin):
+                yield state.round, has_failed
+
+
+def _votes(players: Sequence[Moment], faults: list[Fault]) -> Iterator[Event]:
+    """The votes: as the state after them has it, or as they say where the log is cut off."""
+    for place, row, state, later in players:
+        if state is None or state.phase != "Voting":
+            continue
+        stated = _VOTE.search(row.message)
+        vote = later.votes.get(str(row.sender)) if later else stated and stated[1].lower()
+        if vote not in ("approve", "reject"):
+            rule = "a vote is registered as `approve` or `reject`"
+            faults.append(Fault(f"$.logs[{place}]", rule, repr(vote)))
+            continue
+        yield TeamVote(
+            row.sender + 1,
+            state.round,
+            place,
+            state.attempt,
+            _name(state.leader_pid),
+            tuple(map(_name, state.team_proposal)),
+            vote == "approve",
+            later.phase == "Mission" if later else None,
+        )
