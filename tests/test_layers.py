@@ -14,8 +14,9 @@ PACKAGE = Path(pipeline.__file__).parent
 LAYERS: list[set[str]] = [
     {"cells", "errors", "machine", "printable", "processes", "provenance", "vocabulary", "stores"},
     {"replacing"},
-    {"game", "sqlfiles", "archives", "simulate", "extras"},
-    {"formats", "written"},
+    {"column", "game", "sqlfiles", "archives", "simulate", "extras", "plugins"},
+    {"games", "written"},
+    {"formats"},
     {"events"},
     {"lake"},
     {"warehouse"},
@@ -35,12 +36,13 @@ LAYERS: list[set[str]] = [
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 # Beyond the order: who may use of the lower layers only what is named here.
 ONLY = {
-    "formats": {"game", "vocabulary"},
-    "events": {"game", "vocabulary"},
+    "games": {"column", "game", "plugins", "vocabulary"},
+    "formats": {"game", "games", "vocabulary"},
+    "events": {"column", "game", "games", "vocabulary"},
     "sandbox": {"api", "errors", "processes"},
     "simulate": {"cells", "errors", "machine", "processes", "replacing"},
     "archives": {"errors", "stores"},
-    "lake": {"errors", "events", "stores"},
+    "lake": {"errors", "events", "games", "stores"},
 }
 # What points up: a lake shows itself in a notebook by the pages, which are made of it.
 UP = {("api", "pages")}
@@ -74,6 +76,7 @@ WITHOUT_POLARS = {
     "sqlfiles",
     "archives",
     "simulate",
+    "games",
     "formats",
 }
 
