@@ -45,7 +45,7 @@ EXPECTED = [
     ("a/b/caf\u00e9 'x'.json", '"\u00e9"'.encode(), None),
     ("a/c.jsonl#1", b'{"n": 2}', None),
     ("a/c.jsonl#4", b'{"n": 3}', None),
-    ("a/notes.txt", None, "not a log: the name ends in .txt"),
+    ("a/notes.txt", None, "not a log: text that no format reads"),
     ("z.json", b"[9]", None),
 ]
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -291,7 +291,7 @@ def test_passed_over_by_name(tmp_path: Path) -> None:
         "LICENSE": "not a log: the name has no ending",
         "x.json.bz2": "not a log: the name ends in .bz2",
         "x.PNG": "not a log: the name ends in .PNG",
-        "x.csv.gz": "not a log: the name ends in .csv.gz",
+        "x.csv.bz2": "not a log: the name ends in .bz2",
         "x.gz": "not a log: the name ends in .gz",
     }
     root = folder(tmp_path / "a", dict.fromkeys(tree, b"?"))
@@ -305,13 +305,13 @@ def test_passed_over_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["", ".tar", ".zip"])
 def test_a_name_like_a_line_of_another_file_is_marked(tmp_path: Path, ending: str) -> None:
     """Else two documents had one path, and the lake was damaged."""
-    tree = {"a.jsonl": b"{}\n[]", "a.jsonl#1": b"", "b.jsonl.gz#22": b"", "c.json#1": b""}
+    tree = {"a.jsonl": b"{}\n[]", "a.jsonl#1": b"", "b.jsonl.gz#22": b"", "c.csv#1": b""}
     if ending:
         source = archive(tmp_path / f"logs{ending}", tree)
     else:
         source = folder(tmp_path / "logs", tree)
     assert [path for path, _, _ in contents(source)] == [
-        *("a.jsonl#1", "a.jsonl#2", "a.jsonl#1 (file)", "b.jsonl.gz#22 (file)", "c.json#1")
+        *("a.jsonl#1", "a.jsonl#2", "a.jsonl#1 (file)", "b.jsonl.gz#22 (file)", "c.csv#1 (file)")
     ]
 
 
@@ -936,7 +936,7 @@ def test_units_dealt_out_are_the_documents(tmp_path: Path) -> None:
     assert copies == dealt
     assert [document for unit in copies for document in read_unit(unit)] == whole
     assert {unit.path for unit in dealt if unit.holds_many} == {
-        "a/c.jsonl",
+        *("a/c.jsonl", "a/notes.txt"),
         "y.zip",
         *(f"x{ending}" for ending in ARCHIVES),
     }

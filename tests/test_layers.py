@@ -37,7 +37,7 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 # Beyond the order: who may use of the lower layers only what is named here.
 ONLY = {
     "games": {"column", "game", "plugins", "vocabulary"},
-    "formats": {"game", "games", "vocabulary"},
+    "formats": {"archives", "game", "games", "vocabulary"},
     "events": {"column", "game", "games", "vocabulary"},
     "sandbox": {"api", "errors", "processes"},
     "simulate": {"cells", "errors", "machine", "processes", "replacing"},

@@ -1,27 +1,30 @@
 """Where bytes come from: one iterator of documents over folders, files and archives.
 
-A source is a folder, a log, or an archive, on this machine or on an object store. Nothing is
-unpacked to disk, except a zip that is compressed again, and one document at a time is in memory.
+A source is a folder, a log, or an archive, on this machine or on an object store. A file is one
+document or is cut into several. Nothing is unpacked to disk, except a zip that is compressed again,
+and one document at a time is in memory.
 `source + "/" + path` names the same document however it was reached: through its folder, through a
 folder above, or alone.
 """
 
+import io
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.archives.containers import Part, parts
+from pipeline.archives.containers import HEAD_BYTES, Choose, Opener, Part, Reading, parts
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, check_size, moved_on, why
 from pipeline.archives.meter import Meter, Metered
-from pipeline.archives.names import PLAIN, form_of, unlike_a_line, why_passed_over
+from pipeline.archives.names import PLAIN, Form, form_of, unlike_a_part, why_passed_over
 from pipeline.archives.sources import Unit, found_in, resolved
+from pipeline.archives.splitting import whole
 from pipeline.stores import ChangedError, is_gone, is_regular, open_file, read_file, version
 
 __all__ = [
     "MAX_DOCUMENT",
+    "Choose",
     "Document",
     "Unit",
     "documents",
@@ -35,6 +38,10 @@ MAX_DOCUMENT = 64 * 2**20
 _NOT_REGULAR = "not a regular file"
 
 Sources = str | Path | Sequence[str | Path]
+
+
+def _by_name(path: str, head: bytes) -> None:
+    """Leave it to a file's name how it is cut."""
 
 
 class Document(NamedTuple):
@@ -53,6 +60,7 @@ def documents(
     *,
     max_document: int = MAX_DOCUMENT,
     max_expanded: int | None = None,
+    choose: Choose = _by_name,
 ) -> Iterator[Document]:
     """Iterate over all documents of the sources, in the same order on every machine.
 
@@ -61,10 +69,11 @@ def documents(
     more than `max_document` bytes is not read, and broken; so is what follows in a compressed file
     or an archive once more than `max_expanded` bytes came out of it, by default 200 times its size
     on disk, and between a gibibyte and a tebibyte. A file that is changed or taken away while it is
-    read raises `SourceError`.
+    read raises `SourceError`. `choose` says of a file's path and first bytes how it is cut; where
+    it gives null the name decides: a line of `.jsonl` is a document, and so is a `.json` file.
     """
     return chain.from_iterable(
-        read_unit(unit, max_document, on_bytes, max_expanded=max_expanded)
+        read_unit(unit, max_document, on_bytes, max_expanded=max_expanded, choose=choose)
         for unit in units(sources)
     )
 
@@ -89,6 +98,7 @@ def read_unit(
     on_bytes: Callable[[int], None] | None = None,
     *,
     max_expanded: int | None = None,
+    choose: Choose = _by_name,
 ) -> Iterator[Document]:
     """Iterate over the documents of one thing on disk; `on_bytes` is called with its size."""
     report = on_bytes or (lambda _: None)
@@ -101,45 +111,53 @@ def read_unit(
     form = form_of(name)
     if reason is None and form != PLAIN:
         meter = Meter(n_bytes, report)
-        expansion = Expansion(n_bytes, max_expanded)
-        read = partial(
-            parts, lambda: Metered(open_file(file), meter), form, max_document, expansion
-        )
-        yield from _parts(unit, file, read)
+        reading = Reading(path, choose, max_document, Expansion(n_bytes, max_expanded))
+        yield from _parts(unit, file, lambda: Metered(open_file(file), meter), form, reading)
         meter.finish()
         return
     if n_bytes:
         report(n_bytes)
     if reason:
-        yield Document(source, unlike_a_line(path), None, reason)
+        yield Document(source, unlike_a_part(path), None, reason)
     else:
-        yield _log(unit, file, max_document)
+        yield from _log(unit, file, max_document, choose)
 
 
-def _parts(unit: Unit, file: str, read: Callable[[], Iterator[Part]]) -> Iterator[Document]:
+def _parts(
+    unit: Unit, file: str, open_file: Opener, form: Form, reading: Reading
+) -> Iterator[Document]:
     """Yield what is in a file that is not one document as it is."""
-    before = version(file)
+    before, is_read = version(file), form.kind != "text"
     if is_regular(file):
-        for part in read():
+        for part in parts(open_file, form, reading):
+            is_read |= part.data is not None
             yield _document(unit, part)
     else:
         yield Document(unit.source, unit.path, None, _NOT_REGULAR)
-    if version(file) != before or is_gone(file):
+    # What programs write into a text that is no log does not matter.
+    if is_read and (version(file) != before or is_gone(file)):
         raise moved_on(file)
 
 
-def _log(unit: Unit, file: str, limit: int) -> Document:
-    """Return the document that a file by itself is."""
+def _log(unit: Unit, file: str, limit: int, choose: Choose) -> Iterator[Document]:
+    """Yield the document that a file by itself is, or its parts."""
     source, path = unit.source, unit.path
     try:
         data = read_file(file, lambda n_bytes: check_size(n_bytes, limit))
+        is_whole = data is None or choose(path, data[:HEAD_BYTES]) in (None, whole)
     except ChangedError:
         raise moved_on(file) from None
     except UNREADABLE as error:
         if is_gone(file):
             raise moved_on(file) from None
-        return Document(source, path, None, why(error), is_broken=True)
-    return Document(source, path, data, _NOT_REGULAR if data is None else None)
+        yield Document(source, path, None, why(error), is_broken=True)
+        return
+    if data is None or is_whole:
+        yield Document(source, path, data, _NOT_REGULAR if data is None else None)
+        return
+    reading = Reading(path, choose, limit, Expansion(len(data)))
+    for part in parts(lambda: io.BytesIO(data), PLAIN, reading):
+        yield _document(unit, part)
 
 
 def named(unit: Unit, path: str) -> tuple[str, str]:

@@ -1,24 +1,26 @@
-"""What is in one file: a document, a document a line, or the members of an archive."""
+"""What is in one file: a document, several parts of it, or the members of an archive."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from itertools import chain
 from typing import BinaryIO, NamedTuple, cast
 
-from pipeline.archives.compression import chunks, decompressed, read_lines, read_whole
+from pipeline.archives.compression import Readable, chunks, decompressed
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, LostArchiveError, check_size, too_large, why
 from pipeline.archives.member import Member
-from pipeline.archives.meter import Metered
-from pipeline.archives.names import PLAIN, Form, form_of, label, unlike_a_line, why_passed_over
+from pipeline.archives.names import PLAIN, Form, form_of, label, unlike_a_part, why_passed_over
 from pipeline.archives.repeats import Distinct
+from pipeline.archives.splitting import Splitter, lines, read_whole, whole
 from pipeline.archives.tar import tar_members
+from pipeline.archives.unclaimed import why_unclaimed
 from pipeline.archives.zip import spooled, zip_members
 
 
 class Part(NamedTuple):
     """A part of a file, and `path` what its own path continues with.
 
-    That is empty for the file as a whole, `#3` for a line, `/x/0.json` for a member.
+    That is empty for the file as a whole, `#3` for a line or other part, `/x/0.json` for a member.
     """
 
     path: str
@@ -30,22 +32,39 @@ class Part(NamedTuple):
 _NOTHING = "no document in it"
 _NESTED = "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
 
-Opener = Callable[[], AbstractContextManager[Metered]]
+Opener = Callable[[], AbstractContextManager[Readable]]
+# Of the path and the first bytes of a file: how it is to be cut; null where nobody asks for it.
+Choose = Callable[[str, bytes], Splitter | None]
+
+HEAD_BYTES = 1 << 12
+_BY_KIND: dict[str | None, Splitter] = {"json": whole, "jsonl": lines}
 
 
-def parts(open_file: Opener, form: Form, limit: int, expansion: Expansion) -> Iterator[Part]:
+class Reading(NamedTuple):
+    """How a file is read: no document of more bytes than the limit, no more than it may expand to.
+
+    `path` is the file's.
+    """
+
+    path: str
+    choose: Choose
+    limit: int
+    expansion: Expansion
+
+
+def parts(open_file: Opener, form: Form, reading: Reading) -> Iterator[Part]:
     """Yield the parts of a file, and where reading fails, last the file itself as broken.
 
-    A document of more bytes than the limit is named and not read; where more comes out of the
-    file than its expansion allows, reading fails.
+    A document that is too large is named and not read; where more comes out of the file than its
+    expansion allows, reading fails.
     """
     last: str | None = None
     try:
         with open_file() as file:
             for part in (
-                _archived(file, form, limit, expansion)
+                _archived(file, form, reading)
                 if form.is_archive
-                else _logs(chunks(file), form, limit, expansion)
+                else _logs(chunks(file), "", form, reading)
             ):
                 last = part.path
                 yield part
@@ -61,28 +80,44 @@ def _loss(last: str | None, error: BaseException) -> str:
     return reason if last is None else f"everything after {last.lstrip('/')} is lost: {reason}"
 
 
-def _logs(pieces: Iterator[bytes], form: Form, limit: int, expansion: Expansion) -> Iterator[Part]:
-    """Yield the documents of what is no archive."""
-    content = decompressed(pieces, form.codec, expansion)
-    if form.kind == "json":
-        yield Part("", read_whole(content, limit))
+def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> Iterator[Part]:
+    """Yield the documents of what is no archive, at a path within the file."""
+    head, content = _with_head(decompressed(pieces, form.codec, reading.expansion))
+    splitter = reading.choose(reading.path + path, head) or _BY_KIND.get(form.kind)
+    if splitter is None:
+        yield Part(unlike_a_part(path), reason=why_unclaimed(head))
         return
-    for number, line in read_lines(content, limit):
-        if line is None:
-            yield Part(f"#{number}", None, too_large(limit), is_broken=True)
+    if splitter is whole:
+        yield Part(path, read_whole(content, reading.limit))
+        return
+    for number, data in splitter(content, reading.limit):
+        place = path if number is None else f"{path}#{number}"
+        if data is None:
+            yield Part(place, None, too_large(reading.limit), is_broken=True)
         else:
-            yield Part(f"#{number}", line.rstrip(b"\r\n"))
+            yield Part(place, data)
 
 
-def _archived(file: Metered, form: Form, limit: int, expansion: Expansion) -> Iterator[Part]:
+def _with_head(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return what the pieces begin with, and all of them."""
+    head = next(pieces, b"")
+    if len(head) < HEAD_BYTES:
+        for piece in pieces:
+            head += piece
+            if len(head) >= HEAD_BYTES:
+                break
+    return head[:HEAD_BYTES], chain((head,), pieces)
+
+
+def _archived(file: Readable, form: Form, reading: Reading) -> Iterator[Part]:
     """Yield the parts of all members of an archive, no two with the same path."""
     distinct = Distinct()
-    for member in _members(file, form, expansion):
+    for member in _members(file, form, reading.expansion):
         name = member.name.removeprefix("./")
-        yield from _member(member, name, distinct.name("/" + label(name)), limit, expansion)
+        yield from _member(member, name, distinct.name("/" + label(name)), reading)
 
 
-def _members(file: Metered, form: Form, expansion: Expansion) -> Iterator[Member]:
+def _members(file: Readable, form: Form, expansion: Expansion) -> Iterator[Member]:
     if form.kind == "tar":
         yield from tar_members(decompressed(chunks(file), form.codec, expansion), expansion)
     elif form.codec is None:
@@ -92,25 +127,23 @@ def _members(file: Metered, form: Form, expansion: Expansion) -> Iterator[Member
             yield from zip_members(unpacked, expansion)
 
 
-def _member(
-    member: Member, name: str, path: str, limit: int, expansion: Expansion
-) -> Iterator[Part]:
+def _member(member: Member, name: str, path: str, reading: Reading) -> Iterator[Part]:
     """Yield the parts of a member of an archive."""
     form = form_of(name)
     if member.open is None:
-        yield Part(unlike_a_line(path), reason="not a regular file")
+        yield Part(unlike_a_part(path), reason="not a regular file")
     elif reason := why_passed_over(name):
-        yield Part(unlike_a_line(path), reason=reason)
+        yield Part(unlike_a_part(path), reason=reason)
     elif form.is_archive:
         yield Part(path, None, _NESTED, is_broken=True)
     else:
         last: str | None = None
         try:
             if form == PLAIN:
-                check_size(member.n_bytes, limit)
-            for part in _logs(member.open(), form, limit, expansion):
-                last = part.path
-                yield Part(path + last, *part[1:])
+                check_size(member.n_bytes, reading.limit)
+            for part in _logs(member.open(), path, form, reading):
+                last = part.path.removeprefix(path)
+                yield part
             if last is None:
                 yield Part(path, reason=_NOTHING)
         except UNREADABLE as error:

@@ -1,12 +1,18 @@
 """What a file's name says: the form that it has, or why it is no log."""
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
-_KINDS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar", ".zip": "zip"}
+_KINDS = {
+    **{".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar", ".zip": "zip"},
+    # Of these a document is only what a format asks for.
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".log"), "text"),
+}
 _CODECS = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz"}
 _SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz"}
 _HIDDEN = {"__MACOSX", "_delta_log"}
+_AGAIN = re.compile(r"( \([0-9]+\))+$")  # as `Distinct` has it
 _LONGEST_LABEL = 4096  # no file system's paths are longer
 
 
@@ -22,9 +28,14 @@ class Form(NamedTuple):
         return self.kind in ("tar", "zip")
 
     @property
+    def is_packed(self) -> bool:
+        """Whether more comes out of it than its size."""
+        return self.is_archive or self.codec is not None
+
+    @property
     def holds_many(self) -> bool:
-        """Whether it can hold any number of documents."""
-        return self.is_archive or self.kind == "jsonl"
+        """Whether it can hold any number of documents, by its kind."""
+        return self.is_archive or self.kind in ("jsonl", "text")
 
 
 PLAIN = Form("json", None)
@@ -57,14 +68,38 @@ def why_passed_over(path: str) -> str | None:
     return None
 
 
-def unlike_a_line(path: str) -> str:
-    """Return the path of what is no log, marked where it reads like a line of one: `a.jsonl#1`.
+def unlike_a_part(path: str) -> str:
+    """Return the path of what is no log, marked where it reads like a part of one: `a.jsonl#1`.
 
     Else two documents would have one path.
     """
     before, sign, number = path.rpartition("#")
-    is_like = sign and number.isdecimal() and form_of(before).kind == "jsonl"
+    form = form_of(before)
+    is_like = sign and number.isdecimal() and form.kind and not form.is_archive
     return f"{path} (file)" if is_like else path
+
+
+def file_of(path: str) -> str:
+    """Return the path of the file that a part is of: `a.csv` for `a.csv#17`; else the path."""
+    before, sign, number = path.rpartition("#")
+    return before if sign and number.isdecimal() else path
+
+
+def document_form(path: str) -> Form:
+    """Return the form of the file that a document is in, whose name can be one given again."""
+    return form_of(_AGAIN.sub("", file_of(path)))
+
+
+def document_ending(path: str) -> str:
+    """Return the ending for a file of this document alone: its own file's, if that is known.
+
+    A line and an entry are JSON; a row with its header is a table, and a section a text.
+    """
+    file = file_of(path)
+    before, last = _endings(_AGAIN.sub("", file).lower())
+    ending = last if last in _KINDS else before
+    kind = _KINDS.get(ending)
+    return ending if kind == "text" or (kind == "jsonl" and file == path) else ".json"
 
 
 def is_hidden_folder(name: str) -> bool:

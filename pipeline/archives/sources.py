@@ -31,6 +31,11 @@ class Unit(NamedTuple):
         """Whether it can hold any number of documents, so that its size says little of it."""
         return self.file is not None and form_of(self.file).holds_many
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is likely to hold more than its size."""
+        return self.file is not None and form_of(self.file).is_packed
+
 
 def resolved(sources: str | Path | Sequence[str | Path]) -> list[str]:
     """Return the absolute paths and the URLs to read, none of them inside another.

@@ -335,7 +335,7 @@ class Documents(Table):
     status = column.word(DocumentStatus, "what the ingest did with it")
     reason = column.text("why it was not ingested", nullable=True)
     game_id = column.identifier("the game that it holds", nullable=True)
-    game_index = column.count("the game's number, from the file's name", nullable=True)
+    game_index = column.count("the game's number, of its file's name or in its file", nullable=True)
     assigned_model = column.text("the model that the ingest was given by --model", nullable=True)
 
 

@@ -13,6 +13,9 @@ from pipeline.column import ID_LENGTH
 from pipeline.game import Course, Game, JsonValue, Messages
 
 _INDEXED = re.compile(r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE | re.DOTALL)
+# A part that a format cuts out of a file; lines are numbered in their files too.
+_PART = re.compile(r".*#([0-9]{1,9})", re.DOTALL)
+_LINE = re.compile(r".*\.(?:jsonl|ndjson)(?:\.(?:gz|zst|xz))?(?: \([0-9]+\))*#[0-9]+", re.I | re.S)
 # Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
 _ENCODER = msgspec.json.Encoder(order="sorted")
 # Half as dear as JSON, for what only this code reads.
@@ -27,11 +30,13 @@ def sha256(data: bytes) -> str:
 
 
 def game_index(path: str) -> int | None:
-    """The game's number in its competition, which a log has in its file's stem, if anywhere.
+    """The game's number in its competition: the stem of its file, or the part of it that it is.
 
-    A line of a file of many logs has none: the file's stem is the same for all of them.
+    A row or a section is in its place in the file, as a file in its folder: equal ones are repeats.
+    A line of a file of many logs has no number, as lines are put together in any order; the file's
+    stem is the same for all of them.
     """
-    found = _INDEXED.fullmatch(path)
+    found = _INDEXED.fullmatch(path) or (not _LINE.fullmatch(path) and _PART.fullmatch(path))
     return int(found[1]) if found else None
 
 

@@ -11,6 +11,7 @@ import msgspec
 from pipeline.formats import hidden_roles
 from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken, decode
+from pipeline.formats.look import Look
 from pipeline.formats.players import check_players
 from pipeline.formats.rows import MODERATOR, History, Row, history
 from pipeline.game import Game, Vote
@@ -33,11 +34,13 @@ _ENDINGS = {
 _ROWS = msgspec.json.Decoder(list[Row])
 
 
-def read(data: bytes, model: str | None) -> Game | None:
-    """The game, or None where the document is no list of message rows."""
-    if data.lstrip()[:1] != b"[" or b'"agent_name"' not in data:
-        return None
-    logged = history(decode(_ROWS, data))
+def claims(look: Look) -> bool:
+    return look.first == "[" and "agent_name" in look.keys
+
+
+def read(look: Look, model: str | None) -> Game:
+    """The game in a list of message rows."""
+    logged = history(decode(_ROWS, look.data))
     hidden, word, topic = _roles(logged)
     speakers = set(logged.player) - {MODERATOR}
     players = sorted(speakers | {hidden}, key=lambda name: (player_number(name) or 0, name))

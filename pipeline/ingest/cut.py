@@ -6,8 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.archives import Document, documents
-from pipeline.archives.names import form_of
+from pipeline.archives.names import file_of, form_of
 from pipeline.events.identity import sha256
+from pipeline.formats import splitter
 from pipeline.ingest.refused import Refused
 from pipeline.lake import Lake
 from pipeline.stores import is_remote, size_of
@@ -44,7 +45,8 @@ class Cut:
         """Each wanted document, with what was refused of it; null of one that is new."""
         inside = self._inside()
         seen = _locations(self._lake, inside)
-        for document in documents(sorted(self._files), max_document=self._max_document):
+        files = sorted(self._files)
+        for document in documents(files, max_document=self._max_document, choose=splitter):
             location = f"{document.source}/{document.path}"
             if location in self._at:
                 self._met.add(location)
@@ -89,17 +91,19 @@ def _file_of(source: str, path: str) -> str | None:
     From the source on down, and never up again: what is in an archive may be called anything.
     """
     if is_remote(source):
-        names = [f"{source}/{path}"[:end] for end in _ends(f"{source}/{path}", len(source))]
-        return next((name for name in names if size_of(name) is not None), None)
+        url = f"{source}/{path}"
+        names = [url[:end] for end in _ends(url, len(source))]
+        return next((name for name in [*names, file_of(url)] if size_of(name) is not None), None)
     if Path(source).is_file():
         return source
     file = Path(source)
     for name in path.split("/"):
         if name in ("", ".", ".."):
             return None
+        for candidate in (file / name, file / file_of(name)):
+            if candidate.is_file():
+                return str(candidate)
         file /= name
-        if file.is_file():
-            return str(file)
     return None
 
 

@@ -13,7 +13,7 @@ from pipeline.events import identity
 from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
-from pipeline.formats import read
+from pipeline.formats import read, why_ignored
 from pipeline.formats import rows as message_rows
 from pipeline.game import BrokenDocument, Fault
 from pipeline.ingest.ids import GameIds
@@ -23,7 +23,6 @@ RAW_LIMIT = 64 * 2**10
 MOST_FAULTS = 20
 TEXT_LIMIT = 1000
 UNFORESEEN = "no unexpected error in magic"
-NO_LOG = "not a log: it has neither a `history` nor a list of message rows"
 
 # What a document was found to be, before anything is known of the others.
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
@@ -154,7 +153,7 @@ def _frames(games: Sequence[IdentifiedGame]) -> Frames:
 def _identified(data: bytes, one: Seen, model: str | None, batch: Batch) -> IdentifiedGame | None:
     assert one.sha256 is not None
     try:
-        game = read(data, model)
+        game = read(data, model, one.path)
     except BrokenDocument as error:
         _quarantine(one, data, error.fault, batch)
         return None
@@ -164,7 +163,7 @@ def _identified(data: bytes, one: Seen, model: str | None, batch: Batch) -> Iden
         _quarantine(one, data, Fault("$", UNFORESEEN, _described(error)), batch)
         return None
     if game is None:
-        one.found, one.reason = IGNORED, NO_LOG
+        one.found, one.reason = IGNORED, why_ignored(data, one.path)
         return None
     one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
     one.assigned_model = game.assigned_model

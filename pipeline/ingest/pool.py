@@ -64,7 +64,7 @@ def processes(
     n_bytes = 0
     for unit in units if n_most > 1 else ():
         first.append(unit)
-        n_bytes += unit.n_bytes * (_EXPANSION if unit.holds_many else 1)
+        n_bytes += unit.n_bytes * (_EXPANSION if unit.is_packed else 1)
         if n_bytes >= n_most * _BYTES_OF_PROCESS:
             break
     n_workers = min(n_most, n_bytes // _BYTES_OF_PROCESS)

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from pipeline.archives import Document, Unit, read_unit
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.identity import game_id
+from pipeline.formats import splitter
 from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.tasks import Task
@@ -55,7 +56,9 @@ class Job(Struct, frozen=True):
 
     def read(self, unit: Unit, on_bytes: Callable[[int], None]) -> Iterator[Document]:
         """The documents of a unit; `on_bytes` is called with bytes on disk as they are read."""
-        return read_unit(unit, self.max_document, on_bytes, max_expanded=self.max_expanded)
+        return read_unit(
+            unit, self.max_document, on_bytes, max_expanded=self.max_expanded, choose=splitter
+        )
 
 
 class Found(Struct, frozen=True):

@@ -12,6 +12,7 @@ import pytest
 from lakes import Lab, check, nonzero, rows, table
 from rawlogs import chameleon, chatarena, encode, moderate, public_good
 
+from pipeline.archives.names import document_ending
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.formats.broken import WELL_FORMED, broken
@@ -44,8 +45,8 @@ def refuse_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """An earlier version, that could read less: no Public Good, and no analyses of roles."""
     game = decode.read
 
-    def read(data: bytes, model: str | None) -> object:
-        found = game(data, model)
+    def read(data: bytes, model: str | None, path: str) -> object:
+        found = game(data, model, path)
         if found is not None and found.game_type == "public_good":
             raise broken("$", "it can be read", "not yet")
         if found is not None and found.game_type == "chameleon":
@@ -83,6 +84,18 @@ def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path:
     assert by_path["c.json"]["game_id"] is not None
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {MANIFEST, *(row["file"] for row in result)}
+
+
+@pytest.mark.parametrize(
+    ("path", "ending"),
+    [
+        *(("a.json", ".json"), ("A.CSV#17", ".csv"), ("x.tar/a.txt.gz#0", ".txt")),
+        *(("a.jsonl", ".jsonl"), ("a.jsonl#2", ".json"), ("a.json#2", ".json")),
+        *(("a.csv (2)#3", ".csv"), ("a.evil", ".json"), ("a.csv/../evil", ".json")),
+    ],
+)
+def test_a_part_is_exported_as_a_file_of_its_own_kind(path: str, ending: str) -> None:
+    assert document_ending(path) == ending
 
 
 def test_a_document_that_was_never_read_has_no_file(lab: Lab, tmp_path: Path) -> None:
@@ -252,8 +265,8 @@ def test_what_only_an_ingest_refuses_is_left_alone(
     """Refused beside the reading itself: by the number of faults, a defect, or a row's contract."""
     game = decode.read
 
-    def read(data: bytes, model: str | None) -> Any:
-        found = game(data, model)
+    def read(data: bytes, model: str | None, path: str) -> Any:
+        found = game(data, model, path)
         if rule == "no unexpected error in magic":
             raise ZeroDivisionError
         if rule == "a contract":
@@ -372,7 +385,7 @@ def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
 def test_a_copy_of_a_game_is_refused_no_more(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though a part of the game itself is, and of the copy as well each time it is decoded."""
 
-    def refuse(data: bytes, model: str | None) -> object:
+    def refuse(data: bytes, model: str | None, path: str) -> object:
         raise broken("$", "it can be read", "not yet")
 
     lab.write("x.json", faulty())

@@ -1,0 +1,232 @@
+"""How a file is cut into documents: a splitter takes its bytes, and gives its parts as they come.
+
+A part has its number in the file, from 1 on; null stands for the file as a whole. Its data are null
+where they are more than the limit. Only one part is in memory at a time, except that `entries`
+holds the file, of which the limit is asked too.
+"""
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from pipeline.archives.failures import UnfitError, check_size, size
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_CHUNK_BYTES = 1 << 16
+_LINE_BYTES = 1 << 20  # of a longer line so many are looked at together
+# Each row carries its header: with a longer one, a row could cost more than a document.
+_HEADER_BYTES = 1 << 14
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Cut(NamedTuple):
+    """A part of a file."""
+
+    number: int | None
+    data: bytes | None
+
+
+Splitter = Callable[[Iterator[bytes], int], Iterator[Cut]]
+
+
+def whole(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+    """Yield the file as one document; raises for one that is larger than the limit."""
+    yield Cut(None, read_whole(pieces, limit))
+
+
+def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+    """Yield each line that is not blank.
+
+    Lines are counted as editors count them, so with blank ones. Those are passed over many at a
+    time: a few hundred compressed bytes can hold millions.
+    """
+    file = _as_file(pieces)
+    number = 0
+    while line := file.readline(limit + 1):
+        number += 1
+        if len(line) > limit:
+            while line and not line.endswith(b"\n"):
+                line = file.readline(_CHUNK_BYTES)
+            yield Cut(number, None)
+        elif line.strip():
+            yield Cut(number, line.rstrip(b"\r\n"))
+        else:
+            number += _pass_blank(file)
+
+
+def sections(begin: re.Pattern[bytes]) -> Splitter:
+    """Return a splitter whose parts begin at each line that the pattern matches.
+
+    The pattern is tried at the start of a line, and sees the next line too: so a banner of two
+    lines can be told from a rule. What comes before the first section is part 0, unless it is
+    blank. Line ends after a section are not of it, so that the last one stays as it is when the
+    file grows.
+    """
+
+    def split(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+        held, number = _Held(limit), 0
+        for line, following, is_start in _pairs(_as_file(pieces)):
+            if is_start and begin.match(line + following):
+                yield from held.cut(number)
+                number += 1
+            held.add(line)
+        yield from held.cut(number)
+
+    return split
+
+
+def rows(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+    """Yield each row of a table in CSV below the table's header: a table of one row.
+
+    A row can go over lines within quotes (RFC 4180), whatever its delimiter. Blank lines do not
+    count.
+    """
+    records = _records(pieces, limit)
+    header = next(records, b"")
+    if header is None or len(header) > _HEADER_BYTES:
+        raise UnfitError(f"the header of the table is larger than {size(_HEADER_BYTES)}")
+    for number, record in enumerate(records, start=1):
+        data = None if record is None else header + b"\n" + record
+        yield Cut(number, None if data is None or len(data) > limit else data)
+
+
+def entries(key: str | None = None) -> Splitter:
+    """Return a splitter of the entries of the list at a key of a JSON object, or of a JSON list.
+
+    A part is the entry's own bytes: what was logged is what is hashed and quarantined, and numbers
+    and escapes stay as they are. JSON has its list's end at its end, so the file is read whole, and
+    is itself subject to the limit. It stays one document if it is no such list.
+    """
+
+    def split(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+        data = read_whole(pieces, limit)
+        listed = _listed(data.removeprefix(_BYTE_ORDER_MARK), key)
+        if listed is None:
+            yield Cut(None, data)
+        else:
+            for number, entry in enumerate(listed, start=1):
+                yield Cut(number, bytes(entry))
+
+    return split
+
+
+def read_whole(pieces: Iterator[bytes], limit: int) -> bytes:
+    """Return all of a document; raises for one that is larger than the limit."""
+    held: list[bytes] = []
+    n_bytes = 0
+    for piece in pieces:
+        held.append(piece)
+        n_bytes += len(piece)
+        check_size(n_bytes, limit)
+    return held[0] if len(held) == 1 else b"".join(held)
+
+
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _listed(data: bytes, key: str | None) -> list[msgspec.Raw] | None:
+    """Return the entries, not decoded; null for what is no such list."""
+    try:
+        return _LIST.decode(data if key is None else _OBJECT.decode(data)[key])
+    except (msgspec.DecodeError, KeyError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+class _Held:
+    """What belongs to a part so far; it is let go where it becomes more than the limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self._n_bytes = 0
+
+    def add(self, piece: bytes) -> None:
+        self._n_bytes += len(piece)
+        if self._n_bytes > self._limit:
+            self._pieces.clear()
+        else:
+            self._pieces.append(piece)
+
+    def cut(self, number: int) -> Iterator[Cut]:
+        """Yield the part, unless it is blank, and begin the next."""
+        data = self.take()
+        if data is None or data.strip():
+            yield Cut(number, data)
+
+    def take(self) -> bytes | None:
+        """Return the part without its last line ends, null for a large one; begin the next."""
+        data = None if self._n_bytes > self._limit else b"".join(self._pieces).rstrip(b"\r\n")
+        self._pieces, self._n_bytes = [], 0
+        return data
+
+
+def _pairs(file: "io.BufferedReader[_Raw]") -> Iterator[tuple[bytes, bytes, bool]]:
+    """Yield each line with the one after it, and whether it is one from its start on."""
+    is_start = True
+    line = file.readline(_LINE_BYTES)
+    while line:
+        following = file.readline(_LINE_BYTES)
+        yield line, following, is_start
+        is_start = line.endswith(b"\n")
+        line = following
+
+
+def _records(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
+    """Yield the records of a table, null for one larger than the limit."""
+    file, held = _as_file(pieces), _Held(limit)
+    is_quoted = False
+    while line := file.readline(_LINE_BYTES):
+        held.add(line)
+        # A quote within quotes is written twice, so an odd number leaves one open.
+        is_quoted ^= line.count(b'"') % 2 == 1
+        if line.endswith(b"\n") and not is_quoted:
+            yield from (record for _, record in held.cut(0))
+    yield from (record for _, record in held.cut(0))
+
+
+def _pass_blank(file: "io.BufferedReader[_Raw]") -> int:
+    """Go on to the next line with something on it, and return how many lines that passed."""
+    n_lines = 0
+    while ahead := file.peek():
+        blank = ahead[: len(ahead) - len(ahead.lstrip())]
+        n_bytes = blank.rfind(b"\n") + 1
+        file.read(n_bytes)
+        n_lines += blank.count(b"\n")
+        if n_bytes < len(ahead):
+            break
+    return n_lines
+
+
+def _as_file(pieces: Iterator[bytes]) -> "io.BufferedReader[_Raw]":
+    return io.BufferedReader(_Raw(pieces), _CHUNK_BYTES)
+
+
+class _Raw(io.RawIOBase):
+    """The pieces of an iterator, to be read as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Say yes, or nothing would read it."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        """Fill the buffer from the current piece; 0 when there are no more."""
+        while not self._ready:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._ready = memoryview(piece)
+        target = memoryview(buffer).cast("B")
+        n_bytes = min(len(target), len(self._ready))
+        target[:n_bytes] = self._ready[:n_bytes]
+        self._ready = self._ready[n_bytes:]
+        return n_bytes

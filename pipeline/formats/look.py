@@ -1,0 +1,80 @@
+"""What every format is shown of a document, to say whether it is one of its own."""
+
+import re
+from collections.abc import KeysView, Mapping
+
+import msgspec
+from msgspec import Raw
+
+_OPENING = (b"{", b"[")
+_NOT_BLANK = re.compile(rb"[^ \t\r\n]")
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_LIST = msgspec.json.Decoder(list[Raw])
+_UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+
+
+class Look:
+    """A document: its path and its bytes, and what these begin with; the rest when asked for.
+
+    `first` is the first byte that is not blank, as text; empty where there is none. `path` is the
+    document's in its source, such as `runs/a.csv#17`, and can be empty.
+    """
+
+    __slots__ = ("_keys", "_top", "data", "first", "path")
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path = path
+        self.data = data
+        self.first = _first(data)
+        # Plain fields: `cached_property` takes a lock, for each of millions of documents.
+        self._top: Mapping[str, Raw] | None = None
+        self._keys: KeysView[str] | None = None
+
+    @property
+    def top(self) -> Mapping[str, Raw]:
+        """The values of a JSON object by key, not decoded; nothing for another document.
+
+        Where each line is an object, it is the one on the first line.
+        """
+        if self._top is None:
+            self._top = _top(self.data) if self.first == "{" else {}
+        return self._top
+
+    @property
+    def keys(self) -> KeysView[str]:
+        """The keys of `top`; of a JSON list those of all its objects."""
+        if self._keys is None:
+            top = _of_entries(self.data) if self.first == "[" else self.top
+            self._keys = top.keys()
+        return self._keys
+
+
+def _first(data: bytes) -> str:
+    if data[:1] in _OPENING:
+        return data[:1].decode()
+    found = _NOT_BLANK.search(data)
+    return chr(data[found.start()]) if found else ""
+
+
+def _top(data: bytes) -> Mapping[str, Raw]:
+    try:
+        return _OBJECT.decode(data)
+    except _UNDECODABLE:
+        return _object(data.lstrip().partition(b"\n")[0])
+
+
+def _of_entries(data: bytes) -> Mapping[str, Raw]:
+    """What is at the keys of any object in a JSON list."""
+    try:
+        entries = _LIST.decode(data)
+    except _UNDECODABLE:
+        return {}
+    return {key: value for entry in entries for key, value in _object(bytes(entry)).items()}
+
+
+def _object(data: bytes) -> Mapping[str, Raw]:
+    """A JSON object's values by key; nothing for what is none."""
+    try:
+        return _OBJECT.decode(data) if data[:1] == b"{" else {}
+    except _UNDECODABLE:
+        return {}

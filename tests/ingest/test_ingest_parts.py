@@ -1,0 +1,234 @@
+"""Files of several games, or of one game in many lines: ingested, refused, retried, recalled."""
+
+import shutil
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+import tiny
+import zstandard
+from lakes import Lab, check, games_at, nonzero, rows, statuses, table
+
+import pipeline.ingest.tasks
+from pipeline.archives.splitting import rows as table_rows
+from pipeline.formats.broken import WELL_FORMED
+from pipeline.formats.look import Look
+from pipeline.ingest import ingest
+from pipeline.ingest.retry import retry
+from pipeline.verify import verify
+
+SECTIONS = b"""
+=====
+ TINY GAME 1
+=====
+Ann=2 Bo=6
+
+=====
+ TINY GAME 2
+=====
+Ann=3 Bo=1
+"""
+TABLE = b"tiny,put\n1,Ann=2 Bo=6\n2,Ann=3 Bo=1\n2,Ann=3 Bo=1\n"
+LIST = b'{"tiny_games": [{"tiny_put": {"Ann": 2, "Bo": 6}}, {"other": 1}]}'
+EVENTS = b'{"tiny_event": "Ann", "amount": 2}\n{"tiny_event": "Bo", "amount": 6}\n'
+FILES = {"a.txt": SECTIONS, "b.csv": TABLE, "c.json": LIST, "7.jsonl": EVENTS}
+# More than the lake keeps of a document.
+LONG = b" " * 2**16
+
+
+@pytest.fixture(autouse=True)
+def _formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny.make_known(monkeypatch)
+
+
+@pytest.fixture
+def files(lab: Lab) -> Lab:
+    for name, data in FILES.items():
+        (lab.root / name).write_bytes(data)
+    return lab
+
+
+def test_each_part_is_a_game(files: Lab) -> None:
+    """Equal rows are two games, as equal files of two numbers are."""
+    assert nonzero(files.ingest()) == {"ingested": 7, "ignored": 1}
+    assert games_at(files.lake) == [
+        ("7.jsonl", None),
+        ("a.txt#1", 1),
+        ("a.txt#2", 2),
+        ("b.csv#1", 1),
+        ("b.csv#2", 2),
+        ("b.csv#3", 3),
+        ("c.json#1", 1),
+    ]
+    (reason,) = table(files.lake, "documents").filter(status="ignored")["reason"]
+    assert reason == "not a log: JSON with other keys (other)"
+    amounts = table(files.lake, "contributions").filter(pl.col("player") == "Ann")["amount"]
+    assert sorted(amounts) == [2, 2, 2, 2, 3, 3, 3]
+
+
+def test_the_same_again_is_unchanged_and_a_copy_is_a_duplicate(files: Lab) -> None:
+    files.ingest()
+    before = rows(files.lake)
+    assert nonzero(files.ingest()) == {"unchanged": 7, "ignored": 1}
+    for name, data in FILES.items():
+        (files.root / f"copy-{name}").write_bytes(data)
+    assert nonzero(files.ingest()) == {"unchanged": 7, "duplicate": 7, "ignored": 2}
+    assert rows(files.lake) == before
+
+
+def test_a_file_that_grows_leaves_its_games_as_they_are(files: Lab) -> None:
+    files.ingest()
+    with (files.root / "a.txt").open("ab") as text:
+        text.write(b"\n=====\n TINY GAME 3\n=====\nAnn=1 Bo=1\n")
+    with (files.root / "b.csv").open("ab") as text:
+        text.write(b"3,Ann=1 Bo=1\n")
+    assert nonzero(files.ingest()) == {"ingested": 2, "unchanged": 7, "ignored": 1}
+
+
+def test_a_part_that_changes_replaces_its_game(files: Lab) -> None:
+    files.ingest()
+    (files.root / "b.csv").write_bytes(TABLE.replace(b"1,Ann=2", b"1,Ann=4"))
+    files.ingest()
+    found = statuses(files.lake)
+    assert [found[f"b.csv#{n}"] for n in (1, 2, 3)] == ["replacing", "unchanged", "unchanged"]
+    assert table(files.lake, "games").height == 7
+
+
+def test_a_part_that_is_broken_is_refused_alone(lab: Lab) -> None:
+    (lab.root / "b.csv").write_bytes(b"tiny,put\n1,Ann=2 Bo=6\n2,nothing\n")
+    assert nonzero(lab.ingest()) == {"ingested": 1, "quarantined": 1}
+    (refused,) = table(lab.lake, "quarantine").select("path", "rule", "raw").iter_rows()
+    assert refused == ("b.csv#2", "somebody puts something in", b"tiny,put\n2,nothing")
+
+
+def test_a_broken_list_is_refused_whole(lab: Lab) -> None:
+    (lab.root / "c.json").write_bytes(LIST[:-10])
+    assert nonzero(lab.ingest()) == {"quarantined": 1}
+    assert table(lab.lake, "quarantine").select("path", "rule").rows() == [("c.json", WELL_FORMED)]
+
+
+@pytest.mark.parametrize("is_large", [False, True], ids=["kept", "cut"])
+def test_a_refused_part_is_retried(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, is_large: bool
+) -> None:
+    """From the lake where that has all of its bytes, else from its file."""
+    puts = b"Ann=2 Bo=6" + LONG * is_large
+    (lab.root / "b.csv").write_bytes(b"tiny,put\n1,%b\n1,%b\n" % (puts, puts))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(tiny, "_put", lambda text: {})
+        assert nonzero(lab.ingest()) == {"quarantined": 2}
+        assert retry(lab.lake).n_left == 2
+    if not is_large:
+        shutil.rmtree(lab.root)
+    retried = retry(lab.lake)
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"ingested": 2}
+    assert (retried.n_left, retried.gone) == (0, [])
+    assert games_at(lab.lake) == [("b.csv#1", 1), ("b.csv#2", 2)]
+
+
+@pytest.mark.parametrize("name", ["lines.jsonl", "b.csv", "c.json", "a.txt"])
+def test_a_cut_part_whose_file_stays_is_not_gone(lab: Lab, name: str) -> None:
+    broken = {
+        "lines.jsonl": b'{"history": []' + LONG + b"}\n",
+        "b.csv": b"tiny,put\n1,nobody" + LONG + b".\n",
+        "c.json": b'{"tiny_games": [{"tiny_put": {' + LONG + b"}}]}",
+        "a.txt": b"=\n TINY GAME 1" + LONG + b".",
+    }
+    file = lab.root / name
+    file.write_bytes(broken[name])
+    assert nonzero(lab.ingest()) == {"quarantined": 1}
+    retried = retry(lab.lake)
+    assert (retried.report, retried.n_left, retried.gone) == (None, 1, [])
+    file.unlink()
+    retried = retry(lab.lake)
+    assert (retried.report, retried.n_left, retried.gone) == (None, 0, [f"{file}#1"])
+
+
+def test_parts_not_read_are_retried_from_their_file(lab: Lab) -> None:
+    """Nothing of a part that is too large is in the lake."""
+    (lab.root / "b.csv").write_bytes(b"tiny,put\n1,Ann=2 Bo=6%b\n2,Ann=3 Bo=1\n" % LONG)
+    ingest(lab.root, lab.lake, max_document=2**15)
+    assert statuses(lab.lake) == {"b.csv#1": "quarantined", "b.csv#2": "ingested"}
+    retried = retry(lab.lake)
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"ingested": 1}
+
+
+@pytest.mark.parametrize("name", ["a.txt", "b.csv"])
+def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(pipeline.ingest.tasks, "LAST_ARCHIVE_BYTES", 0)
+    (lab.root / name).write_bytes(FILES[name])
+    # Its name reads like a part of the other, which it is not.
+    (lab.root / f"{name}#1").write_bytes(b"")
+    first = lab.ingest()
+
+    def refuse(path: str, head: bytes) -> None:
+        raise AssertionError(path)
+
+    expected = statuses(lab.lake)
+    monkeypatch.setattr("pipeline.ingest.worker.splitter", refuse)
+    again = lab.ingest()
+    assert nonzero(again) == {"unchanged": first.statuses["ingested"], "ignored": 1}
+    assert statuses(lab.lake).keys() == expected.keys()
+
+
+def test_the_rest_of_a_mended_file_of_parts_is_ingested(lab: Lab) -> None:
+    parts = b"".join(b"%d,Ann=%d Bo=6\n" % (n, n) for n in range(30_000))
+    packed = zstandard.compress(b"tiny,put\n" + parts)
+    file = lab.root / "b.csv.zst"
+    file.write_bytes(packed[: len(packed) // 2])
+    n_before = lab.ingest().statuses["ingested"]
+    assert 0 < n_before < 30_000
+    file.write_bytes(packed)
+    retried = retry(lab.lake)
+    assert retried.report is not None
+    assert nonzero(retried.report) == {"ingested": 30_000 - n_before}
+
+
+def test_two_formats_that_ask_for_a_file_refuse_it(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = SimpleNamespace(
+        NAME="other", NAMES_MODELS=True, splitter=lambda path, head: table_rows,
+        claims=lambda look: look.data.startswith(b"tiny"), read=None,
+    )  # fmt: skip
+    tiny.make_known(monkeypatch, other)
+    (lab.root / "b.csv").write_bytes(TABLE)
+    assert nonzero(lab.ingest()) == {"quarantined": 1}
+    (message,) = table(lab.lake, "quarantine")["message"]
+    assert message.startswith("the formats tiny_rows and other claim it")
+
+
+def test_two_formats_that_claim_a_document_refuse_it(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = SimpleNamespace(NAME="other", claims=lambda look: "tiny_put" in look.keys, read=None)
+    tiny.make_known(monkeypatch, other)
+    (lab.root / "c.json").write_bytes(LIST)
+    assert nonzero(lab.ingest()) == {"quarantined": 1, "ignored": 1}
+    (message,) = table(lab.lake, "quarantine")["message"]
+    assert message.startswith("the formats tiny_entries and other claim it")
+
+
+def test_a_format_knows_the_path(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def claims(look: Look) -> bool:
+        seen.append(look.path)
+        return False
+
+    tiny.make_known(monkeypatch, SimpleNamespace(NAME="other", claims=claims, read=None))
+    (lab.root / "b.csv").write_bytes(TABLE)
+    lab.ingest()
+    assert seen == ["b.csv#1", "b.csv#2", "b.csv#3"]
+
+
+def test_the_lake_is_whole_after_all(files: Lab) -> None:
+    files.ingest()
+    (files.root / "b.csv").write_bytes(TABLE.replace(b"Ann=2", b"Ann=5"))
+    files.ingest()
+    check(files.lake)
+    assert verify(files.lake).faults.filter(severity="error").is_empty()

@@ -1,0 +1,345 @@
+"""Files cut into documents: whose parts they are, what they carry, and how little is in memory."""
+
+import csv
+import gzip
+import io
+import json
+import re
+import tarfile
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.archives import Document, documents
+from pipeline.archives.splitting import Splitter, entries, lines, rows, sections, whole
+
+GAME = re.compile(rb"=+\n +GAME \d+")
+TRANSCRIPT = b"""
+======
+  GAME 1/2
+======
+
+Ann: 1
+
+======
+  GAME 2/2
+======
+
+Bo: 2
+=======
+Cy: 3
+
+"""
+PARTS = [
+    (1, b"======\n  GAME 1/2\n======\n\nAnn: 1"),
+    (2, b"======\n  GAME 2/2\n======\n\nBo: 2\n=======\nCy: 3"),
+]
+LIMIT = 2**20
+
+
+def cut(splitter: Splitter, *pieces: bytes, limit: int = LIMIT) -> list[tuple[int | None, object]]:
+    return [tuple(part) for part in splitter(iter(pieces), limit)]
+
+
+def pieces_of(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+# Sections
+
+
+def test_sections_begin_at_their_banner() -> None:
+    """A rule of the same sign is no banner, and the last section has no line ends after it."""
+    assert cut(sections(GAME), TRANSCRIPT) == PARTS
+
+
+@given(st.integers(1, 40))
+def test_sections_do_not_depend_on_how_they_are_read(size: int) -> None:
+    assert cut(sections(GAME), *pieces_of(TRANSCRIPT, size)) == PARTS
+
+
+def test_what_comes_before_the_first_section_is_not_lost() -> None:
+    assert cut(sections(GAME), b"Ann: 0\n", TRANSCRIPT) == [(0, b"Ann: 0"), *PARTS]
+
+
+def test_a_text_without_a_banner_is_one_part() -> None:
+    assert cut(sections(GAME), b"Ann: 0\nBo: 1\n") == [(0, b"Ann: 0\nBo: 1")]
+    assert cut(sections(GAME), b" \n\n") == []
+
+
+def test_a_section_that_is_too_large_is_passed_over() -> None:
+    long = b"====\n GAME 2/3\n" + b"x" * 200 + b"\n"
+    data = b"====\n GAME 1/3\na\n" + long + b"====\n GAME 3/3\nb\n"
+    assert cut(sections(GAME), data, limit=100) == [
+        (1, b"====\n GAME 1/3\na"),
+        (2, None),
+        (3, b"====\n GAME 3/3\nb"),
+    ]
+
+
+# Rows
+
+
+def test_a_row_carries_its_header() -> None:
+    data = b'n,text\n1,"a, ""b""\nc"\r\n\n2,d\n'
+    assert cut(rows, data) == [(1, b'n,text\n1,"a, ""b""\nc"'), (2, b"n,text\n2,d")]
+
+
+@given(st.integers(1, 30))
+def test_rows_do_not_depend_on_how_they_are_read(size: int) -> None:
+    data = b'\xef\xbb\xbfn,"te\nxt"\r\n1,"a\n""b"\r\n2,c'
+    expected = [(1, b'\xef\xbb\xbfn,"te\nxt"\n1,"a\n""b"'), (2, b'\xef\xbb\xbfn,"te\nxt"\n2,c')]
+    assert cut(rows, *pieces_of(data, size)) == expected
+
+
+def test_a_header_alone_has_no_rows() -> None:
+    assert cut(rows, b"n,text\n") == cut(rows, b"") == []
+
+
+def test_a_quote_left_open_takes_the_rest_and_no_memory() -> None:
+    data = b'n\n1\n"2\n' + b"3\n" * 100
+    assert cut(rows, data) == [(1, b"n\n1"), (2, b'n\n"2\n' + b"3\n" * 99 + b"3")]
+    assert cut(rows, data, limit=50) == [(1, b"n\n1"), (2, None)]
+
+
+def test_a_header_too_long_to_be_repeated_is_refused() -> None:
+    with pytest.raises(ValueError, match="the header of the table is larger than"):
+        cut(rows, b"x" * 2**15 + b"\n1\n")
+
+
+# Entries
+
+
+def test_entries_are_their_own_bytes() -> None:
+    data = b'{"n": 2, "games": [ {"a": 1.0}, {"b": "\\u00e9" } ]}'
+    assert cut(entries("games"), data) == [(1, b'{"a": 1.0}'), (2, b'{"b": "\\u00e9" }')]
+    assert cut(entries(), b"\xef\xbb\xbf[1, [2]]") == [(1, b"1"), (2, b"[2]")]
+    assert cut(entries(), b"[]") == []
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"games": 1}', b'{"game": []}', b"[]", b'{"games": [1', b"", b"[" * 100_000]
+)
+def test_what_has_no_such_list_stays_whole(data: bytes) -> None:
+    assert cut(entries("games"), data) == [(None, data)]
+
+
+# Whole and lines
+
+
+def test_whole_and_lines() -> None:
+    assert cut(whole, b"a\n", b"b") == [(None, b"a\nb")]
+    assert cut(lines, b"a\r\n\n", b"b") == [(1, b"a"), (3, b"b")]
+
+
+# Memory
+
+
+@pytest.mark.parametrize(
+    ("splitter", "begin", "part"),
+    [
+        (sections(GAME), b"", b"====\n GAME 1/1\n" + b"x" * 50 + b"\n"),
+        (rows, b"n,text\n", b'1,"' + b"x" * 50 + b'"\n'),
+        (lines, b"", b"x" * 50 + b"\n"),
+    ],
+    ids=["sections", "rows", "lines"],
+)
+def test_a_file_of_many_parts_is_never_held_whole(
+    splitter: Splitter, begin: bytes, part: bytes
+) -> None:
+    n_pieces, n_of_piece = 200, 1000
+
+    def pieces() -> Iterator[bytes]:
+        yield begin
+        for _ in range(n_pieces):
+            yield part * n_of_piece
+
+    tracemalloc.start()
+    try:
+        n_parts = sum(1 for _ in splitter(pieces(), LIMIT))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert n_parts == n_pieces * n_of_piece
+    assert peak < 2 * 2**20
+
+
+# Files
+
+
+def choose(path: str, head: bytes) -> Splitter | None:
+    """Sections, rows, entries, whole, by what the file begins with."""
+    if GAME.match(head.lstrip()):
+        return sections(GAME)
+    if head.startswith(b"n,text"):
+        return rows
+    if head.startswith(b'{"games"'):
+        return entries("games")
+    return whole if head.startswith(b'{"event"') else None
+
+
+TREE = {
+    "a.txt": TRANSCRIPT,
+    "b.csv": b"n,text\n1,a\n1,a\n",
+    "c.json": b'{"games": [{}, 2]}',
+    "d.jsonl": b'{"event": 1}\n{"event": 2}\n',
+    "e.jsonl": b"{}\n{}",
+    "f.json": b"{}",
+    "g.log": b"12:00 started\n",
+    "h.txt": b"",
+    "i.csv": b"\x00\x01",
+    "j.csv": b"n,text\n",
+}
+EXPECTED = [
+    *((f"a.txt#{number}", data, None) for number, data in PARTS),
+    ("b.csv#1", b"n,text\n1,a", None),
+    ("b.csv#2", b"n,text\n1,a", None),
+    ("c.json#1", b"{}", None),
+    ("c.json#2", b"2", None),
+    ("d.jsonl", TREE["d.jsonl"], None),
+    ("e.jsonl#1", b"{}", None),
+    ("e.jsonl#2", b"{}", None),
+    ("f.json", b"{}", None),
+    ("g.log", None, "not a log: text that no format reads"),
+    ("h.txt", None, "not a log: it is empty"),
+    ("i.csv", None, "not a log: binary data"),
+    ("j.csv", None, "no document in it"),
+]
+
+
+def contents(*sources: Path) -> list[tuple[str, bytes | None, str | None]]:
+    return [
+        (document.path, document.data, document.reason)
+        for document in documents(sources, choose=choose)
+    ]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name, data in TREE.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def test_files_of_a_folder_are_cut_as_is_asked(logs: Path) -> None:
+    assert contents(logs) == EXPECTED
+
+
+@pytest.mark.parametrize("ending", ["tar", "tar.gz"])
+def test_members_of_an_archive_are_cut_alike(tmp_path: Path, ending: str) -> None:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        for name, content in TREE.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    packed = data.getvalue() if ending == "tar" else gzip.compress(data.getvalue())
+    (tmp_path / f"logs.{ending}").write_bytes(packed)
+    assert contents(tmp_path / f"logs.{ending}") == EXPECTED
+
+
+def test_compressed_files_are_cut_alike(tmp_path: Path) -> None:
+    for name, content in TREE.items():
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
+    assert [data for _, data, _ in contents(tmp_path)] == [data for _, data, _ in EXPECTED]
+    assert contents(tmp_path)[0][0] == "a.txt.gz#1"
+
+
+def test_without_a_format_that_asks_the_name_decides(logs: Path) -> None:
+    found = [document.path for document in documents(logs) if document.data is not None]
+    assert found == ["c.json", "d.jsonl#1", "d.jsonl#2", "e.jsonl#1", "e.jsonl#2", "f.json"]
+
+
+def test_a_file_of_parts_that_is_too_large(logs: Path) -> None:
+    """Each part has the limit, but JSON has to be whole to have a list."""
+    (logs / "k.json").write_bytes(b'{"games": [' + b"1," * 100 + b"1]}")
+    found: list[Document] = list(documents(logs, choose=choose, max_document=100))
+    broken = [document.path for document in found if document.is_broken]
+    assert broken == ["k.json"]
+    assert "larger than 100 bytes" in str(found[-1].reason)
+
+
+def test_only_the_beginning_of_a_text_that_is_no_log_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"x" * 2**22)
+    tracemalloc.start()
+    try:
+        assert [document.data for document in documents(tmp_path)] == [None]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**20
+
+
+def test_a_text_that_is_no_log_can_grow_while_it_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(b"started\n")
+
+    def grow(path: str, head: bytes) -> None:
+        with file.open("ab") as text:
+            text.write(b"more\n")
+
+    assert [document.data for document in documents(tmp_path, choose=grow)] == [None]
+
+
+# Logs of other systems
+
+
+def test_a_transcript_of_a_hundred_games(shared: Path) -> None:
+    """Three transcripts, of which `summary.txt` lists a hundred runs each."""
+    banner = re.compile(rb"=+\n +GAME \d+/100\n")
+    source = shared / "real" / "chatarena-transcripts.tar.zst"
+
+    def ask(path: str, head: bytes) -> Splitter | None:
+        return sections(banner) if banner.match(head.lstrip()) else None
+
+    found = [document for document in documents(source, choose=ask) if document.data]
+    games = [document for document in found if "#" in document.path]
+    assert len(games) == 300
+    assert {document.path.rpartition("#")[2] for document in games} == set(map(str, range(1, 101)))
+    for document in games:
+        assert document.data is not None
+        number = document.path.rpartition("#")[2]
+        assert banner.match(document.data)
+        assert document.data.split(b"\n")[1] == f"  GAME {number}/100".encode()
+        assert document.data.count(b"Now the game starts! The topic is") == 1
+
+
+def test_a_table_of_a_game_a_row(shared: Path) -> None:
+    """Read alone, each row is what the table read as a whole has there."""
+    source = shared / "real" / "pd-cheap-talk.tar.zst"
+    (name,) = {document.path for document in documents(source) if document.path.endswith(".csv")}
+
+    def ask(splitter: Splitter) -> list[bytes]:
+        def chosen(path: str, head: bytes) -> Splitter | None:
+            return splitter if path.endswith(".csv") else None
+
+        found = documents(source, choose=chosen)
+        return [document.data for document in found if name in document.path and document.data]
+
+    (table,) = ask(whole)
+    alone = [list(csv.DictReader(io.StringIO(row.decode()))) for row in ask(rows)]
+    assert alone == [[row] for row in csv.DictReader(io.StringIO(table.decode()))]
+    assert len(alone) == 190
+
+
+def test_a_file_of_all_games_of_a_tournament(shared: Path) -> None:
+    """Each entry is the game that has a file of its own beside it, with reflections added later."""
+    source = shared / "real" / "avalon.tar.zst"
+    path = "avalon/1_cross_game_learning_50g/"
+
+    def ask(path: str, head: bytes) -> Splitter | None:
+        return entries("games") if path.endswith("all_games.json") else None
+
+    found = [document for document in documents(source, choose=ask) if path in document.path]
+    listed = [json.loads(document.data or b"") for document in found if "#" in document.path]
+    alone = [json.loads(document.data or b"") for document in found if "#" not in document.path]
+    assert len(listed) == 50
+    for game in alone:
+        game.pop("post_game_reflections", None)
+    assert all(game in alone for game in listed)

@@ -1,0 +1,124 @@
+"""Tiny formats for tests, of which a file is not one game: a Public Good of one round each.
+
+They are known to the ingests of one process. Amounts are written as `Ann=2 Bo=6`.
+"""
+
+import csv
+import io
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+
+import pipeline.formats
+from pipeline.archives.splitting import Splitter, entries, rows, sections, whole
+from pipeline.formats.broken import broken
+from pipeline.formats.building import Spoken, contributions, messages, results
+from pipeline.formats.look import Look
+from pipeline.game import Game, Seat
+from pipeline.vocabulary import GameType, Outcome, Phase, Role
+
+_BANNER = re.compile(rb"=+\r?\n *TINY GAME \d+")
+
+
+def game(name: str, amounts: dict[str, float]) -> Game:
+    """A finished game of one round, which whoever puts in least wins."""
+    if not amounts:
+        raise broken("$", "somebody puts something in", "nobody does")
+    seats = [Seat(player, f"model-{player}", Role.PLAYER, is_tested=True) for player in amounts]
+    spoken = [
+        Spoken(player, f"I contribute {amount:g}", Phase.CONTRIBUTION, 1)
+        for player, amount in amounts.items()
+    ]
+    built = Game(
+        game_type=GameType.PUBLIC_GOOD,
+        system=name,
+        format=name,
+        format_version="1",
+        setting={"multiplier": 2, "rounds": 1},
+        is_finished=True,
+        outcome=Outcome.COMPLETED,
+        n_rounds=1,
+        seats=seats,
+        messages=messages(spoken, seats),
+    )
+    built.contributions = contributions(built, list(amounts.values()))
+    least = min(amounts.values())
+    wins = {seat: amount == least for seat, amount in enumerate(amounts.values(), start=1)}
+    built.results = results(built, wins)
+    return built
+
+
+def _put(text: str) -> dict[str, float]:
+    return {player: float(amount) for player, amount in re.findall(r"(\w+)=(\d+)", text)}
+
+
+def _sections(path: str, head: bytes) -> Splitter | None:
+    return sections(_BANNER) if _BANNER.match(head.lstrip()) else None
+
+
+def _rows(path: str, head: bytes) -> Splitter | None:
+    return rows if head.startswith(b"tiny,put") else None
+
+
+def _entries(path: str, head: bytes) -> Splitter | None:
+    return entries("tiny_games") if head.startswith(b'{"tiny_games"') else None
+
+
+def _events(path: str, head: bytes) -> Splitter | None:
+    return whole if head.startswith(b'{"tiny_event"') else None
+
+
+SECTIONS = SimpleNamespace(
+    NAME="tiny_sections",
+    NAMES_MODELS=True,
+    splitter=_sections,
+    claims=lambda look: _BANNER.match(look.data) is not None,
+    read=lambda look, model: game("tiny_sections", _put(look.data.decode())),
+)
+
+
+def _row(look: Look, model: str | None) -> Game:
+    (row,) = csv.DictReader(io.StringIO(look.data.decode()))
+    return game("tiny_rows", _put(row["put"]))
+
+
+ROWS = SimpleNamespace(
+    NAME="tiny_rows",
+    NAMES_MODELS=True,
+    splitter=_rows,
+    claims=lambda look: look.data.startswith(b"tiny,put"),
+    read=_row,
+)
+ENTRIES = SimpleNamespace(
+    NAME="tiny_entries",
+    NAMES_MODELS=True,
+    splitter=_entries,
+    claims=lambda look: "tiny_put" in look.keys,
+    read=lambda look, model: game("tiny_entries", json.loads(bytes(look.top["tiny_put"]))),
+)
+
+
+def _lines(look: Look, model: str | None) -> Game:
+    events = [json.loads(line) for line in look.data.splitlines()]
+    return game("tiny_events", {event["tiny_event"]: event["amount"] for event in events})
+
+
+EVENTS = SimpleNamespace(
+    NAME="tiny_events",
+    NAMES_MODELS=True,
+    splitter=_events,
+    claims=lambda look: "tiny_event" in look.keys,
+    read=_lines,
+)
+_REAL = pipeline.formats.formats()
+_UNCACHED = pipeline.formats._splitters.__wrapped__
+FORMATS = (SECTIONS, ROWS, ENTRIES, EVENTS)
+
+
+def make_known(monkeypatch: pytest.MonkeyPatch, *more: SimpleNamespace) -> None:
+    """Has these formats known beside those that there are."""
+    known = (*_REAL, *FORMATS, *more)
+    monkeypatch.setattr(pipeline.formats, "formats", lambda: known)
+    monkeypatch.setattr(pipeline.formats, "_splitters", _UNCACHED)
