@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import Meta, Struct
 
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import Spoken, messages, team_results
+from pipeline.formats.look import Look
 from pipeline.formats.players import ModelName, check_players
 from pipeline.formats.rows import Int64
 from pipeline.game import Event, Game, Seat
@@ -23,17 +24,10 @@ SYSTEM = "multi_round_avalon"
 VERSION = "1"
 NAMES_MODELS = True
 
+_KEYS = {"players", "missions", "winner"}
 # The log's words for roles that have another name here.
 _ROLES = {"good": "servant", "evil": "minion"}
 _FAILED = 3  # quests by which evil wins
-
-
-class Top(Struct):
-    """The keys that games have and other documents beside them do not."""
-
-    players: Raw | UnsetType = UNSET
-    missions: Raw | UnsetType = UNSET
-    winner: Raw | UnsetType = UNSET
 
 
 class Config(Struct):
@@ -96,21 +90,16 @@ class Log(Struct):
     assassin_phase: Choice | None = None
 
 
-_TOP = msgspec.json.Decoder(Top)
 _LOG = msgspec.json.Decoder(Log)
 
 
-def read(data: bytes, model: str | None) -> Game | None:
-    """The game, or None where the document has not the keys of one."""
-    return _game(decode(_LOG, data)) if _claims(data) else None
+def claims(look: Look) -> bool:
+    return look.first == "{" and look.keys >= _KEYS
 
 
-def _claims(data: bytes) -> bool:
-    """Whether the document has players, missions and a winner."""
-    if data.lstrip()[:1] != b"{" or b'"missions"' not in data:
-        return False
-    top = decode(_TOP, data)
-    return UNSET not in (top.players, top.missions, top.winner)
+def read(look: Look, model: str | None) -> Game:
+    """The game in a document of its own; a file of all games of a tournament has other keys."""
+    return _game(decode(_LOG, look.data))
 
 
 def _game(log: Log) -> Game:

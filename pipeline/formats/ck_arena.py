@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import Meta, Struct
 
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import Spoken, messages, team_results
+from pipeline.formats.look import Look
 from pipeline.formats.players import ModelName, check_players
 from pipeline.formats.rows import Int64
 from pipeline.game import Elimination, Fault, Game, Seat, Vote
@@ -28,10 +29,6 @@ RoundNumber = Annotated[int, Meta(ge=1, le=1_000_000)]
 HUMAN = "human"
 NOBODY = 0
 _OUTCOMES = {"civilian": "caught", "undercover": "parity"}
-
-
-class Top(Struct):
-    game_record: Raw | UnsetType = UNSET
 
 
 class Words(Struct):
@@ -94,23 +91,17 @@ class Record(Struct):
     game_summary: Summary
 
 
-_TOP = msgspec.json.Decoder(Top)
 _RECORD = msgspec.json.Decoder(Record)
 _AT = "$.game_record"
 
 
-def read(data: bytes, model: str | None) -> Game | None:
-    """The game, or None where the document has no record of one."""
-    record = _record(data)
-    return None if record is None else _game(decode(_RECORD, record, _AT))
+def claims(look: Look) -> bool:
+    return look.first == "{" and "game_record" in look.keys
 
 
-def _record(data: bytes) -> Raw | None:
-    """The part of the document that holds a game of CK-Arena, None if it has no such part."""
-    if data.lstrip()[:1] != b"{" or b'"game_record"' not in data:
-        return None
-    record = decode(_TOP, data).game_record
-    return None if isinstance(record, UnsetType) else record
+def read(look: Look, model: str | None) -> Game:
+    """The game in the document's record."""
+    return _game(decode(_RECORD, look.top["game_record"], _AT))
 
 
 def _game(record: Record) -> Game:

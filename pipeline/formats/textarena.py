@@ -11,10 +11,11 @@ from itertools import accumulate
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import Meta, Struct
 
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import Spoken, messages, team_results
+from pipeline.formats.look import Look
 from pipeline.formats.players import ModelName, check_number
 from pipeline.formats.rows import EVERYONE, MODERATOR, Int64
 from pipeline.game import Event, Fault, Game, Seat
@@ -26,7 +27,9 @@ SYSTEM = "textarena"
 VERSION = "1"
 NAMES_MODELS = True
 
-ENVIRONMENT = "Avalon"
+_KEYS = {"env_id", "game_info", "logs"}
+# TextArena has other environments.
+_ENVIRONMENT = b'"Avalon'
 # Agents that follow rules: what they say is one of four lines.
 BOTS = frozenset({"deeprole", "deeprole-llm"})
 # What stands for the agent of a table at which several sit.
@@ -46,12 +49,6 @@ _STATE = re.compile(r"<game_state>(.*)</game_state>", re.DOTALL)
 _VOTE = re.compile(r"<vote>\s*(approve|reject)\s*</vote>", re.IGNORECASE)
 _OWN = re.compile(r'<player_state>\{"pid": (\d{1,3}),|Player (\d{1,3}) attempted an invalid move')
 _INVALID = re.compile(r"attempted an invalid move\. Reason: (.+?)(?: Please resubmit|$)")
-
-
-class Top(Struct):
-    env_id: Raw | UnsetType = UNSET
-    game_info: Raw | UnsetType = UNSET
-    logs: Raw | UnsetType = UNSET
 
 
 class Info(Struct):
@@ -104,24 +101,18 @@ class Moment(NamedTuple):
     later: State | None
 
 
-_TOP = msgspec.json.Decoder(Top)
 _LOG = msgspec.json.Decoder(Log)
 _STATES = msgspec.json.Decoder(State)
 
 
-def read(data: bytes, model: str | None) -> Game | None:
-    """The game, or None where the document has not the keys of one."""
-    return _game(decode(_LOG, data)) if _claims(data) else None
+def claims(look: Look) -> bool:
+    is_log = look.first == "{" and look.keys >= _KEYS
+    return is_log and bytes(look.top["env_id"]).startswith(_ENVIRONMENT)
 
 
-def _claims(data: bytes) -> bool:
-    """Whether the document is a log of TextArena, of its environment Avalon."""
-    if data.lstrip()[:1] != b"{" or b'"env_id"' not in data:
-        return False
-    top = decode(_TOP, data)
-    if isinstance(top.env_id, UnsetType) or UNSET in (top.game_info, top.logs):
-        return False
-    return bytes(top.env_id).startswith(f'"{ENVIRONMENT}'.encode())
+def read(look: Look, model: str | None) -> Game:
+    """The game of a log of the environment Avalon."""
+    return _game(decode(_LOG, look.data))
 
 
 def _game(log: Log) -> Game:
