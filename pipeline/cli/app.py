@@ -1,5 +1,6 @@
 """The command line as a whole: its commands, and what becomes of errors."""
 
+import atexit
 import gc
 import os
 import re
@@ -150,6 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     terminal.prepare()
     if arguments is None:
         terminal.guard()
+        # What is left at the end goes with the process; Python would search all of it for cycles.
+        atexit.register(gc.freeze)
     with _ended_as_by_ctrl_c():
         return _run(arguments)
 

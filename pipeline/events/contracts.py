@@ -215,9 +215,14 @@ class RoleIdentifications(OfSeat):
         "the role that the text claims, null if it names none or both",
         nullable=True,
     )
-    is_correct = column.flag("whether the game took the answer as right")
+    is_correct = column.flag(
+        "whether the game took the answer as right; false also if it claims the right role but "
+        "names another player"
+    )
     is_correct_as_read = column.flag(
-        "whether it is right according to its text, null if the log has no text", nullable=True
+        "whether it is right according to its text, which must also name the right player; null if "
+        "the log has no text",
+        nullable=True,
     )
 
 
@@ -249,7 +254,7 @@ class Contributions(OfSeat):
 
     amount = column.number("points put into the pool, as the game registered them", low=0)
     stated_amount = column.number("points that the text itself states", low=0)
-    text = column.text("what the player said")
+    text = column.text("what the player said, null for an amount without words", nullable=True)
     is_least = column.flag(
         "whether no player put in less; null in an incomplete round", nullable=True
     )

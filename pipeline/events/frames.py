@@ -248,11 +248,11 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
 def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     """What the setting of each game fixes; games of one setting come by the hundred."""
     games = [identified.game for identified in batch]
+    settings = [identified_setting(game.game_type, game.setting) for game in games]
+    # A game that nobody can repeat has a setting of its own, which has its id.
     settings = [
-        identified_setting(
-            one.game.game_type, one.game.setting, None if one.game.is_repeatable else one.game_id
-        )
-        for one in batch
+        setting if one.game.is_repeatable else setting._replace(setting_id=one.game_id)
+        for setting, one in zip(settings, batch, strict=True)
     ]
     numbers: dict[Setting, int] = {}
     number = [numbers.setdefault(setting, len(numbers)) for setting in settings]
@@ -374,7 +374,12 @@ def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     text = pl.col("text")
     rows = rows.with_columns(batch.text_of(rows))
     rows = rows.with_columns(stated_amount=prose.stated_amount(text))
-    status = prose.amount_status(pl.col("amount"), pl.col("stated_amount"))
+    amount = pl.col("amount")
+    status = (
+        pl.when(text.is_null() & amount.is_not_null())
+        .then(_OK)  # put in without words: no text contradicts the log
+        .otherwise(prose.amount_status(amount, pl.col("stated_amount")))
+    )
     return rows.with_columns(parse_status=prose.outage_or(text, status))
 
 
@@ -382,10 +387,18 @@ def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(
         batch.status_of(rows).alias("spoken"), numbers=prose.numbers(pl.col("share_text"))
     )
-    rows = rows.with_columns(share=prose.share(pl.col("numbers")))
-    status = prose.share_status(pl.col("numbers"), pl.col("share"))
-    is_outage = pl.col("spoken") == _OUTAGE
-    return rows.with_columns(parse_status=pl.when(is_outage).then(_OUTAGE).otherwise(status))
+    stated = prose.share(pl.col("numbers"))
+    rows = rows.with_columns(share=pl.when("is_logged").then("share").otherwise(stated))
+    status = (
+        pl.when(pl.col("spoken") == _OUTAGE)
+        .then(_OUTAGE)
+        .when("is_logged", pl.col("share").is_not_null())
+        .then(_OK)
+        .when("is_logged")
+        .then(pl.lit(str(ParseStatus.UNREADABLE)))
+        .otherwise(prose.share_status(pl.col("numbers"), pl.col("share")))
+    )
+    return rows.with_columns(parse_status=status)
 
 
 def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:

@@ -55,8 +55,8 @@ def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str
         raise broken(at, "no two players have the same name", repr(alike))
 
 
-def unseated(course: Course) -> list[Fault]:
-    """A fault for each player who speaks and has no seat, at the first message.
+def unseated(course: Course, at: str = "$.history") -> list[Fault]:
+    """A fault for each player who speaks and has no seat, at the first message in the list `at`.
 
     The message is in the tables, and what the player does in it is not.
     """
@@ -67,7 +67,7 @@ def unseated(course: Course) -> list[Fault]:
         if seat is None and player != MODERATOR:
             first.setdefault(player, index)
     rule = "every player who speaks has a seat"
-    return [Fault(f"$.history[{index}]", rule, repr(player)) for player, index in first.items()]
+    return [Fault(f"{at}[{index}]", rule, repr(player)) for player, index in first.items()]
 
 
 def untested(game: Game) -> list[Fault]:

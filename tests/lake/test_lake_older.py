@@ -1,7 +1,7 @@
 """A lake that an older version of magic wrote opens, and gives the same numbers as a new one.
 
-`older/version_8.tar.zst` is the sample as it was ingested by the version before several systems came
-into one lake: it has no table of roles, and lacks columns of games and players.
+`older/version_8.tar.zst` is the sample as the version before several systems in a lake ingested it:
+it has no table of roles, and lacks columns of games and players.
 """
 
 import tarfile
