@@ -249,7 +249,7 @@ class Contributions(OfSeat):
 
     amount = column.number("points put into the pool, as the game registered them", low=0)
     stated_amount = column.number("points that the text itself states", low=0)
-    text = column.text("what the player said")
+    text = column.text("what the player said, null for an amount without words", nullable=True)
     is_least = column.flag(
         "whether no player put in less; null in an incomplete round", nullable=True
     )
