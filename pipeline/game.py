@@ -176,11 +176,15 @@ class Contribution(Event, frozen=True, gc=False):
 
 
 class Proposal(Event, frozen=True, gc=False):
+    """`share` is what the game registered; where the log does not say, `share_text` decides."""
+
     party: str
     party_seat: int | None
     position: int
     share_text: str | None
     is_last: bool
+    share: float | None = None
+    is_logged: bool = False
 
 
 class ProposalVote(Event, frozen=True, gc=False):

@@ -381,10 +381,18 @@ def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(
         batch.status_of(rows).alias("spoken"), numbers=prose.numbers(pl.col("share_text"))
     )
-    rows = rows.with_columns(share=prose.share(pl.col("numbers")))
-    status = prose.share_status(pl.col("numbers"), pl.col("share"))
-    is_outage = pl.col("spoken") == _OUTAGE
-    return rows.with_columns(parse_status=pl.when(is_outage).then(_OUTAGE).otherwise(status))
+    stated = prose.share(pl.col("numbers"))
+    rows = rows.with_columns(share=pl.when("is_logged").then("share").otherwise(stated))
+    status = (
+        pl.when(pl.col("spoken") == _OUTAGE)
+        .then(_OUTAGE)
+        .when("is_logged", pl.col("share").is_not_null())
+        .then(_OK)
+        .when("is_logged")
+        .then(pl.lit(str(ParseStatus.UNREADABLE)))
+        .otherwise(prose.share_status(pl.col("numbers"), pl.col("share")))
+    )
+    return rows.with_columns(parse_status=status)
 
 
 def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
