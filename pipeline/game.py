@@ -222,9 +222,13 @@ class Ability(Event, frozen=True, gc=False):
 
 
 class Elimination(Event, frozen=True, gc=False):
-    """The seat is out of the game from the end of this round, by a cause in the game's word."""
+    """The seat is out of the game from the end of this round, by a cause in the game's word.
+
+    Where it left before the round's votes were cast, no vote of that round counts against it.
+    """
 
     cause: str
+    is_before_vote: bool = False
 
 
 class Game(Struct, kw_only=True, omit_defaults=True):

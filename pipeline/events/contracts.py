@@ -310,6 +310,7 @@ class Eliminations(OfSeat):
     # A player leaves once.
     round = column.small("the round at whose end it left; 0 is before the first", low=0)
     cause = column.text("the cause, in the game's word, such as `vote` or `attack`")
+    is_before_vote = column.flag("whether it left before the votes of its round were cast")
 
 
 class Roles(Table):

@@ -294,9 +294,10 @@ def _without_the_dead(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     eliminations = batch.tables["eliminations"]
     if eliminations.is_empty():
         return rows
-    out = eliminations.select(GAME_ROW, target_seat="seat", out_since="round")
+    first_without = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
+    out = eliminations.select(GAME_ROW, target_seat="seat", first_without=first_without)
     rows = rows.join(out, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
-    is_out = (pl.col("out_since") < pl.col("round")).fill_null(value=False)
+    is_out = (pl.col("first_without") <= pl.col("round")).fill_null(value=False)
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
