@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Annotated
 
 from msgspec import Meta, Raw, UnsetType
@@ -55,10 +55,15 @@ def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str
         raise broken(at, "no two players have the same name", repr(alike))
 
 
-def unseated(course: Course) -> list[Fault]:
+def _of_history(index: int) -> str:
+    return f"$.history[{index}]"
+
+
+def unseated(course: Course, at: Callable[[int], str] = _of_history) -> list[Fault]:
     """A fault for each player who speaks and has no seat, at the first message.
 
-    The message is in the tables, and what the player does in it is not.
+    The message is in the tables, and what the player does in it is not. `at` gives the JSON path of
+    a message by its index.
     """
     if course.seat.count(None) == course.player.count(MODERATOR):
         return []
@@ -67,7 +72,7 @@ def unseated(course: Course) -> list[Fault]:
         if seat is None and player != MODERATOR:
             first.setdefault(player, index)
     rule = "every player who speaks has a seat"
-    return [Fault(f"$.history[{index}]", rule, repr(player)) for player, index in first.items()]
+    return [Fault(at(index), rule, repr(player)) for player, index in first.items()]
 
 
 def untested(game: Game) -> list[Fault]:
