@@ -1,6 +1,6 @@
 """Two games in interchange JSON: a Public Good with words, and a Werewolf with silent votes.
 
-Ann puts in least in the first round, both do in the second: 2 of 2 for Ann's model, 1 of 2 for Bo's.
+Ann puts in least in round 1, both in round 2: 2 of 2 for her model, 1 of 2 for that of Bo.
 In the werewolf game the villagers (model-a twice, model-b) cast three votes, two of them for Wu.
 """
 
@@ -54,7 +54,11 @@ WEREWOLF = {
         {"player": "Jo", "model": "model-b", "role": "villager"},
     ],
     "events": [
-        {"actor": "Eve", "round": 0, "acts": [{"act": "abilities", "kind": "divine", "target": "Wu"}]},
+        {
+            "actor": "Eve",
+            "round": 0,
+            "acts": [{"act": "abilities", "kind": "divine", "target": "Wu"}],
+        },
         {"actor": "Eve", "round": 1, "phase": "talk", "text": "Wu is a werewolf."},
         {"actor": "Wu", "round": 1, "acts": [{"act": "votes", "target": "Eve"}]},
         {"actor": "Eve", "round": 1, "acts": [{"act": "votes", "target": "Wu"}]},

@@ -15,6 +15,7 @@ from pipeline.formats.building import Spoken, messages, results, team_results
 from pipeline.formats.interchange.acts import EVENTS, OWN_TABLES, REGISTERED, Act
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import VERSION, Document, End, Event, Seat
+from pipeline.formats.interchange.setting import check_setting
 from pipeline.formats.players import check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Event as Row
@@ -41,6 +42,7 @@ _AGREEMENTS = {"agreed": True, "not_agreed": False}
 def game_of(document: Document) -> Game:
     """The game of a document; raises BrokenDocument where it breaks a rule."""
     kind = _kind(document.game_type)
+    check_setting(document.setting)
     seats = _seats(document.seats, kind)
     end = document.end or End()
     if end.outcome is not None and kind.ending(end.outcome) is None:
