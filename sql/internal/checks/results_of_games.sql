@@ -15,6 +15,7 @@ SELECT
     coalesce(sides.game_id, results.game_id) AS game_id,
     coalesce(sides.model, results.model) AS model,
     coalesce(sides.role, results.role) AS role,
+    coalesce(sides.seat, results.seat) AS seat,
     sides.game_id IS NOT NULL AS is_tested,
     count(results.game_id) AS n_results
 FROM sides
