@@ -15,10 +15,11 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 from pipeline.events.checks import broken
-from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.events.contracts import TABLES, VERSION, OfGame, polars_schema
+from pipeline.events.roles import role_rows
+from pipeline.games import kind
 from pipeline.lake import Lake
 from pipeline.lake.files import TableWriter
-from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Role, competition
 
 ENGINES = ("polars", "duckdb")
 """Those that start at once: Spark's tests are in `tests/spark`, all of them in one session."""
@@ -107,13 +108,14 @@ def table(name: str, text: str, **common: object) -> pl.DataFrame:
 def _whole(name: str, game: int, place: int, result: Mapping[str, object]) -> dict[str, object]:
     of_game = {"game_id": f"{game:032x}", "game_index": game, "setting_id": "0" * 32}
     row = PLAIN | of_game | {"message_index": place} | result
-    game_type, role = GameType(str(row["game_type"])), Role(str(result.get("role", "player")))
-    row |= {"role": role, "side": SIDE_OF_ROLE[role]}
+    role = kind(str(row["game_type"])).role(str(result.get("role", "player")))
+    assert role, f"no role {result.get('role')} in {row['game_type']}"
+    row |= {"role": role.name, "side": role.side}
     if row["is_tested"]:
-        row["competition"] = competition(game_type, role)
+        row["competition"] = role.competition
     if name == "results":
         # Nobody's seat where it is the whole side's result.
-        row |= {"round": None, "seat": row["seat"] if role is Role.PLAYER else None}
+        row |= {"round": None, "seat": row["seat"] if role.side == "none" else None}
     return {column: row.get(column) for column in polars_schema(name)}
 
 
@@ -150,7 +152,9 @@ class Frames(Lake):
         self.tables = tables
 
     def table(self, table: str) -> pl.LazyFrame:
-        empty = pl.DataFrame(schema=polars_schema(table))
+        if table == "games" and table not in self.tables:
+            return games_of(self.tables).lazy()
+        empty = role_rows() if table == "roles" else pl.DataFrame(schema=polars_schema(table))
         return self.tables.get(table, empty).lazy()
 
 
@@ -158,15 +162,35 @@ class Files(Lake):
     """Tables as bare Parquet files: all that both engines ask of a lake of one system."""
 
     systems: ClassVar = {}
+    contract_version = str(VERSION)
+    states: ClassVar = dict.fromkeys(TABLES)
 
     def sizes(self, table: str) -> dict[str, int]:
         return {file.name: file.n_bytes for file in self.folder(table).files()}
 
 
+def games_of(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """A row for each game of the tables: what its rows share, and anything else as it comes."""
+    shared = list(OfGame.columns())
+    parts = [rows.select(shared) for rows in tables.values() if set(shared) <= set(rows.columns)]
+    games = pl.concat(parts).unique("game_id") if parts else pl.DataFrame()
+    anything = {pl.String(): "", pl.Int32(): 0, pl.Int64(): 0}
+    columns = TABLES["games"].columns()
+    fillers = {
+        name: pl.lit(None if columns[name].nullable else anything[dtype], dtype)
+        for name, dtype in polars_schema("games").items()
+        if name not in shared
+    }
+    if games.is_empty():
+        return pl.DataFrame(schema=polars_schema("games"))
+    return games.with_columns(**fillers).select(polars_schema("games").keys())
+
+
 def lake_of(folder: Path, tables: Mapping[str, pl.DataFrame], n_files: int = 1) -> Files:
     """A lake in the folder that holds the tables, each in so many files; the rest are empty."""
     lake = Files(folder.resolve())
-    for name, rows in tables.items():
+    known = {"games": games_of(tables), "roles": role_rows()}
+    for name, rows in (known | tables).items():
         lake.folder(name).make()
         size = -(-rows.height // n_files)
         for start in range(0, rows.height, size or 1):

@@ -13,7 +13,9 @@ from event_tables import ODD
 from hypothesis import strategies as st
 
 from pipeline.events.contracts import polars_schema
-from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Role, competition
+from pipeline.games import Role, kind, names
+from pipeline.games import with_sides as types_with_sides
+from pipeline.vocabulary import GameType, Side
 
 # What the metrics cannot bear yet; each has a test of its own in metrics/test_metric_corners.py.
 LEFT_OUT = {"two tested negotiators", "roles unknown", "messages unknown"}
@@ -53,10 +55,7 @@ SHARES = (
 
 _STATUSES = ("ok", "ok", "ok", "ambiguous", "unreadable", "outage")
 _MAYBE = (True, False, None)
-_HIDDEN = {
-    GameType.CHAMELEON: (Role.CHAMELEON, Role.NON_CHAMELEON),
-    GameType.UNDERCOVER: (Role.UNDERCOVER, Role.CIVILIAN),
-}
+_HIDDEN = types_with_sides()
 
 Row = dict[str, object]
 
@@ -76,7 +75,8 @@ class EventTables(dict[str, pl.DataFrame]):
         for name in missing:
             rows[name] = []
         super().__init__(
-            (name, pl.DataFrame(rows[name], schema=polars_schema(name))) for name in TABLES
+            (name, pl.DataFrame(of_table, schema=polars_schema(name)))
+            for name, of_table in rows.items()
         )
 
     def __repr__(self) -> str:
@@ -105,39 +105,38 @@ def _game(random: Random, number: int, index: int | None) -> Iterator[tuple[str,
         "game_type": game_type,
         "system": "magic",
         # A setting is one of its game type.
-        "setting_id": f"{list(GameType).index(game_type)}{random.randint(1, 2):031x}",
+        "setting_id": f"{names().index(game_type)}{random.randint(1, 2):031x}",
         "game_index": index,
         "is_finished": random.random() < 0.8,
     }
     n_seats = random.choice((1, 2, 3, 3, 3, 4))
     hidden = random.randrange(n_seats)
     players = [game | _player(random, game_type, seat, seat == hidden) for seat in range(n_seats)]
-    if game_type is GameType.COST_SHARING and "two tested negotiators" in LEFT_OUT:
+    if game_type == GameType.COST_SHARING and "two tested negotiators" in LEFT_OUT:
         for player in players[1:]:
             player |= {"is_tested": False, "competition": None}
     yield from _results(random, game_type, players)
     yield from EVENTS[game_type](random, players)
 
 
-def _player(random: Random, game_type: GameType, seat: int, is_hidden: bool) -> Row:
-    role: Role | None = Role.PLAYER
-    if game_type in _HIDDEN:
-        role = _HIDDEN[game_type][0 if is_hidden else 1]
-        if "roles unknown" not in LEFT_OUT and random.random() < 0.2:
-            role = None
+def _player(random: Random, game_type: str, seat: int, is_hidden: bool) -> Row:
+    sides = (Side.HIDDEN if is_hidden else Side.CIVILIAN, Side.NONE)
+    role: Role | None = random.choice([one for one in kind(game_type).roles if one.side in sides])
+    if game_type in _HIDDEN and "roles unknown" not in LEFT_OUT and random.random() < 0.2:
+        role = None
     is_tested = random.random() < 0.7
     return {
         "seat": seat + 1,
         "player": f"Player {seat + 1}",
         "model": random.choice(MODELS),
-        "role": role,
-        "side": role and SIDE_OF_ROLE[role],
+        "role": role and role.name,
+        "side": role and role.side,
         "is_tested": is_tested,
-        "competition": competition(game_type, role) if is_tested and role else None,
+        "competition": role.competition if is_tested and role else None,
     }
 
 
-def _results(random: Random, game_type: GameType, players: list[Row]) -> Iterator[tuple[str, Row]]:
+def _results(random: Random, game_type: str, players: list[Row]) -> Iterator[tuple[str, Row]]:
     """One for each tested seat; with hidden roles, for each tested model and role."""
     seen = set()
     for player in players:
@@ -209,8 +208,7 @@ def _cost_sharing(random: Random, players: list[Row]) -> Iterator[tuple[str, Row
 
 
 EVENTS = {
-    GameType.CHAMELEON: _hidden_roles,
-    GameType.UNDERCOVER: _hidden_roles,
+    **dict.fromkeys(_HIDDEN, _hidden_roles),
     GameType.COST_SHARING: _cost_sharing,
     GameType.PRISONERS_DILEMMA: _prisoners_dilemma,
     GameType.PUBLIC_GOOD: _public_good,

@@ -29,7 +29,7 @@ def write(found: Transcript, form: str) -> None:
     _facts({name: game[name] for name in _FACTS} | {"log": game["path"]}, form)
     _section("Players", _players(found), form)
     _heading("Messages", form, level=2)
-    for one in said(found.tables["messages"], found.counted):
+    for one in said(found.tables, found.counted):
         _message(one, form)
     for what, rows in _votes(found):
         _section(what, rows, form)

@@ -294,14 +294,6 @@ class Lake:
         return self._known_ranges[key]
 
     @cached_property
-    def roles(self) -> pl.DataFrame:
-        """The roles of all games: as the lake has them, of other games as they are installed."""
-        files = self.files(ROLES)
-        rows = scan(ROLES, files).collect() if files else role_rows().clear()
-        others = role_rows().join(rows, on="game_type", how="anti", maintain_order="left")
-        return pl.concat([rows, others])
-
-    @cached_property
     def game_types(self) -> tuple[str, ...]:
         """The game types that are seen in this lake, in the order of all."""
         types = self.table("games").select(pl.col("game_type").unique())
@@ -328,8 +320,8 @@ class Lake:
 
     def table(self, table: str) -> pl.LazyFrame:
         """The table as a lazy polars frame, with the columns and types of its contract."""
-        if table == ROLES:
-            return self.roles.lazy()
+        if table == ROLES and ROLES not in self.own_tables:
+            return role_rows().lazy()  # an older lake has no other games
         files = self.files(table)
         rows = scan(table, files) if files else pl.LazyFrame(schema=polars_schema(table))
         return rows.filter(system=self.system) if self.is_mixed(table) else rows

@@ -1,27 +1,24 @@
 """One whole game, or two of them side by side."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import polars as pl
 from msgspec import Struct
 
 from pipeline.api import Lake
 from pipeline.errors import UsageError
-from pipeline.events.contracts import TABLES, OfSeat, polars_schema
 from pipeline.metrics.catalogue import titles
 from pipeline.pages.content import Address, Content
 from pipeline.pages.roles import has_roles, may_say_role, without_roles
-from pipeline.reports.said import EVERYBODY, by_message, title
+from pipeline.reports.acts import Act, Rows, by_message, silent_acts, silent_counts, spoken_acts
+from pipeline.reports.said import EVERYBODY, title
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition
-
-T = TypeVar("T")
 
 LANE = "quick"
 LONG = 1200
 """A longer message is shown folded."""
-_SAID_ELSEWHERE = ("text", "share_text")
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -42,16 +39,11 @@ class Mark(Struct, frozen=True):
     player: str | None
 
 
-class Event(Struct, frozen=True):
-    """A row of an event table that was read from a message."""
-
-    table: str
-    player: str | None
-    facts: tuple[tuple[str, object], ...]
-
-
 class Message(Struct, frozen=True):
     """One message: by whom, to whom, what was read from it, and what was counted in it.
+
+    `silent` are the acts without words that stand after it, and `silent_marks` what was counted in
+    those.
 
     `seen` says for each seat whether it was shown the message; `may_say_role` that it is a private
     one about roles, which are hidden; `previous` and `following` are the
@@ -67,8 +59,10 @@ class Message(Struct, frozen=True):
     seen: tuple[bool, ...]
     may_say_role: bool
     parse_status: str
-    events: tuple[Event, ...]
+    events: tuple[Act, ...]
     marks: tuple[Mark, ...]
+    silent: tuple[Act, ...]
+    silent_marks: tuple[Mark, ...]
     previous: int | None
     following: int | None
 
@@ -78,12 +72,12 @@ class Message(Struct, frozen=True):
 
 
 class OneGame(Struct, frozen=True):
-    """One game as it is shown."""
+    """One game as it is shown; `before` are the acts without words before the first message."""
 
     game: Mapping[str, Any]
     players: tuple[Mapping[str, Any], ...]
     messages: tuple[Message, ...]
-    loose: tuple[Event, ...]
+    before: tuple[Act, ...]
     first: int | None
 
 
@@ -123,29 +117,46 @@ def content(lake: Lake, asked: Parameters) -> Game:
 def _one_game(found: Transcript, asked: Parameters, *, hides_roles: bool) -> OneGame:
     players = tuple(found.tables["players"].iter_rows(named=True))
     is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
-    marks = _made(found.counted.filter(is_wanted), _mark)
-    events = _events(found)
-    counted = sorted(index for index in marks if index is not None)
+    counted = found.counted.filter(is_wanted)
+    places = _Places(
+        acts=spoken_acts(found.tables),
+        silent=silent_acts(found.tables),
+        rows=by_message(counted),
+        silent_rows=silent_counts(counted, found.messages),
+    )
     messages = tuple(
-        _message(row, players, events, marks, counted, hides_roles=hides_roles)
-        for row in found.tables["messages"].iter_rows(named=True)
+        _message(row, players, places, hides_roles=hides_roles)
+        for row in found.messages.iter_rows(named=True)
     )
-    return OneGame(
-        found.game, players, messages, events.get(None, ()), counted[0] if counted else None
-    )
+    before = tuple(places.silent.get(None, ()))
+    return OneGame(found.game, players, messages, before, next(iter(places.counted), None))
+
+
+class _Places(NamedTuple):
+    """What stands at each message: acts and counted rows, those of it and those after it."""
+
+    acts: Mapping[int, list[Act]]
+    silent: Mapping[int | None, list[Act]]
+    rows: Mapping[int | None, Rows]
+    silent_rows: Mapping[int | None, Rows]
+
+    @property
+    def counted(self) -> list[int]:
+        """The messages at which something was counted, in order."""
+        places = {*self.rows, *self.silent_rows}
+        return sorted(index for index in places if index is not None)
 
 
 def _message(
     row: Mapping[str, Any],
     players: tuple[Mapping[str, Any], ...],
-    events: Mapping[int | None, tuple[Event, ...]],
-    marks: Mapping[int | None, tuple[Mark, ...]],
-    counted: list[int],
+    places: _Places,
     *,
     hides_roles: bool,
 ) -> Message:
     index = row["message_index"]
-    at = counted.index(index) if index in marks else None
+    counted = places.counted
+    at = counted.index(index) if index in counted else None
     to_all = EVERYBODY in row["visible_to"]
     return Message(
         index=index,
@@ -157,37 +168,17 @@ def _message(
         seen=tuple(to_all or one["player"] in row["visible_to"] for one in players),
         may_say_role=hides_roles and may_say_role(row, is_to_all=to_all),
         parse_status=row["parse_status"],
-        events=events.get(index, ()),
-        marks=marks.get(index, ()),
+        events=tuple(places.acts.get(index, ())),
+        marks=_marks(places.rows.get(index, [])),
+        silent=tuple(places.silent.get(index, ())),
+        silent_marks=_marks(places.silent_rows.get(index, [])),
         previous=counted[at - 1] if at else None,
         following=counted[at + 1] if at is not None and at + 1 < len(counted) else None,
     )
 
 
-def _made(
-    rows: pl.DataFrame, make: Callable[[Mapping[str, Any]], T]
-) -> dict[int | None, tuple[T, ...]]:
-    """What is made of each row, by the message that it was read from."""
-    return {index: tuple(map(make, found)) for index, found in by_message(rows).items()}
-
-
-def _mark(row: Mapping[str, Any]) -> Mark:
-    return Mark(row["metric"], titles()[row["metric"]], row["what"], row["hit"], row["player"])
-
-
-def _events(found: Transcript) -> dict[int | None, tuple[Event, ...]]:
-    """The rows of all event tables by message."""
-    events: dict[int | None, tuple[Event, ...]] = {}
-    for name, rows in found.tables.items():
-        if not issubclass(TABLES[name], OfSeat):
-            continue
-        own = [column for column in polars_schema(name) if column not in OfSeat.columns()]
-        shown = [column for column in own if column not in _SAID_ELSEWHERE]
-
-        def event(row: Mapping[str, Any], name: str = name, shown: list[str] = shown) -> Event:
-            facts = tuple((one, row[one]) for one in shown if row[one] is not None)
-            return Event(name, row["player"], facts)
-
-        for index, made in _made(rows, event).items():
-            events[index] = (*events.get(index, ()), *made)
-    return events
+def _marks(rows: Rows) -> tuple[Mark, ...]:
+    return tuple(
+        Mark(row["metric"], titles()[row["metric"]], row["what"], row["hit"], row["player"])
+        for row in rows
+    )

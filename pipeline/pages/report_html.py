@@ -13,7 +13,8 @@ from pipeline.metrics import ALL
 from pipeline.metrics.thin import EXPLANATION, MARK
 from pipeline.pages.render import TEMPLATES, environment
 from pipeline.pages.report import Card, Report
-from pipeline.reports.said import EVERYBODY, by_message
+from pipeline.reports.acts import by_message
+from pipeline.reports.said import EVERYBODY, without_words
 from pipeline.reports.transcript import Transcript
 
 LONGEST_TEXT = 20_000
@@ -92,13 +93,19 @@ def _facts(found: Transcript) -> dict[str, Any]:
 
 
 def _messages(found: Transcript) -> Iterator[dict[str, Any]]:
-    """Each message with those who were shown it, and what was counted in it."""
-    marks = by_message(found.counted)
+    """Each message with those who were shown it, what was counted in it, and the acts after it.
+
+    Acts without words before the first message stand with it.
+    """
+    marks, silent = by_message(found.counted), without_words(found.tables, found.counted)
+    before = silent.get(None, [])
     for message in found.tables["messages"].iter_rows(named=True):
         names = message["visible_to"]
         others = [name for name in names if name != message["player"]]
         to = "everybody" if EVERYBODY in names else ", ".join(others) or "nobody else"
-        yield {**message, "to": to, "marks": marks.get(message["message_index"], [])}
+        own = {"marks": marks.get(message["message_index"], []), "before": before}
+        yield {**message, **own, "to": to, "after": silent.get(message["message_index"], [])}
+        before = []
 
 
 def _matrix(found: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.cells import NULL
+from pipeline.cells import NULL, texts
 from pipeline.printable import printable
+from pipeline.reports.acts import Act, by_message, silent_acts, silent_counts
 
 EVERYBODY = "all"
 # What was counted in a message: the hit, and what it is for.
@@ -31,13 +32,47 @@ def title(game: Mapping[str, Any]) -> str:
     return kind if game["outcome"] is None else f"{kind}: {str(game['outcome']).replace('_', ' ')}"
 
 
-def said(messages: pl.DataFrame, counted: pl.DataFrame) -> Iterator[Said]:
-    """All messages of a game, with whom each was shown to, and what was counted in it."""
-    marks = _marks(counted)
-    for message in messages.iter_rows(named=True):
+def said(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> Iterator[Said]:
+    """All messages of a game, with whom each was shown to, and what was counted in it.
+
+    Acts without words stand in their places, those of one table and round together.
+    """
+    rows, silent = by_message(counted), without_words(tables, counted)
+    yield from silent.get(None, [])
+    for message in tables["messages"].iter_rows(named=True):
+        index = message["message_index"]
         phase = f"{message['phase']}{_of_round(message['round'])}"
-        own = [(hit, printable(f"{sign(hit)} {what}")) for hit, what in _of(marks, message)]
-        yield Said(_head(message, f" → {_audience(message)}"), phase, _lines(message), own)
+        head = _head(message, f" → {_audience(message)}")
+        yield Said(head, phase, _lines(message), _marks(rows.get(index, [])))
+        yield from silent.get(index, [])
+
+
+def without_words(
+    tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame
+) -> dict[int | None, list[Said]]:
+    """The acts without words, by the message that they stand after; None for before all."""
+    acts, rows = silent_acts(tables), silent_counts(counted, tables["messages"])
+    places = dict.fromkeys([*acts, *rows])
+    return {place: list(_acts(acts.get(place, []), rows.get(place, []))) for place in places}
+
+
+def _acts(acts: list[Act], counted: list[dict[str, Any]]) -> Iterator[Said]:
+    """Acts in one place; what was counted in them stands below the last."""
+    groups = [list(group) for _, group in groupby(acts, key=lambda act: (act.table, act.round))]
+    for group in groups:
+        first, is_last = group[0], group is groups[-1]
+        aside = f"without words{_of_round(first.round)}"
+        lines = [printable(_act_line(act)) for act in group]
+        yield Said(first.table.replace("_", " "), aside, lines, _marks(counted) if is_last else [])
+    if counted and not groups:
+        yield Said("counted", "in no message", [], _marks(counted))
+
+
+def _act_line(act: Act) -> str:
+    names = [name.replace("_", " ") for name, _ in act.facts]
+    values = [texts([value])[0] for _, value in act.facts]
+    facts = (f"{name} {value}" for name, value in zip(names, values, strict=True))
+    return f"{act.player or NULL}: {', '.join(facts)}"
 
 
 def said_to_one(messages: pl.DataFrame) -> Iterator[Said]:
@@ -62,13 +97,6 @@ def as_text(heading: str, said: Iterator[Said]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def by_message(rows: pl.DataFrame) -> dict[int | None, list[dict[str, Any]]]:
-    """The rows by the message that they were read from; None for rows of no message."""
-    ordered = rows.sort("message_index", nulls_last=True, maintain_order=True)
-    grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
-    return {index: list(group) for index, group in grouped}
-
-
 def _head(message: Mapping[str, Any], to: str) -> str:
     return printable(f"{message['message_index']}  {message['player'] or NULL}{to}")
 
@@ -77,16 +105,12 @@ def _lines(message: Mapping[str, Any]) -> list[str]:
     return printable(message["content"]).rstrip().split("\n")
 
 
-def _of(marks: Mapping[int | None, Marks], message: Mapping[str, Any]) -> Marks:
-    return marks.get(message["message_index"], [])
-
-
-def _marks(counted: pl.DataFrame) -> dict[int | None, Marks]:
-    """By message, what was counted there: its hit, and the metric with what was done."""
-    return {
-        index: [(row["hit"], f"{row['metric']}: {row['what']}") for row in rows]
-        for index, rows in by_message(counted).items()
-    }
+def _marks(counted: list[dict[str, Any]]) -> Marks:
+    """What was counted: its hit, and the metric with what was done."""
+    return [
+        (row["hit"], printable(f"{sign(row['hit'])} {row['metric']}: {row['what']}"))
+        for row in counted
+    ]
 
 
 def _audience(message: Mapping[str, Any]) -> str:
@@ -97,4 +121,4 @@ def _audience(message: Mapping[str, Any]) -> str:
 
 
 def _of_round(round_: int | None) -> str:
-    return f", round {round_}" if round_ else ""
+    return "" if round_ is None else f", round {round_}"

@@ -58,7 +58,7 @@ class Transcript(Struct, frozen=True):
     def text(self) -> str:
         """The transcript as plain text: each message with who was shown it, and what was counted
         in it. ✓ is a hit, ✗ a miss, a number a partial hit, and ? an unknown one."""
-        return as_text(title(self.game), said(self.messages, self.counted))
+        return as_text(title(self.game), said(self.tables, self.counted))
 
     def seen_by(self, seat: int) -> pl.DataFrame:
         """The messages that were shown to a seat.

@@ -8,6 +8,7 @@ import polars as pl
 
 from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES
+from pipeline.events.roles import role_rows
 from pipeline.lake import Lake
 from pipeline.lake.lake import ROLES
 from pipeline.lake.schema import arrow_schema
@@ -81,9 +82,10 @@ class Views:
             self._make_table(name)
 
     def _make_table(self, name: str) -> None:
-        rows = self._lake.roles.to_arrow() if name == ROLES else arrow_schema(name).empty_table()
-        table = self.session.createDataFrame(rows)
-        if name != ROLES and (files := self._lake.files(name)):
+        is_lacking = name not in self._lake.own_tables
+        rows = role_rows().to_arrow() if name == ROLES and is_lacking else None
+        table = self.session.createDataFrame(rows or arrow_schema(name).empty_table())
+        if files := self._lake.files(name):
             # The files' names are meant as they are, and not on the cluster's default file system.
             reader = self.session.read.schema(table.schema).option("__globPaths__", "false")
             table = reader.parquet(*(f"file://{file}" for file in files))

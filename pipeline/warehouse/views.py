@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from pipeline.events.contracts import TABLES, row_meaning
+from pipeline.events.roles import role_rows
 from pipeline.lake import Lake
 from pipeline.lake.lake import ROLES
 from pipeline.lake.schema import arrow_schema
@@ -169,8 +170,8 @@ def create_lake_view(
     connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: Sequence[str]
 ) -> None:
     """Makes the view of one of the lake's tables, whose files have these names here."""
-    if table == ROLES:
-        create_roles_view(connection, lake.roles)
+    if table == ROLES and ROLES not in lake.own_tables:
+        create_roles_view(connection, role_rows())
     else:
         system = lake.system if lake.is_mixed(table) else None
         create_table_view(connection, files, table, system, lake.file_schema(table))
@@ -216,7 +217,7 @@ def _read(
 
 
 def create_roles_view(connection: duckdb.DuckDBPyConnection, roles: pl.DataFrame) -> None:
-    """Makes the view of the table `roles`, of which some rows can be in no file."""
+    """Makes the view of the table `roles` where an older lake has none."""
     rows = ", ".join(f"({', '.join(map(_literal, row))})" for row in roles.iter_rows())
     columns = ", ".join(map(identifier, roles.columns))
     connection.execute(f"CREATE VIEW roles AS FROM (VALUES {rows}) AS roles({columns})")

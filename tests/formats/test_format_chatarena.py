@@ -170,10 +170,10 @@ def test_only_the_moderator_tells_outcomes_and_roles() -> None:
     rows.append(say("Player 3", "The accusation is incorrect."))
     game = game_of(rows, MODEL)
     assert game.setting == {"topic": "Rivers", "code": "Danube", "hidden": "Player 2"}
-    assert game.outcome is Outcome.TIE
+    assert game.outcome == Outcome.TIE
 
 
 def test_the_last_word_of_the_moderator_may_come_before_a_farewell() -> None:
     rows = chatarena(ending="tie")
     rows.append(moderate("Thank you for playing."))
-    assert game_of(rows, MODEL).outcome is Outcome.TIE
+    assert game_of(rows, MODEL).outcome == Outcome.TIE

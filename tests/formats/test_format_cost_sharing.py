@@ -54,7 +54,7 @@ def only(results: list[Row]) -> Row:
 
 def test_seats() -> None:
     game = game_of(cost_sharing(tested="Player 2"))
-    assert game.game_type is GameType.COST_SHARING
+    assert game.game_type == GameType.COST_SHARING
     assert [(s.player, s.model, s.role, s.is_tested) for s in game.seats] == [
         ("Player 1", DEFENDER, Role.PLAYER, False),
         ("Player 2", MODEL, Role.PLAYER, True),

@@ -54,7 +54,7 @@ def vote(game: Game, seat: int) -> Row:
 
 def test_seats_of_a_chameleon_game() -> None:
     game = game_of(chameleon(hidden="Player 2", tested="civilian"))
-    assert game.game_type is GameType.CHAMELEON
+    assert game.game_type == GameType.CHAMELEON
     assert [(s.player, s.model, s.role, s.is_tested) for s in game.seats] == [
         ("Player 1", MODEL, Role.NON_CHAMELEON, True),
         ("Player 2", DEFENDER, Role.CHAMELEON, False),
@@ -65,7 +65,7 @@ def test_seats_of_a_chameleon_game() -> None:
 
 def test_seats_of_an_undercover_game() -> None:
     game = game_of(undercover(hidden="Player 1", tested="hidden"))
-    assert game.game_type is GameType.UNDERCOVER
+    assert game.game_type == GameType.UNDERCOVER
     assert [(s.player, s.model, s.role, s.is_tested) for s in game.seats] == [
         ("Player 1", MODEL, Role.UNDERCOVER, True),
         ("Player 2", DEFENDER, Role.CIVILIAN, False),

@@ -85,7 +85,7 @@ def test_games_are_unfinished_where_an_outage_cut_them_off(public: list[Read]) -
     cut_off = [one for one in public if not one.game.is_finished]
     assert len(cut_off) == 3
     for one in cut_off:
-        assert one.game.game_type is GameType.COST_SHARING
+        assert one.game.game_type == GameType.COST_SHARING
         assert one.game.messages[-1].parse_status == ParseStatus.OUTAGE
 
 
@@ -185,18 +185,18 @@ def test_winners_follow_from_the_votes(public: list[Read]) -> None:
     for path, _, game in games:
         out = voted_out(game.votes)
         if out is None:
-            assert game.outcome is Outcome.TIE, path
+            assert game.outcome == Outcome.TIE, path
         elif out != hidden_seat(game):
-            assert game.outcome is Outcome.VOTED_WRONG, path
-        elif game.game_type is GameType.UNDERCOVER:
-            assert game.outcome is Outcome.CAUGHT, path
+            assert game.outcome == Outcome.VOTED_WRONG, path
+        elif game.game_type == GameType.UNDERCOVER:
+            assert game.outcome == Outcome.CAUGHT, path
         else:
             assert game.outcome in (Outcome.GUESSED_WRONG, Outcome.GUESSED_RIGHT), path
 
 
 def test_everyone_votes_once_and_answers_every_question(public: list[Read]) -> None:
     for path, _, game in of_type(public, GameType.CHAMELEON, GameType.UNDERCOVER):
-        n_rounds = 3 if game.game_type is GameType.CHAMELEON else 2
+        n_rounds = 3 if game.game_type == GameType.CHAMELEON else 2
         asked = [(n, seat) for n in range(1, n_rounds + 1) for seat in (1, 2, 3)]
         assert game.n_rounds == n_rounds, path
         assert [vote.seat for vote in game.votes] == [1, 2, 3], path
@@ -320,11 +320,11 @@ def test_outcomes_of_the_transcripts_follow_from_the_votes_read(transcripts: lis
         assert [vote.seat for vote in game.votes] == list(range(1, len(game.seats) + 1)), path
         out = voted_out(game.votes)
         if out is None:
-            assert game.outcome is Outcome.TIE, path
+            assert game.outcome == Outcome.TIE, path
         elif out == hidden_seat(game):
             assert game.outcome in (Outcome.GUESSED_WRONG, Outcome.GUESSED_RIGHT), path
         else:
-            assert game.outcome is Outcome.VOTED_WRONG, path
+            assert game.outcome == Outcome.VOTED_WRONG, path
             said = game.messages[-1].content
             assert f"most-voted player is {game.seats[out - 1].player}" in said, path
 

@@ -43,7 +43,7 @@ def places(game: Game) -> list[tuple[int, int]]:
 
 def test_seats_of_a_prisoners_dilemma() -> None:
     game = game_of(prisoners_dilemma(tested="Player 2", scores=[3, 1, 2]))
-    assert game.game_type is GameType.PRISONERS_DILEMMA
+    assert game.game_type == GameType.PRISONERS_DILEMMA
     assert [(s.player, s.model, s.role, s.is_tested, s.final_score) for s in game.seats] == [
         ("Player 1", "gpt-4", Role.PLAYER, False, 3),
         ("Player 2", MODEL, Role.PLAYER, True, 1),
@@ -63,7 +63,7 @@ def test_what_nobody_reads_of_a_setting_breaks_no_game() -> None:
 
 def test_seats_of_a_public_good_game() -> None:
     game = game_of(public_good(tested="Player 3", multiplier=2.5))
-    assert game.game_type is GameType.PUBLIC_GOOD
+    assert game.game_type == GameType.PUBLIC_GOOD
     assert [s.is_tested for s in game.seats] == [False, False, True]
     assert [s.final_score for s in game.seats] == [130.0, 120.0, 110.0]
     assert game.setting == {"multiplier": 2.5, "rounds": 1, "topic": "", "tested": "Player 3"}

@@ -548,7 +548,7 @@ def test_a_lake_of_another_version_of_the_contracts(later: Path, more: Path) -> 
         with pytest.raises(LakeError) as caught:
             act()
         assert f"version {VERSION + 1}" in str(caught.value)
-        assert f"reads {VERSION}" in str(caught.value)
+        assert f"and {VERSION};" in str(caught.value)
         assert is_one_line(caught.value)
     assert {file: file.stat().st_mtime_ns for file in later.rglob("*")} == before
 

@@ -9,13 +9,14 @@ from event_tables import ENGINES, assert_same, lake_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline import games
 from pipeline.events.contracts import GAME_ROW, polars_schema
 from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.catalogue import metric
 from pipeline.metrics.request import AUDITED, PAPER
 from pipeline.metrics.views import views
-from pipeline.vocabulary import SIDE_OF_ROLE, GameType, Phase, Role, competition
+from pipeline.vocabulary import GameType, Phase, Role
 from pipeline.warehouse import connect, query
 
 Tables = dict[str, pl.DataFrame]
@@ -70,9 +71,9 @@ def acting(game_type: GameType, seat: int, hidden: int) -> dict[str, object]:
         "player": f"Player {seat}",
         "model": "m",
         "role": role,
-        "side": SIDE_OF_ROLE[role],
+        "side": games.kind(game_type).role(role).side,
         "is_tested": True,
-        "competition": competition(game_type, role),
+        "competition": games.kind(game_type).role(role).competition,
     }
 
 

@@ -25,11 +25,12 @@ NUMBERS = {"value": pl.Float64, "hits": pl.Float64, "counted": pl.Int64}
 def pasted(lake: Lake) -> pl.DataFrame:
     """What each file of a metric gives, with nothing of the package between it and DuckDB."""
     with duckdb.connect() as connection:
-        for table in GAME_TABLES:
-            files = lake.files(table)
-            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({files})")
+        for table in ("roles", *GAME_TABLES):
+            if files := lake.files(table):
+                connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({files})")
         connection.execute("CREATE SCHEMA shared")
-        connection.execute(_view("release_parameters"))
+        for name in ("release_parameters", "played"):
+            connection.execute(_view(name))
         return pl.concat(
             connection.sql(file.read_text(encoding="utf-8"))
             .pl()

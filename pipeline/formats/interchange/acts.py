@@ -7,7 +7,6 @@ the log states. Tables that only games of one kind have are acts too, made of th
 from collections.abc import Iterator
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
-import polars as pl
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import FieldInfo, fields
 
@@ -24,7 +23,7 @@ Number = Annotated[int, Meta(ge=1, le=MOST)]
 OF_EVENT = tuple(field.name for field in fields(Event))
 # What the game registered; if it is left out, the text decides.
 REGISTERED = {"votes": "target", "proposals": "share", "proposal_votes": "candidate"}
-_HIGHEST: dict[pl.DataType, int] = {pl.Int32(): MOST, pl.Int64(): 2**63 - 1}
+_HIGHEST = {"Int32": MOST, "Int64": 2**63 - 1}
 
 
 class Act(
@@ -152,7 +151,7 @@ def _declared(field: FieldInfo, column: Column | None) -> tuple[str, Any, Any]:
 def _bounded(kind: Any, column: Column | None) -> Any:
     """The type, a whole number within what its column can hold."""
     inner = [one for one in get_args(kind) if one is not type(None)] or [kind]
-    highest = _HIGHEST.get(column.dtype) if column else None
+    highest = _HIGHEST.get(str(column.dtype)) if column else None
     if inner != [int] or highest is None or column is None or get_origin(kind) is Annotated:
         return kind
     low = -highest - 1 if column.min is None else int(column.min)

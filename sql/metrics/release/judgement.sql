@@ -18,6 +18,7 @@ WITH attempts AS (
     WHERE is_tested
         AND game_index < num_of_game
         AND side = 'civilian'
+        AND game_type IN ('chameleon', 'undercover')
 )
 SELECT
     system,

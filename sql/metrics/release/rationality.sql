@@ -49,6 +49,7 @@ attempts AS (
     CROSS JOIN shared.release_parameters
     WHERE is_tested
         AND game_index < num_of_game
+        AND game_type = 'prisoners_dilemma'
     UNION ALL
     SELECT
         results.game_id,
@@ -77,6 +78,7 @@ attempts AS (
     CROSS JOIN shared.release_parameters
     WHERE results.is_tested
         AND results.game_index < num_of_game
+        AND results.game_type = 'public_good'
         AND n_amounts = 3
 )
 SELECT

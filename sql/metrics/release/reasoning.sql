@@ -17,6 +17,7 @@ WITH attempts AS (
     CROSS JOIN shared.release_parameters
     WHERE is_tested
         AND game_index < num_of_game
+        AND game_type IN ('chameleon', 'undercover')
 )
 SELECT
     system,
