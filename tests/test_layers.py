@@ -22,6 +22,7 @@ LAYERS: list[set[str]] = [
     {"lake"},
     {"warehouse"},
     {"ingest"},
+    {"testing"},
     {"spark", "verify"},
     {"statistics"},
     {"metrics"},
