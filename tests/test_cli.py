@@ -48,6 +48,7 @@ COMMANDS = (
     "cite",
     "compare",
     "completeness",
+    "convert",
     "diff",
     "evidence",
     "ingest",
@@ -63,6 +64,7 @@ COMMANDS = (
     "simulate",
     "sql",
     "tables",
+    "validate",
     "verify",
     "view",
 )

@@ -154,6 +154,8 @@ def test_a_lake_without_its_package(site: Path, tmp_path: Path) -> None:
     played = rows(bare, "sql", "SELECT DISTINCT game_type FROM games", "--lake", lake)
     assert "stag_hunt" in {row["game_type"] for row in played}
     assert rows(bare, "metrics", "--metric", "win_rate", "--lake", lake)
+    findings = rows(bare, "verify", "--lake", lake)
+    assert {(one["check"], one["severity"]) for one in findings} == {("not_installed", "warning")}
     line = refusal(bare, "ingest", SAMPLE, "--lake", lake)
     assert "tables of a package that is not installed: hunts" in line
 
