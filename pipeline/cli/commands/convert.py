@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,6 +14,9 @@ from pipeline.cli.options import n_bytes
 
 if TYPE_CHECKING:
     from pipeline.conversion import Converted
+
+GAME, FAULTY = "game", "faulty part"
+REFUSED, IGNORED = "refused document", "ignored document"
 
 
 def convert(
@@ -55,7 +59,7 @@ def convert(
     \b
     Examples:
       magic convert results/ -o games.jsonl
-      magic convert chat-logs.tar.zst --model gpt-3.5-turbo --to interchange > games.jsonl
+      magic convert chat-logs/ --model gpt-3.5-turbo --to interchange > chats.jsonl
     """
     from pipeline.conversion import convert as converted
     from pipeline.replacing import replacing
@@ -67,12 +71,17 @@ def convert(
     else:
         with replacing(output) as draft, draft.open("wb") as file:
             counts = _write(found, file.write)
-    terminal.note(", ".join(f"{n:,} {what}" for what, n in counts.items()) or "no documents")
-    if not counts["games"]:
+    wrote = f"wrote {output}: " if output else ""
+    terminal.note(wrote + (", ".join(starmap(_counted, counts.items())) or "no documents"))
+    if not counts[GAME]:
         terminal.complain("no game was converted: check the sources, or give --model NAME")
         raise typer.Exit(FAILED)
-    if strict and (counts["refused"] or counts["faulty parts"]):
+    if strict and (counts[REFUSED] or counts[FAULTY]):
         raise typer.Exit(QUARANTINED)
+
+
+def _counted(what: str, n: int) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _write(found: "Iterable[Converted]", write: Callable[[bytes], object]) -> Counter[str]:
@@ -81,10 +90,10 @@ def _write(found: "Iterable[Converted]", write: Callable[[bytes], object]) -> Co
     for one in found:
         if one.line is not None:
             write(one.line + b"\n")
-            counts["games"] += 1
-            counts["faulty parts"] += len(one.faults)
+            counts[GAME] += 1
+            counts[FAULTY] += len(one.faults)
         else:
-            counts["refused" if one.is_log else "ignored"] += 1
+            counts[REFUSED if one.is_log else IGNORED] += 1
         for fault in one.faults:
             terminal.note(f"{one.location}: {fault.json_path}: {fault.rule}: {fault.message}")
     return +counts

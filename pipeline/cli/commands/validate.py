@@ -29,12 +29,12 @@ def validate(
 
     There is a row for each valid document, and for each rule that another one breaks: the place in
     the document, the rule, and what is there instead. The exit code is 1 if one is not valid.
+    `magic schema --interchange` prints the JSON Schema.
 
     \b
     Examples:
       magic validate games.jsonl
-      magic validate game.json more/ --format json
-      magic schema --interchange > interchange.schema.json
+      magic validate games.jsonl --format json
     """
     import polars as pl
 
