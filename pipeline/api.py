@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -30,6 +30,7 @@ from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.games import find
 from pipeline.reports.missing import missing
+from pipeline.reports.other_groups import other_groups
 from pipeline.reports.plan import plan
 from pipeline.reports.quarantine import quarantine
 from pipeline.reports.ranking import board, leaderboard
@@ -37,7 +38,7 @@ from pipeline.reports.schema import schema
 from pipeline.reports.search import search
 from pipeline.reports.tables import tables
 from pipeline.reports.transcript import Transcript, transcript, transcripts
-from pipeline.reports.views import views
+from pipeline.reports.views import not_a_table, views
 from pipeline.verify import MOST, Verification, verify
 from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Views
@@ -338,7 +339,8 @@ class Lake(stored.Lake):
         with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
             for name, select in own.items():
                 warehouse.define(connection, name, select)
-            return warehouse.query(connection, query, [*TABLES, *self._views, *own], texts)
+            known = [*TABLES, *self._views, *own]
+            return warehouse.query(connection, query, known, texts, partial(other_groups, self))
 
     @_method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
@@ -374,6 +376,10 @@ class Lake(stored.Lake):
     @cached_property
     def _views(self) -> Views:
         return views()
+
+    def _no_table(self, name: str) -> str:
+        with metrics_of(self):
+            return not_a_table(name, self._views)
 
 
 @contextmanager

@@ -43,6 +43,27 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def sample_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the games that come with the project: to be read or copied, not to be written."""
+    from pipeline.ingest import ingest
+
+    place = tmp_path_factory.mktemp("sample") / "lake"
+    ingest(TOP / "data" / "sample" / "results", place)
+    return place
+
+
+@pytest.fixture(scope="session")
+def public_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A lake of the public games, to be read and not to be written."""
+    from pipeline.ingest import ingest
+    from pipeline.lake import open_lake
+
+    place = tmp_path_factory.mktemp("public") / "lake"
+    ingest(shared / "corpus" / "magic-public.tar.zst", place)
+    return open_lake(place)
+
+
+@pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a Chromium: $CHROMIUM, which `.ci/run` sets, or the first on the path."""
     if "CHROMIUM" in os.environ:
@@ -83,12 +104,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Deals out tests one by one, those of Spark together: they share a cluster, which is dear."""
+    """Deals out tests by module, so that a lake that the tests of one share is not made twice.
+
+    Those of Spark are together: they share a cluster, which is dearer still.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduler(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith("tests/spark/") else nodeid
+            return "spark" if nodeid.startswith("tests/spark/") else nodeid.partition("::")[0]
 
     return Scheduler(config, log)
 

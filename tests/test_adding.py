@@ -114,7 +114,7 @@ def test_the_page_has_an_example_of_each() -> None:
         "tests/cases/silence.py",
         "pipeline/formats/pgg.py",
         "tests/logs/pgg.py",
-        "pipeline/vocabulary.py",
+        "pipeline/games/stag_hunt.py",
         "pipeline/formats/magic/stag_hunt.py",
         "pipeline/events/contracts.py",
         "pipeline/game.py",
@@ -164,6 +164,11 @@ def test_the_format_the_game_and_the_table(copy: Path) -> None:
     assert "Ann" in magic(copy, "show", ids["pgg", "public_good"])
     fines = rows(copy, "sql", "SELECT player, round, paid, parse_status FROM fines")
     assert fines == [{"player": "Bo", "round": 1, "paid": 3.0, "parse_status": "ok"}]
+    hares = rows(copy, "sql", "SELECT player, round, weight, game_type FROM hares")
+    assert hares and {(row["weight"], row["game_type"]) for row in hares} == {(1.0, "stag_hunt")}
+    assert "hares" in magic(copy, "show", ids["magic", "stag_hunt"], "--format", "json")
+    (kind,) = rows(copy, "sql", "SELECT role, side FROM roles WHERE game_type = 'stag_hunt'")
+    assert kind == {"role": "player", "side": "none"}
     results = rows(copy, "metrics", "--metric", "win_rate", "--game-type", "stag_hunt")
     assert [row["counted"] for row in results] == [1]
 

@@ -18,7 +18,7 @@ from rawlogs import write_logs
 
 import pipeline
 from pipeline.api import Lake
-from pipeline.errors import LakeError, UsageError
+from pipeline.errors import LakeError, QueryError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
@@ -110,6 +110,45 @@ def printed(lake: Lake, *command: str) -> list[dict]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("view", "method"),
+    [
+        ("judgement", 'lake.metrics(names=["judgement"])'),
+        ("metrics", "lake.metrics()"),
+        ("leaderboard", "lake.leaderboard()"),
+        ("settings", "lake.settings()"),
+        ("evidence.reasoning", 'lake.evidence("reasoning")'),
+        ("audit.scores", 'lake.findings("scores")'),
+        ("terms_audited.metrics", None),
+    ],
+)
+def test_a_view_is_no_table_and_says_how_it_is_read(
+    lake: Lake, view: str, method: str | None
+) -> None:
+    with pytest.raises(UsageError) as refusal:
+        lake.table(view)
+    query, *calls = re.findall("`(lake[^`]*)`", str(refusal.value))
+    assert str(refusal.value).startswith(f"`{view}` is a view, not a table: use")
+    assert query == f'lake.sql("FROM {view}")'
+    assert calls == ([method] if method else [])
+    for call in (query, *calls):
+        assert eval(call, {"lake": lake}).width
+
+
+def test_a_name_of_nothing_is_told_with_what_there_is(lake: Lake) -> None:
+    for name, meant in (("vote", "votes"), ("judgment", "judgement")):
+        with pytest.raises(UsageError, match=rf"^no table `{name}`: did you mean `{meant}`\?$"):
+            lake.table(name)
+    with pytest.raises(UsageError, match=r"^no table `weather`: choose from documents, "):
+        lake.table("weather")
+
+
+@pytest.mark.parametrize("word", ["COPY votes TO 'x.csv'", "CREATE TABLE x AS FROM votes"])
+def test_what_sql_cannot_do_has_its_way_in_python(lake: Lake, word: str) -> None:
+    with pytest.raises(QueryError, match=r"`magic sql.* \(in Python: `"):
+        lake.sql(word)
+
+
 def test_what_a_lake_holds_is_what_the_commands_print(lake: Lake) -> None:
     assert lake.tables().to_dicts() == printed(lake, "tables")
     for names in ((), ("votes", "judgement")):

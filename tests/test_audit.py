@@ -22,10 +22,8 @@ Log = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def public(shared, tmp_path_factory) -> Lake:
-    place = tmp_path_factory.mktemp("audit") / "lake"
-    ingest(shared / "corpus" / "magic-public.tar.zst", place)
-    return open_lake(place)
+def public(public_lake) -> Lake:
+    return public_lake
 
 
 def counts(rows: pl.DataFrame, *by: str) -> dict[tuple[str, ...], tuple[int, int]]:

@@ -14,7 +14,6 @@ import pytest
 
 import pipeline
 from pipeline.cli.output import document
-from pipeline.ingest import ingest
 from pipeline.reports.views import schemas, views
 from pipeline.warehouse import query
 
@@ -30,11 +29,9 @@ RECIPES = {found["question"]: found for found in RECIPE.finditer(PAGE.read_text(
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+def connection(sample_lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """All queries on one connection, since making all views takes a second."""
-    path = tmp_path_factory.mktemp("cookbook") / "lake"
-    ingest(TOP / "data" / "sample" / "results", path)
-    with pipeline.open_lake(path).connect() as connection:
+    with pipeline.open_lake(sample_lake).connect() as connection:
         yield connection
 
 

@@ -1,5 +1,6 @@
 """What the documents say holds: commands run, tables are as described, the sample is ours."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -7,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import pipeline
 from pipeline.simulate import simulate
 
 ROOT = Path(__file__).parent.parent
@@ -84,6 +87,26 @@ def test_python_of_a_page(page: str, lake: Path, tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=True,
     )
+
+
+def test_a_leaderboard_is_written_as_csv(lake: Path, tmp_path: Path) -> None:
+    """By the recipe of the page; without it, the columns with lists are refused."""
+    page = (ROOT / "docs" / "howto" / "python.md").read_text(encoding="utf-8")
+    (recipe,) = (b for b in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "write_csv" in b)
+    opened = pipeline.open_lake(lake)
+    with contextlib.chdir(tmp_path):
+        exec(recipe, {"lake": opened, "pl": pl})
+    board = opened.leaderboard()
+    with pytest.raises(pl.exceptions.ComputeError, match="nested"):
+        board.write_csv(tmp_path / "refused.csv")
+    written = pl.read_csv(tmp_path / "leaderboard.csv")
+    assert written["model"].to_list() == board["model"].to_list()
+    assert written["win_rate"].to_list() == board["win_rate"].to_list()
+    assert set(board.columns) - set(written.columns) == {
+        *(name for name, dtype in board.schema.items() if dtype.is_nested())
+    }
+    for name in ("lacks.csv", "judgement.csv"):
+        assert pl.read_csv(tmp_path / name).height == board.height
 
 
 def test_tables_are_as_described(lake: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import pipeline
-from pipeline.ingest import ingest
 
 catalog = pytest.importorskip("pipeline.catalog")
 
@@ -61,9 +60,9 @@ class Screen:
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Path:
+def lake(sample_lake: Path, tmp_path: Path) -> Path:
     path = tmp_path / "lake"
-    ingest(TOP / "data" / "sample" / "results", path)
+    shutil.copytree(sample_lake, path)
     catalog.renew(path)
     return path
 

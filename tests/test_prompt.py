@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,6 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from pipeline.cli.completion import SqlCompleter
-from pipeline.ingest import ingest
 
 pexpect = pytest.importorskip("pexpect")
 
@@ -26,9 +26,9 @@ Terminal = Any
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("prompt") / "lake"
-    ingest(TOP / "data" / "sample" / "results", path)
+    shutil.copytree(sample_lake, path)
     return path
 
 

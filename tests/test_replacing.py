@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import pytest
 
 from pipeline.cli.app import main
 from pipeline.errors import PipelineError
-from pipeline.ingest import ingest
 from pipeline.replacing import replacing
 
 TOP = Path(__file__).resolve().parents[1]
@@ -32,9 +32,9 @@ FULL_AT = 1 << 12  # bytes of a file: less than any of these has
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("replacing") / "lake"
-    ingest(TOP / "data" / "sample" / "results", place)
+    shutil.copytree(sample_lake, place)
     return place
 
 

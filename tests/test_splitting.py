@@ -1,7 +1,9 @@
 """Files cut into documents: whose parts they are, what they carry, and how little is in memory."""
 
+import csv
 import gzip
 import io
+import json
 import re
 import tarfile
 import tracemalloc
@@ -283,3 +285,61 @@ def test_a_text_that_is_no_log_can_grow_while_it_is_passed_over(tmp_path: Path) 
             text.write(b"more\n")
 
     assert [document.data for document in documents(tmp_path, choose=grow)] == [None]
+
+
+# Logs of other systems
+
+
+def test_a_transcript_of_a_hundred_games(shared: Path) -> None:
+    """Three transcripts, of which `summary.txt` lists a hundred runs each."""
+    banner = re.compile(rb"=+\n +GAME \d+/100\n")
+    source = shared / "real" / "chatarena-transcripts.tar.zst"
+
+    def ask(path: str, head: bytes) -> Splitter | None:
+        return sections(banner) if banner.match(head.lstrip()) else None
+
+    found = [document for document in documents(source, choose=ask) if document.data]
+    games = [document for document in found if "#" in document.path]
+    assert len(games) == 300
+    assert {document.path.rpartition("#")[2] for document in games} == set(map(str, range(1, 101)))
+    for document in games:
+        assert document.data is not None
+        number = document.path.rpartition("#")[2]
+        assert banner.match(document.data)
+        assert document.data.split(b"\n")[1] == f"  GAME {number}/100".encode()
+        assert document.data.count(b"Now the game starts! The topic is") == 1
+
+
+def test_a_table_of_a_game_a_row(shared: Path) -> None:
+    """Read alone, each row is what the table read as a whole has there."""
+    source = shared / "real" / "pd-cheap-talk.tar.zst"
+    (name,) = {document.path for document in documents(source) if document.path.endswith(".csv")}
+
+    def ask(splitter: Splitter) -> list[bytes]:
+        def chosen(path: str, head: bytes) -> Splitter | None:
+            return splitter if path.endswith(".csv") else None
+
+        found = documents(source, choose=chosen)
+        return [document.data for document in found if name in document.path and document.data]
+
+    (table,) = ask(whole)
+    alone = [list(csv.DictReader(io.StringIO(row.decode()))) for row in ask(rows)]
+    assert alone == [[row] for row in csv.DictReader(io.StringIO(table.decode()))]
+    assert len(alone) == 190
+
+
+def test_a_file_of_all_games_of_a_tournament(shared: Path) -> None:
+    """Each entry is the game that has a file of its own beside it, with reflections added later."""
+    source = shared / "real" / "avalon.tar.zst"
+    path = "avalon/1_cross_game_learning_50g/"
+
+    def ask(path: str, head: bytes) -> Splitter | None:
+        return entries("games") if path.endswith("all_games.json") else None
+
+    found = [document for document in documents(source, choose=ask) if path in document.path]
+    listed = [json.loads(document.data or b"") for document in found if "#" in document.path]
+    alone = [json.loads(document.data or b"") for document in found if "#" not in document.path]
+    assert len(listed) == 50
+    for game in alone:
+        game.pop("post_game_reflections", None)
+    assert all(game in alone for game in listed)

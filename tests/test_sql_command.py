@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from pipeline.cli import main, table_file
 from pipeline.cli.workspace import Workspace
 from pipeline.errors import PipelineError, QueryError, UsageError
 from pipeline.extras import install_command
-from pipeline.ingest import ingest
 from pipeline.sandbox import Sandbox
 
 TOP = Path(__file__).parent.parent
@@ -21,9 +21,9 @@ MODEL = "SELECT count(*) AS n FROM votes WHERE model = $model"
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sql") / "lake"
-    ingest(TOP / "data" / "sample" / "results", path)
+    shutil.copytree(sample_lake, path)
     return path
 
 

@@ -10,17 +10,14 @@ from polars.testing import assert_frame_equal
 import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
-from pipeline.ingest import ingest
 
 TOP = Path(__file__).resolve().parents[1]
 LARGEST = 2**63 - 1
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    place = tmp_path_factory.mktemp("numbers") / "lake"
-    ingest(TOP / "data" / "sample" / "results", place)
-    return pipeline.open_lake(place)
+def lake(sample_lake: Path) -> Lake:
+    return pipeline.open_lake(sample_lake)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 
 TOP = Path(__file__).resolve().parents[1]
@@ -55,9 +55,9 @@ COMMANDS = [
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("stdout") / "lake"
-    ingest(SAMPLE, place)
+    shutil.copytree(sample_lake, place)
     return place
 
 

@@ -90,6 +90,18 @@ def document_form(path: str) -> Form:
     return form_of(_AGAIN.sub("", file_of(path)))
 
 
+def document_ending(path: str) -> str:
+    """Return the ending for a file of this document alone: its own file's, if that is known.
+
+    A line and an entry are JSON; a row with its header is a table, and a section a text.
+    """
+    file = file_of(path)
+    before, last = _endings(_AGAIN.sub("", file).lower())
+    ending = last if last in _KINDS else before
+    kind = _KINDS.get(ending)
+    return ending if kind == "text" or (kind == "jsonl" and file == path) else ".json"
+
+
 def is_hidden_folder(name: str) -> bool:
     """Say whether a folder holds what people do not look at: `.git`, a lake's own log."""
     return name in _HIDDEN or (name.startswith(".") and name not in (".", ".."))

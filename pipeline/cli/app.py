@@ -1,5 +1,6 @@
 """The command line as a whole: its commands, and what becomes of errors."""
 
+import atexit
 import gc
 import os
 import re
@@ -150,8 +151,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     terminal.prepare()
     if arguments is None:
         terminal.guard()
+        atexit.register(_end_quickly)
     with _ended_as_by_ctrl_c():
         return _run(arguments)
+
+
+def _end_quickly() -> None:
+    """Leaves what is left to the end of the process: Python would search all of it for cycles."""
+    # DuckDB's library complains on stderr of what it finds left.
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Cells laid out as lines of text, in as many columns as the terminal has.
 
-A table that fits is aligned. One that does not has its cells wrapped at words and punctuation; one
-that would still not do becomes a block of lines for each row. So does a row alone whose cells have
-lines of their own.
+A table that fits is aligned. One that does not has its cells wrapped at words and punctuation, its
+headings only if they are long; one that would still not do becomes a block of lines for each row.
+So does a row alone whose cells have lines of their own.
 """
 
 import re
@@ -13,7 +13,6 @@ from itertools import chain, zip_longest
 from rich.cells import cell_len, chop_cells
 
 Row = Sequence[str]
-_Names = Sequence[Sequence[str]]
 
 GAP = 2
 PADDED = 100
@@ -23,7 +22,10 @@ LONGEST_WORD = 24
 TALLEST = 8
 """Cells of more lines than this are better read a row at a time."""
 
-_WORD = re.compile(r"\s*\S+|\s+")
+# An interval is a word, as in (-.26 to .70).
+_INTERVAL = r"\([-+.\d]+ to [-+.\d]+\)"
+_IS_INTERVAL = re.compile(_INTERVAL).fullmatch
+_WORD = re.compile(rf"\s*{_INTERVAL}|\s*\S+|\s+")
 # What stays together in a word too long for a line: all up to a mark, and the mark. A mark within a
 # number is none, since half a number is another one; but a name may end before its number: `gpt-4`.
 _IN_NUMBER = r"(?:[.,:]|(?<![^\W\d_])-)(?=\d)"
@@ -31,115 +33,108 @@ _PIECE = re.compile(rf"\s*(?:[^\s\-/_.,:;|=&?]|{_IN_NUMBER})*(?:[\-/_.,:;|=&?]+|
 
 
 def table(
-    headings: Row, rows: Sequence[Row], is_right: Sequence[bool], width: int | None
+    headings: Row,
+    rows: Sequence[Row],
+    is_right: Sequence[bool],
+    width: int | None,
+    titles: Sequence[str] = (),
 ) -> Iterator[str]:
     """The lines of a table; the heading's end with a rule. A `width` of null is without limit.
 
-    A heading may have line breaks, also hyphens before them: words are whole where there is room.
+    A row's title, if rows have one, is above the first of the rows in turn that have it.
     """
-    return tables(headings, iter([rows]), is_right, width)
+    return tables(headings, iter([rows]), is_right, width, titles)
 
 
 def tables(
-    headings: Row, parts: Iterator[Sequence[Row]], is_right: Sequence[bool], width: int | None
+    headings: Row,
+    parts: Iterator[Sequence[Row]],
+    is_right: Sequence[bool],
+    width: int | None,
+    titles: Sequence[str] = (),
 ) -> Iterator[str]:
     """The same of rows that come in parts: the first one decides how all are laid out."""
     rows = next(parts)
-    cells = _cells(rows)
-    columns: Sequence[Row] = list(zip(*cells, strict=True)) if cells else [() for _ in headings]
-    is_alone = len(rows) == 1 and any("\n" in cell for cell in rows[0])
-    fitting = None if is_alone else _fitting(headings, columns, width)
+    fitting = _fitting(headings, rows, width)
     if fitting is None:
         n_before = 0
         for part in chain([rows], parts):
-            yield from records([in_one_line(one) for one in headings], part, width, n_before)
+            yield from records(headings, part, width, n_before)
             n_before += len(part)
         return
-    names, widths, gap = fitting
-    yield from _drawn(names, widths, is_right, gap, is_low=True)
+    widths, gap = fitting
+    yield from _drawn(headings, widths, is_right, gap, is_low=True)
     yield (" " * gap).join("─" * width for width in widths)
-    for part in chain([rows], parts):
-        for row in _cells(part):
-            yield from _drawn(
-                [[cell] for cell in row], widths, is_right, gap, is_wrapped=width is not None
-            )
+    before = None
+    for row, title in zip_longest(chain.from_iterable(map(_cells, chain([rows], parts))), titles):
+        if title is not None and title != before:
+            yield from wrapped(_one_line(f"── {title} ──"), width)
+        before = title
+        yield from _drawn(row, widths, is_right, gap, is_wrapped=width is not None)
 
 
-def natural_width(headings: Row, rows: Sequence[Row]) -> int:
+def is_table(headings: Row, rows: Sequence[Row], width: int | None) -> bool:
+    """Whether the rows are a table at this width, and no blocks of lines."""
+    return _fitting(headings, rows, width) is not None
+
+
+def natural_width(headings: Row, rows: Sequence[Row], gap: int = GAP) -> int:
     """The width of a table in which each row is one line."""
-    columns = list(zip(*_cells(rows), strict=True))
-    return sum(_widest(cell_len, [[one] for one in headings], columns)) + GAP * (len(headings) - 1)
+    return sum(_widest(cell_len, headings, _columns(headings, rows))) + gap * (len(headings) - 1)
 
 
 def _cells(rows: Sequence[Row]) -> list[list[str]]:
     return [[_one_line(cell) for cell in row] for row in rows]
 
 
+def _columns(headings: Row, rows: Sequence[Row]) -> list[Row]:
+    return list(zip(*_cells(rows), strict=True)) if rows else [()] * len(headings)
+
+
 def _fitting(
-    headings: Row, columns: Sequence[Row], width: int | None
-) -> "tuple[_Names, list[int], int] | None":
-    """The headings as lines, the columns' widths and the gap between them; null if none fit."""
-    # Where a heading is broken, the end of a line stands for the underscore.
-    headings = [heading.replace("_\n", "\n") for heading in headings]
-    whole = [_unhyphenated(heading).split("\n") for heading in headings]
-    broken = [heading.split("\n") for heading in headings]
+    headings: Row, rows: Sequence[Row], width: int | None
+) -> "tuple[list[int], int] | None":
+    """The columns' widths and the gap between them; null if none fit."""
+    if len(rows) == 1 and any("\n" in cell for cell in rows[0]):
+        return None
+    columns = _columns(headings, rows)
     for widths_of, gap in ((_natural, GAP), (_narrow, 1)):
-        for names in (whole, broken):
-            room = None if width is None else width - gap * (len(headings) - 1)
-            widths = widths_of(names, columns, room)
-            if widths is not None:
-                left = 0 if room is None else room - sum(widths)
-                return *_with_whole_words(names, whole, widths, left), gap
+        room = None if width is None else width - gap * (len(headings) - 1)
+        widths = widths_of(headings, columns, room)
+        if widths is not None:
+            return widths, gap
     return None
 
 
-def _natural(names: "_Names", columns: Sequence[Row], room: int | None) -> list[int] | None:
+def _natural(headings: Row, columns: Sequence[Row], room: int | None) -> list[int] | None:
     """The widths of the widest cells; null if the room is less."""
-    widths = _widest(cell_len, names, columns)
+    widths = _widest(cell_len, headings, columns)
     if room is None:
         return [min(width, PADDED) for width in widths]
     return widths if sum(widths) <= room else None
 
 
-def _narrow(names: "_Names", columns: Sequence[Row], room: int | None) -> list[int] | None:
+def _narrow(headings: Row, columns: Sequence[Row], room: int | None) -> list[int] | None:
     """Widths that fill the room by breaking cells between words; null if none do."""
-    natural = _widest(cell_len, names, columns)
-    found = _fitted(natural, _widest(_longest_word, names, columns), room or 0)
-    if found is None or any(n > TALLEST * w for n, w in zip(natural, found, strict=True)):
+    natural = _widest(cell_len, headings, columns)
+    least = _widest(_longest_word, [heading[:LONGEST_WORD] for heading in headings], columns)
+    widths = _fitted(natural, least, room or 0)
+    if widths is None or any(n > TALLEST * w for n, w in zip(natural, widths, strict=True)):
         return None
-    return found
+    return widths
 
 
-def _widest(measure: Callable[[str], int], names: "_Names", columns: Sequence[Row]) -> list[int]:
-    """The largest measure of a column's cells and of its heading's lines, for each column."""
+def _widest(measure: Callable[[str], int], headings: Row, columns: Sequence[Row]) -> list[int]:
+    """The largest measure of a column's cells, or its heading's width, for each column."""
     return [
-        max(map(measure, (*name, *column)), default=0)
-        for name, column in zip(names, columns, strict=True)
+        max(cell_len(heading), max(map(measure, column), default=0))
+        for heading, column in zip(headings, columns, strict=True)
     ]
-
-
-def _with_whole_words(
-    names: "_Names", whole: "_Names", widths: list[int], left: int
-) -> "tuple[_Names, list[int]]":
-    """The headings with the whole words that the columns, and the room left of them, are for."""
-    chosen = []
-    wider = []
-    for name, words, width in zip(names, whole, widths, strict=True):
-        more = max(0, max(map(cell_len, words)) - width)
-        chosen.append(words if more <= left else name)
-        wider.append(width + (more if more <= left else 0))
-        left -= more if more <= left else 0
-    return chosen, wider
-
-
-def _unhyphenated(heading: str) -> str:
-    """A heading without the hyphens that its line breaks put into words."""
-    return heading.replace("-\n", "")
 
 
 def in_one_line(heading: str) -> str:
     """A heading without its line breaks, and without the hyphens that they put into words."""
-    return _unhyphenated(heading).replace("_\n", "_").replace("\n", " ")
+    return heading.replace("-\n", "").replace("_\n", "_").replace("\n", " ")
 
 
 def records(names: Row, rows: Sequence[Row], width: int | None, n_before: int = 0) -> Iterator[str]:
@@ -175,7 +170,11 @@ def _one_line(cell: str) -> str:
 
 
 def _longest_word(text: str) -> int:
-    pieces = (cell_len(piece.strip()) for piece in _PIECE.findall(text))
+    pieces = (
+        cell_len(piece.strip())
+        for word in _WORD.findall(text)
+        for piece in ([word] if _IS_INTERVAL(word.strip()) else _PIECE.findall(word))
+    )
     return min(max(pieces, default=0), LONGEST_WORD)
 
 
@@ -191,7 +190,7 @@ def _fitted(natural: Sequence[int], least: Sequence[int], room: int) -> list[int
 
 
 def _drawn(
-    cells: Sequence[Sequence[str]],
+    row: Row,
     widths: Sequence[int],
     is_right: Sequence[bool],
     gap: int,
@@ -199,10 +198,10 @@ def _drawn(
     is_low: bool = False,
     is_wrapped: bool = True,
 ) -> Iterator[str]:
-    """The lines of one row of cells, each given as the lines that it has at least."""
+    """The lines of one row of cells."""
     blocks = [
-        [line for part in cell for line in wrapped(part, width if is_wrapped else None)]
-        for cell, width in zip(cells, widths, strict=True)
+        wrapped(cell, width if is_wrapped else None)
+        for cell, width in zip(row, widths, strict=True)
     ]
     if is_low:
         height = max(map(len, blocks), default=0)

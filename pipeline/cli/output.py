@@ -3,7 +3,7 @@
 import html
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -11,6 +11,7 @@ import polars as pl
 
 from pipeline import cells
 from pipeline.cli import latex, layout, terminal
+from pipeline.cli.folds import ID_SHOWN, Fold, View, fitting
 from pipeline.cli.options import SAFE_CSV
 from pipeline.printable import printable
 from pipeline.written import csv_texts, first_part, json_texts, safe_csv_texts
@@ -19,7 +20,6 @@ LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
 LINES_PAGED = 10_000
 """And no more in a pager: it is laid out as a whole before its first line is seen."""
-ID_SHOWN = 8
 DOCUMENTS = ("markdown", "latex")
 """Forms that others read with the notes that belong to a table."""
 TEXT_SHOWN = 100
@@ -33,14 +33,18 @@ def show(
     headings: Mapping[str, str] | None = None,
     decimals: int | None = None,
     as_records: bool = False,
+    folds: Sequence[Fold] = (),
 ) -> None:
     """Writes the frame; for eyes `brief` stands for it, under its headings.
 
-    Forms for eyes are table, markdown and latex.
+    Forms for eyes are table, markdown and latex. A table that the terminal is too narrow for is
+    changed by `folds`, in their order, until it fits.
     """
     seen = frame if brief is None else brief
     if form == "table":
-        _table([seen], headings or {}, decimals, as_records)
+        view = _folded(View(seen, headings or {}, decimals), folds)
+        _table([view.rows], view, as_records)
+        say(view.notes, form)
     elif form in DOCUMENTS:
         terminal.out_bytes(document(seen, form, headings=headings, decimals=decimals).encode())
     else:
@@ -65,11 +69,12 @@ def show_parts(
     form: str,
     *,
     brief: Callable[[pl.DataFrame], pl.DataFrame],
-    headings: Mapping[str, str] | None = None,
+    folds: Sequence[Fold] = (),
 ) -> int:
     """Writes a frame that comes in parts, each as it comes; returns the number of its rows.
 
-    There is at least one part. For eyes `brief` makes of each what stands for it.
+    There is at least one part. For eyes `brief` makes of each what stands for it. The `folds`, for
+    a terminal that is too narrow for the first part, may change headings alone.
     """
     n_rows = 0
 
@@ -80,9 +85,10 @@ def show_parts(
             yield part
 
     if form == "table":
-        _table(map(brief, counted()), headings or {}, None, as_records=False)
+        first, frames = first_part(map(brief, counted()))
+        _table(frames, _folded(View(first), folds), as_records=False)
     elif form == "markdown":
-        _write(_markdown(map(brief, counted()), headings or {}, None))
+        _write(_markdown(map(brief, counted()), {}, None))
     elif form == "parquet":
         _write(_parquet_parts(counted()))
     else:
@@ -145,22 +151,46 @@ def _heading(lines: Iterator[str]) -> tuple[int, Iterator[str]]:
     return 0, iter(begun)
 
 
-def _table(
-    parts: Iterable[pl.DataFrame],
-    headings: Mapping[str, str],
-    decimals: int | None,
-    as_records: bool,
-) -> None:
-    first, frames = first_part(parts)
-    names = [printable(headings.get(name, name)) for name in first.columns]
+def _folded(view: View, folds: Sequence[Fold]) -> View:
+    """The view folded to the terminal; as it is where it would still be blocks of lines."""
+    width = terminal.width()
+    if width is None:
+        return view
+
+    def is_fitting(one: View) -> bool:
+        return layout.natural_width(_names(one, one.columns), _seen(one), gap=1) <= width
+
+    folded = fitting(view, folds, is_fitting)
+    return folded if layout.is_table(_names(folded, folded.columns), _seen(folded), width) else view
+
+
+def _names(view: View, columns: Sequence[str]) -> list[str]:
+    return [layout.in_one_line(printable(view.headings.get(name, name))) for name in columns]
+
+
+def _seen(view: View) -> list[tuple[str, ...]]:
+    """The cells that decide the widths of the columns."""
+    return _rows(view.rows.select(view.columns).head(LINES_PAGED), view.decimals)
+
+
+def _titles(view: View) -> list[str]:
+    """The title of each row; none where there are no sections."""
+    if not view.sections:
+        return []
+    return [", ".join(row) for row in _rows(view.rows.select(view.sections), view.decimals)]
+
+
+def _table(parts: Iterable[pl.DataFrame], view: View, as_records: bool) -> None:
+    """Writes the rows that come in parts, as the view has it."""
+    first, frames = first_part(frame.drop(view.sections) for frame in parts)
+    names = _names(view, first.columns)
     width = terminal.width()
     most = None if width is None else LINES_PAGED if terminal.is_paged() else LINES_SHOWN
-    rows = (_rows(frame if most is None else frame.head(most), decimals) for frame in frames)
+    rows = (_rows(frame if most is None else frame.head(most), view.decimals) for frame in frames)
     if as_records:
-        blocks = [row for part in rows for row in part]
-        lines = layout.records([layout.in_one_line(name) for name in names], blocks, width)
+        lines = layout.records(names, [row for part in rows for row in part], width)
     else:
-        lines = layout.tables(names, rows, _is_right(first), width)
+        lines = layout.tables(names, rows, _is_right(first), width, _titles(view)[:most])
     n_of_heading, lines = (0, lines) if as_records else _heading(lines)
     for number, line in enumerate(islice(lines, most)):
         terminal.out(line, "heading" if number < n_of_heading else None)

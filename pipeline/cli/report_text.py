@@ -9,7 +9,7 @@ from pipeline.cli import latex, output
 from pipeline.cli.commands import compare, leaderboard
 from pipeline.cli.thin import explanation, with_marks
 from pipeline.printable import printable
-from pipeline.reports.compare import replay_note
+from pipeline.reports.compare import common_note, replay_note
 
 if TYPE_CHECKING:
     from pipeline.pages.report import Report
@@ -26,12 +26,13 @@ def report_text(found: "Report", form: str) -> Iterator[str]:
     yield _heading("Metrics", form)
     yield output.document(_definitions(found), form)
     yield _heading("Comparison", form)
-    hidden = ["family", "share_paired", "is_replayed"]
+    hidden = ["family", *compare.HIDDEN]
     compared = found.comparisons
     yield output.document(with_marks(compared.drop(hidden), compare.THIN), form)
     family = compare.family_note(compared, all_pairs=True)
     marks = explanation(compared, compare.THIN)
-    yield output.notes([family, *replay_note(compared), *marks], form)
+    notes = [family, *common_note(compared), *replay_note(compared), *marks]
+    yield output.notes(notes, form)
     yield _heading("Completeness", form)
     yield output.document(found.completeness.drop("game_type"), form)
     yield _heading("Audit", form)

@@ -68,7 +68,7 @@ def guard() -> None:
 # Where results go while a command runs, when `sys.stdout` is for what others print.
 _results: TextIO | None = None
 # Notes that wait until a pager has the screen no more.
-_held: list[str] | None = None
+_held: list[tuple[str, bool]] | None = None
 
 
 @contextmanager
@@ -103,8 +103,8 @@ def release_notes() -> None:
     """Writes the notes that were held back."""
     global _held
     notes, _held = _held or [], None
-    for text in notes:
-        note(text)
+    for text, is_wrapped in notes:
+        note(text, is_wrapped=is_wrapped)
 
 
 def stream() -> TextIO:
@@ -175,14 +175,24 @@ def reporting(done: str) -> Iterator[None]:
         raise OutputError(f"{done}, and only this failed: {error}") from None
 
 
-def note(text: str) -> None:
-    """Writes a line about the result; nothing fails where nobody takes it."""
+def note(text: str, *, is_wrapped: bool = True) -> None:
+    """Writes a line about the result; nothing fails where nobody takes it.
+
+    On a terminal it is broken between words, unless it shall stay the line that it is.
+    """
     if _held is not None:
-        _held.append(text)
+        _held.append((text, is_wrapped))
         return
     flush()
+    lines = printable(text).split("\n")
+    if is_wrapped and is_note_terminal():
+        # Loaded here, since it takes time and `--help` has no notes.
+        from pipeline.cli.layout import wrapped
+
+        width = shutil.get_terminal_size().columns
+        lines = [part for line in lines for part in wrapped(line, width)]
     try:
-        print(printable(text), file=sys.stderr, flush=True)
+        print("\n".join(lines), file=sys.stderr, flush=True)
     except OSError:
         _silence(sys.stderr)
 
@@ -197,7 +207,7 @@ def complain(text: str, place: str = "") -> None:
     except (OSError, OutputError):
         silence()
     said = " ".join(text.split()) or "an error without a message; please report it"
-    note("\n".join(["magic: " + said, *([place] if place else [])]))
+    note("\n".join(["magic: " + said, *([place] if place else [])]), is_wrapped=False)
 
 
 def silence() -> None:

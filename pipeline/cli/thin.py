@@ -7,7 +7,10 @@ import polars as pl
 from pipeline.metrics import thin
 from pipeline.metrics.thin import MARK
 
-EXPLANATION = f"{thin.EXPLANATION}; `--format json` names the terms in `thin`"
+EXPLANATION = (
+    f"{MARK} and a number: a term of the value has only so many effective settings; its interval "
+    "can be far off"
+)
 
 
 def mark(columns: Sequence[str]) -> pl.Expr:

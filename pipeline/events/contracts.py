@@ -215,9 +215,14 @@ class RoleIdentifications(OfSeat):
         "the role that the text claims, null if it names none or both",
         nullable=True,
     )
-    is_correct = column.flag("whether the game took the answer as right")
+    is_correct = column.flag(
+        "whether the game took the answer as right; false also if it claims the right role but "
+        "names another player"
+    )
     is_correct_as_read = column.flag(
-        "whether it is right according to its text, null if the log has no text", nullable=True
+        "whether it is right according to its text, which must also name the right player; null if "
+        "the log has no text",
+        nullable=True,
     )
 
 
@@ -335,7 +340,7 @@ class Documents(Table):
     status = column.word(DocumentStatus, "what the ingest did with it")
     reason = column.text("why it was not ingested", nullable=True)
     game_id = column.identifier("the game that it holds", nullable=True)
-    game_index = column.count("the game's number, from the file's name", nullable=True)
+    game_index = column.count("the game's number, of its file's name or in its file", nullable=True)
     assigned_model = column.text("the model that the ingest was given by --model", nullable=True)
 
 

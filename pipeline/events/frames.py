@@ -110,14 +110,15 @@ class _Batch:
         self._content, self._status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
         for table, kind in _EVENTS.items():
-            derive = _DERIVED.get(table, _acts)
-            self.tables[table] = derive(self._event_rows(table, kind), self)
+            of_games = _events_of(self._games, table)
+            self.tables[table] = self._event_rows(table, kind, of_games)
 
     def whole(self, table: str) -> pa.Table:
         """A table with all columns of its contract."""
-        if table not in self._whole:
-            self._whole[table] = self._completed(table)
-        return self._whole[table]
+        known = self._whole if self.tables[table].height else _EMPTY_WHOLE
+        if table not in known:
+            known[table] = self._completed(table)
+        return known[table]
 
     def _completed(self, table: str) -> pa.Table:
         rows, schema = self.tables[table], polars_schema(table)
@@ -140,6 +141,8 @@ class _Batch:
         broken: dict[str, str] = {}
         games = self.tables["games"]["game_id"]
         for table in GAME_TABLES:
+            if self.tables[table].is_empty():
+                continue
             rows = self._own(table)
             if rows.select(_are_kept(table)).item():
                 continue
@@ -194,8 +197,22 @@ class _Batch:
         index = rows["message_index"].cast(pl.Int64)
         return self._first_message.gather(rows[GAME_ROW]) + index
 
-    def _event_rows(self, table: str, kind: type[Struct]) -> pl.DataFrame:
-        of_games = [_events_of(game, table) for game in self._games]
+    def _event_rows(
+        self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
+    ) -> pl.DataFrame:
+        """The rows of an event table, with all that is derived."""
+        is_empty = not any(of_games)
+        if is_empty and table in _EMPTY:
+            return _EMPTY[table]
+        derive = _DERIVED.get(table, _acts)
+        rows = derive(self._placed_rows(table, kind, of_games), self)
+        if is_empty:
+            _EMPTY[table] = rows
+        return rows
+
+    def _placed_rows(
+        self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
+    ) -> pl.DataFrame:
         rows = _columns(table, kind, chain.from_iterable(of_games))
         return self._seated(rows.with_columns(_group_of_each(of_games)))
 
@@ -248,11 +265,11 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
 def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     """What the setting of each game fixes; games of one setting come by the hundred."""
     games = [identified.game for identified in batch]
+    settings = [identified_setting(game.game_type, game.setting) for game in games]
+    # A game that nobody can repeat has a setting of its own, which has its id.
     settings = [
-        identified_setting(
-            one.game.game_type, one.game.setting, None if one.game.is_repeatable else one.game_id
-        )
-        for one in batch
+        setting if one.game.is_repeatable else setting._replace(setting_id=one.game_id)
+        for setting, one in zip(settings, batch, strict=True)
     ]
     numbers: dict[Setting, int] = {}
     number = [numbers.setdefault(setting, len(numbers)) for setting in settings]
@@ -434,6 +451,10 @@ def _plain(rows: pl.DataFrame, _: _Batch) -> pl.DataFrame:
 
 
 _Derive = Callable[[pl.DataFrame, _Batch], pl.DataFrame]
+# A table without rows is the same for every batch, and most games have rows in few tables.
+_EMPTY: dict[str, pl.DataFrame] = {}
+_EMPTY_WHOLE: dict[str, pa.Table] = {}
+
 # What is derived for all rows of an event table at once, and not by `_acts`.
 _DERIVED: dict[str, _Derive] = {
     "votes": _votes,
@@ -466,10 +487,11 @@ def _event_tables() -> dict[str, type[Struct]]:
 _EVENTS = _event_tables()
 
 
-def _events_of(game: Game, table: str) -> Sequence[Event]:
-    """The game's rows of an event table: a field of its own, or a table of its kind."""
-    own: Sequence[Event] | None = getattr(game, table, None)
-    return game.events.get(table, ()) if own is None else own
+def _events_of(games: Sequence[Game], table: str) -> Sequence[Sequence[Event]]:
+    """The rows of an event table in each game: its own field, or a table of the game's kind."""
+    if table in Game.__struct_fields__:
+        return list(map(attrgetter(table), games))
+    return [game.events.get(table, ()) for game in games]
 
 
 def _names(kind: type[Struct]) -> list[str]:

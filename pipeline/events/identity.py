@@ -103,17 +103,9 @@ class Setting(NamedTuple):
     setting: str
 
 
-def identified_setting(
-    game_type: str, setting: Mapping[str, JsonValue], only_game: str | None = None
-) -> Setting:
-    """The setting with its id; equal numbers are equal however they are written.
-
-    `only_game` is the id of the game whose setting no other has, however equal its text is.
-    """
-    if only_game is None:
-        return _identified(_ENCODER.encode([game_type, setting]))
-    text = _identified(_ENCODER.encode([game_type, setting])).setting
-    return Setting(_digest(_ENCODER.encode([game_type, setting, only_game])), text)
+def identified_setting(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
+    """The setting with its id; equal numbers are equal however they are written."""
+    return _identified(_ENCODER.encode([game_type, setting]))
 
 
 # Games of one setting come by the hundred.

@@ -19,6 +19,7 @@ _MESSAGE = [GAME_ROW, "message_index"]
 
 # Over text in lower case. Classes are spelt out, since engines differ in what `\w` and `\s` are.
 _NUMBER = r"player[ _]*([0-9]+)"
+_DIGITS = r"([0-9]+)"
 _LINE = r"(?m)^[^a-z0-9]*"
 _RATINGS = ["more suspicious", "less suspicious", "no change"]
 _RATED = rf"{_LINE}player[ _]*[0-9]+[^\n]{{0,20}}(?:{'|'.join(_RATINGS)})"
@@ -42,68 +43,68 @@ _OR = r"[^a-z0-9]*(?:/|or )[^a-z0-9]*"
 def stated_views(spoken: pl.DataFrame) -> pl.DataFrame:
     """The views that analyses state, with `viewer` and `suspect`, a row for each.
 
-    The suspect is null where a view singles out nobody, or more than one.
+    `message` is the number of the message among those spoken. The suspect is null where a view
+    singles out nobody, or more than one.
     """
-    said = _lowered(spoken)
+    said = _lowered(spoken).select(
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("message"), _SPEAKER.alias("speaker"), "text"
+    )
     # A look for plain words first spares most texts the search by patterns.
     text, first = pl.col("text"), pl.col("first")
     rating = said.filter(text.str.contains("|".join(_RATINGS)))
     claiming = said.filter(text.str.contains("undercover", literal=True))
     return (
-        pl.concat([*_rated(rating), _own(claiming), _stated(claiming)])
-        .filter(pl.col("viewer").is_not_null())
-        .group_by(*_MESSAGE, "viewer")
+        pl.concat([_rated(rating), _own(claiming), _stated(claiming)])
+        .group_by("message", "viewer")
         .agg(first=pl.min("suspect"), last=pl.max("suspect"))
         .select(
-            *_MESSAGE,
+            "message",
             viewer=pl.lit("Player ") + pl.col("viewer"),
             suspect=pl.when(first == pl.col("last")).then(pl.lit("Player ") + first),
         )
     )
 
 
-def _rated(said: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The views in Chameleon's form without suspects, and again with each suspect."""
-    block = pl.col("block")
-    blocks = said.select(
-        *_MESSAGE, _SPEAKER.alias("speaker"), block=pl.col("text").str.split("i think now")
-    )
+def _rated(said: pl.DataFrame) -> pl.DataFrame:
+    """The views in Chameleon's form, a row for each suspect, and one where there is none."""
+    block, viewer = pl.col("block"), pl.col("viewer")
+    blocks = said.select("message", "speaker", block=pl.col("text").str.split("i think now"))
     blocks = blocks.explode("block").filter(block.str.contains(_RATED))
-    own = pl.when(block.str.contains(_OF_ONESELF)).then("speaker")
-    rated = blocks.with_columns(viewer=block.str.extract(_OF_ANOTHER).fill_null(own))
-    suspecting = rated.filter(block.str.contains(_RATINGS[0], literal=True))
-    suspects = block.str.extract_all(_SUSPECTED)
-    return (
-        rated.select(*_MESSAGE, "viewer", suspect=pl.lit(None, pl.String)),
-        suspecting.select(*_MESSAGE, "viewer", suspect=suspects)
-        .explode("suspect")
-        .with_columns(pl.col("suspect").str.extract(_NUMBER)),
+    suspecting = _only_where(block.str.contains(_RATINGS[0], literal=True), block)
+    rated = blocks.with_columns(
+        viewer=block.str.extract(_OF_ANOTHER), suspect=suspecting.str.extract_all(_SUSPECTED)
     )
+    rest = _only_where(viewer.is_null(), block)
+    own = pl.when(rest.str.contains(_OF_ONESELF)).then("speaker")
+    return (
+        rated.select("message", viewer.fill_null(own), "suspect")
+        .filter(viewer.is_not_null())
+        .explode("suspect", empty_as_null=True)
+        .with_columns(pl.col("suspect").str.extract(_DIGITS))
+    )
+
+
+def _only_where(is_searched: pl.Expr, text: pl.Expr) -> pl.Expr:
+    """The text, empty where it need not be searched: polars searches what a null hides as well."""
+    return pl.when(is_searched).then(text).otherwise(pl.lit(""))
 
 
 def _own(said: pl.DataFrame) -> pl.DataFrame:
     """The speakers' own views in Undercover's form."""
-    claim = pl.col("claim")
-    claims = _claims(said, _OWN_CLAIM)
-    return claims.select(
-        *_MESSAGE, viewer="speaker", suspect=claim.str.extract(_NUMBER).fill_null(pl.col("speaker"))
-    )
+    suspect = pl.col("claim").str.extract(_DIGITS).fill_null(pl.col("speaker"))
+    return _claims(said, _OWN_CLAIM).select("message", viewer="speaker", suspect=suspect)
 
 
 def _stated(said: pl.DataFrame) -> pl.DataFrame:
-    """The views of others in Undercover's form."""
-    claim = pl.col("claim")
+    """The views of others in Undercover's form: the only numbers are of viewer and suspect."""
+    numbers = pl.col("claim").str.extract_all(_DIGITS)
     return _claims(said, _STATED_CLAIM).select(
-        *_MESSAGE,
-        viewer=claim.str.extract(_NUMBER),
-        suspect=claim.str.extract(rf"think.*{_NUMBER}"),
+        "message", viewer=numbers.list.first(), suspect=numbers.list.last()
     )
 
 
 def _claims(said: pl.DataFrame, pattern: str) -> pl.DataFrame:
-    claims = said.select(
-        *_MESSAGE, _SPEAKER.alias("speaker"), claim=pl.col("text").str.extract_all(pattern)
-    )
+    claims = said.select("message", "speaker", claim=pl.col("text").str.extract_all(pattern))
     return claims.explode("claim").filter(pl.col("claim").is_not_null())
 
 
@@ -113,14 +114,17 @@ def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFram
     The latter is null where there is nothing to judge.
     """
     views = stated_views(spoken)
-    spoken = spoken.select(*_MESSAGE, "round", "player")
-    own = spoken.join(views, left_on=[*_MESSAGE, "player"], right_on=[*_MESSAGE, "viewer"])
+    spoken = spoken.select(*_MESSAGE, "round", "player").with_row_index("message")
+    own = spoken.join(views, left_on=["message", "player"], right_on=["message", "viewer"])
     is_gold = pl.col("kind") == AnalysisKind.GOLD
     is_chameleon = (pl.col("game_type") == GameType.CHAMELEON) & (pl.col("side") == Side.HIDDEN)
     # The chameleon is asked what others think, not what it knows.
     accusation = pl.col("is_hidden").fill_null(pl.when(~is_chameleon).then(pl.lit(value=False)))
     judged = pl.when(is_gold).then(accusation).otherwise("is_right")
-    return _with(rows, _accused(own, players), _compared(spoken, own, views)).with_columns(
+    read = spoken
+    for found in (_accused(own, players), _compared(spoken, own, views)):
+        read = read.join(found, on="message", how="left")
+    return _with(rows, read.select(*_MESSAGE, "is_hidden", "is_right")).with_columns(
         is_own_view_stated=pl.col("is_hidden").is_not_null(),
         is_correct_as_read=pl.when(pl.col("message_index").is_not_null()).then(judged),
     )
@@ -134,7 +138,7 @@ def _accused(own: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
         left_on=[GAME_ROW, "suspect"],
         right_on=[GAME_ROW, "player"],
         how="left",
-    ).select(*_MESSAGE, pl.col("is_hidden").fill_null(value=False))
+    ).select("message", pl.col("is_hidden").fill_null(value=False))
 
 
 def _compared(spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame) -> pl.DataFrame:
@@ -147,8 +151,8 @@ def _compared(spoken: pl.DataFrame, own: pl.DataFrame, views: pl.DataFrame) -> p
     return (
         spoken.join(theirs, on=[GAME_ROW, "round"])
         .filter(pl.col("player") != pl.col("other"))
-        .join(stated, left_on=[*_MESSAGE, "other"], right_on=[*_MESSAGE, "viewer"], how="left")
-        .group_by(_MESSAGE)
+        .join(stated, left_on=["message", "other"], right_on=["message", "viewer"], how="left")
+        .group_by("message")
         .agg(is_right=is_right.all())
     )
 
@@ -182,7 +186,7 @@ def _role_of(side: str) -> pl.Expr:
 def _named() -> pl.Expr:
     """The numbers of the players that an answer says to be, a list without repetition."""
     found = pl.col("text").str.extract_all(_NAME)
-    return found.list.eval(pl.element().str.extract(_NUMBER)).list.unique()
+    return found.list.eval(pl.element().str.extract(_DIGITS)).list.unique()
 
 
 def _read_side() -> pl.Expr:
@@ -203,8 +207,6 @@ def _lowered(spoken: pl.DataFrame) -> pl.DataFrame:
     return spoken.select(*_MESSAGE, "player", text=pl.col("content").str.to_lowercase())
 
 
-def _with(rows: pl.DataFrame, *read: pl.DataFrame) -> pl.DataFrame:
+def _with(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     """The rows in their order, each with what was read of its message."""
-    for found in read:
-        rows = rows.join(found, on=_MESSAGE, how="left", maintain_order="left")
-    return rows
+    return rows.join(read, on=_MESSAGE, how="left", maintain_order="left")

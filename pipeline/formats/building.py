@@ -37,32 +37,49 @@ def messages(spoken: Iterable[Spoken], seats: Iterable[Seat]) -> Messages:
     return Messages(course(outline, timeline, (seat.player for seat in seats)), content)
 
 
+class Put(NamedTuple):
+    """What a seat put into the pool of a round; no message is named where it did so in silence."""
+
+    seat: int
+    round: int
+    amount: float | None
+    message_index: int | None = None
+
+
 def contributions(game: Game, amounts: Sequence[float | None]) -> list[Contribution]:
-    """The contributions that the seats said in their order, with each round's least and total.
+    """The contributions that the seats said in their order, with each round's least and total."""
+    spoken = game.messages.course
+    indices = spoken.said(Phase.CONTRIBUTION)
+    puts = [
+        Put(spoken.seat[index] or 0, spoken.round[index] or 1, amount, index)
+        for index, amount in zip(indices, amounts, strict=True)
+    ]
+    return pooled(puts, len(game.seats))
+
+
+def pooled(puts: Sequence[Put], n_seats: int) -> list[Contribution]:
+    """The contributions with each round's least and total.
 
     A round with a contribution missing has no least one and no total.
     """
-    spoken = game.messages.course
-    indices = spoken.said(Phase.CONTRIBUTION)
-    rounds = [spoken.round[index] for index in indices]
-    of_round: dict[int | None, list[float]] = {}
-    for round_, amount in zip(rounds, amounts, strict=True):
-        of_round.setdefault(round_, []).extend(() if amount is None else (amount,))
+    of_round: dict[int, list[float]] = {}
+    for put in puts:
+        of_round.setdefault(put.round, []).extend(() if put.amount is None else (put.amount,))
     whole = {
         round_: (min(known), sum(known))
         for round_, known in of_round.items()
-        if known and len(known) == len(game.seats)
+        if known and len(known) == n_seats
     }
     return [
         Contribution(
-            spoken.seat[index] or 0,
-            round_ or 1,
-            index,
-            amount,
-            amount == whole[round_][0] if round_ in whole else None,
-            whole[round_][1] if round_ in whole else None,
+            put.seat,
+            put.round,
+            put.message_index,
+            put.amount,
+            put.amount == whole[put.round][0] if put.round in whole else None,
+            whole[put.round][1] if put.round in whole else None,
         )
-        for index, round_, amount in zip(indices, rounds, amounts, strict=True)
+        for put in puts
     ]
 
 

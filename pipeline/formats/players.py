@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Raw, UnsetType
@@ -55,15 +55,14 @@ def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str
         raise broken(at, "no two players have the same name", repr(alike))
 
 
-def _of_history(index: int) -> str:
-    return f"$.history[{index}]"
+def unseated(
+    course: Course, at: str = "$.history", places: Sequence[int] | None = None
+) -> list[Fault]:
+    """A fault for each player who speaks and has no seat, at the first message in the list `at`.
 
 
-def unseated(course: Course, at: Callable[[int], str] = _of_history) -> list[Fault]:
-    """A fault for each player who speaks and has no seat, at the first message.
-
-    The message is in the tables, and what the player does in it is not. `at` gives the JSON path of
-    a message by its index.
+    The message is in the tables, and what the player does in it is not. `places` are those of
+    the messages in the list, where it has others too.
     """
     if course.seat.count(None) == course.player.count(MODERATOR):
         return []
@@ -72,7 +71,8 @@ def unseated(course: Course, at: Callable[[int], str] = _of_history) -> list[Fau
         if seat is None and player != MODERATOR:
             first.setdefault(player, index)
     rule = "every player who speaks has a seat"
-    return [Fault(at(index), rule, repr(player)) for player, index in first.items()]
+    places = range(len(course.player)) if places is None else places
+    return [Fault(f"{at}[{places[i]}]", rule, repr(player)) for player, i in first.items()]
 
 
 def untested(game: Game) -> list[Fault]:

@@ -99,6 +99,6 @@ class GameKind(Struct, frozen=True):
         return any(role.is_sought for role in self.roles)
 
 
-def of_players(name: str, title: str, *endings: Ending) -> GameKind:
+def of_players(name: str, title: str, *endings: Ending, phases: tuple[str, ...] = ()) -> GameKind:
     """A game without roles: each player plays for itself, and all compete in one."""
-    return GameKind(name, title, (Role("player", Side.NONE, name),), endings)
+    return GameKind(name, title, (Role("player", Side.NONE, name),), endings, phases)

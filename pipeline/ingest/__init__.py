@@ -34,7 +34,7 @@ from pipeline.ingest.worker import Found, Job, Staged
 from pipeline.lake import create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
 from pipeline.lake.removal import Removal
-from pipeline.lake.transaction import Transaction, transaction
+from pipeline.lake.transaction import Transaction, check_writable, transaction
 from pipeline.lake.writing import writing
 from pipeline.machine import cores
 from pipeline.stores import location
@@ -128,6 +128,8 @@ def ingest(
     names = [str(source) for source in resolved(sources)] if sources else []
     started_at = datetime.now(UTC)
     opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
+    if opened:
+        check_writable(opened)
     try:
         with tempfile.TemporaryDirectory(prefix="magic-") as scratch:
             database = IngestDatabase(Path(scratch), memory, again)

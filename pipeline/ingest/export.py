@@ -1,6 +1,7 @@
 """What was refused, written out as files.
 
-Their names are numbers of our own: nothing that a log or an archive says becomes a path.
+Their names are numbers of our own, with one of a few endings: nothing that a log or an archive says
+becomes a path.
 """
 
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from pipeline.archives.names import document_ending
 from pipeline.errors import UsageError
 from pipeline.ingest.refused import refused
 from pipeline.lake import open_lake
@@ -31,8 +33,9 @@ MANIFEST_SCHEMA: dict[str, pl.DataType] = {
 def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     """Writes the bytes of each document in quarantine, and at last a manifest; returns its rows.
 
-    A whole document is in a file that ends in `.json`, one whose beginning alone the lake has
-    in one that ends in `.cut`. Raises UsageError for a folder that has something in it.
+    A whole document is in a file that ends as its own does, `.json` for most, one whose beginning
+    alone the lake has in one that ends in `.cut`. Raises UsageError for a folder that has something
+    in it.
     """
     opened, folder = open_lake(lake), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,7 +45,8 @@ def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     for number, one in enumerate(refused(opened), start=1):
         name = None
         if one.raw is not None:
-            name = f"document-{number:06d}.{'json' if one.is_whole else 'cut'}"
+            ending = document_ending(one.key[1]) if one.is_whole else ".cut"
+            name = f"document-{number:06d}{ending}"
             with (folder / name).open("xb") as file:
                 file.write(one.raw)
         written = None if one.raw is None else len(one.raw)

@@ -4,6 +4,7 @@ They are started anew, not forked, and import only what a worker needs. Interrup
 the ingest's to handle: a worker whose ingest is gone takes its files away and ends.
 """
 
+import gc
 import pickle
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
@@ -174,6 +175,8 @@ class _Process:
 
 def main() -> None:
     """Runs one worker; its tasks come through the connection that the first argument names."""
+    # Modules are no garbage: Python would search them for cycles with every batch, and at the end.
+    gc.freeze()
     connection = theirs()
     job, number = connection.recv()
     worker = Worker(job, number)

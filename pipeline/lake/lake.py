@@ -182,13 +182,17 @@ class Lake:
 
     def _open(self, table: str) -> "OpenTable":
         if table not in TABLES:
-            raise UsageError(f"no table `{table}`: {choose([table], TABLES)}")
+            raise UsageError(self._no_table(table))
         if table not in self._opened:
             if table == COMMITS:
                 self._opened[table] = opened_journal(self.folder(table), self._version)
             else:
                 self._opened[table] = opened_at(self.folder(table), self.states[table])
         return self._opened[table]
+
+    def _no_table(self, name: str) -> str:
+        """What is said of a name that is no table."""
+        return f"no table `{name}`: {choose([name], TABLES)}"
 
     def latest_version(self, table: str) -> int:
         """The table's newest version, which an ingest that was killed may have left behind."""

@@ -80,7 +80,8 @@ class Transaction:
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
-        _make_writable(lake)
+        check_writable(lake)
+        _make_tables(lake)
         for table, state in lake.states.items():
             _restore(lake, table, state.version)
 
@@ -193,8 +194,8 @@ class Transaction:
         return delta.version()
 
 
-def _make_writable(lake: Lake) -> None:
-    """Makes the tables that the lake lacks; raises LakeError where it cannot be written to."""
+def check_writable(lake: Lake) -> None:
+    """Raises LakeError for a lake that can be read and not written."""
     if lake.contract_version != str(VERSION):
         raise LakeError(
             f"{lake.path}: the lake has contract version {lake.contract_version}: this version of "
@@ -205,6 +206,10 @@ def _make_writable(lake: Lake) -> None:
             f"{lake.path}: the lake has tables of a package that is not installed: "
             f"{', '.join(lake.unknown_tables)}; install the package to change the lake"
         )
+
+
+def _make_tables(lake: Lake) -> None:
+    """Makes the tables that the lake lacks, as of a package that was installed since."""
     missing = [table for table in TABLES if table not in lake.own_tables]
     create_tables(lake.path, missing)
     lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))

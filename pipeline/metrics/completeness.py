@@ -8,16 +8,24 @@ from pipeline.lake import Lake
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
 
+# A game that nobody can repeat has its own id for a setting.
+IS_OWN = pl.col("setting_id") == pl.col("game_id")
+
 
 def played(lake: Lake) -> pl.DataFrame:
     """What models under test played: a row for each model, competition, game type and setting.
 
-    Columns: these, n_games (results), and is_finished, whether any of these games is.
+    Columns: these, n_games (results), is_finished, whether any of these games is, and is_own,
+    whether the setting is that of one game which nobody can repeat.
     """
     results = lake.table("results").filter("is_tested")
     return (
         results.group_by("model", "competition", "game_type", "setting_id")
-        .agg(n_games=pl.len().cast(pl.Int64), is_finished=pl.col("is_finished").any())
+        .agg(
+            n_games=pl.len().cast(pl.Int64),
+            is_finished=pl.col("is_finished").any(),
+            is_own=IS_OWN.first(),
+        )
         .collect(engine="streaming")
     )
 
@@ -51,26 +59,27 @@ def with_completeness(
 
 
 def competitions(settings: pl.DataFrame) -> pl.DataFrame:
-    """A row for each model and competition: settings that any model played, and that it finished.
+    """A row for each model and competition: settings to be played, and those that it finished.
 
+    To be played is what any model played; of games that nobody can repeat, only the model's own.
     Columns: model, game_type, competition, n_played, n_finished. `settings` are those that were
     `played`.
     """
     of_competition = ["competition", "game_type"]
-    n_settings = pl.col("setting_id").n_unique()
-    n_played = settings.group_by(of_competition).agg(n_played=n_settings)
-    finished = settings.filter("is_finished").group_by("model", *of_competition)
+    of_model = ["model", *of_competition]
+    n_of_all = pl.col("setting_id").filter(~pl.col("is_own")).n_unique()
+    own = settings.group_by(of_model).agg(
+        n_own=pl.col("is_own").sum(),
+        n_finished=pl.col("setting_id").filter("is_finished").n_unique(),
+    )
     return (
         settings.select("model")
         .unique()
-        .join(n_played, how="cross")
-        .join(
-            finished.agg(n_finished=n_settings),
-            on=["model", *of_competition],
-            how="left",
-            nulls_equal=True,
-        )
-        .with_columns(pl.col("n_finished").fill_null(0))
+        .join(settings.group_by(of_competition).agg(n_played=n_of_all), how="cross")
+        .join(own, on=of_model, how="left", nulls_equal=True)
+        .with_columns(pl.col("n_own", "n_finished").fill_null(0))
+        .with_columns(n_played=pl.col("n_played") + pl.col("n_own"))
+        .drop("n_own")
     )
 
 

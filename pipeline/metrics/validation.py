@@ -84,7 +84,7 @@ def check_models(lake: Lake, models: Sequence[str] | None) -> None:
     """Raises UsageError for models that no game tests."""
     strangers = _strangers(_tested(lake), models)
     if strangers:
-        _check_known(lake, strangers, "magic leaderboard")
+        _check_known(lake, strangers, _tested(lake), "magic leaderboard")
         is_one = len(strangers) == 1
         played = "appears only as an opponent" if is_one else "appear only as opponents"
         raise UsageError(
@@ -107,14 +107,16 @@ def _tested(lake: Lake) -> pl.LazyFrame:
 
 def check_players(lake: Lake, models: Sequence[str] | None) -> None:
     """Raises UsageError for models that sit in no game, be it as an opponent."""
-    _check_known(lake, models, "magic audit --by model")
+    _check_known(lake, models, lake.table("players"), "magic audit --by model")
 
 
-def _check_known(lake: Lake, models: Sequence[str] | None, listing: str) -> None:
-    players = lake.table("players")
-    if strangers := _strangers(players, models):
+def _check_known(
+    lake: Lake, models: Sequence[str] | None, accepted: pl.LazyFrame, listing: str
+) -> None:
+    """Raises UsageError for models that sit in no game; only those of `accepted` are suggested."""
+    if strangers := _strangers(lake.table("players"), models):
         _check_system(lake, strangers)
-        known = players.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
+        known = accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         # Not all of them, since there may be very many.
         hint = nearest(strangers, known) or f"run `{listing}` to list the models"
         raise UsageError(f"no game of {', '.join(strangers)}: {hint}")

@@ -12,7 +12,7 @@ from pipeline.pages.content import (
     heads,
     tested_models,
 )
-from pipeline.reports.compare import APART, COLUMNS, replay_note
+from pipeline.reports.compare import APART, COLUMNS, common_note, replay_note
 from pipeline.vocabulary import Edition
 
 LANE = "long"
@@ -73,4 +73,5 @@ def _notes(rows: pl.DataFrame) -> list[str]:
         "both models behave alike."
         for size in sizes
     ]
-    return families + [f"{note[0].upper()}{note[1:]}." for note in replay_note(rows)]
+    notes = [*common_note(rows), *replay_note(rows)]
+    return families + [f"{note[0].upper()}{note[1:]}." for note in notes]

@@ -166,6 +166,6 @@ def _notes(ranking: pl.DataFrame) -> list[str]:
         )
     if (ranking["n_self_play"] > 0).any():
         notes.append(
-            "Self-play: in these games one model plays every seat, so their win rate is always 0.5."
+            "Self-play: in these games one model plays every seat: it wins and loses each of them."
         )
     return notes

@@ -61,7 +61,7 @@ def silent_counts(counted: pl.DataFrame, messages: pl.DataFrame) -> dict[int | N
 
     Those of no round are of the whole game: they stand at its end.
     """
-    rows = counted.filter(pl.col("message_index").is_null()).to_dicts()
+    rows = counted.filter(pl.col("message_index").is_null()).sort("round", "seat").to_dicts()
     return _placed(rows, messages, lambda row: row["round"])
 
 

@@ -20,7 +20,15 @@ from pipeline.metrics.validation import condition_on, row_schema
 from pipeline.statistics.families import holm
 from pipeline.statistics.influence import COLUMNS as INFLUENCE
 from pipeline.statistics.margins import p_alike
-from pipeline.statistics.pairs import BASIS, REPLAYED, GamesOf, differences, left_out, of_basis
+from pipeline.statistics.pairs import (
+    BASIS,
+    PAIRED,
+    REPLAYED,
+    GamesOf,
+    differences,
+    left_out,
+    of_basis,
+)
 from pipeline.vocabulary import Edition
 
 COLUMNS = pl.Schema(
@@ -41,12 +49,18 @@ COLUMNS = pl.Schema(
         "method": pl.String(),
         "n_settings": pl.Int64(),
         "share_paired": pl.Float64(),
+        "common_value": pl.Float64(),
+        "other_common_value": pl.Float64(),
         "is_replayed": pl.Boolean(),
         "reason": pl.String(),
     }
 )
 ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
 MOST_GROUPS = 100
+DECIMALS = 3
+"""Values and differences are shown with so many."""
+MOST_NAMED = 5
+"""So many rows are named in a note."""
 _SIDES = ("entity", "other_entity")
 _ASKED = {"one": pl.String()} | {
     name: COLUMNS[name]
@@ -103,6 +117,8 @@ def compare(
     - `method`: `paired by setting` or `unpaired`.
     - `n_settings`: settings in common.
     - `share_paired`: how much of the values is about these settings, in 0..1.
+    - `common_value`, `other_common_value`: both values on these settings, each counted as much for
+      one model as for the other: `difference` is theirs; null if `unpaired`.
     - `is_replayed`: whether one of them played at least `pairs.REPLAYED` times as many games of
       these settings, in any term.
     - `reason`: why the difference is null.
@@ -160,8 +176,8 @@ def contrast(
     - `metric`, `model`: what is compared, and of whom.
     - the column named by `by`, and `other`: two of its values, as texts.
     - `value`, `other_value`, `thin`, `other_thin`, `difference`, `ci_low`, `ci_high`,
-      `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `is_replayed`,
-      `reason`: as in `compare`, of the two groups.
+      `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `common_value`,
+      `other_common_value`, `is_replayed`, `reason`: as in `compare`, of the two groups.
 
     Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
     an unknown model or a column that no metric has.
@@ -485,7 +501,15 @@ def of_metric(
     joined = pl.DataFrame(asked, schema=_ASKED).join(
         found, on=["one", "other"], how="left", maintain_order="left"
     )
-    return joined.drop("one", "other")
+    on_common = {"common_value": _on_common("one"), "other_common_value": _on_common("other")}
+    return joined.with_columns(**on_common).drop("one", "other")
+
+
+def _on_common(side: str) -> pl.Expr:
+    """The value of a side that a paired difference is made of, null for an unpaired one."""
+    rate = pl.col("basis").struct.field(side)
+    value = rate.struct.field("rate") * rate.struct.field("range")
+    return pl.when(pl.col("method") == PAIRED).then(value)
 
 
 def _nothing(influence: bool) -> pl.DataFrame:
@@ -527,6 +551,35 @@ def replay_note(rows: pl.DataFrame) -> list[str]:
         f"{', '.join(of)}, or more: replays are no new settings"
     )
     return [said] if of else []
+
+
+def common_note(
+    rows: pl.DataFrame, values: tuple[str, str] = ("value", "other_value")
+) -> list[str]:
+    """What to say of the rows in which the difference is not that of the values, as rounded.
+
+    `values` are the columns of the two values that are shown beside the difference.
+    """
+    one, other = values
+    shown = pl.col("difference").round(DECIMALS) - pl.col(one).round(DECIMALS)
+    apart = rows.filter((shown + pl.col(other).round(DECIMALS)).abs() > 1.5 * 10**-DECIMALS)
+    if apart.is_empty():
+        return []
+    note = "differences are over the common settings, the values beside them over all games"
+    if "common_value" not in apart.columns:
+        return [note]
+    of_row = ["metric", *(name for name in _labels(rows) if rows[name].n_unique() > 1)]
+    named = [
+        f"{' '.join(map(str, row[2:]))} {row[0]:.{DECIMALS}f} and {row[1]:.{DECIMALS}f}"
+        for row in apart.select("common_value", "other_common_value", *of_row).iter_rows()
+    ]
+    more = [f"{len(named) - MOST_NAMED} more"] if named[MOST_NAMED:] else []
+    return [f"{note}; values over the common settings: {', '.join(named[:MOST_NAMED] + more)}"]
+
+
+def _labels(rows: pl.DataFrame) -> list[str]:
+    """The columns that say what a row compares, beside the metric."""
+    return [name for name in rows.columns[: rows.columns.index("value")] if name != "metric"]
 
 
 def adjusted(

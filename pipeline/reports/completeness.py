@@ -15,6 +15,7 @@ from pipeline.errors import UsageError
 from pipeline.lake import Lake, of_one_system
 from pipeline.metrics import PAPER, metric, metrics
 from pipeline.metrics.catalogue import names
+from pipeline.metrics.completeness import IS_OWN
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request, several
@@ -47,7 +48,8 @@ def completeness(
     Columns:
 
     - `model`, `competition`, `game_type`: what could be complete.
-    - `expected`: settings that any model played; or games, if `expected` is given.
+    - `expected`: settings that any model played, or of games that nobody can repeat those that
+      this model played; or games, if `expected` is given.
     - `found`, `finished`: how many of these the lake has, and with an end.
     - `n_games`, `n_unfinished`: games, and games without an end.
     - `n_quarantined`: parts of its games that could not be used.
@@ -61,6 +63,7 @@ def completeness(
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = results.group_by(_OF_SIDE).agg(
+        n_own=pl.col("setting_id").filter(IS_OWN).n_unique().cast(pl.Int64),
         n_games=pl.col("game_id").n_unique().cast(pl.Int64),
         n_finished=pl.col("game_id").filter("is_finished").n_unique().cast(pl.Int64),
         n_settings=pl.col("setting_id").n_unique().cast(pl.Int64),
@@ -68,7 +71,7 @@ def completeness(
     )
     played = results.group_by("competition").agg(
         game_type=pl.col("game_type").first(),
-        n_played=pl.col("setting_id").n_unique().cast(pl.Int64),
+        n_played=pl.col("setting_id").filter(~IS_OWN).n_unique().cast(pl.Int64),
     )
     # Not of all columns: of each refused document there are up to 64 KiB.
     quarantined = lake.table("quarantine").select("game_id")
@@ -93,6 +96,7 @@ def completeness(
             n_unfinished=pl.col("n_games") - pl.col("n_finished"),
             n_quarantined="n_quarantined",
         )
+        .filter((pl.col("expected") > 0) | (pl.col("n_games") > 0))
         .with_columns(is_complete=pl.col("finished") >= pl.col("expected"))
         .sort(_OF_SIDE, nulls_last=True)
         .collect()
@@ -107,7 +111,7 @@ def completeness(
 
 def _of_settings() -> dict[str, pl.Expr]:
     return {
-        "expected": pl.col("n_played"),
+        "expected": pl.col("n_played") + pl.col("n_own"),
         "found": pl.col("n_settings"),
         "finished": pl.col("n_settings_finished"),
     }
@@ -192,10 +196,11 @@ def _missing(lake: Lake, request: Request) -> pl.DataFrame:
     results = lake.table("results").filter("is_tested")
     played = results.filter(in_scope(request) | is_unfinished(request))
     finished = results.filter(in_scope(request), "is_finished")
+    settings = played.filter(~IS_OWN).select("competition", "setting_id").unique()
+    of_all = results.select("model").unique().join(settings, how="cross")
+    own = played.filter(IS_OWN).select(*_OF_SIDE, "setting_id").unique()
     return (
-        results.select("model")
-        .unique()
-        .join(played.select("competition", "setting_id").unique(), how="cross")
+        pl.concat([of_all, own.select(of_all.collect_schema().names())])
         .join(finished, on=[*_OF_SIDE, "setting_id"], how="anti", nulls_equal=True)
         .collect()
     )

@@ -43,7 +43,8 @@ def diff(
     - `metric`, `model`: the value.
     - `value`, `new_value`: before and after, in the metric's unit.
     - `thin`, `new_thin`: their terms with very few settings.
-    - `difference`: new_value − value.
+    - `difference`: new_value − value; only over the common settings if `method` is
+      `paired by setting`.
     - `ci_low`, `ci_high`: its interval at the level `confidence`.
     - `p_value`, `p_holm`, `family`: the p-value, adjusted by Holm for all of the result, and
       the number of these.

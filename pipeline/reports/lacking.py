@@ -36,8 +36,8 @@ def lacking(lake: Lake, settings: pl.DataFrame) -> pl.DataFrame:
 def self_play(lake: Lake) -> pl.DataFrame:
     """model, n_self_play: finished games of hidden roles in which one model holds every seat.
 
-    What one side wins there the other loses, so that the win rate over both sides is 0.5 whoever
-    plays. A model without such games has no row.
+    What one side wins there the other loses, whoever plays: such games say little of the model. One
+    without such games has no row.
     """
     is_alone = (pl.col("models") == 1) & (pl.col("sides") == 2)
     games = (
@@ -60,6 +60,6 @@ def self_play_notes(games: pl.DataFrame) -> list[str]:
     """What to say beside the win rates of models that have these games of `self_play`."""
     return [
         f"win_rate of {model or 'a nameless model'}: in {n_games} of its games this model plays "
-        "every seat; such games always average 0.5 over both sides"
+        "every seat; what one side wins there, the other loses"
         for model, n_games in games.select("model", "n_self_play").iter_rows()
     ]

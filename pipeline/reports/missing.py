@@ -21,6 +21,8 @@ _OF_SIDE = ["model", "competition", "setting_id"]
 def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each setting that any model played, and this model has not finished a game of.
 
+    A game that nobody can repeat is missing only where this model did not finish it itself.
+
     Columns:
 
     - `model`, `competition`, `game_type`, `setting_id`: what is missing.
@@ -36,15 +38,22 @@ def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = played(lake).lazy()
-    settings = sides.select("competition", "game_type", "setting_id").unique()
+    of_setting = ["competition", "game_type", "setting_id"]
+    settings = sides.filter(~pl.col("is_own")).select(of_setting).unique()
+    own = sides.filter("is_own").select("model", *of_setting)
     finished = sides.filter("is_finished").select(_OF_SIDE)
     asked = sides.select("model").unique()
     if models is not None:
         asked = asked.filter(pl.col("model").is_in(models))
     number = results.group_by("competition", "setting_id").agg(pl.col("game_index").min())
+    expected = pl.concat(
+        [
+            asked.join(settings, how="cross"),
+            own.join(asked, on="model", how="semi", nulls_equal=True),
+        ]
+    )
     return (
-        asked.join(settings, how="cross")
-        .join(finished, on=_OF_SIDE, how="anti", nulls_equal=True)
+        expected.join(finished, on=_OF_SIDE, how="anti", nulls_equal=True)
         .join(number, on=["competition", "setting_id"], how="left")
         .join(_unfinished(lake), on=_OF_SIDE, how="left", nulls_equal=True)
         .join(_settings(lake), on="setting_id", how="left")

@@ -1,12 +1,14 @@
 """A game's messages in words: who spoke to whom, what was said, and what was counted in it."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from pipeline.cells import NULL, texts
+from pipeline.metrics.catalogue import metric
 from pipeline.printable import printable
 from pipeline.reports.acts import Act, by_message, silent_acts, silent_counts
 
@@ -57,15 +59,21 @@ def without_words(
 
 
 def _acts(acts: list[Act], counted: list[dict[str, Any]]) -> Iterator[Said]:
-    """Acts in one place; what was counted in them stands below the last."""
-    groups = [list(group) for _, group in groupby(acts, key=lambda act: (act.table, act.round))]
-    for group in groups:
-        first, is_last = group[0], group is groups[-1]
-        aside = f"without words{_of_round(first.round)}"
+    """Acts in one place, those of a table and round together, with what was counted in them."""
+    left = counted
+    for (table, round_), group in groupby(acts, key=lambda act: (act.table, act.round)):
+        own = [row for row in left if row["round"] == round_ and table in _tables_of(row["metric"])]
+        left = [row for row in left if row not in own]
         lines = [printable(_act_line(act)) for act in group]
-        yield Said(first.table.replace("_", " "), aside, lines, _marks(counted) if is_last else [])
-    if counted and not groups:
-        yield Said("counted", "in no message", [], _marks(counted))
+        yield Said(table.replace("_", " "), f"without words{_of_round(round_)}", lines, _marks(own))
+    if left:
+        yield Said("counted", "in no message", [], _marks(left))
+
+
+@cache
+def _tables_of(name: str) -> set[object]:
+    """The tables of whose rows a metric is made."""
+    return {rows.table for rows in metric(name).rows}
 
 
 def _act_line(act: Act) -> str:
@@ -108,9 +116,14 @@ def _lines(message: Mapping[str, Any]) -> list[str]:
 def _marks(counted: list[dict[str, Any]]) -> Marks:
     """What was counted: its hit, and the metric with what was done."""
     return [
-        (row["hit"], printable(f"{sign(row['hit'])} {row['metric']}: {row['what']}"))
+        (row["hit"], printable(f"{sign(row['hit'])} {row['metric']}: {row['what']}{_whose(row)}"))
         for row in counted
     ]
+
+
+def _whose(row: Mapping[str, Any]) -> str:
+    """Who did it, where no message says so."""
+    return f" ({row['player']})" if row["message_index"] is None and row["player"] else ""
 
 
 def _audience(message: Mapping[str, Any]) -> str:

@@ -4,12 +4,14 @@ Python computes intervals, and what is made of them. `magic sql` and `Lake.sql` 
 when a query reads it; in `magic.duckdb` it is a table.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import polars as pl
 from polars.datatypes import DataTypeClass
 
+from pipeline.errors import choose, nearest
+from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake, by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics import views as in_sql
@@ -75,7 +77,7 @@ _OF_LEADERBOARD = {
         pl.Int64, "settings that any model played and this model has not finished"
     ),
     "n_self_play": _Column(
-        pl.Int64, "games in which the model plays every seat; their win rate is always 0.5"
+        pl.Int64, "games in which the model plays every seat: it wins and loses each of them"
     ),
     "is_complete": _IS_COMPLETE,
 }
@@ -107,6 +109,27 @@ _AT_THE_END = {
 def views() -> Views:
     """Every view by its name, with its schema; each after those that it is made of."""
     return {**in_sql.views(), **computed()}
+
+
+def not_a_table(name: str, known: Collection[str]) -> str:
+    """What is said of a name that is no table; `known` are the views."""
+    if name in known:
+        hint = f" or `{method}`" if (method := _method(name)) else ""
+        return f'`{name}` is a view, not a table: use `lake.sql("FROM {name}")`{hint}'
+    hint = nearest([name], TABLES) or nearest([name], known) or choose([name], TABLES)
+    return f"no table `{name}`: {hint}"
+
+
+def _method(view: str) -> str | None:
+    """The method of a lake that gives what a view of the edition paper has, if there is one."""
+    schema, _, name = view.rpartition(".")
+    if schema == "evidence" and name != OF_ALL:
+        return f'lake.evidence("{name}")'
+    if schema == "audit":
+        return f'lake.findings("{name}")'
+    if schema == "" and name in (OF_ALL, LEADERBOARD, "settings"):
+        return f"lake.{name}()"
+    return f'lake.metrics(names=["{name}"])' if schema == "" else None
 
 
 class Schema(NamedTuple):

@@ -288,7 +288,8 @@ def _agreed(basis: dict[str, Any], p: float, confidence: float) -> Interval:
     if is_apart == _excludes_zero(found):
         return found
     end = NEXT_TO_0 if is_apart else 0.0
-    return found._replace(low=end) if found.value > 0 else found._replace(high=-end)
+    # Not `-end`: that of 0 would be shown as if it were below 0.
+    return found._replace(low=end) if found.value > 0 else found._replace(high=0.0 - end)
 
 
 def _with_replays(

@@ -23,6 +23,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
 from pipeline.machine import cores
 from pipeline.sqlfiles import View, identifier, literal
+from pipeline.warehouse.columns import Advise, missing_column
 from pipeline.warehouse.filesystem import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
 from pipeline.warehouse.statements import (
@@ -274,7 +275,8 @@ def define(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> Non
     try:
         view(connection, name, reading(connection, select))
     except duckdb.Error as error:
-        raise query_error(error, select) from None
+        said = missing_column(connection, error, select)
+        raise query_error(error, select, said=said) from None
 
 
 def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
@@ -310,18 +312,20 @@ def query(
     sql: str,
     names: Collection[str] = tuple(TABLES),
     parameters: Mapping[str, str] | None = None,
+    advise: Advise | None = None,
 ) -> pl.DataFrame:
     """The result of one reading statement; raises QueryError for any other, or a wrong one.
 
     `names` are the tables and views that the statement could have named, and `parameters` the
-    values of those that it writes as in `$model`.
+    values of those that it writes as in `$model`. `advise` is asked about a column that is missing.
     """
     try:
         statement = reading(connection, sql)
         check_values(connection, statement, parameters or {})
     except duckdb.Error as error:
         raise query_error(error, sql) from None
-    return answer(connection, statement, names, parameters, above=lines_above(statement, sql))
+    above = lines_above(statement, sql)
+    return answer(connection, statement, names, parameters, above=above, advise=advise)
 
 
 def check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -341,17 +345,19 @@ def answer(
     parameters: Mapping[str, str] | None = None,
     *,
     above: int = 0,
+    advise: Advise | None = None,
 ) -> pl.DataFrame:
     """The result of a statement that is known to be one that reads, such as our own.
 
-    `above` is how many lines are above it in the text that it is from.
+    `above` is how many lines are above it in the text that it is from, `advise` as in `query`.
     """
     try:
         return _attended(connection, lambda: _fetched(connection, statement, parameters))
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
-        raise query_error(error, statement, names, above) from None
+        said = missing_column(connection, error, statement, advise)
+        raise query_error(error, statement, names, above, said) from None
 
 
 def _fetched(

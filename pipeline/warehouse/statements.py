@@ -27,8 +27,9 @@ _EXPLAIN = re.compile(
     r"^\s*explain\b(?:\s+analyze\b|\s*\((?!\s*(?:select|from|with|values)\b)[^)]*\))*"
 )
 _INSTEAD = {
-    "copy": "give only the SELECT, and its file as in `magic sql QUERY -o FILE`",
-    "create": "use WITH, or CREATE TEMP VIEW at the prompt of `magic sql`",
+    "copy": "give only the SELECT, and its file as in `magic sql QUERY -o FILE` (in Python: "
+    "`lake.sql(query).write_parquet(file)`, or `write_csv`)",
+    "create": "use WITH, or CREATE TEMP VIEW at the prompt of `magic sql` (in Python: `temporary`)",
 }
 _DEFINITION = re.compile(
     r"create\s+(?P<replaces>or\s+replace\s+)?temp(?:orary)?\s+view\s+"
@@ -264,13 +265,17 @@ def _unshowable(dtype: DuckDBPyType) -> str | None:
 
 
 def query_error(
-    error: duckdb.Error, sql: str, names: Collection[str] = tuple(TABLES), above: int = 0
+    error: duckdb.Error,
+    sql: str,
+    names: Collection[str] = tuple(TABLES),
+    above: int = 0,
+    said: str | None = None,
 ) -> QueryError:
-    """The error of a query as `plain_message` says it, and where in the query it is.
+    """The error of a query with what is `said`, else `plain_message`, and where in the query it is.
 
     `above` is how many lines of its text are above what DuckDB was given.
     """
-    return QueryError(plain_message(error, names), _place(error, sql, above))
+    return QueryError(said or plain_message(error, names), _place(error, sql, above))
 
 
 def lines_above(statement: str, sql: str) -> int:

@@ -33,13 +33,6 @@ def edge_logs(shared) -> list[tuple[str, bytes]]:
 
 
 @pytest.fixture(scope="session")
-def public_lake(shared, tmp_path_factory) -> Lake:
-    path = tmp_path_factory.mktemp("public") / "lake"
-    ingest(shared / "corpus" / "magic-public.tar.zst", path)
-    return open_lake(path)
-
-
-@pytest.fixture(scope="session")
 def edge_lake(shared, tmp_path_factory) -> Lake:
     """The edge cases, each with its models renamed to `case/model`.
 

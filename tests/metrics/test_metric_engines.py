@@ -1,6 +1,7 @@
 """SQL equals polars: on random tables, in what is declared, and in the views that SQL offers."""
 
 import tempfile
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -163,9 +164,12 @@ EVIDENCE = (
 )
 
 
+every_view = cache(views)
+
+
 def asked(lake: Lake, *queries: str) -> list[pl.DataFrame]:
     """The queries' results, over the metrics' views."""
-    with connect(lake, views(), "\n".join(queries)) as connection:
+    with connect(lake, every_view(), "\n".join(queries)) as connection:
         return [query(connection, one) for one in queries]
 
 
@@ -219,11 +223,14 @@ def test_what_is_unknown_has_no_word(tables):
     words += ("not least", "guessed right", "guessed wrong")
     with tempfile.TemporaryDirectory() as folder:
         lake = lake_of(Path(folder), tables)
-        for name in names(PAPER):
-            request = Request(edition=PAPER, by=("model",))
-            columns = ["game_id", "term", "what", "hit", "is_counted"]
+        request = Request(edition=PAPER, by=("model",))
+        columns = ["game_id", "term", "what", "hit", "is_counted"]
+        selected = ", ".join(columns)
+        by_sql = asked(
+            lake, *(f"SELECT {selected} FROM ({attempts(name, PAPER)})" for name in names(PAPER))
+        )
+        for name, sql in zip(names(PAPER), by_sql, strict=True):
             polars = rows(metric(name, PAPER), lake.table, request).select(columns).collect()
-            (sql,) = asked(lake, f"SELECT {', '.join(columns)} FROM ({attempts(name, PAPER)})")
             for found in (polars, sql):
                 assert found.filter(pl.col("hit").is_null(), pl.col("what").is_in(words)).is_empty()
             assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (sql, polars)))
@@ -344,20 +351,22 @@ def test_a_plain_mean_is_the_ratio_of_a_value_that_is_one(edition, tmp_path):
     )
     values = metrics(lake, edition=edition, by=["model"], confidence=None)
     keys, n_compared = ["model"], 0
-    for name in names(edition):
-        if any(term.fixed_count for term in metric(name, edition).terms):
-            continue
-        for schema in ("attempts", "evidence"):
-            (means,) = asked(
-                lake,
-                f"SELECT model, avg(hit) AS ratio FROM {in_schema(schema, edition, name)} "
-                "GROUP BY model",
-            )
-            is_one = pl.col("value").is_not_null() & pl.col("hits").is_not_null()
-            ratio = (pl.col("hits") / pl.col("counted")).alias("ratio")
-            of_metric = values.filter(is_one, metric=name)
-            expected = of_metric.select(*keys, ratio).sort(keys, nulls_last=True)
-            found = means.join(expected, on=keys, how="semi", nulls_equal=True)
-            assert_same(found.sort(keys, nulls_last=True), expected)
-            n_compared += expected.height
+    asked_of = [
+        (name, in_schema(schema, edition, name))
+        for name in names(edition)
+        if not any(term.fixed_count for term in metric(name, edition).terms)
+        for schema in ("attempts", "evidence")
+    ]
+    every = asked(
+        lake,
+        *(f"SELECT model, avg(hit) AS ratio FROM {view} GROUP BY model" for _, view in asked_of),
+    )
+    for (name, _), means in zip(asked_of, every, strict=True):
+        is_one = pl.col("value").is_not_null() & pl.col("hits").is_not_null()
+        ratio = (pl.col("hits") / pl.col("counted")).alias("ratio")
+        of_metric = values.filter(is_one, metric=name)
+        expected = of_metric.select(*keys, ratio).sort(keys, nulls_last=True)
+        found = means.join(expected, on=keys, how="semi", nulls_equal=True)
+        assert_same(found.sort(keys, nulls_last=True), expected)
+        n_compared += expected.height
     assert n_compared

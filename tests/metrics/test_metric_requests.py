@@ -6,6 +6,7 @@ from event_tables import ENGINES, Frames, assert_same, lake_of, table
 
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES, magic_json, metrics
+from pipeline.metrics.validation import check_players
 
 LAKE = Frames(TABLES)
 RELEASE = {"edition": "release"}
@@ -103,6 +104,19 @@ def test_a_model_only_played_against_is_told_from_one_unknown():
         metrics(lake, models=["other", "m"])
     with pytest.raises(UsageError, match=r"^no game of nobody: "):
         metrics(lake, models=["other", "nobody"])
+
+
+def test_only_a_tested_model_is_suggested():
+    """`m-5` is nearer to `m-4`, but that plays only as an opponent; who plays at all is enough for
+    a search."""
+    opponent = table("players", "game | game_type | model\n1 | public_good | m-4")
+    lake = Frames(TABLES | {"players": opponent})
+    with pytest.raises(UsageError, match=r"^no game of m-5: did you mean `m-4`\?$"):
+        check_players(lake, ["m-5"])
+    with pytest.raises(UsageError, match=r"^no game of m-5: run `magic leaderboard` to list"):
+        metrics(lake, models=["m-5"])
+    with pytest.raises(UsageError, match=r"^no game of sol: did you mean `solo`\?$"):
+        metrics(lake, models=["sol"])
 
 
 def test_magic_json_of_a_model_without_a_game_is_all_null():

@@ -1,24 +1,23 @@
 """Lakes to look at, a server for each, and one browser."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hostile import ATTACKS, ESCAPES
-from servers import TOP, Served, start, stop
+from servers import Served, start, stop
 
 from pipeline.ingest import ingest
 from pipeline.simulate import simulate
 
-SAMPLE = TOP / "data" / "sample" / "results"
-
 
 @pytest.fixture(scope="session")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample's games."""
     path = tmp_path_factory.mktemp("pages") / "lake"
-    ingest(SAMPLE, path)
+    shutil.copytree(sample_lake, path)
     return path
 
 

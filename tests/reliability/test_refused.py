@@ -12,6 +12,7 @@ import pytest
 from lakes import Lab, check, nonzero, rows, table
 from rawlogs import chameleon, chatarena, encode, moderate, public_good
 
+from pipeline.archives.names import document_ending
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.formats.broken import WELL_FORMED, broken
@@ -83,6 +84,18 @@ def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path:
     assert by_path["c.json"]["game_id"] is not None
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {MANIFEST, *(row["file"] for row in result)}
+
+
+@pytest.mark.parametrize(
+    ("path", "ending"),
+    [
+        *(("a.json", ".json"), ("A.CSV#17", ".csv"), ("x.tar/a.txt.gz#0", ".txt")),
+        *(("a.jsonl", ".jsonl"), ("a.jsonl#2", ".json"), ("a.json#2", ".json")),
+        *(("a.csv (2)#3", ".csv"), ("a.evil", ".json"), ("a.csv/../evil", ".json")),
+    ],
+)
+def test_a_part_is_exported_as_a_file_of_its_own_kind(path: str, ending: str) -> None:
+    assert document_ending(path) == ending
 
 
 def test_a_document_that_was_never_read_has_no_file(lab: Lab, tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import PipelineError, QueryError
-from pipeline.ingest import ingest
 from pipeline.sandbox import Sandbox
 from pipeline.warehouse import connect, query
 from pipeline.warehouse.statements import reading
@@ -186,12 +185,12 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def place(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
     top = tmp_path_factory.mktemp("sql")
     found = Place(top / "lake", top / "outside")
     found.outside.mkdir()
     (found.outside / "secret.csv").write_text(f"what\n{SECRET}\n")
-    ingest(TOP / "data" / "sample" / "results", found.lake)
+    shutil.copytree(sample_lake, found.lake)
     return found
 
 
@@ -356,6 +355,18 @@ def test_reading_is_let_through(lake: Lake, asked: str) -> None:
         ("FROM read_cvs('x')", "read_cvs does not exist!"),
         ("FROM duckdb_tabls()", "duckdb_tabls does not exist!"),
         ("SELECT pg_typof(1)", "pg_typof does not exist!"),
+        ("SELECT modl FROM votes", "no column `modl`: did you mean `model`?\nLINE 1: "),
+        ("SELECT MODL FROM votes", "no column `MODL`: did you mean `model`?"),
+        ("SELECT v.modl FROM votes v", "no column `modl`: did you mean `model`?"),
+        ("SELECT * EXCLUDE (modl) FROM main.votes", "no column `modl`: did you mean `model`?"),
+        ("FROM votes JOIN games USING (gameid)", "no column `gameid`: did you mean `game_id`?"),
+        ("FROM evidence.judgement WHERE hitt", "no column `hitt`: did you mean `hit`?"),
+        ("FROM (SELECT 1 AS alpha) WHERE alhpa = 1", "did you mean `alpha`?"),
+        # `value` is a column of the view `judgement`, and of none that is read.
+        ("SELECT valeu FROM evidence.judgement", 'column "valeu" not found'),
+        # Nor is `setting_id` one of a table that is read.
+        ("SELECT setting_idd FROM ingests -- FROM games", "did you mean `ingest_id`?"),
+        ("SELECT quux FROM votes", 'column "quux" not found'),
     ],
 )
 def test_a_wrong_name_is_told_with_what_there_is(lake: Lake, asked: str, hint: str) -> None:
@@ -365,6 +376,35 @@ def test_a_wrong_name_is_told_with_what_there_is(lake: Lake, asked: str, hint: s
     assert hint in str(refusal.value)
     meant = re.findall(r'[Dd]id you mean ["`](\w+)', str(refusal.value))
     assert not any(name.startswith(("pg_", "read_", "duckdb_", "sqlite_")) for name in meant)
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "arguments"),
+    [
+        ("SELECT role, value FROM metrics", "", ""),
+        ("SELECT m.role FROM metrics m", "", ""),
+        ("FROM leaderboard WHERE ROLE = 'chameleon'", "", ""),
+        ("SELECT role FROM judgement", "--metric judgement ", 'names=["judgement"], '),
+        ("SELECT role FROM terms.metrics", "", ""),
+        ("SELECT role FROM audited.metrics", "--edition audited ", 'edition="audited", '),
+    ],
+)
+def test_values_by_another_column_are_elsewhere(
+    lake: Lake, asked: str, options: str, arguments: str
+) -> None:
+    with pytest.raises(QueryError) as refusal:
+        lake.sql(asked)
+    assert f"run `magic metrics {options}--by model,role` (in" in str(refusal.value)
+    assert f'`lake.metrics({arguments}by=["model", "role"])`' in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["SELECT role FROM release.judgement", "SELECT topic FROM votes", "SELECT x FROM metrics"],
+)
+def test_values_by_what_nobody_can_group_by_are_nowhere(lake: Lake, asked: str) -> None:
+    with pytest.raises(QueryError, match="not found in FROM clause"):
+        lake.sql(asked)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,9 @@ def test_a_whole_lake(whole: Path) -> None:
     verified = verify(whole)
     assert verified.faults.is_empty(), verified.faults
     assert verified.is_whole
-    assert verified.n_files >= len(TABLES)
+    lake = open_lake(whole)
+    n_with_rows = sum(lake.table(table).limit(1).collect().height for table in TABLES)
+    assert verified.n_files >= n_with_rows > 0
 
 
 def test_a_lake_without_an_ingest(tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ from pipeline.cli.options import (
 if TYPE_CHECKING:
     import polars as pl
 
-HEADINGS = {"n_games": "n_\ngames", "as_logged": "as_\nlogged", "as_read": "as_\nread"}
-ROW_HEADINGS = {"game_id": "game_\nid", "message_index": "message_\nindex"}
 ROW_BRIEF = ("game_id", "model", "player", "round", "logged", "says", "message_index", "content")
 
 
@@ -53,6 +51,7 @@ def audit(
       magic audit --by game_type,format_version
       magic audit role_identifications --model gpt-4
     """
+    from pipeline.cli import folds
     from pipeline.cli.output import show, show_parts
     from pipeline.lake import open_lake
     from pipeline.reports.audit import audit as audited
@@ -66,14 +65,16 @@ def audit(
                 "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
             )
         rows = findings_parts(opened, kind, models=model or None)
-        if not show_parts(
-            rows, form, brief=_brief, headings=ROW_HEADINGS if form == "table" else {}
-        ):
+        if not show_parts(rows, form, brief=_brief, folds=[folds.short(message_index="message")]):
             terminal.note(f"{kind}: no contradiction was found")
         return
     found = audited(opened, by=columns(by or []), models=model or None)
     brief = found.drop("title", "effect")
-    show(found, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    narrower = [
+        folds.short(n_games="games"),
+        folds.titled("kind", "metric"),
+    ]
+    show(found, form, brief=brief, folds=narrower)
     if found.is_empty():
         terminal.note("no game in the lake has anything to check")
     else:

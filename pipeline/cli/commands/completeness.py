@@ -19,21 +19,9 @@ from pipeline.cli.options import (
 if TYPE_CHECKING:
     import polars as pl
 
+    from pipeline.cli.folds import Fold
     from pipeline.lake import Lake
 
-HEADINGS = {
-    "n_games": "n_\ngames",
-    "n_unfinished": "n_\nunfin-\nished",
-    "n_quarantined": "n_\nquaran-\ntined",
-    "is_complete": "is_\ncom-\nplete",
-    "n_unreadable": "n_\nunread-\nable",
-    "n_ambiguous": "n_\nambig-\nuous",
-    "n_outages": "n_\noutages",
-    "n_missing": "n_\nmissing",
-    "value_min": "value_\nmin",
-    "value_max": "value_\nmax",
-    "game_index": "game_\nindex",
-}
 NO_GAMES = "the lake has no games: nothing can be complete"
 
 
@@ -118,12 +106,12 @@ def completeness(
     lacking = rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
     if missing:
         listed = missing_settings(opened, models=model or None)
-        show(listed, form, brief=_brief(listed), headings=HEADINGS if form == "table" else {})
+        show(listed, form, brief=_brief(listed), folds=_missing_folds())
     else:
         is_whole = pl.col("is_complete").fill_null(value=False)
         shown = rows.filter(~is_whole) if incomplete else rows
         brief = shown.drop("game_type", strict=False)
-        show(shown, form, brief=brief, headings=HEADINGS if form == "table" else {})
+        show(shown, form, brief=brief, folds=_folds())
     has_games = _has_games(opened)
     if not metrics or not has_games:
         complete = f"complete: {', '.join(model)}" if model else "every model is complete"
@@ -131,6 +119,34 @@ def completeness(
         say([answer if has_games else NO_GAMES, *_quarantined(opened)], form)
     if fail_if_incomplete and (lacking or not has_games):
         raise typer.Exit(FAILED)
+
+
+def _folds() -> "list[Fold]":
+    """What the table gives up for a narrow terminal, step by step."""
+    from pipeline.cli import folds
+
+    counts = ["games", "unfinished", "quarantined", "unreadable", "ambiguous", "outages", "missing"]
+    incomplete = "not complete"
+    return [
+        folds.short(**{f"n_{name}": name for name in counts}, is_complete="complete"),
+        folds.alike(*(f"n_{name}" for name in counts[1:]), "is_complete"),
+        folds.bounds("bounds", "value_min", "value_max"),
+        folds.titled("model"),
+        folds.starred("is_complete", "competition", incomplete, where=False),
+        folds.starred("is_complete", "metric", incomplete, where=False),
+    ]
+
+
+def _missing_folds() -> "list[Fold]":
+    from pipeline.cli import folds
+
+    return [
+        folds.begun("setting_id"),
+        folds.alike("game_index", "n_unfinished", "paths"),
+        folds.short(n_unfinished="unfinished"),
+        folds.titled("model"),
+        folds.titled("competition"),
+    ]
 
 
 def _has_games(lake: "Lake") -> bool:

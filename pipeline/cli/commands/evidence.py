@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 BRIEF = ("game_id", "model", "player", "round", "what", "hit", "message_index", "content")
-HEADINGS = {"game_id": "game_\nid", "message_index": "message_\nindex"}
 
 
 @with_metric_files
@@ -71,6 +70,7 @@ def evidence(
         )
     num_of_game = number_of_games(edition, games)
 
+    from pipeline.cli.folds import short
     from pipeline.cli.output import show_parts
     from pipeline.metrics.catalogue import metric as declared
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
@@ -88,7 +88,7 @@ def evidence(
         evidence_parts(opened, metric, is_hit=is_hit, limit=limit, **asked),
         form,
         brief=partial(_brief, has_terms=len(declared(metric, edition).terms) > 1),
-        headings=HEADINGS if form == "table" else {},
+        folds=[short(message_index="message")],
     )
     wanted = "with a hit" if hits else "without a hit" if misses else "counted"
     totals = evidence_totals(opened, metric, is_hit=is_hit, **asked)

@@ -1,5 +1,6 @@
 """`magic ingest`: logs into a lake."""
 
+import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -99,6 +100,8 @@ def ingest(
       magic ingest more.zip --jobs 8 --memory 8GiB
       magic ingest s3://logs/ --lake s3://lake/ --engine spark --master spark://HOST:7077
     """
+    # Numpy starts a thread for each core, which spins for a while; no matrix is multiplied here.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from pipeline.archives import measure
         from pipeline.cli.counts import why_no_game

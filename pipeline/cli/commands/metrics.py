@@ -30,18 +30,10 @@ from pipeline.vocabulary import Edition
 if TYPE_CHECKING:
     import polars as pl
 
+    from pipeline.cli.folds import Fold
     from pipeline.lake import Lake
 
 BY = "model,game_type"
-# So that all metrics fit in 80 columns.
-HEADINGS = {
-    "counted": "coun-\nted",
-    "ci_low": "ci_\nlow",
-    "ci_high": "ci_\nhigh",
-    "n_games": "n_\ngames",
-    "n_unfinished": "n_un-\nfin-\nished",
-    "n_unreadable": "n_un-\nread-\nable",
-}
 
 
 @with_metric_files
@@ -145,13 +137,32 @@ def metrics(
     hidden = ["edition", "terms", "ci_method", "effective_items", "is_complete", *all_there]
     hidden += [name for name in ("n_unfinished", "n_unreadable") if not rows[name].sum()]
     brief = with_marks(with_ids(rows.drop(hidden)))
-    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    show(rows, form, brief=brief, folds=_folds(brief))
     say(explanation(rows), form)
     if "win_rate" in rows["metric"]:
         lines = [line for one in opened.by_system() for line in _self_play(one, rows)]
         say(lines, form if form in ("markdown", "latex") else "table")
     if not (rows["n_games"] > 0).any():
         terminal.note("no game in the lake matches")
+
+
+def _folds(rows: "pl.DataFrame") -> "list[Fold]":
+    """What the table gives up for a narrow terminal, step by step."""
+    from pipeline.cli import folds
+
+    about = rows.columns[: rows.columns.index("value")]
+    influence = "without_one, influential"
+    return [
+        folds.below("reason", *about),
+        folds.short(n_games="games", n_unfinished="unfinished", n_unreadable="unreadable"),
+        folds.interval("value", "ci_low", "ci_high"),
+        folds.mark("value"),
+        folds.bounds("without_one", "without_low", "without_high"),
+        folds.merged(influence, "without_one", "influential"),
+        folds.below(influence, *about, title=f"{influence}: "),
+        *map(folds.titled, about[:-1]),
+        folds.merged("hits, counted", "hits", "counted"),
+    ]
 
 
 def _self_play(lake: "Lake", rows: "pl.DataFrame") -> list[str]:

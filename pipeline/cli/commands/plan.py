@@ -15,12 +15,6 @@ from pipeline.cli.options import (
     with_metric_files,
 )
 
-HEADINGS = {
-    "n_settings": "n_\nsettings",
-    "share_settings": "share_\nsettings",
-    "share_games": "share_\ngames",
-    "share_items": "share_\nitems",
-}
 THIN = ("thin", "other_thin")
 
 
@@ -81,6 +75,7 @@ def plan(
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
       magic plan --metric reasoning --difference 0.1 --pairs 45 --unpaired
     """
+    from pipeline.cli import folds
     from pipeline.cli.output import say, show
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.reports.plan import plan as planned
@@ -96,7 +91,13 @@ def plan(
         edition=edition,
     )
     brief = with_marks(rows.drop("metric", "difference", "power", "level"), THIN)
-    show(rows, form, brief=brief, headings=HEADINGS if form == "table" else {})
+    shares = ("share_settings", "share_games", "share_items")
+    narrower = [
+        folds.merged("shares", *shares, note=f"shares: {', '.join(shares)}"),
+        folds.mark("sd"),
+        folds.titled("model"),
+    ]
+    show(rows, form, brief=brief, folds=narrower)
     needed = sorted(rows["settings"].drop_nulls())
     notes = explanation(rows, THIN)
     if needed:

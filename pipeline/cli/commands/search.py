@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from pipeline.reports.search import Found
 
-HEADINGS = {"game_id": "game_\nid", "game_type": "game_\ntype", "message_index": "message_\nindex"}
 ID_SHOWN = 8
 LIMIT, SECONDS = 50, 30.0
 
@@ -55,6 +54,7 @@ def search(
       magic search "i vote for" --game-type chameleon --limit 5
       magic search contribute 10 --model gpt-4 --format json
     """
+    from pipeline.cli.folds import short
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
     from pipeline.reports.search import search as searched
@@ -68,7 +68,7 @@ def search(
         seconds=seconds,
         after=after,
     )
-    show(found.rows, form, brief=_brief(found.rows), headings=HEADINGS if form == "table" else {})
+    show(found.rows, form, brief=_brief(found.rows), folds=[short(message_index="message")])
     named = {
         "--lake": [lake] if lake != DEFAULT_LAKE else [],
         "--model": model or [],

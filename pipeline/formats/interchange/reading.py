@@ -73,7 +73,7 @@ def game_of(document: Document) -> Game:
     wins = [seat.is_win for seat in document.seats]
     game.results = derived_results(game, wins) if given is UNSET else _stated(given, game, kind)
     at_event = [number for number, event in enumerate(document.events) if event.text is not None]
-    game.faults += unseated(game.messages.course, lambda index: f"$.events[{at_event[index]}]")
+    game.faults += unseated(game.messages.course, "$.events", at_event)
     return game
 
 

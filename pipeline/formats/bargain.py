@@ -1,0 +1,182 @@
+"""Logs of joie-zhang/bargain: agents divide items, each by proposals on which all vote.
+
+See docs/formats/bargain.md, also for what the logs leave out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from pipeline.formats.bargain_log import (
+    LOG,
+    ROWS,
+    SYSTEM_NAME,
+    Config,
+    Experiment,
+    Log,
+    Performance,
+    Proposed,
+)
+from pipeline.formats.bargain_votes import votes
+from pipeline.formats.broken import broken, decode
+from pipeline.formats.building import Spoken, messages, results
+from pipeline.formats.look import Look
+from pipeline.formats.players import check_players, unseated
+from pipeline.formats.rows import EVERYONE, MODERATOR
+from pipeline.game import Fault, Game, JsonValue, Proposal, Seat
+from pipeline.vocabulary import GameType, Outcome, Phase, Role
+
+NAME = SYSTEM = "bargain"
+NAMES_MODELS = True
+WITHOUT_TALLY, WITH_TALLY = "1", "2"
+
+_KEYS = {"config", "consensus_reached", "conversation_logs"}
+_PHASES: dict[str, str] = {
+    "discussion": "talk",
+    "proposal": Phase.PROPOSAL,
+    "proposal_enumeration": Phase.MODERATION,
+    "voting": Phase.PROPOSAL_VOTE,
+    "vote_tabulation": Phase.MODERATION,
+    "individual_reflection": Phase.REFLECTION,
+}
+
+
+def claims(look: Look) -> bool:
+    return look.first == "{" and look.keys >= _KEYS
+
+
+def read(look: Look, model: str | None) -> Game:
+    """The game; raises BrokenDocument for one that breaks a rule."""
+    log = decode(LOG, look.data)
+    seats = _seats(log)
+    is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
+    agreed = log.consensus_reached if is_finished else None
+    outcomes = {True: Outcome.AGREED, False: Outcome.NOT_AGREED, None: None}
+    built = Game(
+        game_type=GameType.COST_SHARING,
+        system=SYSTEM,
+        format=NAME,
+        format_version=WITHOUT_TALLY if log.config.agents is None else WITH_TALLY,
+        setting=_setting(log.config),
+        is_finished=is_finished,
+        outcome=outcomes[agreed],
+        n_rounds=log.final_round,
+        started_at=_started_at(log.config),
+        seats=seats,
+        messages=messages(_spoken(log), seats),
+    )
+    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    built.proposals = _proposals(built, log, numbers)
+    built.proposal_votes = votes(log, numbers)
+    built.results = [
+        replace(result, agreed=agreed)
+        for result in results(built, dict.fromkeys(numbers.values(), agreed))
+    ]
+    built.faults += unseated(built.messages.course, ROWS) + _unknown_phases(log)
+    return built
+
+
+def _seats(log: Log) -> list[Seat]:
+    """The agents, all of them tested; a model is null where the log does not name it."""
+    names = list(log.agent_performance) if log.config.agents is None else log.config.agents
+    at = "$.agent_performance" if log.config.agents is None else "$.config.agents"
+    check_players(names, at)
+    if SYSTEM_NAME in names:
+        raise broken(at, "no agent is called as the system is", repr(SYSTEM_NAME))
+    if len(names) != log.config.n_agents:
+        rule = "there are as many agents as the settings say"
+        raise broken(at, rule, f"{len(names)} agents, and not {log.config.n_agents}")
+    ends = [log.agent_performance.get(name, Performance()) for name in names]
+    return [
+        Seat(
+            player=name,
+            model=end.model or end.model_type,
+            role=Role.PLAYER,
+            is_tested=True,
+            final_score=log.final_utilities.get(name, end.final_utility),
+        )
+        for name, end in zip(names, ends, strict=True)
+    ]
+
+
+def _setting(config: Config) -> dict[str, JsonValue]:
+    return {
+        "rounds": config.t_rounds,
+        "agents": config.n_agents,
+        "items": config.m_items,
+        "item_names": None if config.items is None else [item.name for item in config.items],
+        "gamma_discount": config.gamma_discount,
+        "competition_level": config.competition_level,
+    }
+
+
+def _started_at(config: Config) -> datetime | None:
+    experiment = config.experiment_metadata or Experiment()
+    seconds = experiment.start_time if config.start_time is None else config.start_time
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _spoken(log: Log) -> Iterator[Spoken]:
+    """Every row, so that a message's index is that of its row. What is private has one reader."""
+    for row in log.conversation_logs:
+        is_system = row.player == SYSTEM_NAME
+        reader = row.to if row.reflection_content is None else row.player
+        yield Spoken(
+            player=MODERATOR if is_system else row.player,
+            content=row.content if row.reflection_content is None else row.reflection_content,
+            phase=_PHASES.get(row.phase, Phase.OTHER),
+            round=None if is_system else row.round,
+            visible_to=EVERYONE if reader is None else reader,
+            msg_type=row.phase,
+        )
+
+
+def _unknown_phases(log: Log) -> list[Fault]:
+    """A fault for each phase that is none of the known ones, at its first row."""
+    first: dict[str, int] = {}
+    for index, row in enumerate(log.conversation_logs):
+        if row.phase not in _PHASES:
+            first.setdefault(row.phase, index)
+    rule = f"a phase is one of {', '.join(_PHASES)}"
+    return [Fault(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()]
+
+
+def _proposals(built: Game, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
+    """A row for each party of each proposal, its share by the number of items that it would get."""
+    proposed: dict[tuple[int, int], tuple[int, Proposed]] = {}
+    for index, row in enumerate(log.conversation_logs):
+        if row.phase != "proposal" or row.player not in numbers:
+            continue
+        key = numbers[row.player], row.round
+        if key in proposed:
+            raise broken(f"{ROWS}[{index}]", "an agent proposes once a round", f"round {row.round}")
+        if row.proposal is None:
+            built.faults.append(
+                Fault(f"{ROWS}[{index}].proposal", "a proposal says who gets what", "it is missing")
+            )
+            continue
+        proposed[key] = index, row.proposal
+    last = {seat: max(round_ for one, round_ in proposed if one == seat) for seat, _ in proposed}
+    return [
+        Proposal(
+            seat,
+            round_,
+            index,
+            party,
+            numbers.get(party),
+            position,
+            share_text=str(items),
+            is_last=round_ == last[seat],
+            share=None if proposal.is_fallback else _share(items, log.config.m_items),
+            is_logged=True,
+        )
+        for (seat, round_), (index, proposal) in proposed.items()
+        for position, (party, items) in enumerate(proposal.allocation.items(), start=1)
+    ]
+
+
+def _share(items: Sequence[int], n_items: int) -> float | None:
+    """The part of all items that these are, None unless each is one of them and given once."""
+    is_whole = len(set(items)) == len(items) and all(0 <= item < n_items for item in items)
+    return len(items) / n_items if is_whole else None

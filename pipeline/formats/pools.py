@@ -1,0 +1,117 @@
+"""The game in a log of `goods` or `pgg_bench`, two systems that write the same lines.
+
+Players put in by a number alone, so contributions and punishments have no messages.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from msgspec import UNSET
+from msgspec.structs import asdict
+
+from pipeline.formats.broken import broken
+from pipeline.formats.building import Put, Spoken, messages, pooled, results
+from pipeline.formats.pool_log import Contribution, Final, Log, Message, Punishment, Settings
+from pipeline.game import Game, JsonValue, Seat, Transfer
+from pipeline.vocabulary import GameType, Outcome, Role
+
+TALK = "talk"
+PUNISHMENT = "punishment"
+VERSION = "1"
+
+
+def game(data: bytes, system: str) -> Game:
+    """The game in a document that `pool_log.opens`; raises BrokenDocument."""
+    log = Log(data)
+    scores = _scores(log)
+    seats = [
+        Seat(
+            player=player.short_label,
+            model=player.model_name,
+            role=Role.PLAYER,
+            is_tested=True,
+            final_score=None if scores is None else scores[player.model_name],
+        )
+        for player in log.players
+    ]
+    built = Game(
+        game_type=GameType.PUBLIC_GOOD,
+        system=system,
+        format=system,
+        format_version=VERSION,
+        setting=_setting(log.init.settings),
+        is_finished=scores is not None,
+        outcome=None if scores is None else Outcome.COMPLETED,
+        n_rounds=log.init.settings.rounds,
+        seats=seats,
+        messages=messages(_spoken(log), seats),
+    )
+    built.contributions = pooled(_puts(log), len(seats))
+    built.transfers = list(_transfers(log))
+    built.results = results(built, _wins(seats))
+    built.faults += log.faults
+    return built
+
+
+def _setting(settings: Settings) -> dict[str, JsonValue]:
+    return {name: value for name, value in asdict(settings).items() if value is not UNSET}
+
+
+def _scores(log: Log) -> dict[str, float] | None:
+    """The final balance of each model, None where the game was cut off before its end.
+
+    Balances are by model, so a game that ended has to have one for each seat.
+    """
+    finals = log.of(Final)
+    if not finals:
+        return None
+    (at, final), *others = finals
+    if others:
+        raise broken(others[0][0], "a game ends once", "a second `final`")
+    if sorted(final.final_tokens) != sorted(player.model_name for player in log.players):
+        names = ", ".join(final.final_tokens)
+        raise broken(f"{at}.final_tokens", "each player's model has a balance of its own", names)
+    return final.final_tokens
+
+
+def _wins(seats: Sequence[Seat]) -> dict[int, bool | None]:
+    """Whether each seat has the most points, alone or with others; null if unfinished."""
+    best = max((seat.final_score for seat in seats if seat.final_score is not None), default=None)
+    return {
+        number: None if best is None else seat.final_score == best
+        for number, seat in enumerate(seats, start=1)
+    }
+
+
+def _spoken(log: Log) -> Iterator[Spoken]:
+    for at, line in log.of(Message):
+        player = log.label(line.player_id, f"{at}.player_id")
+        yield Spoken(player, line.message, TALK, line.round, msg_type="public_message")
+
+
+def _puts(log: Log) -> list[Put]:
+    puts: dict[tuple[int, int], Put] = {}
+    for at, line in log.of(Contribution):
+        seat = log.seat(line.player_id, f"{at}.player_id")
+        if (seat, line.round) in puts:
+            raise broken(at, "a player puts in once a round", f"round {line.round}, again")
+        puts[seat, line.round] = Put(seat, line.round, line.contribution)
+    return list(puts.values())
+
+
+def _transfers(log: Log) -> Iterator[Transfer]:
+    """The punishments: points that a seat takes from another at a cost of its own."""
+    numbers: Counter[tuple[int, int]] = Counter()
+    for at, line in log.of(Punishment):
+        seat = log.seat(line.punisher_id, f"{at}.punisher_id")
+        numbers[seat, line.round] += 1
+        yield Transfer(
+            seat,
+            line.round,
+            None,
+            number=numbers[seat, line.round],
+            target=log.label(line.target_id, f"{at}.target_id"),
+            kind=PUNISHMENT,
+            amount=-line.target_damage,
+            cost=line.punisher_spend,
+        )

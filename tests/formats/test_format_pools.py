@@ -1,0 +1,187 @@
+"""Logs of `goods` and `pgg_bench` as they can be bent: what is refused, kept, or unknown."""
+
+from collections.abc import Callable
+
+import pytest
+from poollogs import PUNISHING, Event, event, final, init, lines, punish, put, say
+from rawlogs import fault_of, game_of
+
+from pipeline.archives.splitting import whole
+from pipeline.formats import splitter
+from pipeline.vocabulary import Outcome, ParseStatus
+
+OK = ParseStatus.OK
+
+
+def goods(*amounts: tuple[float, float, float]) -> list[Event]:
+    """A game whose three seats put in these amounts, round by round, without its end."""
+    puts = [
+        put(seat, round_, amount)
+        for round_, of_round in enumerate(amounts, start=1)
+        for seat, amount in enumerate(of_round, start=1)
+    ]
+    return [init(len(amounts)), *puts]
+
+
+def pgg(*events: Event) -> bytes:
+    return lines([init(1, **PUNISHING), *events])
+
+
+def test_players_are_called_by_the_labels_that_they_call_each_other() -> None:
+    game = game_of(lines([*goods((1, 2, 3)), final(9, 8, 7)]))
+    found = [(s.player, s.model, s.final_score, s.score_rank, s.is_tested) for s in game.seats]
+    assert found == [
+        ("P1", "model-a", 9, 1, True),
+        ("P2", "model-b", 8, 2, True),
+        ("P3", "model-c", 7, 3, True),
+    ]
+    assert (game.system, game.format, game.outcome) == ("goods", "goods", Outcome.COMPLETED)
+    assert game.setting == {"rounds": 1, "players": 3, "multiplier": 2, "starting_amount": 10}
+
+
+def test_contributions_have_an_amount_and_no_words() -> None:
+    game = game_of(lines([*goods((4, 1, 1), (2, 2, 2)), final(9, 8, 7)]))
+    assert game.messages == []
+    rows = [(c.seat, c.round, c.amount, c.is_least, c.round_total) for c in game.contributions]
+    assert rows == [
+        (1, 1, 4, False, 6),
+        (2, 1, 1, True, 6),
+        (3, 1, 1, True, 6),
+        (1, 2, 2, True, 6),
+        (2, 2, 2, True, 6),
+        (3, 2, 2, True, 6),
+    ]
+    assert {
+        (c.message_index, c.text, c.stated_amount, c.parse_status) for c in game.contributions
+    } == {(None, None, None, OK)}
+
+
+def test_all_with_the_highest_balance_win() -> None:
+    game = game_of(lines([*goods((1, 2, 3)), final(9, 7, 9)]))
+    assert [(r.is_win, r.win_credit) for r in game.results] == [(True, 1), (False, 0), (True, 1)]
+
+
+def test_a_game_without_its_end_is_unfinished() -> None:
+    game = game_of(lines(goods((1, 2, 3), (4, 5, 6))[:-2]))
+    assert (game.is_finished, game.outcome) == (False, None)
+    assert {(r.is_win, r.win_credit) for r in game.results} == {(None, None)}
+    assert [s.final_score for s in game.seats] == [None] * 3
+    assert [(c.is_least, c.round_total) for c in game.contributions if c.round == 2] == [
+        (None, None)
+    ]
+
+
+def test_talk_and_punishments() -> None:
+    game = game_of(
+        pgg(
+            say(3, 1, "All in!"),
+            punish(1, 3, 1, 2),
+            punish(1, 2, 1, 1),
+            punish(2, 1, 1, 0.5),
+        )
+    )
+    assert (game.system, game.format) == ("pgg_bench", "pgg_bench")
+    (message,) = game.messages
+    assert (message.seat, message.round, message.phase, message.content) == (
+        3,
+        1,
+        "talk",
+        "All in!",
+    )
+    found = [(t.seat, t.number, t.target, t.target_seat, t.amount, t.cost) for t in game.transfers]
+    assert found == [(1, 1, "P3", 3, -6, 2), (1, 2, "P2", 2, -3, 1), (2, 1, "P1", 1, -1.5, 0.5)]
+    assert {(t.kind, t.message_index, t.parse_status) for t in game.transfers} == {
+        ("punishment", None, OK)
+    }
+    assert game.setting["punish_ratio"] == 3
+    assert not {"random_seed", "game_id"} & set(game.setting)
+
+
+def test_an_unknown_event_is_named_and_the_rest_kept() -> None:
+    game = game_of(pgg(event("reward", round=1), say(1, 1, "Hi")))
+    (fault,) = game.faults
+    assert (fault.json_path, fault.message) == ("$[1].type", "'reward'")
+    assert len(game.messages) == 1
+
+
+def test_blank_lines_do_not_matter() -> None:
+    data = lines([*goods((1, 2, 3)), final(9, 8, 7)])
+    assert game_of(b"\n  \n" + data.replace(b"\n", b"\r\n\r\n")) == game_of(data)
+
+
+@pytest.mark.parametrize("settings", [{}, PUNISHING])
+def test_a_file_is_one_document(settings: dict[str, object]) -> None:
+    assert splitter("a.jsonl", lines([init(1, **settings)])[:300]) is whole
+    assert splitter("a.jsonl", lines([put(1, 1, 4)])) is None
+    assert splitter("a.jsonl", b'{"type": "init"}\n') is None
+
+
+STRANGER = "Player9_Game1_nobody"
+BENT: dict[str, tuple[Callable[[], bytes], str, str]] = {
+    "a second beginning": (lambda: lines([*goods((1, 2, 3)), init(1)]), "$[4]", "one game"),
+    "an event of another game": (
+        lambda: lines([*goods((1, 2, 3)), final(9, 8, 7) | {"game_id": 5}]),
+        "$[4].game_id",
+        "one game",
+    ),
+    "a second end": (
+        lambda: lines([*goods((1, 2, 3)), final(9, 8, 7), final(9, 8, 7)]),
+        "$[5]",
+        "ends once",
+    ),
+    "a balance missing": (
+        lambda: lines([*goods((1, 2, 3)), event("final", final_tokens={"model-a": 1})]),
+        "$[4].final_tokens",
+        "a balance of its own",
+    ),
+    "one model twice": (
+        lambda: lines(
+            [init(1, ("m", "m")), event("final", final_tokens={"m": 3})],
+        ),
+        "$[1].final_tokens",
+        "a balance of its own",
+    ),
+    "two puts in a round": (
+        lambda: lines([*goods((1, 2, 3)), put(1, 1, 4)]),
+        "$[4]",
+        "once a round",
+    ),
+    "a put of a stranger": (
+        lambda: lines([*goods((1, 2, 3)), put(1, 2, 4) | {"player_id": STRANGER}]),
+        "$[4].player_id",
+        "has a seat",
+    ),
+    "a message of a stranger": (
+        lambda: pgg(say(1, 1, "Hi") | {"player_id": "Moderator"}),
+        "$[1].player_id",
+        "has a seat",
+    ),
+    "a stranger punished": (
+        lambda: pgg(punish(1, 2, 1, 1) | {"target_id": STRANGER}),
+        "$[1].target_id",
+        "has a seat",
+    ),
+    "a negative amount": (lambda: lines([*goods((1, 2, -3))]), "$[3].contribution", "its type"),
+    "an amount in words": (
+        lambda: lines([init(1), put(1, 1, 4) | {"contribution": "4"}]),
+        "$[1].contribution",
+        "its type",
+    ),
+    "too few players": (lambda: lines([init(1, num_players=4)]), "$[0].short_name_map", "as many"),
+    "a line cut short": (lambda: lines(goods((1, 2, 3)))[:-9], "$[3]", "well-formed"),
+}
+
+
+@pytest.mark.parametrize("name", BENT)
+def test_a_bent_log_is_refused_with_the_place_and_the_rule(name: str) -> None:
+    build, json_path, rule = BENT[name]
+    fault = fault_of(build())
+    assert fault.json_path == json_path
+    assert rule in fault.rule
+
+
+def test_two_players_of_one_label_are_refused() -> None:
+    opening = init(1)
+    for entry in opening["short_name_map"].values():
+        entry["short_label"] = "P1"
+    assert fault_of(lines([opening])).json_path == "$[0].short_name_map"

@@ -1,0 +1,105 @@
+"""What is said beside a comparison, so that its numbers are not taken for an error."""
+
+from math import copysign
+from pathlib import Path
+
+import polars as pl
+import pytest
+from event_tables import lake_of, table
+
+from pipeline.cli.commands.compare import _narrow, margin_note, sign_note
+from pipeline.lake import Lake
+from pipeline.reports.compare import MOST_NAMED, common_note, compare
+from pipeline.reports.diff import diff
+
+
+def lake_with(folder: Path, wins: dict[str, list[int]]) -> Lake:
+    """Each model's games, won or not, one in each setting from the first on."""
+    text = ["game | model | setting_id | game_index | win_credit | is_finished"]
+    rows = [(model, s, won) for model, own in wins.items() for s, won in enumerate(own)]
+    text += [
+        f"{n} | {model} | {s:032x} | 0 | {won} | yes" for n, (model, s, won) in enumerate(rows, 1)
+    ]
+    return lake_of(folder, {"results": table("results", "\n".join(text), game_type="public_good")})
+
+
+def test_a_difference_is_that_of_the_values_on_common_settings(tmp_path: Path) -> None:
+    """A wins 3 of 4, and all 3 that B, who wins none, has played too."""
+    rows = compare(
+        lake_with(tmp_path, {"A": [1, 1, 1, 0], "B": [0, 0, 0]}), ("A", "B"), names=["win_rate"]
+    )
+    (row,) = rows.to_dicts()
+    assert (row["value"], row["other_value"], row["difference"]) == (3 / 4, 0, 1)
+    assert (row["common_value"], row["other_common_value"], row["n_settings"]) == (1, 0, 3)
+    (note,) = common_note(rows)
+    assert note.startswith("differences are over the common settings")
+    assert note.endswith("values over the common settings: win_rate 1.000 and 0.000")
+
+
+def test_every_pair_that_needs_the_note_is_named_by_its_models(tmp_path: Path) -> None:
+    """A lost one more setting than the others played; their differences are of all they played."""
+    wins = {"A": [1, 1, 1, 0], "B": [0, 0, 1], "C": [0, 1, 0]}
+    (note,) = common_note(compare(lake_with(tmp_path, wins), names=["win_rate"]))
+    assert note.endswith(": win_rate A B 1.000 and 0.333, win_rate A C 1.000 and 0.333")
+
+
+def test_a_note_names_few_rows(tmp_path: Path) -> None:
+    wins = {"A": [1, 1, 1, 0], **{f"B{n}": [0, 0, 1] for n in range(MOST_NAMED + 2)}}
+    (note,) = common_note(compare(lake_with(tmp_path, wins), names=["win_rate"]))
+    assert note.count("1.000 and 0.333") == MOST_NAMED
+    assert note.endswith(", 2 more")
+
+
+@pytest.mark.parametrize(
+    "wins",
+    [
+        {"A": [1, 1, 0], "B": [0, 0, 1]},
+        # Unpaired: too little of what A played is in common.
+        {"A": [1] * 9, "B": [0, 0]},
+    ],
+    ids=["the same settings", "unpaired"],
+)
+def test_a_difference_of_the_values_needs_no_note(
+    wins: dict[str, list[int]], tmp_path: Path
+) -> None:
+    assert common_note(compare(lake_with(tmp_path, wins))) == []
+
+
+def test_a_change_over_common_settings_needs_the_note_too(tmp_path: Path) -> None:
+    before = lake_with(tmp_path / "before", {"A": [1, 1, 1, 0]})
+    after = lake_with(tmp_path / "after", {"A": [0, 0, 0]})
+    rows = diff(before, after).filter(metric="win_rate")
+    assert rows.select("value", "new_value", "difference").row(0) == (3 / 4, 0, -1)
+    assert len(common_note(rows, ("new_value", "value"))) == 1
+    same = diff(before, before)
+    assert common_note(same, ("new_value", "value")) == []
+
+
+def test_an_end_of_0_is_not_below_0(tmp_path: Path) -> None:
+    """Three settings tell nobody apart, so an end of the interval is moved to 0."""
+    lake = lake_with(tmp_path, {"A": [0, 0, 0], "B": [1, 1, 1]})
+    rows = compare(lake, ("A", "B"), names=["win_rate"])
+    assert rows["p_value"].item() > 0.05
+    assert rows["ci_high"].item() == 0
+    assert copysign(1, rows["ci_high"].item()) == 1
+    narrow, _ = _narrow(rows, ["A", "B"])
+    assert narrow["difference"].item() == "-1.000 (-1.00 to .00)"
+    assert sign_note(rows) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [(1e-9, 0.4, "(+.00 to .40)"), (-0.4, -1e-9, "(-.40 to -.00)"), (-0.003, 0.4, "(-.00 to .40)")],
+)
+def test_an_end_next_to_0_has_its_sign_explained(
+    low: float, high: float, shown: str, tmp_path: Path
+) -> None:
+    rows = compare(lake_with(tmp_path, {"A": [0, 1], "B": [1, 1]}), names=["win_rate"])
+    ends = rows.with_columns(ci_low=pl.lit(low), ci_high=pl.lit(high))
+    narrow, _ = _narrow(ends, ["A", "B"])
+    assert narrow["difference"].item().endswith(shown)
+    assert sign_note(ends) == ["an end of +.00 is just above 0, an end of -.00 just below it"]
+
+
+def test_the_margin_is_said_with_what_undecided_means() -> None:
+    assert "within -0.1..0.1; undecided, that neither" in margin_note(0.1)
