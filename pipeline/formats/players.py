@@ -60,9 +60,8 @@ def unseated(
 ) -> list[Fault]:
     """A fault for each player who speaks and has no seat, at the first message in the list `at`.
 
-
-    The message is in the tables, and what the player does in it is not. `places` are those of
-    the messages in the list, where it has others too.
+    The message is in the tables, and what the player does in it is not. `places` are the messages'
+    own in the list, where it has more than them.
     """
     if course.seat.count(None) == course.player.count(MODERATOR):
         return []
