@@ -48,6 +48,7 @@ COMMANDS = (
     "cite",
     "compare",
     "completeness",
+    "convert",
     "diff",
     "evidence",
     "ingest",
@@ -63,6 +64,7 @@ COMMANDS = (
     "simulate",
     "sql",
     "tables",
+    "validate",
     "verify",
     "view",
 )
@@ -239,7 +241,7 @@ def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str)
     found = examples(result.text)
     assert found
     assert all(line.startswith(f"magic {command}") for line in found)
-    assert ("MAGIC_LAKE" in result.text) == (command != "simulate")
+    assert ("MAGIC_LAKE" in result.text) == (command not in ("convert", "simulate", "validate"))
 
 
 @pytest.mark.slow
@@ -261,6 +263,7 @@ def test_examples_of_the_help_run(
             log.write_text(log.read_text().replace(f'"{MODEL}"', f'"{MODEL}-pgm"'))
     found = examples(magic(command, "--help").text)
     magic("ingest", "results", "others", "--lake", "lake")
+    magic("convert", "results", "-o", "games.jsonl")
     for lake in ("before", "after"):
         shutil.copytree("lake", lake)
     for example in found:

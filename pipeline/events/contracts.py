@@ -245,7 +245,7 @@ class Decisions(OfSeat):
     """One choice in the Prisoner's Dilemma."""
 
     choice = column.word(Choice, "the choice as the game registered it")
-    text = column.text("what the player said")
+    text = column.text("what the player said, null for a choice without words", nullable=True)
     payoff = column.number("points in this round, null in an incomplete round")
 
 

@@ -384,20 +384,21 @@ def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(batch.text_of(rows))
     text = pl.col("text")
     status = prose.choice_status(text, pl.col("choice"))
-    return rows.with_columns(parse_status=prose.outage_or(text, status))
+    return rows.with_columns(parse_status=_silent_or("choice", prose.outage_or(text, status)))
 
 
 def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     text = pl.col("text")
     rows = rows.with_columns(batch.text_of(rows))
     rows = rows.with_columns(stated_amount=prose.stated_amount(text))
-    amount = pl.col("amount")
-    status = (
-        pl.when(text.is_null() & amount.is_not_null())
-        .then(_OK)  # put in without words: no text contradicts the log
-        .otherwise(prose.amount_status(amount, pl.col("stated_amount")))
-    )
-    return rows.with_columns(parse_status=prose.outage_or(text, status))
+    status = prose.amount_status(pl.col("amount"), pl.col("stated_amount"))
+    return rows.with_columns(parse_status=_silent_or("amount", prose.outage_or(text, status)))
+
+
+def _silent_or(registered: str, status: pl.Expr) -> pl.Expr:
+    """The status of what a text says; what was registered without one, nothing contradicts."""
+    is_silent = pl.col("text").is_null() & pl.col(registered).is_not_null()
+    return pl.when(is_silent).then(_OK).otherwise(status)
 
 
 def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:

@@ -253,6 +253,12 @@ def test_a_log_that_ends_in_a_vote_is_unfinished() -> None:
     assert [one.is_approved for one in game_of(log).team_proposals] == [None]
 
 
+def test_a_log_without_rows_is_a_game_without_words() -> None:
+    game = read(encode({**good_won(), "logs": []}))
+    assert game is not None
+    assert len(game.messages) == 0
+
+
 def test_a_vote_that_was_not_registered_is_a_fault() -> None:
     log = cut_off()
     log["logs"][-1]["message"] = "I pass."

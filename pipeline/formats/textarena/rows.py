@@ -84,7 +84,7 @@ def moments(rows: Sequence[Row]) -> list[Moment]:
     before = list(accumulate(states, _last_known))
     after = [*accumulate(reversed(states), _last_known)][::-1]
     # What follows a row is not a state that the row itself gives.
-    later = [*after[1:], None]
+    later = [*after, None][1:]
     around = zip(rows, before, later, strict=True)
     return [Moment(place, *each) for place, each in enumerate(around)]
 
