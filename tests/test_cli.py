@@ -35,7 +35,7 @@ from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
 from pipeline.metrics.catalogue import names
 from pipeline.simulate import simulate
-from pipeline.vocabulary import DocumentStatus, GameType
+from pipeline.vocabulary import DocumentStatus
 from pipeline.warehouse.filesystem import LakeFiles
 
 TOP = Path(__file__).resolve().parent.parent
