@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import NamedTuple, get_args, get_origin
 
 import msgspec
-from msgspec.structs import fields, replace
+from msgspec.structs import fields
 
 from pipeline.column import ID_LENGTH
-from pipeline.game import Course, Event, Game, JsonValue, Messages
+from pipeline.game import Course, Event, Game, JsonValue
 
 _INDEXED = re.compile(r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE | re.DOTALL)
 # A part that a format cuts out of a file; lines are numbered in their files too.
@@ -21,7 +21,6 @@ _LINE = re.compile(r".*\.(?:jsonl|ndjson)(?:\.(?:gz|zst|xz))?(?: \([0-9]+\))*#[0
 _ENCODER = msgspec.json.Encoder(order="sorted")
 # Half as dear as JSON, for what only this code reads.
 _PACKER = msgspec.msgpack.Encoder(order="deterministic")
-_NO_MESSAGES = Messages(Course((), (), (), (), (), (), (), {}, {}), ())
 _MOST_EXACT = 2**53
 _SEAT_AND_ROUND = attrgetter("seat", "round")
 _EVENTS = tuple(
@@ -29,13 +28,10 @@ _EVENTS = tuple(
     for field in fields(Game)
     if get_origin(field.type) is list and issubclass(get_args(field.type)[0], Event)
 )
+_all_events = attrgetter(*_EVENTS)
 # What is no content of a game: where the same is said in another form.
-_NOT_CONTENT: dict[str, Any] = {
-    "format": "",
-    "format_version": "",
-    "assigned_model": None,
-    "faults": [],
-}
+_NO_CONTENT = {"messages", "events", "format", "format_version", "assigned_model", "faults"}
+_FACTS = tuple(field.name for field in fields(Game) if field.name not in {*_EVENTS, *_NO_CONTENT})
 
 
 def sha256(data: bytes) -> str:
@@ -70,19 +66,13 @@ def content_id(game: Game) -> str:
     could not be used, nor whether the log or the ingest names the models.
     """
     messages = game.messages
-    events = {name: sorted(rows, key=_SEAT_AND_ROUND) for name, rows in game.events.items() if rows}
-    rest = replace(
-        game,
-        messages=_NO_MESSAGES,
-        events=events,
-        **{
-            name: sorted(rows, key=_SEAT_AND_ROUND)
-            for name in _EVENTS
-            if (rows := getattr(game, name))
-        },
-        **_NOT_CONTENT,
-    )
-    return _digest(_PACKER.encode([_course_digest(messages.course), messages.content, rest]))
+    facts = [getattr(game, name) for name in _FACTS]
+    events = [rows and sorted(rows, key=_SEAT_AND_ROUND) for rows in _all_events(game)]
+    of_kind = {
+        name: sorted(rows, key=_SEAT_AND_ROUND) for name, rows in game.events.items() if rows
+    }
+    said = [_course_digest(messages.course), messages.content]
+    return _digest(_PACKER.encode([said, facts, events, of_kind]))
 
 
 # Games go the same few ways, and a course is as long as a game.
