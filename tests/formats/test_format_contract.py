@@ -1,8 +1,9 @@
 """What holds of every format: its logs in `tests/logs/<format>.py` go the whole way to metrics.
 
 Such a module has `LOGS`, a list of documents; `FILE`, the name of a file of one of them, such as
-`{}.csv`, where that is not `{}.json`; `MODEL`, where the format does not name who played; and
-`ANSWERS`, known values of the edition paper, by metric, model and game type, where it has any.
+`{}.csv`, where that is not `{}.json`, or a list of such names; `MODEL`, where the format does not
+name who played; and `ANSWERS`, known values of the edition paper, by metric, model and game type,
+where it has any.
 """
 
 from importlib import import_module
@@ -38,26 +39,28 @@ def model_of(format_: Format) -> str | None:
 
 def file_of(format_: Format, number: int = 0) -> str:
     """The name of the file that a log of the format is in."""
-    return getattr(logs_of(format_), "FILE", "{}.json").format(number)
+    names = getattr(logs_of(format_), "FILE", "{}.json")
+    return (names if isinstance(names, str) else names[number]).format(number)
 
 
 @EVERY_FORMAT
 def test_one_format_alone_reads_a_log(format_: Format) -> None:
     others = [other for other in formats() if other is not format_]
     assert logs_of(format_).LOGS
-    for data in logs_of(format_).LOGS:
-        game = read(data, model_of(format_), file_of(format_))
+    for number, data in enumerate(logs_of(format_).LOGS):
+        game = read(data, model_of(format_), file_of(format_, number))
         assert game is not None
         assert game.format == format_.NAME
         assert game.faults == []
         assert game.assigned_model == model_of(format_)
-        assert [other.NAME for other in others if other.claims(Look(file_of(format_), data))] == []
+        look = Look(file_of(format_, number), data)
+        assert [other.NAME for other in others if other.claims(look)] == []
 
 
 @EVERY_FORMAT
 def test_rows_keep_their_contracts(format_: Format) -> None:
-    for data in logs_of(format_).LOGS:
-        game = read(data, model_of(format_), file_of(format_))
+    for number, data in enumerate(logs_of(format_).LOGS):
+        game = read(data, model_of(format_), file_of(format_, number))
         assert game is not None
         identity = game_id(sha256(data), 0, game.assigned_model)
         placed = IdentifiedGame(
@@ -72,12 +75,13 @@ def test_rows_keep_their_contracts(format_: Format) -> None:
 @EVERY_FORMAT
 def test_a_log_that_is_cut_short_is_refused(format_: Format) -> None:
     """Half a game must never count as one: it is refused, or of no format, or unfinished."""
-    is_json = form_of(file_of(format_)).kind == "json"
-    for data in logs_of(format_).LOGS:
+    for number, data in enumerate(logs_of(format_).LOGS):
+        file = file_of(format_, number)
+        is_json = form_of(file).kind == "json"
         for share in range(1, 10):
             try:
                 half = data[: len(data) * share // 10]
-                game = read(half, model_of(format_), file_of(format_))
+                game = read(half, model_of(format_), file)
             except BrokenDocument:
                 continue
             assert not is_json
