@@ -35,7 +35,7 @@ def table(rows: Rows, columns: Sequence[str] = COLUMNS) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, extrasaction="ignore")
     writer.writeheader()
-    writer.writerows({"timestamp": "1696168453", **row} for row in rows)
+    writer.writerows(rows)
     return text.getvalue().encode()
 
 
@@ -46,7 +46,7 @@ def banner(number: int, of: int = 100) -> str:
 
 def printed(row: Mapping[str, Any]) -> str:
     """A row as Python prints the message."""
-    fields = {"timestamp": 1777079755067598885, **row, "logged": False}
+    fields = {**row, "logged": False}
     return f"Message({', '.join(f'{name}={value!r}' for name, value in fields.items())})\n"
 
 

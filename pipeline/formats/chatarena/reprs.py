@@ -15,7 +15,7 @@ _LIST = rf"\[(?:{_TEXT}(?:, {_TEXT})*+)?\]|\({_TEXT}(?:, {_TEXT})*+,?\)"
 _OTHER = r"True|False|None|-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[-+]?[0-9]{1,3})?"
 _FIELD = re.compile(rf"(?P<name>[a-z_]{{1,50}})=(?P<value>{_TEXT}|{_LIST}|{_OTHER})(, |\)$)")
 _TEXTS = re.compile(_TEXT)
-_ESCAPES = re.compile(r"\\(?:[xuU]([0-9a-f]+)|(.))")
+_ESCAPES = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 _IS_LIST = re.compile(_LIST)
 _CONSTANTS = {"True": True, "False": False, "None": None}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
@@ -64,5 +64,5 @@ def _text(written: str) -> str:
 
 
 def _character(escape: re.Match[str]) -> str:
-    code, sign = escape.groups()
-    return chr(int(code, 16)) if code else _CONTROLS.get(sign, sign)
+    *codes, sign = escape.groups()
+    return _CONTROLS.get(sign, sign) if sign else chr(int("".join(filter(None, codes)), 16))

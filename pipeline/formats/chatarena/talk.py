@@ -42,8 +42,10 @@ class Talk:
         }
 
     def players(self, named: Iterable[str] = ()) -> list[str]:
-        """Those who speak or are named, in the order of their numbers."""
+        """Those who speak or are named, by their numbers. Raises BrokenDocument for nobody."""
         names = {*self.history.player, *named} - {MODERATOR}
+        if not names:
+            raise broken("$", "at least one player speaks", "only the moderator does")
         check_players(names, "$")
         return sorted(names, key=lambda name: (player_number(name) or 0, name))
 
