@@ -5,6 +5,7 @@ import re
 from pipeline.formats import hidden_roles
 from pipeline.formats.chatarena import hidden_role
 from pipeline.formats.chatarena.talk import Talk, lacking
+from pipeline.formats.given import models_of
 from pipeline.game import Game, JsonValue
 
 TITLE = "Chameleon"
@@ -40,7 +41,7 @@ def game(talk: Talk, model: str | None) -> Game:
     topic, code = talk.last(_TOPIC), word[1].strip()
     players = talk.players([*hidden, *words])
     rules, flag = hidden_roles.CHAMELEON, talk.ending(_ENDINGS)
-    seats = hidden_roles.seats(rules, hidden[0], dict.fromkeys(players, model), set(players))
+    seats = hidden_roles.seats(rules, hidden[0], models_of(players, model), set(players))
     setting: dict[str, JsonValue] = {
         "topic": topic[1].strip() if topic else None,
         "code": code,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pipeline.formats.broken import broken
 from pipeline.formats.building import results
 from pipeline.formats.chatarena.talk import FORMAT, SYSTEM, VERSION, Talk
+from pipeline.formats.given import models_of
 from pipeline.formats.magic.point_game import TIMELINES
 from pipeline.formats.rows import messages
 from pipeline.game import Course, Game, JsonValue, Seat
@@ -51,7 +52,10 @@ def game(
         is_finished=ended is not None,
         outcome=Outcome.COMPLETED if ended else None,
         n_rounds=n_rounds,
-        seats=[Seat(player, model, Role.PLAYER, is_tested=True) for player in players],
+        seats=[
+            Seat(player, name, Role.PLAYER, is_tested=True)
+            for player, name in models_of(players, model).items()
+        ],
         messages=spoken,
     )
 

@@ -6,6 +6,7 @@ from collections import Counter
 from pipeline.formats import hidden_roles
 from pipeline.formats.chatarena import hidden_role
 from pipeline.formats.chatarena.talk import Talk, lacking
+from pipeline.formats.given import models_of
 from pipeline.game import Game, JsonValue
 
 TITLE = "Undercover"
@@ -37,7 +38,7 @@ def game(talk: Talk, model: str | None) -> Game:
     civilian = counts[0][0]
     hidden = next(player for player, word in words.items() if word != civilian)
     rules, flag = hidden_roles.UNDERCOVER, talk.ending(_ENDINGS)
-    seats = hidden_roles.seats(rules, hidden, dict.fromkeys(players, model), set(players))
+    seats = hidden_roles.seats(rules, hidden, models_of(players, model), set(players))
     setting: dict[str, JsonValue] = {
         "undercover_code": words[hidden],
         "civilian_code": civilian,
