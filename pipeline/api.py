@@ -17,10 +17,11 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metrics
 from pipeline.metrics.added import added
-from pipeline.metrics.catalogue import Added, knowing, known
+from pipeline.metrics.catalogue import knowing, known
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.files import declared_in
+from pipeline.metrics.installed import Added
 from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.cite import cite

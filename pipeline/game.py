@@ -52,7 +52,7 @@ class BrokenDocument(Exception):
         self.fault = fault
 
 
-class Seat(Struct, frozen=True, gc=False):
+class Seat(Struct, frozen=True, array_like=True, gc=False):
     """One player; its seat is its place in `Game.seats`, counted from 1.
 
     A bot follows rules and is no language model; null where the log does not say.
@@ -108,7 +108,7 @@ class Messages(Struct, frozen=True, gc=False):
         return len(self.content)
 
 
-class Event(Struct, frozen=True, gc=False):
+class Event(Struct, frozen=True, array_like=True, gc=False):
     """What every event has: who, when, and the message that it was read from.
 
     An act without words, as by a button, has no message. What a text says is not in here: it is
@@ -120,7 +120,7 @@ class Event(Struct, frozen=True, gc=False):
     message_index: int | None
 
 
-class Result(Struct, frozen=True, kw_only=True, gc=False):
+class Result(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """What the game came to for one tested side; `seat` is null where it stands for several."""
 
     model: str | None
@@ -222,9 +222,13 @@ class Ability(Event, frozen=True, gc=False):
 
 
 class Elimination(Event, frozen=True, gc=False):
-    """The seat is out of the game from the end of this round, by a cause in the game's word."""
+    """The seat is out of the game from the end of this round, by a cause in the game's word.
+
+    Where it left before the round's votes were cast, no vote of that round counts against it.
+    """
 
     cause: str
+    is_before_vote: bool = False
 
 
 class Game(Struct, kw_only=True, omit_defaults=True):

@@ -1,13 +1,31 @@
-"""What other packages add by entry points: formats, kinds of games, metrics."""
+"""What other packages add by entry points: formats, kinds of games, metrics.
+
+`docs/plugins.md` shows such a package.
+"""
 
 import sys
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, first_line
 
-_GROUPS = b"magic_pipeline."
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+FORMATS, GAMES, METRICS = GROUPS = (
+    "magic_pipeline.formats",
+    "magic_pipeline.games",
+    "magic_pipeline.metrics",
+)
+_BEGIN = b"magic_pipeline."
+
+
+OWN = "magic"
+"""What stands for a package where magic itself has something."""
+
+T = TypeVar("T")
 
 
 class PluginError(PipelineError):
@@ -31,21 +49,46 @@ def plugins(group: str) -> tuple[Plugin, ...]:
 
     Raises PluginError, which names the package, where an import fails.
     """
+    added = []
+    for point in points():
+        if point.group != group:
+            continue
+        try:
+            added.append(Plugin(point.name, package_of(point), point.load()))
+        except (Exception, SystemExit) as error:
+            raise PluginError(
+                f"the package {package_of(point)} cannot be used: `{point.value}` ({group}) fails "
+                f"with {type(error).__name__}: {first_line(error)}; mend or uninstall the package"
+            ) from error
+    return tuple(added)
+
+
+@cache
+def points() -> tuple["EntryPoint", ...]:
+    """The entry points of our groups, none of them loaded, in one order on every machine."""
     if not _any_is_installed():
         return ()
     from importlib.metadata import entry_points
 
-    added = []
-    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
-        package = point.dist.name if point.dist else "?"
-        try:
-            added.append(Plugin(point.name, package, point.load()))
-        except Exception as error:
-            raise PluginError(
-                f"the package {package} cannot be used: `{point.value}` ({group}) fails with "
-                f"{type(error).__name__}: {error}; mend or uninstall the package"
-            ) from error
-    return tuple(added)
+    found = [point for group in GROUPS for point in entry_points(group=group)]
+    return tuple(sorted(found, key=lambda one: (one.group, one.name, one.value, package_of(one))))
+
+
+def package_of(point: "EntryPoint") -> str:
+    """The name of the package that has the entry point."""
+    return point.dist.name if point.dist else "?"
+
+
+def each_once(what: str, added: Iterable[tuple[str, str, T]]) -> Iterator[tuple[str, str, T]]:
+    """The name, package and object of each; raises PluginError where two have one name."""
+    packages: dict[str, str] = {}
+    for name, package, value in added:
+        if name in packages:
+            first = packages[name]
+            by = f"{first} and {package} both have" if first != package else f"{package} twice has"
+            raise PluginError(f"{by} {what} `{name}`: uninstall one of them")
+        packages[name] = package
+        yield name, package, value
 
 
 @cache
@@ -55,7 +98,7 @@ def _any_is_installed() -> bool:
     To ask `importlib.metadata` takes a tenth of the time of a short command.
     """
     return any(
-        _GROUPS in file.read_bytes()
+        _BEGIN in file.read_bytes()
         for folder in map(Path, dict.fromkeys(sys.path))
         for file in folder.glob("*.*-info/entry_points.txt")
     )

@@ -106,7 +106,7 @@ def table(name: str, text: str, **common: object) -> pl.DataFrame:
 
 
 def _whole(name: str, game: int, place: int, result: Mapping[str, object]) -> dict[str, object]:
-    of_game = {"game_id": f"{game:032x}", "game_index": game, "setting_id": "0" * 32}
+    of_game = {"game_id": f"{game:032x}", "game_index": game, "setting_id": "f" * 32}
     row = PLAIN | of_game | {"message_index": place} | result
     role = kind(str(row["game_type"])).role(str(result.get("role", "player")))
     assert role, f"no role {result.get('role')} in {row['game_type']}"

@@ -124,6 +124,8 @@ ELSEWHERE = {
     "catalog": "pipeline.catalog.renew",
     "maintain": "pipeline.lake.maintain.maintain",
     "simulate": "pipeline.simulate.simulate",
+    "convert": "pipeline.conversion.convert",
+    "validate": "pipeline.conversion.validate",
 }
 
 

@@ -12,15 +12,17 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"cells", "errors", "machine", "printable", "processes", "provenance", "vocabulary", "stores"},
-    {"replacing"},
-    {"column", "game", "sqlfiles", "archives", "simulate", "extras", "plugins"},
+    {"cells", "errors", "machine", "printable", "processes", "vocabulary", "stores"},
+    {"replacing", "plugins"},
+    {"column", "game", "sqlfiles", "archives", "simulate", "extras", "provenance"},
     {"games", "written"},
     {"formats"},
     {"events"},
+    {"conversion"},
     {"lake"},
     {"warehouse"},
     {"ingest"},
+    {"testing"},
     {"spark", "verify"},
     {"statistics"},
     {"metrics"},
@@ -37,7 +39,7 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 # Beyond the order: who may use of the lower layers only what is named here.
 ONLY = {
     "games": {"column", "game", "plugins", "vocabulary"},
-    "formats": {"archives", "game", "games", "vocabulary"},
+    "formats": {"archives", "column", "game", "games", "plugins", "vocabulary"},
     "events": {"column", "game", "games", "vocabulary"},
     "sandbox": {"api", "errors", "processes"},
     "simulate": {"cells", "errors", "machine", "processes", "replacing"},

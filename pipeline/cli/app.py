@@ -30,7 +30,7 @@ _UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORE
 
 
 TASKS = {
-    "Logs": ("ingest", "quarantine", "simulate"),
+    "Logs": ("ingest", "quarantine", "convert", "validate", "simulate"),
     "Numbers": ("leaderboard", "metrics", "compare", "plan", "completeness", "diff"),
     "Games behind them": ("evidence", "show", "search", "audit"),
     "Tables": ("sql", "tables", "schema", "catalog"),
@@ -151,10 +151,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     terminal.prepare()
     if arguments is None:
         terminal.guard()
-        # What is left at the end goes with the process; Python would search all of it for cycles.
-        atexit.register(gc.freeze)
+        atexit.register(_end_quickly)
     with _ended_as_by_ctrl_c():
         return _run(arguments)
+
+
+def _end_quickly() -> None:
+    """Leaves what is left to the end of the process: Python would search all of it for cycles."""
+    # DuckDB's library complains on stderr of what it finds left.
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 @contextmanager

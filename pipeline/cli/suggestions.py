@@ -19,9 +19,9 @@ _MOST_GAMES = 50
 
 def metrics(incomplete: str) -> list[str]:
     """The metrics that begin so."""
-    from pipeline.metrics.catalogue import NAMES
+    from pipeline.metrics.catalogue import names
 
-    return _starting(incomplete, NAMES)
+    return _starting(incomplete, names("paper"))
 
 
 def game_types(incomplete: str) -> list[str]:

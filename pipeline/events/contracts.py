@@ -247,7 +247,7 @@ class Decisions(OfSeat):
     """One choice in the Prisoner's Dilemma."""
 
     choice = column.word(Choice, "the choice as the game registered it")
-    text = column.text("what the player said")
+    text = column.text("what the player said, null for a choice without words", nullable=True)
     payoff = column.number("points in this round, null in an incomplete round")
 
 
@@ -317,6 +317,7 @@ class Eliminations(OfSeat):
     # A player leaves once.
     round = column.small("the round at whose end it left; 0 is before the first", low=0)
     cause = column.text("the cause, in the game's word, such as `vote` or `attack`")
+    is_before_vote = column.flag("whether it left before the votes of its round were cast")
 
 
 class Roles(Table):

@@ -110,14 +110,15 @@ class _Batch:
         self._content, self._status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
         for table, kind in _EVENTS.items():
-            derive = _DERIVED.get(table, _acts)
-            self.tables[table] = derive(self._event_rows(table, kind), self)
+            of_games = _events_of(self._games, table)
+            self.tables[table] = self._event_rows(table, kind, of_games)
 
     def whole(self, table: str) -> pa.Table:
         """A table with all columns of its contract."""
-        if table not in self._whole:
-            self._whole[table] = self._completed(table)
-        return self._whole[table]
+        known = self._whole if self.tables[table].height else _EMPTY_WHOLE
+        if table not in known:
+            known[table] = self._completed(table)
+        return known[table]
 
     def _completed(self, table: str) -> pa.Table:
         rows, schema = self.tables[table], polars_schema(table)
@@ -140,6 +141,8 @@ class _Batch:
         broken: dict[str, str] = {}
         games = self.tables["games"]["game_id"]
         for table in GAME_TABLES:
+            if self.tables[table].is_empty():
+                continue
             rows = self._own(table)
             if rows.select(_are_kept(table)).item():
                 continue
@@ -194,8 +197,22 @@ class _Batch:
         index = rows["message_index"].cast(pl.Int64)
         return self._first_message.gather(rows[GAME_ROW]) + index
 
-    def _event_rows(self, table: str, kind: type[Struct]) -> pl.DataFrame:
-        of_games = [_events_of(game, table) for game in self._games]
+    def _event_rows(
+        self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
+    ) -> pl.DataFrame:
+        """The rows of an event table, with all that is derived."""
+        is_empty = not any(of_games)
+        if is_empty and table in _EMPTY:
+            return _EMPTY[table]
+        derive = _DERIVED.get(table, _acts)
+        rows = derive(self._placed_rows(table, kind, of_games), self)
+        if is_empty:
+            _EMPTY[table] = rows
+        return rows
+
+    def _placed_rows(
+        self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
+    ) -> pl.DataFrame:
         rows = _columns(table, kind, chain.from_iterable(of_games))
         return self._seated(rows.with_columns(_group_of_each(of_games)))
 
@@ -294,9 +311,10 @@ def _without_the_dead(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     eliminations = batch.tables["eliminations"]
     if eliminations.is_empty():
         return rows
-    out = eliminations.select(GAME_ROW, target_seat="seat", out_since="round")
+    first_without = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
+    out = eliminations.select(GAME_ROW, target_seat="seat", first_without=first_without)
     rows = rows.join(out, on=[GAME_ROW, "target_seat"], how="left", maintain_order="left")
-    is_out = (pl.col("out_since") < pl.col("round")).fill_null(value=False)
+    is_out = (pl.col("first_without") <= pl.col("round")).fill_null(value=False)
     return rows.with_columns(is_valid=pl.col("is_valid") & ~is_out)
 
 
@@ -366,20 +384,21 @@ def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(batch.text_of(rows))
     text = pl.col("text")
     status = prose.choice_status(text, pl.col("choice"))
-    return rows.with_columns(parse_status=prose.outage_or(text, status))
+    return rows.with_columns(parse_status=_silent_or("choice", prose.outage_or(text, status)))
 
 
 def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     text = pl.col("text")
     rows = rows.with_columns(batch.text_of(rows))
     rows = rows.with_columns(stated_amount=prose.stated_amount(text))
-    amount = pl.col("amount")
-    status = (
-        pl.when(text.is_null() & amount.is_not_null())
-        .then(_OK)  # put in without words: no text contradicts the log
-        .otherwise(prose.amount_status(amount, pl.col("stated_amount")))
-    )
-    return rows.with_columns(parse_status=prose.outage_or(text, status))
+    status = prose.amount_status(pl.col("amount"), pl.col("stated_amount"))
+    return rows.with_columns(parse_status=_silent_or("amount", prose.outage_or(text, status)))
+
+
+def _silent_or(registered: str, status: pl.Expr) -> pl.Expr:
+    """The status of what a text says; what was registered without one, nothing contradicts."""
+    is_silent = pl.col("text").is_null() & pl.col(registered).is_not_null()
+    return pl.when(is_silent).then(_OK).otherwise(status)
 
 
 def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
@@ -432,6 +451,10 @@ def _plain(rows: pl.DataFrame, _: _Batch) -> pl.DataFrame:
 
 
 _Derive = Callable[[pl.DataFrame, _Batch], pl.DataFrame]
+# A table without rows is the same for every batch, and most games have rows in few tables.
+_EMPTY: dict[str, pl.DataFrame] = {}
+_EMPTY_WHOLE: dict[str, pa.Table] = {}
+
 # What is derived for all rows of an event table at once, and not by `_acts`.
 _DERIVED: dict[str, _Derive] = {
     "votes": _votes,
@@ -464,10 +487,11 @@ def _event_tables() -> dict[str, type[Struct]]:
 _EVENTS = _event_tables()
 
 
-def _events_of(game: Game, table: str) -> Sequence[Event]:
-    """The game's rows of an event table: a field of its own, or a table of its kind."""
-    own: Sequence[Event] | None = getattr(game, table, None)
-    return game.events.get(table, ()) if own is None else own
+def _events_of(games: Sequence[Game], table: str) -> Sequence[Sequence[Event]]:
+    """The rows of an event table in each game: its own field, or a table of the game's kind."""
+    if table in Game.__struct_fields__:
+        return list(map(attrgetter(table), games))
+    return [game.events.get(table, ()) for game in games]
 
 
 def _names(kind: type[Struct]) -> list[str]:

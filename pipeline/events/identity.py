@@ -4,13 +4,14 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, get_args, get_origin
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import fields
 
 from pipeline.column import ID_LENGTH
-from pipeline.game import Course, Game, JsonValue, Messages
+from pipeline.game import Course, Event, Game, JsonValue
 
 _INDEXED = re.compile(r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE | re.DOTALL)
 # A part that a format cuts out of a file; lines are numbered in their files too.
@@ -20,8 +21,17 @@ _LINE = re.compile(r".*\.(?:jsonl|ndjson)(?:\.(?:gz|zst|xz))?(?: \([0-9]+\))*#[0
 _ENCODER = msgspec.json.Encoder(order="sorted")
 # Half as dear as JSON, for what only this code reads.
 _PACKER = msgspec.msgpack.Encoder(order="deterministic")
-_NO_MESSAGES = Messages(Course((), (), (), (), (), (), (), {}, {}), ())
 _MOST_EXACT = 2**53
+_SEAT_AND_ROUND = attrgetter("seat", "round")
+_EVENTS = tuple(
+    field.name
+    for field in fields(Game)
+    if get_origin(field.type) is list and issubclass(get_args(field.type)[0], Event)
+)
+_all_events = attrgetter(*_EVENTS)
+# What is no content of a game: where the same is said in another form.
+_NO_CONTENT = {"messages", "events", "format", "format_version", "assigned_model", "faults"}
+_FACTS = tuple(field.name for field in fields(Game) if field.name not in {*_EVENTS, *_NO_CONTENT})
 
 
 def sha256(data: bytes) -> str:
@@ -51,11 +61,18 @@ def game_id(document_sha256: str, index: int | None, assigned_model: str | None)
 def content_id(game: Game) -> str:
     """The id of all that was read of a game; neither spaces, escapes nor the order of keys matter.
 
-    It is no identity: `game_id` is. Two games of one content are one log in two JSON forms.
+    It is no identity: `game_id` is. Two games of one content are one log in two forms: of JSON, or
+    of formats. So neither the format enters, nor the order in which it lists events, nor what of it
+    could not be used, nor whether the log or the ingest names the models.
     """
     messages = game.messages
-    rest = replace(game, messages=_NO_MESSAGES)
-    return _digest(_PACKER.encode([_course_digest(messages.course), messages.content, rest]))
+    facts = [getattr(game, name) for name in _FACTS]
+    events = [rows and sorted(rows, key=_SEAT_AND_ROUND) for rows in _all_events(game)]
+    of_kind = {
+        name: sorted(rows, key=_SEAT_AND_ROUND) for name, rows in game.events.items() if rows
+    }
+    said = [_course_digest(messages.course), messages.content]
+    return _digest(_PACKER.encode([said, facts, events, of_kind]))
 
 
 # Games go the same few ways, and a course is as long as a game.

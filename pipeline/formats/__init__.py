@@ -2,12 +2,15 @@
 
 A format is any module or package in here that has `NAME`, `NAMES_MODELS`, `claims` and `read`;
 there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too.
+A package outside adds one by an entry point of the group `magic_pipeline.formats` that leads to a
+module, or an object, with the same.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from operator import itemgetter
 from typing import Protocol, cast
 
 import msgspec
@@ -19,10 +22,16 @@ from pipeline.formats.broken import broken, decode
 from pipeline.formats.look import Look
 from pipeline.formats.players import untested
 from pipeline.formats.unclaimed import why_no_log
-from pipeline.game import Game
+from pipeline.game import BrokenDocument, Game
+from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
+_TEXT_LIMIT = 500
+NO_ERROR = "its format reads it without an unexpected error"
+
+_Choose = Callable[[str, bytes], Splitter | None]
 
 
 class Format(Protocol):
@@ -42,12 +51,34 @@ class Format(Protocol):
 
 @cache
 def formats() -> tuple[Format, ...]:
-    """Every format there is, in the order of their names."""
-    modules = (
-        importlib.import_module(f"{__name__}.{found.name}")
-        for found in pkgutil.iter_modules(__path__)
-    )
-    return tuple(cast(Format, module) for module in modules if hasattr(module, "read"))
+    """Every format there is, in the order of their names.
+
+    Raises PluginError for a package that adds what is none, or one of a name that is taken.
+    """
+    own = [(format_.NAME, OWN, format_) for format_ in _own()]
+    added = [(format_.NAME, package, format_) for package, format_ in _of_plugins()]
+    known = each_once("the format", [*own, *added])
+    return tuple(format_ for *_, format_ in sorted(known, key=itemgetter(0)))
+
+
+def package_of(name: str) -> str | None:
+    """The package that adds the format of this name, None for one of ours."""
+    return next((package for package, format_ in _of_plugins() if name == format_.NAME), None)
+
+
+def _own() -> Iterator[Format]:
+    for found in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{found.name}")
+        if hasattr(module, "read"):
+            yield cast(Format, module)
+
+
+@cache
+def _of_plugins() -> tuple[tuple[str, Format], ...]:
+    for plugin in plugins(FORMATS):
+        if missing := [name for name in _NEEDED if not hasattr(plugin.value, name)]:
+            raise PluginError(f"{plugin}: a format has {', '.join(_NEEDED)}; it lacks {missing[0]}")
+    return tuple((plugin.package, cast(Format, plugin.value)) for plugin in plugins(FORMATS))
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
@@ -56,15 +87,28 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     Raises UnfitError where two formats do.
     """
     head = head.removeprefix(BYTE_ORDER_MARK)
-    asked = [(name, choose(path, head)) for name, choose in _splitters()]
+    asked = [(name, _chosen(name, choose, path, head)) for name, choose in _splitters()]
     chosen = [(name, splitter) for name, splitter in asked if splitter is not None]
     if len(chosen) > 1:
         raise UnfitError(_claimed_twice([name for name, _ in chosen]))
     return chosen[0][1] if chosen else None
 
 
+def _chosen(name: str, choose: _Choose, path: str, head: bytes) -> Splitter | None:
+    """What a format chooses; raises UnfitError where one of another package fails."""
+    package = package_of(name)
+    try:
+        return choose(path, head)
+    except (UnfitError, MemoryError):
+        raise
+    except Exception as error:
+        if package is None:
+            raise
+        raise UnfitError(described(error, name)) from error
+
+
 @cache
-def _splitters() -> tuple[tuple[str, Callable[[str, bytes], Splitter | None]], ...]:
+def _splitters() -> tuple[tuple[str, _Choose], ...]:
     return tuple(
         (format_.NAME, format_.splitter) for format_ in formats() if hasattr(format_, "splitter")
     )
@@ -82,7 +126,7 @@ def read(data: bytes, model: str | None = None, path: str = "") -> Game | None:
         if not _is_text(path):
             decode(_WELL_FORMED, look.data)
         return None
-    game = format_.read(look, model)
+    game = _game(format_, look, model)
     game.faults += untested(game)
     if format_.NAMES_MODELS:
         return game
@@ -103,16 +147,58 @@ def why_ignored(data: bytes, path: str = "") -> str:
 
 def _claimant(look: Look) -> Format | None:
     """The one format that claims a document; raises BrokenDocument where several do."""
-    claimants = [format_ for format_ in formats() if format_.claims(look)]
+    claimants = [format_ for format_ in formats() if _claims(format_, look)]
     if len(claimants) > 1:
         names = [format_.NAME for format_ in claimants]
         raise broken("$", "one format alone claims a document", _claimed_twice(names))
     return claimants[0] if claimants else None
 
 
+def _claims(format_: Format, look: Look) -> bool:
+    """Whether a format claims the document; one of another package that fails breaks it."""
+    try:
+        return format_.claims(look)
+    except (BrokenDocument, MemoryError):
+        raise
+    except Exception as error:
+        if package_of(format_.NAME) is None:
+            raise
+        raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
+
+
+def _game(format_: Format, look: Look, model: str | None) -> Game:
+    """The game that a format reads; where one of another package fails, the document is broken."""
+    if package_of(format_.NAME) is None:
+        return format_.read(look, model)
+    try:
+        game = format_.read(look, model)
+        if not isinstance(game, Game):
+            raise TypeError(f"`read` gives a {type(game).__name__}, not a Game")
+    except (BrokenDocument, MemoryError):
+        raise
+    except Exception as error:
+        raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
+    return game
+
+
+def described(error: BaseException, name: str) -> str:
+    """An error in few words, and whom to tell of it: who wrote the format of this name."""
+    package = package_of(name)
+    whose = (
+        "this is a bug in magic, please report it"
+        if package is None
+        else f"this is a bug in the format {name} of the package {package}: report it there"
+    )
+    return f"{type(error).__name__}: {error}"[:_TEXT_LIMIT] + f"; {whose}"
+
+
 def _claimed_twice(names: list[str]) -> str:
-    listed = " and ".join(names)
-    return f"the formats {listed} claim it; this is a bug in magic, please report it"
+    foreign = [f"{name} of the package {package_of(name)}" for name in names if package_of(name)]
+    own = [name for name in names if not package_of(name)]
+    whose = (
+        "uninstall one of the packages" if foreign else "this is a bug in magic, please report it"
+    )
+    return f"the formats {' and '.join([*own, *foreign])} claim it; {whose}"
 
 
 def _is_text(path: str) -> bool:

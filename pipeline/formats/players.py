@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Raw, UnsetType
@@ -55,10 +55,13 @@ def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str
         raise broken(at, "no two players have the same name", repr(alike))
 
 
-def unseated(course: Course, at: str = "$.history") -> list[Fault]:
+def unseated(
+    course: Course, at: str = "$.history", places: Sequence[int] | None = None
+) -> list[Fault]:
     """A fault for each player who speaks and has no seat, at the first message in the list `at`.
 
-    The message is in the tables, and what the player does in it is not.
+    The message is in the tables, and what the player does in it is not. `places` are the messages'
+    own in the list, where it has more than them.
     """
     if course.seat.count(None) == course.player.count(MODERATOR):
         return []
@@ -67,7 +70,8 @@ def unseated(course: Course, at: str = "$.history") -> list[Fault]:
         if seat is None and player != MODERATOR:
             first.setdefault(player, index)
     rule = "every player who speaks has a seat"
-    return [Fault(f"{at}[{index}]", rule, repr(player)) for player, index in first.items()]
+    places = range(len(course.player)) if places is None else places
+    return [Fault(f"{at}[{places[i]}]", rule, repr(player)) for player, i in first.items()]
 
 
 def untested(game: Game) -> list[Fault]:

@@ -11,39 +11,33 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 
 from pipeline.games.kind import Ending, EventTable, GameKind, Role
-from pipeline.plugins import PluginError, plugins
+from pipeline.plugins import GAMES, OWN, PluginError, each_once, plugins
 from pipeline.vocabulary import GameType, Phase, Side
 
 __all__ = ["Ending", "EventTable", "GameKind", "Role", "kind", "kinds", "names"]
-
-GROUP = "magic_pipeline.games"
 
 
 @cache
 def kinds() -> MappingProxyType[str, GameKind]:
     """The kinds by name: those of MAgIC in its order, then the others by name."""
     first = list(map(str, GameType))
-    known: dict[str, tuple[str, GameKind]] = {}
-    for package, found in [*_own(), *_of_plugins()]:
-        if found.name in known:
-            raise PluginError(
-                f"{known[found.name][0]} and {package} both have a game `{found.name}`: "
-                "uninstall one of them"
-            )
-        known[found.name] = package, found
+    added = [(kind.name, package, kind) for package, kind in [*_own(), *_of_plugins()]]
+    known = {name: kind for name, _, kind in each_once("a game", added)}
+    tables = ((table, package, kind) for _, package, kind in added for table in kind.tables)
+    list(each_once("the table", tables))
     others = sorted(known.keys() - set(first))
-    return MappingProxyType({name: known[name][1] for name in (*first, *others)})
+    return MappingProxyType({name: known[name] for name in (*first, *others)})
 
 
 def _own() -> Iterator[tuple[str, GameKind]]:
     for module in iter_modules(__path__):
         found = getattr(import_module(f"{__name__}.{module.name}"), "KIND", None)
         if isinstance(found, GameKind):
-            yield "magic", found
+            yield OWN, found
 
 
 def _of_plugins() -> Iterator[tuple[str, GameKind]]:
-    for plugin in plugins(GROUP):
+    for plugin in plugins(GAMES):
         if not isinstance(plugin.value, GameKind):
             raise PluginError(f"{plugin}: it has to be a pipeline.games.GameKind")
         yield plugin.package, plugin.value

@@ -6,6 +6,14 @@ from pipeline.games.kind import Ending, EventTable, GameKind, Role
 from pipeline.vocabulary import Side
 
 
+class TeamProposal(Event, frozen=True, gc=False):
+    attempt: int
+    team: tuple[str, ...]
+    is_voted_on: bool
+    is_approved: bool | None
+    is_quest_failed: bool | None
+
+
 class TeamVote(Event, frozen=True, gc=False):
     attempt: int
     leader: str | None
@@ -25,6 +33,7 @@ class Assassination(Event, frozen=True, gc=False):
 
 
 _EVIL, _GOOD = "avalon_as_evil", "avalon_as_good"
+_ATTEMPT = column.small("the proposal's number among those for the quest, from 1", primary_key=True)
 
 KIND = GameKind(
     name="avalon",
@@ -47,15 +56,28 @@ KIND = GameKind(
         # The log says that evil won, and not how.
         Ending("evil_won", hidden=1.0, civilian=0.0),
     ),
-    phases=("talk", "team", "team_vote", "quest", "assassination"),
+    phases=("talk", "team", "team_vote", "assassination"),
     tables={
+        "team_proposals": EventTable(
+            TeamProposal,
+            "One team that a leader proposed for a quest.",
+            {
+                "attempt": _ATTEMPT,
+                "team": column.texts("the players of the team"),
+                "is_voted_on": column.flag(
+                    "whether there was a vote; the last team that is allowed goes without one"
+                ),
+                "is_approved": column.flag("whether the team went on the quest", nullable=True),
+                "is_quest_failed": column.flag(
+                    "whether the quest of this team failed, null if it did not go", nullable=True
+                ),
+            },
+        ),
         "team_votes": EventTable(
             TeamVote,
             "One vote for or against the team that a leader proposed for a quest.",
             {
-                "attempt": column.small(
-                    "the proposal's number among those for the quest, from 1", primary_key=True
-                ),
+                "attempt": _ATTEMPT,
                 "leader": column.text("who proposed the team", nullable=True),
                 "leader_seat": column.small("the leader's seat", nullable=True),
                 "team": column.texts("the players of the team"),

@@ -14,5 +14,7 @@ KIND = GameKind(
         Ending("caught", hidden=0.0, civilian=1.0),
         Ending("voted_wrong", hidden=1.0, civilian=0.0),
         Ending("tie", hidden=2 / 3, civilian=1 / 3, hidden_wins=True),
+        # With players out round by round: no more civilians are left than undercovers.
+        Ending("parity", hidden=1.0, civilian=0.0),
     ),
 )

@@ -13,7 +13,7 @@ from pipeline.events import identity
 from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
-from pipeline.formats import read, why_ignored
+from pipeline.formats import described, read, why_ignored
 from pipeline.formats import rows as message_rows
 from pipeline.game import BrokenDocument, Fault
 from pipeline.ingest.ids import GameIds
@@ -141,9 +141,8 @@ def _frames(games: Sequence[IdentifiedGame]) -> Frames:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if len(games) == 1:
-            return Frames(
-                frames([]).tables, {games[0].game_id: f"{UNFORESEEN}: {_described(error)}"}
-            )
+            what = f"{UNFORESEEN}: {described(error, games[0].game.format)}"
+            return Frames(frames([]).tables, {games[0].game_id: what})
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
     tables = {
@@ -162,7 +161,7 @@ def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> Identif
     except MemoryError:
         raise  # which document it meets is chance
     except Exception as error:
-        _quarantine(one, data, Fault("$", UNFORESEEN, _described(error)), batch)
+        _quarantine(one, data, Fault("$", UNFORESEEN, described(error, "")), batch)
         return None
     if game is None:
         one.found, one.reason = IGNORED, why_ignored(data, one.path)
@@ -196,11 +195,6 @@ def _first(faults: Sequence[Fault]) -> Sequence[Fault]:
     first = faults[: MOST_FAULTS - 1]
     rest = f"{len(faults) - len(first):,} more parts of this document cannot be used"
     return [*first, Fault("$", f"a document has at most {MOST_FAULTS} faulty parts", rest)]
-
-
-def _described(error: BaseException) -> str:
-    what = f"{type(error).__name__}: {error}"[: TEXT_LIMIT // 2]
-    return f"{what}; this is a bug in magic, please report it"
 
 
 def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> FaultRow:

@@ -1,22 +1,20 @@
 """A metric that a lake is given from outside of the package, tried before it is taken."""
 
-import re
-
 import polars as pl
 
 from pipeline.errors import MetricError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake
-from pipeline.metrics.catalogue import Added, knowing, names
+from pipeline.metrics.catalogue import knowing, names
 from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
+from pipeline.metrics.installed import NAME, Added
 from pipeline.metrics.request import PAPER, Request
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.vocabulary import Engine
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _OF_LEADERBOARD = {
     *("rank", "model", "letters", "family", "n_games", "n_missing", "n_self_play", "is_complete"),
     *("lacks", "reasons"),
@@ -34,7 +32,7 @@ def added(
     Raises MetricError for a name that is taken, and for a declaration or SQL that cannot count,
     says something impossible, or differs from the other.
     """
-    if not _NAME.fullmatch(name) or name in _taken() or _is_beside_another(name):
+    if not NAME.fullmatch(name) or name in _taken() or _is_beside_another(name):
         raise MetricError(
             f"`{name}` cannot be the name of a new metric: choose another, of small letters, "
             "digits and underscores"

@@ -5,7 +5,9 @@ list of them. An edition that reads it differently is declared beside `PAPER`, w
 the edition's folder. Without one, the edition `audited` takes the declaration of `paper`; the
 edition `release` is what one published script computes, and has no other metric.
 
-Besides these there are the metrics that a lake was given by `Lake.metric`. They are known as long
+Other packages add metrics by entry points of the group `magic_pipeline.metrics`: see
+`pipeline.metrics.installed`. Besides these there are the metrics that a lake was given by
+`Lake.metric`. They are known as long
 as one of the lake's methods runs, or a command that was given them by `--metric-file`.
 """
 
@@ -16,23 +18,14 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
-from msgspec import Struct
-
 from pipeline import sqlfiles
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.metrics.declaration import Metric
+from pipeline.metrics.installed import Added, installed
 from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
 from pipeline.vocabulary import Edition
 
 _NEEDED = ("title", "order", "row", "value", "range", "source")
-
-
-class Added(Struct, frozen=True):
-    """A metric that a lake was given: its declaration, title, and SQL, if it has any."""
-
-    declared: Metric
-    title: str
-    sql: str | None = None
 
 
 _added: ContextVar[Mapping[str, Added]] = ContextVar("added", default={})  # noqa: B039 (never changed)
@@ -49,8 +42,18 @@ def knowing(added: Mapping[str, Added]) -> Iterator[None]:
 
 
 def known() -> Mapping[str, Added]:
-    """The metrics known besides those of the package."""
+    """The metrics that a lake was given, or a command."""
     return _added.get()
+
+
+def _others() -> Mapping[str, Added]:
+    """All metrics but those of this package: those of other packages, then those given."""
+    return {**_installed(), **_added.get()}
+
+
+@cache
+def _installed() -> Mapping[str, Added]:
+    return installed(NAMES)
 
 
 def _order(name: str) -> int:
@@ -70,7 +73,7 @@ TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES
 
 def titles() -> dict[str, str]:
     """The title of every metric, by its name."""
-    return TITLES | {name: one.title for name, one in _added.get().items()}
+    return TITLES | {name: one.title for name, one in _others().items()}
 
 
 def metric(name: str, edition: Edition = PAPER) -> Metric:
@@ -84,7 +87,7 @@ def metric(name: str, edition: Edition = PAPER) -> Metric:
         raise UsageError(
             f"the edition {edition} has no metric `{name}`: {choose([name], names(edition))}"
         )
-    added = _added.get().get(name)
+    added = _others().get(name)
     return added.declared if added else _of_module(name, edition)
 
 
@@ -107,7 +110,7 @@ def names(edition: Edition) -> tuple[str, ...]:
     if edition not in EDITIONS:
         raise UsageError(f"no edition `{edition}`: {choose([edition], EDITIONS)}")
     if edition != RELEASE:
-        return (*NAMES, *_added.get())
+        return (*NAMES, *_others())
     return _of_release()
 
 
@@ -123,19 +126,19 @@ def file_of(name: str, edition: Edition) -> str:
 
 
 def is_added(name: str) -> bool:
-    """Whether a lake was given the metric."""
-    return name in _added.get()
+    """Whether the metric is from elsewhere: of another package, or given."""
+    return name in _others()
 
 
 def has_sql(name: str) -> bool:
     """Whether the metric is written in SQL too, as all of ours are."""
-    added = _added.get().get(name)
+    added = _others().get(name)
     return added is None or added.sql is not None
 
 
 def sql(name: str, edition: Edition) -> str:
     """The text of a metric's SQL in an edition; raises UsageError where none was given."""
-    added = _added.get().get(name)
+    added = _others().get(name)
     if added is None:
         return sqlfiles.text(file_of(name, edition))
     if added.sql is None:
@@ -148,10 +151,10 @@ def sql(name: str, edition: Edition) -> str:
 
 def header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
     """The header of a metric's SQL: at least title, row and value."""
-    added = _added.get().get(name)
+    added = _others().get(name)
     if added is None:
         return sqlfiles.header(file_of(name, edition))
     plain = {"row": ["a row that the metric is about"], "value": ["hits / counted"]}
     low, high = added.declared.low, added.declared.high
-    plain |= {"range": [f"{low:g}..{high:g}"], "source": ["added by `Lake.metric`"]}
+    plain |= {"range": [f"{low:g}..{high:g}"], "source": ["added by a package or by `Lake.metric`"]}
     return plain | sqlfiles.header_of(added.sql or "") | {"title": [added.title]}

@@ -24,7 +24,7 @@ def played(lake: Lake) -> pl.DataFrame:
         .agg(
             n_games=pl.len().cast(pl.Int64),
             is_finished=pl.col("is_finished").any(),
-            is_own=IS_OWN.first(),
+            is_own=IS_OWN.all(),
         )
         .collect(engine="streaming")
     )

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct, field
 
+from pipeline import games
 from pipeline.errors import LakeError, first_line, is_denied
 from pipeline.events import checks
 from pipeline.events.contracts import TABLES, polars_schema
@@ -34,17 +35,19 @@ FINDS = {
     "file_statistics": "a file whose rows differ from the log's statistics",
     DENIED: "a log or a file that this user may not read: it was not checked",
     "contract": "rows that break the contract of their table",
+    "not_installed": "rows of games of a package that is not installed: their contract is unknown",
 }
-WARNINGS = {"latest_version", "log_empty"}
+WARNINGS = {"latest_version", "log_empty", "not_installed"}
 
 # How reading a damaged file fails.
 _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.PolarsError)
 
 
 class Looked(Struct):
-    """What came of looking at the files of a table."""
+    """What came of looking at the files of a table. `foreign` are game types unknown here."""
 
     table: str
+    foreign: frozenset[str] = frozenset()
     n_files: int = 0
     n_rows: int = 0
     is_readable: bool = True
@@ -72,7 +75,7 @@ def severity_of(check: str) -> str:
 
 def look(lake: Lake, table: str, most: int) -> Looked:
     """Looks at every file of a table, and at every row."""
-    looked = Looked(table)
+    looked = Looked(table, _foreign(lake))
     try:
         logged = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
         latest = lake.latest_version(table)
@@ -96,6 +99,15 @@ def look(lake: Lake, table: str, most: int) -> Looked:
         else:
             _look_into(folder / name, entry, looked, most, schema)
     return looked
+
+
+def _foreign(lake: Lake) -> frozenset[str]:
+    """The game types whose roles the lake has, of packages that are not installed."""
+    try:
+        types = lake.table("roles").select("game_type").unique().collect()["game_type"]
+        return frozenset(types) - {*games.names()}
+    except (LakeError, *_DAMAGED):
+        return frozenset()  # the table `roles` is itself looked at
 
 
 def _look_into(
@@ -140,9 +152,15 @@ def _whole(rows: pl.DataFrame, table: str) -> pl.DataFrame:
 
 
 def _look_at(rows: pl.DataFrame, looked: Looked, most: int) -> None:
-    """Holds rows against their contract."""
+    """Holds rows against their contract, but those of games that only another package knows."""
     contract = TABLES[looked.table]
     key = [name for name in _KEYS if name in rows.columns]
+    if looked.foreign and "game_id" in rows.columns and "game_type" in rows.columns:
+        is_foreign = pl.col("game_type").is_in(looked.foreign)
+        foreign = rows.filter(is_foreign).select("game_type", *key)
+        rows = rows.filter(~is_foreign)
+        if foreign.height:
+            looked.add("not_installed", foreign.row(0, named=True), most, foreign.height)
     for rule, breaks in checks.broken(contract, rows).items():
         of_rule = rows.filter(breaks).select(key)
         (first,) = of_rule.head(1).to_dicts()

@@ -339,7 +339,8 @@ def no_table(name: str, names: Collection[str]) -> str:
     if moved := _moved(name.lower(), names):
         return f"no table or view `{name}`: it is now `{moved}`"
     of_schema, own = name.lower(), name.rpartition(".")[2].lower()
-    if meant := nearest([of_schema], names) or nearest([own], names):
+    close = [own] if own in names else [of_schema]
+    if meant := nearest(close, names) or nearest([own], names):
         return f"no table or view `{name}`: {meant}"
     return (
         f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "

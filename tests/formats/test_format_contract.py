@@ -6,20 +6,16 @@ name who played; and `ANSWERS`, known values of the edition paper, by metric, mo
 where it has any.
 """
 
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from event_tables import ENGINES, checked
+from event_tables import ENGINES
 
-from pipeline.archives.names import form_of
-from pipeline.events.contracts import GAME_TABLES
-from pipeline.events.frames import IdentifiedGame, frames
-from pipeline.events.identity import content_id, game_id, sha256
-from pipeline.formats import Format, formats, read
-from pipeline.formats.look import Look
-from pipeline.game import BrokenDocument
+from pipeline import testing
+from pipeline.formats import Format, formats
 from pipeline.ingest import ingest
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import metrics
@@ -43,49 +39,30 @@ def file_of(format_: Format, number: int = 0) -> str:
     return (names if isinstance(names, str) else names[number]).format(number)
 
 
-@EVERY_FORMAT
-def test_one_format_alone_reads_a_log(format_: Format) -> None:
-    others = [other for other in formats() if other is not format_]
-    assert logs_of(format_).LOGS
-    for number, data in enumerate(logs_of(format_).LOGS):
-        game = read(data, model_of(format_), file_of(format_, number))
-        assert game is not None
-        assert game.format == format_.NAME
-        assert game.faults == []
-        assert game.assigned_model == model_of(format_)
-        look = Look(file_of(format_, number), data)
-        assert [other.NAME for other in others if other.claims(look)] == []
+def checked_logs(format_: Format) -> Iterator[testing.Logs]:
+    """The logs of a format, those of each kind of file together."""
+    logs, names = logs_of(format_).LOGS, getattr(logs_of(format_), "FILE", "{}.json")
+    of_logs = [names] * len(logs) if isinstance(names, str) else names
+    for file in dict.fromkeys(of_logs):
+        alike = [data for data, name in zip(logs, of_logs, strict=True) if name == file]
+        yield testing.Logs(format_, alike, model_of(format_), file)
+
+
+CHECKS = (
+    testing.check_claims,
+    testing.check_contracts,
+    testing.check_cut_short,
+    testing.check_batches,
+    testing.check_converted,
+    testing.check_mutants,
+)
 
 
 @EVERY_FORMAT
-def test_rows_keep_their_contracts(format_: Format) -> None:
-    for number, data in enumerate(logs_of(format_).LOGS):
-        game = read(data, model_of(format_), file_of(format_, number))
-        assert game is not None
-        identity = game_id(sha256(data), 0, game.assigned_model)
-        placed = IdentifiedGame(
-            game, identity, 0, sha256(data), content_id(game), "/logs", "0.json"
-        )
-        rows = frames([placed])
-        assert rows.broken == {}
-        for table in GAME_TABLES:
-            checked(table, rows.table(table))
-
-
-@EVERY_FORMAT
-def test_a_log_that_is_cut_short_is_refused(format_: Format) -> None:
-    """Half a game must never count as one: it is refused, or of no format, or unfinished."""
-    for number, data in enumerate(logs_of(format_).LOGS):
-        file = file_of(format_, number)
-        is_json = form_of(file).kind == "json"
-        for share in range(1, 10):
-            try:
-                half = data[: len(data) * share // 10]
-                game = read(half, model_of(format_), file)
-            except BrokenDocument:
-                continue
-            assert not is_json
-            assert game is None or not game.is_finished
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_what_holds_of_a_format(check: Callable[[testing.Logs], None], format_: Format) -> None:
+    for logs in checked_logs(format_):
+        check(logs)
 
 
 @pytest.fixture(scope="module", params=formats(), ids=lambda format_: format_.NAME)

@@ -4,6 +4,7 @@ import io
 import shutil
 import tarfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def used_lake(tmp_path_factory: pytest.TempPathFactory, empty_lake: Path) -> Pat
     faulty = chameleon(model="faulty", flag=0)
     del faulty["pgm_metric"]
     (logs / "faulty.json").write_bytes(encode(faulty))
-    ingest(logs, lake)
+    ingest([logs, write_logs_of_others(top / "others")], lake)
     (logs / "3.json").write_bytes(encode(prisoners_dilemma(model="second")))
     (logs / "copy.json").write_bytes(encode(faulty))
     (logs / "torn.json").write_bytes(b"{")
@@ -45,6 +46,17 @@ def used_lake(tmp_path_factory: pytest.TempPathFactory, empty_lake: Path) -> Pat
     ingest(logs, lake, model="talker")
     check(lake)
     return lake
+
+
+def write_logs_of_others(folder: Path) -> Path:
+    """Logs of other systems, whose games fill the tables that MAgIC's leave empty."""
+    folder.mkdir()
+    for name in ("pgg_bench", "aiwolf", "avalon", "textarena"):
+        module = import_module(f"logs.{name}")
+        for number, data in enumerate(module.LOGS):
+            file = getattr(module, "FILE", "{}.json").format(f"{name}-{number}")
+            (folder / file).write_bytes(data)
+    return folder
 
 
 @pytest.fixture

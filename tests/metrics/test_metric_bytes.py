@@ -45,7 +45,7 @@ def _row(game: int, game_type: str, role: str) -> dict[str, object]:
         "game_id": f"{game:032x}",
         "game_type": game_type,
         "system": "magic",
-        "setting_id": f"{game % 40:032x}",
+        "setting_id": f"f{game % 40:031x}",
         "game_index": game % 21,
         "is_finished": game % 50 != 0,
         "model": f"m{game % 7 % 3}",

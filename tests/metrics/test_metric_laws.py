@@ -7,7 +7,7 @@ from math import fsum
 
 import polars as pl
 import pytest
-from event_tables import Frames, assert_same, checked
+from event_tables import Frames, assert_same, checked, games_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import MODELS, event_tables, shuffled
@@ -74,8 +74,10 @@ def test_a_model_is_measured_on_its_own(tables, edition, model):
             values(tables, edition, models=[model])
         return
     own = {name: rows.filter(model=model) for name, rows in tables.items()}
-    # What the others said at the same table stays: the release edition compares with it.
+    # What the others said at the same table stays: the release edition compares with it. So do the
+    # games that their system plays: a value over all of them needs each.
     own |= {name: tables[name] for name in ("proposals", "contributions")}
+    own["games"] = games_of(tables)
     # Whether it is complete is a matter of what the others played.
     together, alone = (
         rows.drop("is_complete")

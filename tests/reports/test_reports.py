@@ -24,7 +24,7 @@ def results(
     """Results of (model, setting, index, win credit); without a credit a game is unfinished."""
     text = ["game | model | setting_id | game_index | win_credit | is_finished"]
     text += [
-        f"{number} | {model} | {setting:032x} | {index} | {'-' if won is None else won} | "
+        f"{number} | {model} | f{setting:031x} | {index} | {'-' if won is None else won} | "
         f"{'no' if won is None else 'yes'}"
         for number, (model, setting, index, won) in enumerate(rows, start=first)
     ]
@@ -175,7 +175,7 @@ def test_completeness_counts_games_where_a_number_is_given(tmp_path):
 
 def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
     """The model lacks setting 3, and a game of setting 2 has no end: its path is named."""
-    fixed = [f"{n} | {s:032x} | {s * 1.5}" for n, s in enumerate([0, 1, 2, 3, 0, 1, 2], start=1)]
+    fixed = [f"{n} | f{s:031x} | {s * 1.5}" for n, s in enumerate([0, 1, 2, 3, 0, 1, 2], start=1)]
     games = table(
         "games",
         "game | setting_id | multiplier\n" + "\n".join(fixed),
@@ -186,8 +186,8 @@ def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
     lake = lake_of(tmp_path, {"results": results(MISSING), "games": games})
     columns = ["model", "setting_id", "game_index", "n_unfinished", "paths", "multiplier"]
     assert missing(lake).select(columns).rows() == [
-        ("lacking", f"{2:032x}", 0, 1, ["7.json"], 3.0),
-        ("lacking", f"{3:032x}", 0, 0, [], 4.5),
+        ("lacking", f"f{2:031x}", 0, 1, ["7.json"], 3.0),
+        ("lacking", f"f{3:031x}", 0, 0, [], 4.5),
     ]
     assert missing(lake, models=["whole"]).is_empty()
     counts = (
@@ -321,7 +321,7 @@ def test_bounds_of_the_release_edition_are_of_its_own_ratios():
     2 and 1/2 of 20, 2 of 2. Cooperation 1 of 2 or, with that one, 2 of 2. Rationality: defections 2
     of 3, one of them an outage, and a least contribution of 1: 3 of 4, at least 2.
     """
-    setting = pl.col("game_id").replace(f"{2:032x}", f"{1:032x}")
+    setting = "f" + pl.col("game_id").replace(f"{2:032x}", f"{1:032x}").str.slice(1)
     lake = Frames(
         {
             "results": table("results", RELEASED).with_columns(setting_id=setting),

@@ -22,6 +22,10 @@ def schema(
         ),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
+    interchange: Annotated[
+        bool,
+        typer.Option("--interchange", help="Print the JSON Schema of interchange JSON instead."),
+    ] = False,
     form: FormOption = "table",
 ) -> None:
     """Describe the columns of a table or view.
@@ -33,7 +37,11 @@ def schema(
       magic schema votes
       magic schema judgement evidence.judgement
       magic schema --format markdown > tables.md
+      magic schema --interchange > interchange.schema.json
     """
+    if interchange:
+        _print_interchange(table, form)
+        return
     import polars as pl
 
     from pipeline.cli.output import show
@@ -55,6 +63,16 @@ def schema(
     if not TABLES.keys() & set(wanted):
         return
     terminal.note(f"contract version {VERSION}; * marks key columns, ? columns that may be null")
+
+
+def _print_interchange(table: list[str] | None, form: str) -> None:
+    import json
+
+    from pipeline.formats.interchange import schema as json_schema
+
+    if table or form not in ("table", "json"):
+        raise typer.BadParameter("prints JSON, of no table", param_hint="--interchange")
+    terminal.out(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
 
 
 def _title(text: str, form: str) -> None:

@@ -21,7 +21,7 @@ from pipeline.cli.options import (
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipeline.metrics.catalogue import Added
+    from pipeline.metrics.installed import Added
 
 
 class Command(TyperCommand):

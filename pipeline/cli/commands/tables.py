@@ -23,4 +23,9 @@ def tables(*, lake: LakeOption = DEFAULT_LAKE, form: FormOption = "table") -> No
     sizes = sizes_of(opened)
     brief = sizes.with_columns(n_bytes=pl.Series(map(size, sizes["n_bytes"]), dtype=pl.String))
     show(sizes, form, brief=brief)
+    if opened.unknown_tables:
+        terminal.note(
+            f"not listed: {', '.join(opened.unknown_tables)}, of a package that is not installed; "
+            "nothing can be ingested without it"
+        )
     terminal.note(f"{opened.path} after ingest {opened.ingest_id}: {size(sum(sizes['n_bytes']))}")

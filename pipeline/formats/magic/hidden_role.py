@@ -185,7 +185,10 @@ def _tell_missing(
     built: Game, key: str, numbers: dict[str, int], spoken: Answers, judged: Sequence[Event]
 ) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    indices = {event.message_index for event in judged}
+    indices = {event.message_index for event in judged} - {None}
+    # Nearly always all are judged.
+    if len(indices) == sum(len(said) for player, said in spoken.items() if player in numbers):
+        return
     missing = [
         (index, round_, player)
         for player, said in spoken.items()

@@ -20,7 +20,7 @@ LEFT JOIN roles
 LEFT JOIN eliminations
     ON votes.game_id = eliminations.game_id
     AND votes.target_seat = eliminations.seat
-    AND eliminations.round < votes.round
+    AND eliminations.round + CAST(NOT eliminations.is_before_vote AS INTEGER) <= votes.round
 WHERE (votes.target_seat IS NOT NULL AND votes.target IS DISTINCT FROM accused.player)
     OR votes.is_correct <> coalesce(roles.is_sought, FALSE)
     OR votes.is_valid <> (coalesce(accused.seat <> votes.seat, FALSE) AND eliminations.seat IS NULL)

@@ -1,0 +1,99 @@
+"""`magic convert`: logs of any format into interchange JSON."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import starmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.exits import FAILED, QUARANTINED
+from pipeline.cli.options import n_bytes
+
+if TYPE_CHECKING:
+    from pipeline.conversion import Converted
+
+GAME, FAULTY = "game", "faulty part"
+REFUSED, IGNORED = "refused document", "ignored document"
+
+
+def convert(
+    *,
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE", help="Folders, log files, archives, or patterns.", show_default=False
+        ),
+    ],
+    to: Annotated[
+        Literal["interchange"],
+        typer.Option("--to", metavar="FORMAT", help="What to convert to: interchange."),
+    ] = "interchange",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="A file for the lines; default: stdout."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", metavar="NAME", help="The model that played, for logs that do not name it."
+        ),
+    ] = None,
+    max_document: Annotated[
+        str,
+        typer.Option("--max-document", metavar="SIZE", help="Refuse larger documents unread."),
+    ] = "64MiB",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 3 if anything could not be converted.")
+    ] = False,
+) -> None:
+    """Convert logs to interchange JSON, one game a line.
+
+    The lines say all that was read of the logs, and `magic ingest` makes the same rows of them.
+    What cannot be converted is named on stderr. It is an error if the sources have no game at all.
+
+    \b
+    Examples:
+      magic convert results/ -o games.jsonl
+      magic convert chat-logs/ --model gpt-3.5-turbo --to interchange > chats.jsonl
+    """
+    from pipeline.conversion import convert as converted
+    from pipeline.replacing import replacing
+
+    _ = to  # there is one format so far
+    found = converted(source, model, n_bytes(max_document, "--max-document"))
+    if output is None:
+        counts = _write(found, terminal.out_bytes)
+    else:
+        with replacing(output) as draft, draft.open("wb") as file:
+            counts = _write(found, file.write)
+    wrote = f"wrote {output}: " if output else ""
+    terminal.note(wrote + (", ".join(starmap(_counted, counts.items())) or "no documents"))
+    if not counts[GAME]:
+        terminal.complain("no game was converted: check the sources, or give --model NAME")
+        raise typer.Exit(FAILED)
+    if strict and (counts[REFUSED] or counts[FAULTY]):
+        raise typer.Exit(QUARANTINED)
+
+
+def _counted(what: str, n: int) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _write(found: "Iterable[Converted]", write: Callable[[bytes], object]) -> Counter[str]:
+    """Writes the lines and names the faults; gives the numbers of each kind of document."""
+    counts: Counter[str] = Counter()
+    for one in found:
+        if one.line is not None:
+            write(one.line + b"\n")
+            counts[GAME] += 1
+            counts[FAULTY] += len(one.faults)
+        else:
+            counts[REFUSED if one.is_log else IGNORED] += 1
+        for fault in one.faults:
+            terminal.note(f"{one.location}: {fault.json_path}: {fault.rule}: {fault.message}")
+    return +counts

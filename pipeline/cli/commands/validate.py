@@ -1,0 +1,57 @@
+"""`magic validate`: interchange JSON held against its rules."""
+
+from typing import Annotated
+
+import typer
+
+from pipeline.cli import terminal
+from pipeline.cli.exits import FAILED
+from pipeline.cli.options import FormOption, n_bytes
+
+
+def validate(
+    *,
+    file: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Files of interchange JSON (one game, or one a line), folders or archives.",
+            show_default=False,
+        ),
+    ],
+    max_document: Annotated[
+        str,
+        typer.Option("--max-document", metavar="SIZE", help="Refuse larger documents unread."),
+    ] = "64MiB",
+    form: FormOption = "table",
+) -> None:
+    """Check documents of interchange JSON, each by itself.
+
+    There is a row for each valid document, and for each rule that another one breaks: the place in
+    the document, the rule, and what is there instead. The exit code is 1 if one is not valid.
+    `magic schema --interchange` prints the JSON Schema.
+
+    \b
+    Examples:
+      magic validate games.jsonl
+      magic validate games.jsonl --format json
+    """
+    import polars as pl
+
+    from pipeline.cli.output import show
+    from pipeline.conversion import validate as checked
+
+    rows: list[tuple[object, ...]] = []
+    n_documents = n_invalid = 0
+    for one in checked(file, n_bytes(max_document, "--max-document")):
+        n_documents += 1
+        n_invalid += bool(one.faults)
+        if not one.faults:
+            rows.append((one.location, True, None, None, None))
+        rows += [(one.location, False, at.json_path, at.rule, at.message) for at in one.faults]
+    columns = {"document": pl.String, "is_valid": pl.Boolean}
+    columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
+    show(pl.DataFrame(rows, columns, orient="row"), form)
+    terminal.note(f"{n_documents - n_invalid:,} of {n_documents:,} documents are valid")
+    if n_invalid or not n_documents:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,125 @@
+"""Games of any format made into interchange JSON, and documents of it checked."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
+from pipeline.events.frames import IdentifiedGame, frames
+from pipeline.events.identity import content_id, game_id, sha256
+from pipeline.formats import read, splitter
+from pipeline.formats.interchange import KEY, NAME, encoded
+from pipeline.game import BrokenDocument, Fault, Game
+
+_GAMES_AT_ONCE = 1_000
+_BYTES_AT_ONCE = 2**24
+
+
+class Converted(NamedTuple):
+    """What came of one document: a line of JSON if it is a game, and what of it is lost.
+
+    `is_log` is false for what no format reads; it has no faults.
+    """
+
+    location: str
+    line: bytes | None
+    faults: tuple[Fault, ...]
+    is_log: bool = True
+
+
+class Checked(NamedTuple):
+    """One document held against the rules: the first that it breaks as a whole, or each of parts.
+
+    It is valid without any.
+    """
+
+    location: str
+    faults: tuple[Fault, ...]
+
+
+def convert(
+    sources: Sources, model: str | None = None, max_document: int = MAX_DOCUMENT
+) -> Iterator[Converted]:
+    """Each document of the sources converted, in order, one at a time in memory.
+
+    `model` names who played where a log does not say. Raises SourceError for a source that cannot
+    be read at all.
+    """
+    for document in documents(sources, max_document=max_document, choose=splitter):
+        location = f"{document.source}/{document.path}"
+        if document.data is None:
+            yield Converted(location, None, *_unread(document))
+            continue
+        try:
+            game = read(document.data, model, document.path)
+        except BrokenDocument as error:
+            yield Converted(location, None, (error.fault,))
+            continue
+        if game is None:
+            yield Converted(location, None, (), is_log=False)
+        else:
+            yield _converted(location, game)
+
+
+def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Checked]:
+    """Each document of the sources checked, in order: its keys, types and values, and its rows.
+
+    Raises SourceError for a source that cannot be read at all.
+    """
+    waiting: list[tuple[str, Game | Fault]] = []
+    n_bytes = 0
+    for document in documents(sources, max_document=max_document, choose=splitter):
+        waiting.append((f"{document.source}/{document.path}", _game_of(document)))
+        n_bytes += len(document.data or b"")
+        if len(waiting) >= _GAMES_AT_ONCE or n_bytes >= _BYTES_AT_ONCE:
+            yield from _checked(waiting)
+            waiting, n_bytes = [], 0
+    yield from _checked(waiting)
+
+
+def _unread(document: Document) -> tuple[tuple[Fault, ...], bool]:
+    reason = document.reason or "it cannot be read"
+    faults = (Fault("$", "the document can be read", reason),) if document.is_broken else ()
+    return faults, document.is_broken
+
+
+def _converted(location: str, game: Game) -> Converted:
+    """The game's line, read again: what it does not say as the log does is not to pass for it."""
+    line = encoded(game)
+    try:
+        again = read(line)
+    except BrokenDocument as error:
+        return Converted(location, None, (*game.faults, error.fault))
+    if again is None or content_id(again) != content_id(game):
+        rule = f"{NAME} JSON can say all that was read"
+        return Converted(location, None, (*game.faults, Fault("$", rule, "it reads differently")))
+    return Converted(location, line, tuple(game.faults))
+
+
+def _game_of(document: Document) -> Game | Fault:
+    """The game of a document of interchange JSON, or why it has none."""
+    if document.data is None:
+        return Fault("$", "the document can be read", document.reason or "it cannot be read")
+    try:
+        game = read(document.data, "any", document.path)
+    except BrokenDocument as error:
+        return error.fault
+    if game is None or game.format != NAME:
+        return Fault("$", f"the document is an object with the key `{KEY}`", "it has none")
+    return game
+
+
+def _checked(documents: Sequence[tuple[str, Game | Fault]]) -> Iterator[Checked]:
+    """The documents with their faults, those of their rows too, which are made for all at once."""
+    ids = [game_id(sha256(b""), number, None) for number in range(len(documents))]
+    games = [
+        IdentifiedGame(one, id_, None, sha256(b""), id_, ".", ".")
+        for id_, (_, one) in zip(ids, documents, strict=True)
+        if isinstance(one, Game)
+    ]
+    broken = frames(games).broken
+    for id_, (location, one) in zip(ids, documents, strict=True):
+        faults = [one] if isinstance(one, Fault) else one.faults
+        if id_ in broken:
+            rule = "rows keep the contracts of their tables"
+            faults = [*faults, Fault("$", rule, broken[id_])]
+        yield Checked(location, tuple(faults))

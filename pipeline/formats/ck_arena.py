@@ -1,0 +1,203 @@
+"""CK-Arena's logs: Undercover with several undercovers, who are out one by one.
+
+After each round of statements the players vote one of them out, in some games an audience does it
+alone, and judges put out whoever makes a poor statement. What the judges score is not read.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from pipeline.formats.broken import broken, decode
+from pipeline.formats.building import Spoken, messages, team_results
+from pipeline.formats.look import Look
+from pipeline.formats.players import ModelName, check_players
+from pipeline.formats.rows import Int64
+from pipeline.game import Elimination, Fault, Game, Seat, Vote
+from pipeline.games.undercover import KIND
+from pipeline.vocabulary import Phase
+
+NAME = "ck_arena"
+SYSTEM = "ck_arena"
+VERSION = "1"
+NAMES_MODELS = True
+
+RoundNumber = Annotated[int, Meta(ge=1, le=1_000_000)]
+# What stands in the place of a model where a person played, and of a vote that names nobody.
+HUMAN = "human"
+NOBODY = 0
+_OUTCOMES = {"civilian": "caught", "undercover": "parity"}
+
+
+class Words(Struct):
+    concept_a: str
+    concept_b: str
+
+
+class Player(Struct):
+    player_id: Int64
+    llm_id: ModelName
+    role: Literal["civilian", "undercover"]
+
+
+class Statement(Struct):
+    player_id: Int64
+    content: str
+    statement_round: RoundNumber
+
+
+class Ballot(Struct):
+    voter_id: Int64
+    voted_for: Int64
+
+
+class Out(Struct):
+    player_id: Int64
+
+
+class Vetting(Struct):
+    """An elimination by the judges, in the midst of a round of statements."""
+
+    player_id: Int64
+    elimination_round: RoundNumber
+
+
+class Decision(Struct):
+    """Whom the players' votes, or an audience, put out after a round of statements."""
+
+    after_statement_round: RoundNumber
+    eliminated: list[Out]
+    votes: list[Ballot] = []
+
+
+class Process(Struct):
+    statements: list[Statement]
+    voting_rounds: list[Decision] = []
+    audience_decisions: list[Decision] | None = None
+    metric_eliminations: list[Vetting] = []
+
+
+class Summary(Struct):
+    winner_role: Literal["civilian", "undercover"] | None = None
+
+
+class Record(Struct):
+    topic_category: str
+    concept_pair: Words
+    players: list[Player]
+    game_process: Process
+    game_summary: Summary
+
+
+_RECORD = msgspec.json.Decoder(Record)
+_AT = "$.game_record"
+
+
+def claims(look: Look) -> bool:
+    return look.first == "{" and "game_record" in look.keys
+
+
+def read(look: Look, model: str | None) -> Game:
+    """The game in the document's record."""
+    return _game(decode(_RECORD, look.top["game_record"], _AT))
+
+
+def _game(record: Record) -> Game:
+    process, winner = record.game_process, record.game_summary.winner_role
+    names = [_name(player.player_id) for player in record.players]
+    check_players(names, f"{_AT}.players")
+    seats = [
+        Seat(
+            name,
+            None if player.llm_id == HUMAN else player.llm_id,
+            player.role,
+            is_tested=player.llm_id != HUMAN,
+        )
+        for name, player in zip(names, record.players, strict=True)
+    ]
+    spoken = [
+        Spoken(_name(said.player_id), said.content, Phase.CLUE, said.statement_round)
+        for said in process.statements
+    ]
+    game = Game(
+        game_type=KIND.name,
+        system=SYSTEM,
+        format=NAME,
+        format_version=VERSION,
+        setting={
+            "topic": record.topic_category,
+            "civilian_code": record.concept_pair.concept_a,
+            "undercover_code": record.concept_pair.concept_b,
+            "players": len(seats),
+            "undercovers": sum(seat.role == "undercover" for seat in seats),
+            "decided_by": "players" if process.audience_decisions is None else "audience",
+        },
+        is_finished=winner is not None,
+        outcome=None if winner is None else _OUTCOMES[winner],
+        n_rounds=max((said.statement_round for said in process.statements), default=0),
+        seats=seats,
+        messages=messages(spoken, seats),
+    )
+    numbers = {player.player_id: seat for seat, player in enumerate(record.players, start=1)}
+    _check_speakers(process, numbers)
+    game.votes = list(_votes(process, numbers, game.faults))
+    game.eliminations = list(_eliminations(process, numbers))
+    game.results = team_results(game, KIND)
+    return game
+
+
+def _name(player_id: int) -> str:
+    """A player's name, as the others read it before each of its statements."""
+    return f"Player_{player_id}"
+
+
+def _seat(numbers: dict[int, int], player_id: int, at: str) -> int:
+    if player_id not in numbers:
+        raise broken(at, "every player named has a seat", f"player {player_id}")
+    return numbers[player_id]
+
+
+def _check_speakers(process: Process, numbers: dict[int, int]) -> None:
+    for place, said in enumerate(process.statements):
+        _seat(numbers, said.player_id, f"{_AT}.game_process.statements[{place}].player_id")
+
+
+def _votes(process: Process, numbers: dict[int, int], faults: list[Fault]) -> Iterator[Vote]:
+    """The votes as cast: silent, in the round of the statements before them."""
+    for place, decision in enumerate(process.voting_rounds):
+        at = f"{_AT}.game_process.voting_rounds[{place}].votes"
+        for number, ballot in enumerate(decision.votes):
+            voter = _seat(numbers, ballot.voter_id, f"{at}[{number}].voter_id")
+            is_known = ballot.voted_for in numbers
+            if not is_known and ballot.voted_for != NOBODY:
+                rule = "a vote is for a player, or 0"
+                faults.append(Fault(f"{at}[{number}].voted_for", rule, str(ballot.voted_for)))
+            target = _name(ballot.voted_for) if is_known else None
+            yield Vote(voter, decision.after_statement_round, None, target)
+
+
+def _eliminations(process: Process, numbers: dict[int, int]) -> Iterator[Elimination]:
+    """Who is out, and by what: the players' `vote`, the `audience`, or the judges' `metric`."""
+    yield from _decided("vote", process.voting_rounds, "voting_rounds", numbers)
+    yield from _decided("audience", process.audience_decisions or [], "audience_decisions", numbers)
+    spoken = {
+        (said.player_id, said.statement_round): index
+        for index, said in enumerate(process.statements)
+    }
+    for place, out in enumerate(process.metric_eliminations):
+        at = f"{_AT}.game_process.metric_eliminations[{place}].player_id"
+        seat = _seat(numbers, out.player_id, at)
+        statement = spoken.get((out.player_id, out.elimination_round))
+        yield Elimination(seat, out.elimination_round, statement, "metric", is_before_vote=True)
+
+
+def _decided(
+    cause: str, decisions: list[Decision], key: str, numbers: dict[int, int]
+) -> Iterator[Elimination]:
+    for place, decision in enumerate(decisions):
+        at = f"{_AT}.game_process.{key}[{place}].eliminated"
+        for number, out in enumerate(decision.eliminated):
+            seat = _seat(numbers, out.player_id, f"{at}[{number}].player_id")
+            yield Elimination(seat, decision.after_statement_round, None, cause)

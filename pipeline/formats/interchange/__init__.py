@@ -1,0 +1,26 @@
+"""Interchange JSON: one game of any harness as one document, a format of magic's own.
+
+`docs/interchange.md` describes it. `magic convert` writes it, and whoever has logs of a system that
+magic does not know can write it, in place of a format.
+"""
+
+from pipeline.formats.broken import decode
+from pipeline.formats.interchange.document import DECODER, schema
+from pipeline.formats.interchange.reading import FORMAT, game_of
+from pipeline.formats.interchange.writing import encoded
+from pipeline.formats.look import Look
+from pipeline.game import Game
+
+__all__ = ["KEY", "NAME", "NAMES_MODELS", "claims", "encoded", "read", "schema"]
+
+NAME = FORMAT
+NAMES_MODELS = True
+KEY = "magic_interchange"
+
+
+def claims(look: Look) -> bool:
+    return look.first == "{" and KEY in look.keys
+
+
+def read(look: Look, model: str | None) -> Game:
+    return game_of(decode(DECODER, look.data))

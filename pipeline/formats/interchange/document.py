@@ -1,0 +1,116 @@
+"""One game as one JSON document: what it may say, declared once.
+
+Decoding, encoding, the JSON Schema and the checks of types all follow from these classes. What is
+left out has the default that is given here, or is derived.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from pipeline.formats.interchange.acts import AnyAct, Number, Round
+from pipeline.formats.players import ModelName
+from pipeline.formats.rows import EVERYONE, Int64
+
+VERSION: Literal[1] = 1
+Name = Annotated[str, Meta(min_length=1)]
+
+
+class _Part(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Base of every part of a document: an unknown key is an error: it may be misspelt."""
+
+
+class Seat(_Part, kw_only=True):
+    """One player. Its seat is its place in the list, from 1.
+
+    `role` can be left out in a game with one role for all. `is_tested` is whether its model is
+    under test: true, unless it is a bot. `is_bot` is null where nobody knows. `score` are the
+    points at the end. `is_win` is whether it won, in a game in which each plays for itself; where
+    there are sides, the outcome says who won.
+    """
+
+    player: Name
+    model: ModelName | None = None
+    role: str | UnsetType = UNSET
+    is_tested: bool | UnsetType = UNSET
+    is_bot: bool | None = False
+    score: float | None = None
+    is_win: bool | None = None
+
+
+class End(_Part, kw_only=True):
+    """How the game ended: one of the outcomes of its kind, the log's own code of it, and why.
+
+    `ended_by` is why it did not run its course, in the log's words.
+    """
+
+    outcome: str | None = None
+    outcome_code: Int64 | None = None
+    ended_by: str | None = None
+
+
+class Event(_Part, kw_only=True):
+    """What happened: a text that somebody wrote, what was done by it or without words, or both.
+
+    `actor` is the player, null for the moderator. The text was shown to all, or to those named in
+    `visible_to`. `phase` is what the text is in the game: by default what its acts are.
+    """
+
+    actor: str | None = None
+    visible_to: str | tuple[str, ...] = EVERYONE
+    round: Round | None = None
+    phase: str | UnsetType = UNSET
+    turn: Int64 | None = None
+    msg_type: str | None = None
+    text: str | None = None
+    acts: list[AnyAct] = []
+
+
+class Result(_Part, kw_only=True):
+    """A row of `results`, only for what does not follow from outcome, seats and acts."""
+
+    model: str | None = None
+    role: str
+    seat: Number | None = None
+    message_index: Round | None = None
+    opponent: str | None = None
+    is_win: bool | None = None
+    win_credit: Annotated[float, Meta(ge=0, le=1)] | None = None
+    guess_is_correct: bool | None = None
+    agreed: bool | None = None
+    first_choice_seat: Number | None = None
+    outcome_code: Int64 | None = None
+
+
+class Document(_Part, kw_only=True):
+    """One game: who played what and how it ended, and what happened, in order.
+
+    `system` is the harness that ran it. `setting` is what was fixed before play, without models;
+    `is_repeatable` says that games of equal settings repeat one another. `n_rounds` is by default
+    the highest round of any event.
+    """
+
+    magic_interchange: Literal[1]
+    system: Name
+    game_type: str
+    setting: dict[str, Any] = {}
+    is_repeatable: bool = False
+    is_finished: bool
+    end: End | None = None
+    started_at: Annotated[datetime, Meta(tz=True)] | None = None
+    n_rounds: Round | UnsetType = UNSET
+    seats: list[Seat]
+    events: list[Event] = []
+    results: list[Result] | UnsetType = UNSET
+
+
+DECODER = msgspec.json.Decoder(Document)
+ENCODER = msgspec.json.Encoder()
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a document, as a dictionary."""
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return dialect | msgspec.json.schema(Document)

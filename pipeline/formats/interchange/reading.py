@@ -1,0 +1,235 @@
+"""A document made into a game: rows of acts completed by what is derived, and rules checked."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import asdict
+
+from pipeline import games
+from pipeline.formats.broken import broken
+from pipeline.formats.building import Spoken, messages, results, team_results
+from pipeline.formats.interchange.acts import EVENTS, OWN_TABLES, REGISTERED, Act
+from pipeline.formats.interchange.derived import Around, derived
+from pipeline.formats.interchange.document import VERSION, Document, End, Event, Seat
+from pipeline.formats.interchange.setting import check_setting
+from pipeline.formats.players import check_players, unseated
+from pipeline.formats.rows import EVERYONE, MODERATOR
+from pipeline.game import Event as Row
+from pipeline.game import Game, Result
+from pipeline.game import Seat as PlayedSeat
+from pipeline.games.kind import GameKind
+from pipeline.vocabulary import GameType, Phase
+
+FORMAT = "interchange"
+# What a text is by which somebody does this.
+_PHASES = {
+    "votes": Phase.VOTE,
+    "guesses": Phase.GUESS,
+    "role_identifications": Phase.IDENTIFICATION,
+    "role_analyses": Phase.ANALYSIS,
+    "decisions": Phase.DECISION,
+    "contributions": Phase.CONTRIBUTION,
+    "proposals": Phase.PROPOSAL,
+    "proposal_votes": Phase.PROPOSAL_VOTE,
+}
+_AGREEMENTS = {"agreed": True, "not_agreed": False}
+
+
+def game_of(document: Document) -> Game:
+    """The game of a document; raises BrokenDocument where it breaks a rule."""
+    kind = _kind(document.game_type)
+    check_setting(document.setting)
+    seats = _seats(document.seats, kind)
+    end = document.end or End()
+    if end.outcome is not None and kind.ending(end.outcome) is None:
+        known = ", ".join(ending.outcome for ending in kind.endings)
+        raise broken("$.end.outcome", f"an outcome of {kind.name} is one of {known}", end.outcome)
+    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    rows = list(_rows(document.events, numbers, kind))
+    last = max((event.round or 0 for event in document.events), default=0)
+    last = max([last, *(row["round"] for _, row in rows)])
+    game = Game(
+        game_type=kind.name,
+        system=document.system,
+        format=FORMAT,
+        format_version=str(VERSION),
+        setting=document.setting,
+        is_repeatable=document.is_repeatable,
+        is_finished=document.is_finished,
+        outcome=end.outcome,
+        outcome_code=end.outcome_code,
+        ended_by=end.ended_by,
+        n_rounds=last if document.n_rounds is UNSET else document.n_rounds,
+        started_at=document.started_at,
+        seats=seats,
+        messages=messages(_spoken(document.events), seats),
+    )
+    _add_rows(game, rows, Around(numbers, game.word))
+    given = document.results
+    wins = [seat.is_win for seat in document.seats]
+    game.results = derived_results(game, wins) if given is UNSET else _stated(given, game, kind)
+    at_event = [number for number, event in enumerate(document.events) if event.text is not None]
+    game.faults += unseated(game.messages.course, "$.events", at_event)
+    return game
+
+
+def derived_results(game: Game, wins: list[bool | None]) -> list[Result]:
+    """The results that follow from how the game ended and, without sides, from who won."""
+    kind = games.kind(game.game_type)
+    if kind.has_sides:
+        truths = (guess.is_correct for guess in game.guesses)
+        return team_results(game, kind, guess_is_correct=next(truths, None))
+    agreed = None
+    if game.game_type == GameType.COST_SHARING:
+        agreed = _AGREEMENTS.get(game.outcome or "")
+        wins = [agreed] * len(wins)
+    tested = {n: wins[n - 1] for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
+    return [msgspec.structs.replace(one, agreed=agreed) for one in results(game, tested)]
+
+
+def phase_of(event: Event) -> str:
+    """What an event's text is if it does not say so: what its first act is."""
+    if event.actor in (None, MODERATOR):
+        return Phase.MODERATION
+    tags = [str(act.__struct_config__.tag) for act in event.acts]
+    return next((_PHASES[tag] for tag in tags if tag in _PHASES), Phase.OTHER)
+
+
+def _kind(game_type: str) -> GameKind:
+    known = games.names()
+    if game_type not in known:
+        rule = f"a game type is one of {', '.join(known)}, or of an installed package"
+        raise broken("$.game_type", rule, repr(game_type))
+    return games.kind(game_type)
+
+
+def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
+    check_players([seat.player for seat in given], "$.seats")
+    roles = [role.name for role in kind.roles]
+    seats = []
+    for number, seat in enumerate(given):
+        role = roles[0] if seat.role is UNSET and len(roles) == 1 else seat.role
+        if role is UNSET or role not in roles:
+            rule = f"a role of {kind.name} is one of {', '.join(roles)}"
+            has = "there is none" if role is UNSET else repr(role)
+            raise broken(f"$.seats[{number}].role", rule, has)
+        if seat.is_win is not None and kind.has_sides:
+            rule = "in a game with sides, the outcome says who won"
+            raise broken(f"$.seats[{number}].is_win", rule, "a seat has it")
+        is_tested = not seat.is_bot if seat.is_tested is UNSET else seat.is_tested
+        played = PlayedSeat(seat.player, seat.model, role, is_tested, seat.score, seat.is_bot)
+        seats.append(played)
+    return seats
+
+
+def _spoken(events: list[Event]) -> Iterator[Spoken]:
+    phases = {str(phase) for phase in games.phases()}
+    for number, event in enumerate(events):
+        if event.text is None:
+            continue
+        phase = phase_of(event) if event.phase is UNSET else event.phase
+        if phase not in phases:
+            raise broken(
+                f"$.events[{number}].phase",
+                f"a phase is one of {', '.join(sorted(phases))}",
+                repr(phase),
+            )
+        yield Spoken(
+            player=MODERATOR if event.actor is None else event.actor,
+            content=event.text,
+            phase=phase,
+            round=event.round,
+            visible_to=event.visible_to,
+            turn=event.turn,
+            msg_type=event.msg_type,
+        )
+
+
+def _rows(
+    events: list[Event], numbers: dict[str, int], kind: GameKind
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each act's table and row, as far as it is stated."""
+    n_texts = 0
+    for number, event in enumerate(events):
+        at = f"$.events[{number}]"
+        if event.text is None:
+            _check_silent(event, at)
+        index = None if event.text is None else n_texts
+        n_texts += event.text is not None
+        for place, act in enumerate(event.acts):
+            table = str(act.__struct_config__.tag)
+            if OWN_TABLES.get(table, kind.name) != kind.name:
+                rule = f"an act is one of {kind.name}, or of all games"
+                raise broken(f"{at}.acts[{place}].act", rule, repr(table))
+            yield table, _row(act, event, index, numbers, f"{at}.acts[{place}]")
+
+
+def _check_silent(event: Event, at: str) -> None:
+    """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
+    if not event.acts:
+        raise broken(at, "an event has a text, or acts, or both", "neither")
+    of_text = {
+        "phase": event.phase is not UNSET,
+        "visible_to": event.visible_to != EVERYONE,
+        "turn": event.turn is not None,
+        "msg_type": event.msg_type is not None,
+    }
+    if stated := [name for name, is_stated in of_text.items() if is_stated]:
+        rule = f"only an event with a text has {', '.join(of_text)}"
+        raise broken(f"{at}.{stated[0]}", rule, "it has no text")
+
+
+def _row(
+    act: Act, event: Event, index: int | None, numbers: dict[str, int], at: str
+) -> dict[str, Any]:
+    player = event.actor if act.player is UNSET else act.player
+    round_ = event.round if act.round is UNSET else act.round
+    if player is None or player not in numbers:
+        raise broken(at, "an act is by a player at the table", repr(player))
+    if round_ is None:
+        raise broken(at, "an act has a round, its own or its event's", "neither has one")
+    stated = {name: value for name, value in asdict(act).items() if value is not UNSET}
+    return stated | {"seat": numbers[player], "round": round_, "message_index": index}
+
+
+def _add_rows(game: Game, rows: list[tuple[str, dict[str, Any]]], around: Around) -> None:
+    """Puts the rows into the game, each with what is derived for it."""
+    rows.sort(key=itemgetter(0))
+    for table, group in groupby(rows, key=itemgetter(0)):
+        of_table = [row for _, row in group]
+        made = []
+        for row, values in zip(of_table, derived(table, of_table, around), strict=True):
+            row.pop("player", None)
+            made.append(_event(table, values | row))
+        if table in OWN_TABLES:
+            game.events[table] = made
+        else:
+            getattr(game, table).extend(made)
+
+
+def _event(table: str, row: dict[str, Any]) -> Row:
+    if table in REGISTERED:
+        named = REGISTERED[table]
+        row = {named: None, "is_logged": named in row} | row
+    if table == "guesses" and "secret" not in row:
+        rule = "a guess has its secret, or the setting has the word"
+        raise broken("$.setting.code", rule, "neither has it")
+    return EVENTS[table](**row)
+
+
+def _stated(given: list[Any], game: Game, kind: GameKind) -> list[Result]:
+    for number, one in enumerate(given):
+        at = f"$.results[{number}]"
+        if kind.role(one.role) is None:
+            raise broken(f"{at}.role", f"the role is one of {kind.name}", repr(one.role))
+        for name in ("seat", "first_choice_seat"):
+            if (getattr(one, name) or 0) > len(game.seats):
+                rule = f"a seat is one of {len(game.seats)}"
+                raise broken(f"{at}.{name}", rule, str(getattr(one, name)))
+        if (one.message_index or 0) >= max(len(game.messages), 1):
+            raise broken(f"{at}.message_index", "it is that of a text", str(one.message_index))
+    return [Result(**asdict(one)) for one in given]

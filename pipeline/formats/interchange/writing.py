@@ -1,0 +1,158 @@
+"""A game made into a document: it states what `reading` would not derive."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
+
+from pipeline.formats.interchange import document as parts
+from pipeline.formats.interchange.acts import ACTS, EVENTS, OWN_TABLES, REGISTERED, Act
+from pipeline.formats.interchange.derived import Around, derived
+from pipeline.formats.interchange.document import ENCODER, VERSION, Document, End, Event
+from pipeline.formats.interchange.reading import derived_results, phase_of
+from pipeline.formats.rows import EVERYONE, MODERATOR
+from pipeline.game import Event as Row
+from pipeline.game import Game, Seat
+from pipeline.games import kind
+
+_Acts = dict[int | None, list[tuple[Row, Act]]]
+
+
+def encoded(game: Game) -> bytes:
+    """The game as JSON on one line, without an end of line."""
+    return ENCODER.encode(document_of(game))
+
+
+def document_of(game: Game) -> Document:
+    """The game as a document."""
+    events = _events(game)
+    wins = _wins(game)
+    rounds = [event.round or 0 for event in events]
+    rounds += [act.round for event in events for act in event.acts if act.round is not UNSET]
+    is_derived = derived_results(game, wins) == game.results
+    return Document(
+        magic_interchange=VERSION,
+        system=game.system,
+        game_type=str(game.game_type),
+        setting=dict(game.setting),
+        is_repeatable=game.is_repeatable,
+        is_finished=game.is_finished,
+        end=_end(game),
+        started_at=game.started_at,
+        n_rounds=UNSET if game.n_rounds == max(rounds, default=0) else game.n_rounds,
+        seats=[_seat(seat, win) for seat, win in zip(game.seats, wins, strict=True)],
+        events=events,
+        results=UNSET if is_derived else [parts.Result(**asdict(one)) for one in game.results],
+    )
+
+
+def _end(game: Game) -> End | None:
+    end = End(outcome=game.outcome, outcome_code=game.outcome_code, ended_by=game.ended_by)
+    return None if end == End() else end
+
+
+def _wins(game: Game) -> list[bool | None]:
+    """Who won, by seat; unknown where there are sides, which win as a whole."""
+    if kind(game.game_type).has_sides:
+        return [None] * len(game.seats)
+    won = {result.seat: result.is_win for result in game.results}
+    return [won.get(number) for number in range(1, len(game.seats) + 1)]
+
+
+def _seat(seat: Seat, is_win: bool | None) -> parts.Seat:
+    return parts.Seat(
+        player=seat.player,
+        model=seat.model,
+        role=str(seat.role),
+        is_tested=UNSET if seat.is_tested == (not seat.is_bot) else seat.is_tested,
+        is_bot=seat.is_bot,
+        score=seat.final_score,
+        is_win=is_win,
+    )
+
+
+def _events(game: Game) -> list[Event]:
+    """The texts with the acts read from them, and each silent act after the texts of its round."""
+    acts = _acts(game)
+    rounds = game.messages.course.round
+    silent = defaultdict(list)
+    place: dict[int, int] = {}
+    for row, act in acts.get(None, ()):
+        if row.round not in place:
+            later = (i for i, round_ in enumerate(rounds) if (round_ or 0) > row.round)
+            place[row.round] = next(later, len(rounds))
+        silent[place[row.round]].append(_silent(game, row, act))
+    events = []
+    for index in range(len(rounds)):
+        events += [*silent[index], _spoken(game, index, acts.get(index, []))]
+    return events + silent[len(rounds)]
+
+
+def _silent(game: Game, row: Row, act: Act) -> Event:
+    return Event(actor=game.seats[row.seat - 1].player, round=row.round, acts=[act])
+
+
+def _spoken(game: Game, index: int, acts: list[tuple[Row, Act]]) -> Event:
+    course = game.messages.course
+    player = course.player[index]
+    event = Event(
+        actor=None if player == MODERATOR else player,
+        visible_to=_shown(course.visible_to[index]),
+        round=course.round[index],
+        turn=course.turn[index],
+        msg_type=course.msg_type[index],
+        text=game.messages.content[index],
+        acts=[_placed(game, row, act, player, course.round[index]) for row, act in acts],
+    )
+    if phase_of(event) != course.phase[index]:
+        event.phase = str(course.phase[index])
+    return event
+
+
+def _shown(visible_to: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    # A default is left out only where it is the same object.
+    return EVERYONE if visible_to == EVERYONE else visible_to
+
+
+def _placed(game: Game, row: Row, act: Act, player: str, round_: int | None) -> Act:
+    """The act with its player and round, where they are not those of its message."""
+    own = game.seats[row.seat - 1].player
+    return replace(
+        act,
+        player=UNSET if own == player else own,
+        round=UNSET if row.round == round_ else row.round,
+    )
+
+
+def _acts(game: Game) -> _Acts:
+    """The acts by the index of the message that each was read from."""
+    around = Around({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
+    acts: _Acts = {}
+    for table in EVENTS:
+        rows = _ordered(game.events.get(table, []) if table in OWN_TABLES else getattr(game, table))
+        fields = list(map(asdict, rows))
+        for row, stated in zip(rows, _stated(table, fields, around), strict=True):
+            acts.setdefault(row.message_index, []).append((row, ACTS[table](**stated)))
+    return acts
+
+
+def _ordered(rows: list[Row]) -> list[Row]:
+    """The rows in the order in which a reader of the document meets them."""
+    last = max((row.message_index or 0 for row in rows), default=0) + 1
+    return sorted(rows, key=lambda row: last if row.message_index is None else row.message_index)
+
+
+def _stated(table: str, rows: list[dict[str, Any]], around: Around) -> Iterator[dict[str, Any]]:
+    """Of each row what an act has to state: its own fields, but what is derived."""
+    for row, values in zip(rows, derived(table, rows, around), strict=True):
+        own = {name: value for name, value in row.items() if name in ACTS[table].__struct_fields__}
+        del own["round"]
+        if table in REGISTERED and not row["is_logged"]:
+            del own[REGISTERED[table]]
+        yield {name: value for name, value in own.items() if not _is(values, name, value)}
+
+
+def _is(values: dict[str, Any], name: str, value: Any) -> bool:
+    return name in values and values[name] == value

@@ -1,0 +1,214 @@
+"""Episodes of Werewolf as kaggle-environments saves them: one JSON object a game.
+
+All that happens is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each entry is
+JSON in a text. A night is of the day before it, and the first one of day 0, as in our tables.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from pipeline.formats.broken import broken, decode
+from pipeline.formats.kaggle_log import (
+    AGENTS,
+    EPISODE,
+    EVENT,
+    FLAG,
+    RULE,
+    Agent,
+    Data,
+    End,
+    Entry,
+    Episode,
+    Player,
+)
+from pipeline.formats.look import Look
+from pipeline.formats.players import check_players
+from pipeline.formats.village import (
+    ATTACKED,
+    EXECUTED,
+    KNOWN_ROLE,
+    MOST_PLAYERS,
+    Village,
+    role_of,
+)
+from pipeline.game import Game, JsonValue, Seat
+
+NAME = "kaggle"
+SYSTEM = "kaggle"
+VERSION = "1"
+NAMES_MODELS = True
+
+T = TypeVar("T")
+
+_KEYS = {"configuration", "info", "steps"}
+_OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
+_ABSTAINED = "-1"
+# The agents that come with the package and are no language models.
+_BOTS = ("random", "deterministic")
+# What is fixed before play, besides the roles.
+_SETTING = (
+    "discussion_protocol",
+    "day_voting_protocol",
+    "werewolf_night_vote_protocol",
+    "night_elimination_reveal_level",
+    "day_exile_reveal_level",
+)
+
+
+class Act(NamedTuple):
+    """One entry: its day, what it says, and where it is in the log."""
+
+    day: int
+    data: Data
+    public: bool
+    at: str
+
+    def actor(self, village: Village) -> str:
+        """Who acts, a player."""
+        actor = self.data.actor_id or ""
+        village.check_player(actor, self.at)
+        return actor
+
+    def target(self) -> str | None:
+        """Whom it is aimed at; None for who abstains."""
+        return None if self.data.target_id == _ABSTAINED else self.data.target_id
+
+
+def _chat(village: Village, act: Act) -> None:
+    say = village.say if act.public else village.whisper
+    say(act.actor(village), act.data.message or "", act.day)
+
+
+def _vote(village: Village, act: Act) -> None:
+    village.vote(act.actor(village), act.target(), act.day)
+
+
+def _attack_vote(village: Village, act: Act) -> None:
+    village.use(act.actor(village), "attack_vote", act.target(), act.day)
+
+
+def _heal(village: Village, act: Act) -> None:
+    village.use(act.actor(village), "heal", act.target(), act.day)
+
+
+def _inspect(village: Village, act: Act) -> None:
+    """Adds what the seer learns: a role, or only a team."""
+    finding = act.data.role or act.data.team
+    finding = finding.lower() if finding else None
+    village.use(act.actor(village), "inspect", act.target(), act.day, finding)
+
+
+def _attack(village: Village, act: Act) -> None:
+    if act.data.elected_target_player_id is not None:
+        village.attack(act.data.elected_target_player_id, act.day, act.at)
+
+
+def _kill(village: Village, act: Act) -> None:
+    _leave(village, act, act.data.eliminated_player_id, ATTACKED)
+
+
+def _exile(village: Village, act: Act) -> None:
+    _leave(village, act, act.data.elected_player_id, EXECUTED)
+
+
+def _leave(village: Village, act: Act, player: str | None, cause: str) -> None:
+    if player is not None:
+        village.check_living(player, act.at)
+        village.eliminate(player, act.day, cause)
+
+
+# Other entries are requests, announcements, and what repeats these.
+_ACTS: dict[str, Callable[[Village, Act], None]] = {
+    "ChatDataEntry": _chat,
+    "DayExileVoteDataEntry": _vote,
+    "WerewolfNightVoteDataEntry": _attack_vote,
+    "DoctorHealActionDataEntry": _heal,
+    "SeerInspectResultDataEntry": _inspect,
+    "WerewolfNightEliminationElectedDataEntry": _attack,
+    "WerewolfNightEliminationDataEntry": _kill,
+    "DayExileElectedDataEntry": _exile,
+}
+_BY_DAY = ("ChatDataEntry", "DayExileVoteDataEntry", "DayExileElectedDataEntry")
+_START = "GameStartRoleDataEntry"
+
+
+def claims(look: Look) -> bool:
+    is_episode = look.first == "{" and look.keys >= _KEYS
+    return is_episode and bytes(look.top.get("name", b"")) == b'"werewolf"'
+
+
+def read(look: Look, model: str | None) -> Game:
+    """The game; without a winner, or with an agent that failed, it is unfinished."""
+    episode = decode(EPISODE, look.data)
+    end = episode.info.end or End()
+    acts = [(entry.data_type, act) for entry, act in _acts(episode.info.entries)]
+    players = end.all_players or _players_at_the_start(episode, acts)
+    village = Village(_seats(players))
+    for kind, act in acts:
+        if kind in _ACTS:
+            _ACTS[kind](village, act)
+    if end.winner_team is not None and end.winner_team not in _OUTCOMES:
+        rule = "the winning team is Villagers or Werewolves"
+        raise broken("$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50]))
+    is_valid = end.winner_team is not None and not end.terminated_with_agent_error
+    return village.game(
+        sys.modules[__name__],
+        outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
+        n_rounds=max((act.day for kind, act in acts if kind in _BY_DAY), default=0),
+        setting=_setting(episode),
+        ended_by="agent error" if end.terminated_with_agent_error else None,
+    )
+
+
+def _acts(steps: list[list[Entry]]) -> Iterator[tuple[Entry, Act]]:
+    """The entries that say what is done, or who has which role."""
+    for number, entries in enumerate(steps):
+        for place, entry in enumerate(entries):
+            if entry.data_type in _ACTS or entry.data_type == _START:
+                at = f"$.info.MODERATOR_OBSERVATION[{number}][{place}].json_str"
+                event = decode(EVENT, entry.json_str.encode(), at)
+                yield entry, Act(event.day, event.data, event.public, at)
+
+
+def _players_at_the_start(episode: Episode, acts: list[tuple[str, Act]]) -> list[Player]:
+    """The players of a game without an end, as they were told their roles.
+
+    Which agent a player is, the configuration says, unless names were dealt out by chance.
+    """
+    is_shuffled = _configured(episode, "randomize_ids", FLAG) or False
+    listed = _configured(episode, "agents", AGENTS) or []
+    agents = {} if is_shuffled else {agent.id: agent for agent in listed}
+    players = []
+    for kind, act in acts:
+        name, role = act.data.player_id, act.data.role
+        if kind == _START and name is not None and role is not None:
+            agent = msgspec.structs.replace(agents.get(name, Agent(role)), role=role)
+            players.append(Player(name, agent))
+    return players
+
+
+def _configured(episode: Episode, key: str, decoder: msgspec.json.Decoder[T]) -> T | None:
+    """What the configuration says at a key, None where it is not there."""
+    value = episode.configuration.get(key)
+    return None if value is None else decode(decoder, value, f"$.configuration.{key}")
+
+
+def _seats(players: list[Player]) -> list[Seat]:
+    check_players([player.id for player in players], "$.info.GAME_END.all_players", MOST_PLAYERS)
+    return [_seat(player.id, player.agent) for player in players]
+
+
+def _seat(name: str, agent: Agent) -> Seat:
+    role = role_of(agent.role)
+    if role is None:
+        raise broken("$.info.GAME_END.all_players", KNOWN_ROLE, repr(agent.role[:50]))
+    is_bot = agent.agent_id in _BOTS
+    return Seat(name, agent.model, role, is_tested=not is_bot, is_bot=is_bot)
+
+
+def _setting(episode: Episode) -> dict[str, JsonValue]:
+    rules = {key: _configured(episode, key, RULE) for key in _SETTING}
+    return {key: msgspec.to_builtins(rule) for key, rule in rules.items() if rule is not None}

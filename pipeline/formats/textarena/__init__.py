@@ -1,0 +1,150 @@
+"""TextArena's logs of Avalon: who sat where, the result, and every row that the engine wrote.
+
+Who did what is read from the rows: the moderator writes the state of the game before each phase.
+`vote_events` is not read: it was sampled, so that most of its entries repeat an older vote under a
+newer team or mission. What is played on quests, and who guessed Merlin, is secret.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from pipeline.formats.broken import broken, decode
+from pipeline.formats.building import messages, team_results
+from pipeline.formats.look import Look
+from pipeline.formats.players import ModelName, check_number
+from pipeline.formats.rows import Int64
+from pipeline.formats.textarena import rows
+from pipeline.formats.textarena.rows import ENGINE, Row
+from pipeline.game import Fault, Game, Seat
+from pipeline.games.avalon import KIND
+
+NAME = "textarena"
+SYSTEM = "textarena"
+VERSION = "1"
+NAMES_MODELS = True
+
+_KEYS = {"env_id", "game_info", "logs"}
+# TextArena has other environments.
+_ENVIRONMENT = b'"Avalon'
+# Agents that follow rules: what they say is one of four lines.
+BOTS = frozenset({"deeprole", "deeprole-llm"})
+# What stands for the agent of a table at which several sit.
+MIXED = "mixed"
+# How evil won, by what the reason begins with.
+_HOW = {"3 missions failed": "quests_failed", "Evil correctly guessed Merlin": "merlin_found"}
+_INVALID = re.compile(r"attempted an invalid move\. Reason: (.+?)(?: Please resubmit|$)")
+
+
+class Info(Struct):
+    role: Literal["Merlin", "Percival", "Servant", "Minion", "Morgana", "Mordred", "Oberon"]
+    invalid_move: bool = False
+    reason: str | None = None
+
+
+class Log(Struct):
+    agent: ModelName
+    game_info: dict[str, Info]
+    logs: list[Row]
+    seat_agents: list[ModelName] | None = None
+    rewards: dict[str, float] | None = None
+    special_roles: list[str] = []
+    seed: Int64 | None = None
+
+
+_LOG = msgspec.json.Decoder(Log)
+
+
+def claims(look: Look) -> bool:
+    is_log = look.first == "{" and look.keys >= _KEYS
+    return is_log and bytes(look.top["env_id"]).startswith(_ENVIRONMENT)
+
+
+def read(look: Look, model: str | None) -> Game:
+    """The game of a log of the environment Avalon."""
+    return _game(decode(_LOG, look.data))
+
+
+def _game(log: Log) -> Game:
+    seats = list(_seats(log))
+    rows.check_senders(log.logs, len(seats))
+    moments = rows.moments(log.logs)
+    players = [moment for moment in moments if moment.row.sender != ENGINE]
+    first = next((moment.state for moment in moments if moment.state), None)
+    faults: list[Fault] = []
+    game = Game(
+        game_type=KIND.name,
+        system=SYSTEM,
+        format=NAME,
+        format_version=VERSION,
+        setting={
+            "players": len(seats),
+            "special_roles": [*sorted(role.lower() for role in log.special_roles)],
+            "discussion_rounds": first.num_discussion_rounds if first else None,
+            "seed": log.seed,
+        },
+        is_finished=_outcome(log) is not None,
+        outcome=_outcome(log),
+        ended_by=_ended_by(log),
+        n_rounds=max((moment.state.round for moment in players if moment.state), default=0),
+        seats=seats,
+        messages=messages((rows.spoken(moment, seats) for moment in moments), seats),
+        events={
+            "team_proposals": list(rows.proposals(moments)),
+            "team_votes": list(rows.votes(players, faults)),
+        },
+        faults=faults,
+    )
+    game.results = team_results(game, KIND)
+    return game
+
+
+def _seats(log: Log) -> Iterator[Seat]:
+    """The seats; an agent is a model unless it is a known bot, or one name for several."""
+    check_number(len(log.game_info), "$.game_info")
+    agents = log.seat_agents or [log.agent] * len(log.game_info)
+    if len(agents) != len(log.game_info):
+        raise broken("$.seat_agents", "every player has an agent", f"{len(agents)} agents")
+    for number, ((key, info), agent) in enumerate(zip(log.game_info.items(), agents, strict=True)):
+        if key != str(number):
+            raise broken("$.game_info", "players are numbered in order, from 0", repr(key[:50]))
+        is_known = agent != MIXED
+        yield Seat(
+            rows.name(number),
+            agent if is_known else None,
+            info.role.lower(),
+            is_tested=is_known and agent not in BOTS,
+            is_bot=agent in BOTS if is_known else None,
+        )
+
+
+def _outcome(log: Log) -> str | None:
+    """How the game ended: the rewards say who won, the reason how; None if nobody did."""
+    rewards = log.rewards or {}
+    won = {
+        rows.is_evil(info.role.lower())
+        for key, info in log.game_info.items()
+        if rewards.get(key, 0) > 0
+    }
+    if len(won) != 1:
+        return None
+    if won == {False}:
+        return "good_won"
+    how = [word for begin, word in _HOW.items() if (_reason(log) or "").startswith(begin)]
+    return how[0] if how else "evil_won"
+
+
+def _reason(log: Log) -> str | None:
+    return next((info.reason for info in log.game_info.values()), None)
+
+
+def _ended_by(log: Log) -> str | None:
+    """The move that was not valid, where there was one: the engine then made it by itself."""
+    if not any(info.invalid_move for info in log.game_info.values()):
+        return None if _outcome(log) else _reason(log)
+    moderated = (row.message for row in log.logs if row.sender == ENGINE)
+    found = next((found for text in moderated if (found := _INVALID.search(text))), None)
+    return f"invalid move: {found[1]}" if found else "invalid move"

@@ -1,0 +1,142 @@
+"""Games of Google's Werewolf Arena: one JSON object a game, in files `game_complete.json`.
+
+A round of the log is a night and the day after it. A day of ours has its night after it, so the
+night of the log's first round belongs to round 0, and its day is round 1.
+"""
+
+import sys
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from pipeline.formats.broken import broken, decode
+from pipeline.formats.look import Look
+from pipeline.formats.players import check_distinct, check_players
+from pipeline.formats.village import (
+    ATTACKED,
+    EXECUTED,
+    KNOWN_ROLE,
+    MOST_DAYS,
+    MOST_PLAYERS,
+    Village,
+    role_of,
+)
+from pipeline.game import Fault, Game, Seat
+
+NAME = "werewolf_arena"
+SYSTEM = "werewolf_arena"
+VERSION = "1"
+NAMES_MODELS = True
+
+_KEYS = {"players", "rounds", "werewolves", "winner"}
+_OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
+
+
+class Player(Struct, gc=False):
+    """A player. What it observed, the log's rounds say too."""
+
+    role: str
+    model: str | None = None
+
+
+class Round(Struct, gc=False):
+    """A night and its day; `success` is false for a round that was interrupted.
+
+    There can be a tally after each turn of the debate, and the last one decides.
+    """
+
+    eliminated: str | None = None
+    protected: str | None = None
+    unmasked: str | None = None
+    exiled: str | None = None
+    debate: list[tuple[str, str]] = []
+    votes: list[dict[str, str | None]] = []
+    success: bool = True
+
+
+class Log(Struct, gc=False):
+    players: Raw
+    rounds: Annotated[list[Round], Meta(max_length=MOST_DAYS)]
+    winner: str | None = None
+    error_message: str | None = None
+
+
+_LOG = msgspec.json.Decoder(Log)
+_PLAYERS = msgspec.json.Decoder(dict[str, Player])
+
+
+def claims(look: Look) -> bool:
+    return look.first == "{" and look.keys >= _KEYS
+
+
+def read(look: Look, model: str | None) -> Game:
+    """The game; without a winner it is unfinished."""
+    log = decode(_LOG, look.data)
+    if log.winner and log.winner not in _OUTCOMES:
+        raise broken("$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50]))
+    village = Village(_seats(log.players))
+    for number, one in enumerate(log.rounds):
+        _night(village, one, number, f"$.rounds[{number}]")
+        _day(village, one, number + 1, f"$.rounds[{number}]")
+    return village.game(
+        sys.modules[__name__],
+        outcome=_OUTCOMES[log.winner] if log.winner else None,
+        n_rounds=_n_days(log.rounds),
+        ended_by=log.error_message or None,
+    )
+
+
+def _seats(listed: Raw) -> list[Seat]:
+    players = decode(_PLAYERS, listed, "$.players")
+    # Each has a role. With no more roles than players, no name comes twice.
+    if bytes(listed).count(b'"role"') != len(players):
+        check_distinct(listed, len(players), 0, "$.players")
+    check_players(players, "$.players", MOST_PLAYERS)
+    return [_seat(name, player) for name, player in players.items()]
+
+
+def _seat(name: str, player: Player) -> Seat:
+    role = role_of(player.role)
+    if role is None:
+        raise broken(f"$.players.{name}.role", KNOWN_ROLE, repr(player.role[:50]))
+    return Seat(name, player.model or None, role, is_tested=True)
+
+
+def _night(village: Village, one: Round, day: int, at: str) -> None:
+    """Adds a night: its attack kills nobody if the doctor protects its target."""
+    if one.eliminated is not None:
+        village.attack(one.eliminated, day, f"{at}.eliminated")
+    unmasked = village.role(one.unmasked) if one.unmasked is not None else None
+    for kind, role, target, finding in (
+        ("protect", "doctor", one.protected, None),
+        ("unmask", "seer", one.unmasked, unmasked),
+    ):
+        players = village.living(role)
+        if target is not None and players:
+            village.use(players[0], kind, target, day, finding)
+        elif target is not None:
+            rule = f"a {role} is in the game to {kind} a player"
+            village.faults.append(Fault(f"{at}.{kind}ed", rule, repr(target[:50])))
+    if one.eliminated is not None and one.eliminated != one.protected:
+        village.check_living(one.eliminated, f"{at}.eliminated")
+        village.eliminate(one.eliminated, day, ATTACKED)
+
+
+def _day(village: Village, one: Round, day: int, at: str) -> None:
+    for number, (player, text) in enumerate(one.debate):
+        village.check_player(player, f"{at}.debate[{number}]")
+        village.say(player, text, day)
+    # In an interrupted round the last tally decided nothing.
+    for player, target in one.votes[-1].items() if one.votes and one.success else ():
+        village.check_player(player, f"{at}.votes[{len(one.votes) - 1}]")
+        village.vote(player, target, day)
+    if one.exiled is not None:
+        village.check_living(one.exiled, f"{at}.exiled")
+        village.eliminate(one.exiled, day, EXECUTED)
+
+
+def _n_days(rounds: list[Round]) -> int:
+    """The number of the last round with a day; a game can end in the night."""
+    days = [number for number, one in enumerate(rounds, start=1) if one.debate or one.votes]
+    return max(days, default=0)

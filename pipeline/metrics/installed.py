@@ -1,0 +1,74 @@
+"""Metrics that other packages add by entry points of the group `magic_pipeline.metrics`.
+
+An entry point has the metric's name. It leads to a module that declares `PAPER`, with its SQL in a
+file beside it, if there is any, as `silence.sql` beside `silence.py`; or to an `Added`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from pipeline.events.contracts import TABLES
+from pipeline.metrics.declaration import Metric
+from pipeline.plugins import METRICS, OWN, Plugin, PluginError, each_once, plugins
+from pipeline.sqlfiles import header_of, with_clause, without_end
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+class Added(Struct, frozen=True):
+    """A metric from outside: its declaration, title, and SQL, if it has any."""
+
+    declared: Metric
+    title: str
+    sql: str | None = None
+
+
+def installed(own: Iterable[str]) -> Mapping[str, Added]:
+    """The metrics of other packages by name; `own` are the names of ours.
+
+    Raises PluginError for one that is none, or that has a name that is taken.
+    """
+    ours: list[tuple[str, str, Added | None]] = [(name, OWN, None) for name in (*own, *TABLES)]
+    theirs = ((plugin.name, plugin.package, _added(plugin)) for plugin in plugins(METRICS))
+    known = each_once("the metric or table", _chained(ours, theirs))
+    return {name: one for name, _, one in known if one is not None}
+
+
+def _chained(
+    *parts: Iterable[tuple[str, str, Added | None]],
+) -> Iterator[tuple[str, str, Added | None]]:
+    for part in parts:
+        yield from part
+
+
+def _added(plugin: Plugin) -> Added:
+    if not NAME.fullmatch(plugin.name):
+        raise PluginError(f"{plugin}: a metric's name has small letters, digits and underscores")
+    if isinstance(plugin.value, Added):
+        return plugin.value
+    declared = getattr(plugin.value, "PAPER", None)
+    if not isinstance(declared, Metric):
+        raise PluginError(f"{plugin}: it needs `PAPER = Metric(...)`, or to be an `Added`")
+    sql = _sql_beside(plugin)
+    plain = plugin.name.replace("_", " ").capitalize()
+    return Added(declared, header_of(sql or "").get("title", [plain])[0], sql)
+
+
+def _sql_beside(plugin: Plugin) -> str | None:
+    """The SQL beside a module, None where there is none."""
+    module = getattr(plugin.value, "__file__", None)
+    file = Path(module).with_suffix(".sql") if module else None
+    if file is None or not file.is_file():
+        return None
+    try:
+        sql = without_end(file.read_text(encoding="utf-8")).strip()
+    except UnicodeDecodeError:
+        raise PluginError(f"{plugin}: {file.name} is not valid UTF-8") from None
+    if "attempts" not in with_clause(sql).names:
+        raise PluginError(
+            f"{plugin}: {file.name} needs a CTE `attempts`, and a final SELECT: see docs/adding.md"
+        )
+    return sql

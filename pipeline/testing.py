@@ -1,0 +1,211 @@
+"""What holds of every format, for the tests of whoever writes one: `docs/plugins.md` shows how.
+
+Each function takes logs of the format, and raises AssertionError, in words, for what does not hold.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline.archives import Document
+from pipeline.archives.names import form_of
+from pipeline.events.contracts import GAME_TABLES, TABLES
+from pipeline.events.frames import Frames, IdentifiedGame, frames
+from pipeline.events.identity import content_id, game_id, sha256
+from pipeline.formats import NO_ERROR, Format, formats, read
+from pipeline.formats.interchange import encoded
+from pipeline.formats.look import Look
+from pipeline.game import BrokenDocument, Game
+from pipeline.ingest.decode import UNFORESEEN, Batch, decode, look
+from pipeline.ingest.ids import GameIds
+from pipeline.ingest.models import Models
+
+N_MUTANTS = 200
+_STATUSES = {"game", "quarantined", "ignored"}
+_ODD: tuple[Any, ...] = (None, True, 0, -1, 2**40, 2**70, 0.5, "", "x", "Player 99", [], {}, [[]])
+
+
+class Logs(Struct, frozen=True):
+    """A format and logs of it. `file` is the name of a file of one, in which `{}` is a number.
+
+    `model` is who played, for a format that does not name models.
+    """
+
+    format_: Format
+    logs: Sequence[bytes]
+    model: str | None = None
+    file: str = "{}.json"
+
+    def games(self) -> list[Game]:
+        """The games of the logs, in order."""
+        read_games = (read(data, self.model, self.file.format(0)) for data in self.logs)
+        return [game for game in read_games if game is not None]
+
+
+def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
+    """Everything that the other functions check."""
+    check_claims(logs)
+    check_contracts(logs)
+    check_cut_short(logs)
+    check_batches(logs)
+    check_converted(logs)
+    check_mutants(logs, n_mutants)
+
+
+def check_claims(logs: Logs) -> None:
+    """The format alone claims each log, and reads all of it; its games say which format it is."""
+    name, file = logs.format_.NAME, logs.file.format(0)
+    assert logs.logs, f"{name} has no logs to be checked by"
+    for number, data in enumerate(logs.logs):
+        claimants = [one.NAME for one in formats() if one.claims(Look(file, data))]
+        assert claimants == [name], f"log {number} of {name} is claimed by {claimants}"
+        game = read(data, logs.model, file)
+        assert game is not None, f"log {number} of {name} is no game"
+        assert game.format == name, f"log {number} of {name} is of the format {game.format}"
+        assert game.faults == [], f"log {number} of {name}: {game.faults}"
+        assert game.assigned_model == (None if logs.format_.NAMES_MODELS else logs.model)
+
+
+def check_contracts(logs: Logs) -> None:
+    """The rows of each log keep the contracts of their tables."""
+    for number, game in enumerate(logs.games()):
+        broken = _rows([(number, game)]).broken
+        assert broken == {}, f"log {number} of {logs.format_.NAME}: {broken}"
+
+
+def check_cut_short(logs: Logs) -> None:
+    """Half a log is refused, or of no format, or an unfinished game: it never counts as a whole."""
+    file = logs.file.format(0)
+    is_json = form_of(file).kind == "json"
+    for data in logs.logs:
+        for share in range(1, 10):
+            try:
+                game = read(data[: len(data) * share // 10], logs.model, file)
+            except BrokenDocument:
+                continue
+            assert not is_json, f"JSON cut at {share}/10 is not refused by {logs.format_.NAME}"
+            assert game is None or not game.is_finished, f"cut at {share}/10, a game is finished"
+
+
+def check_batches(logs: Logs) -> None:
+    """A log makes the same rows whenever it is read, whatever is read before or with it."""
+    games = logs.games()
+    ids = [content_id(game) for game in games]
+    again = Logs(logs.format_, [*reversed(logs.logs)], logs.model, logs.file).games()[::-1]
+    assert [content_id(game) for game in again] == ids, "a log is another game in another order"
+    numbered = list(enumerate(games))
+    whole, reverse = _sorted(_rows(numbered)), _sorted(_rows(numbered[::-1]))
+    alone = [_sorted(_rows([one])) for one in numbered]
+    for table in GAME_TABLES:
+        rows = pl.concat([one[table] for one in alone]).sort(pl.all())
+        assert whole[table].equals(rows), f"rows of {table} depend on what is read with them"
+        assert whole[table].equals(reverse[table]), f"rows of {table} depend on the order of logs"
+
+
+def check_converted(logs: Logs) -> None:
+    """Interchange JSON says all that was read of a log."""
+    for number, game in enumerate(logs.games()):
+        again = read(encoded(game))
+        is_same = again is not None and content_id(again) == content_id(game)
+        assert is_same, f"log {number} of {logs.format_.NAME} is another game when converted"
+
+
+def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None:
+    """Logs that are damaged at random are games, refused or ignored, and raise no other error."""
+    damaged = list(mutants(logs.logs, n_mutants, seed))
+    batch = _decoded(damaged, logs)
+    strange = {one.found for one in batch.seen} - _STATUSES
+    assert not strange, f"documents are {strange}"
+    assert len(batch.seen) == len(damaged), "not every document is accounted for"
+    for fault in batch.faults:
+        is_foreseen = not fault.rule.startswith((UNFORESEEN, NO_ERROR))
+        assert is_foreseen, f"{fault.message}\nfor the document {fault.raw!r}"
+    for table, rows in batch.tables.items():
+        wanted = [name for name, column in TABLES[table].columns().items() if not column.nullable]
+        assert not pl.DataFrame(rows.select(wanted)).null_count().sum_horizontal().sum()
+
+
+def mutants(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> Iterator[bytes]:
+    """Damaged logs: cut, with bytes changed, or with values of their JSON changed; of one seed."""
+    dice = Random(seed)
+    for _ in range(n_mutants):
+        data = dice.choice(logs)
+        for _ in range(dice.choice((1, 1, 1, 2, 4))):
+            data = dice.choice((_with_odd_value, _with_odd_value, _cut, _flipped, _doubled))(
+                dice, data
+            )
+        yield data
+
+
+def _with_odd_value(dice: Random, data: bytes) -> bytes:
+    """The log with one value of its JSON replaced, removed or repeated; cut, where it is none."""
+    try:
+        log = json.loads(data)
+    except ValueError:
+        return _cut(dice, data)
+    places = list(_places(log))
+    if not places:
+        return _cut(dice, data)
+    parent, key = dice.choice(places)
+    change = dice.randrange(3)
+    if change == 0:
+        del parent[key]
+    elif change == 1 and isinstance(parent, list):
+        parent.insert(key, parent[key])
+    else:
+        parent[key] = dice.choice(_ODD)
+    return json.dumps(log).encode()
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each value within, as what holds it and its key there."""
+    if not isinstance(value, dict | list):
+        return
+    for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        yield from _places(one)
+
+
+def _cut(dice: Random, data: bytes) -> bytes:
+    start, end = sorted(dice.randrange(len(data) + 1) for _ in range(2))
+    return data[:start] + data[end:] if dice.random() < 0.5 else data[:end]
+
+
+def _flipped(dice: Random, data: bytes) -> bytes:
+    changed = bytearray(data)
+    for _ in range(min(len(data), dice.randrange(1, 4))):
+        changed[dice.randrange(len(data))] = dice.randrange(256)
+    return bytes(changed)
+
+
+def _doubled(dice: Random, data: bytes) -> bytes:
+    start, end = sorted(dice.randrange(len(data) + 1) for _ in range(2))
+    return data[:end] + data[start:]
+
+
+def _decoded(damaged: Sequence[bytes], logs: Logs) -> Batch:
+    documents = [
+        Document("/logs", logs.file.format(number), data) for number, data in enumerate(damaged)
+    ]
+    seen = [look(document, number) for number, document in enumerate(documents)]
+    return decode(documents, seen, Models.of(logs.model), GameIds())
+
+
+def _rows(games: Sequence[tuple[int, Game]]) -> Frames:
+    """The rows of games, each known by its number."""
+    placed = []
+    for number, game in games:
+        digest = sha256(str(number).encode())
+        id_ = game_id(digest, number, game.assigned_model)
+        path = f"{number}.json"
+        one = IdentifiedGame(game, id_, number, digest, content_id(game), "/logs", path)
+        placed.append(one)
+    return frames(placed)
+
+
+def _sorted(rows: Frames) -> dict[str, pl.DataFrame]:
+    return {table: rows.table(table).sort(pl.all()) for table in GAME_TABLES}

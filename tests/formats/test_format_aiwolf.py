@@ -1,0 +1,283 @@
+"""AIWolf's logs: small ones line by line, and those of five contests against a naive reader."""
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from event_tables import ENGINES
+from logs.aiwolf import FIVE, SEVEN
+from wolves import Table, check
+
+from pipeline.archives import documents
+from pipeline.formats import read, splitter
+from pipeline.game import BrokenDocument, Game
+from pipeline.ingest import Report, ingest
+from pipeline.lake import Lake, open_lake
+from pipeline.verify import verify
+
+PATH = "game.log"
+
+
+def game_of(text: str) -> Game:
+    game = read(text.encode(), path=PATH)
+    assert game is not None
+    return game
+
+
+def rule_of(text: str) -> tuple[str, str]:
+    with pytest.raises(BrokenDocument) as error:
+        read(text.encode(), path=PATH)
+    return error.value.fault.json_path, error.value.fault.rule
+
+
+def test_the_first_lines_are_the_players() -> None:
+    assert [(s.player, s.model, s.role, s.is_tested) for s in game_of(SEVEN).seats][:3] == [
+        ("Ida", "Stork1", "werewolf", True),
+        ('Zoë "the Owl"', "Heron1", "bodyguard", True),
+        ("Bo", "Heron2", "werewolf", True),
+    ]
+    assert [s.player for s in game_of(FIVE).seats] == [f"Agent[0{n}]" for n in range(1, 6)]
+    assert game_of(FIVE).setting == {
+        "roles": {"possessed": 1, "seer": 1, "villager": 2, "werewolf": 1}
+    }
+
+
+def test_messages_keep_commas_and_whispers_are_for_living_werewolves() -> None:
+    game = game_of(SEVEN)
+    rows = zip(
+        game.messages.course.player,
+        game.messages.course.phase,
+        game.messages.course.round,
+        game.messages.course.visible_to,
+        game.messages.content,
+        strict=True,
+    )
+    assert list(rows) == [
+        ("Ida", "whisper", 0, ("Ida", "Bo"), "Tonight 樹, tomorrow Finn, then Åse."),
+        ("Bo", "whisper", 0, ("Ida", "Bo"), "Over"),
+        ("樹", "talk", 0, "all", "おはようございます。"),
+        ("Finn", "talk", 1, "all", "Bo is quiet."),
+        ("Ida", "whisper", 1, ("Ida",), "I am alone."),
+        ("Åse", "talk", 2, "all", "Bo was a werewolf."),
+    ]
+
+
+def test_a_line_separator_in_a_text_ends_no_line() -> None:
+    game = game_of(FIVE.replace("Good evening", "Good\u2028evening\x0b"))
+    assert game.messages.content[0] == "Good\u2028evening\x0b to all of you."
+
+
+def test_of_a_tie_voted_on_again_the_last_vote_counts() -> None:
+    votes = [(v.seat, v.target) for v in game_of(SEVEN).votes if v.round == 1]
+    assert votes == [
+        (1, "Finn"),
+        (2, "Bo"),
+        (3, "Finn"),
+        (4, "Bo"),
+        (5, "Bo"),
+        (6, "Bo"),
+        (7, "Finn"),
+    ]
+
+
+def test_abilities_with_what_was_learnt() -> None:
+    def used(game: Game) -> list[tuple[int, int, str, str | None, str | None]]:
+        return [(a.round, a.seat, a.kind, a.target, a.finding) for a in game.abilities]
+
+    assert used(game_of(FIVE)) == [
+        (0, 2, "divine", "Agent[04]", "werewolf"),
+        (1, 2, "divine", "Agent[05]", "human"),
+        (1, 4, "attack_vote", "Agent[01]", None),
+        (1, 4, "attack", "Agent[01]", None),
+    ]
+    # The medium learns what the first two executed were. It does not live to learn of itself.
+    assert used(game_of(SEVEN)) == [
+        (1, 2, "guard", "樹", None),
+        (1, 1, "attack_vote", "樹", None),
+        (1, 1, "attack", "樹", None),
+        (2, 2, "guard", "Åse", None),
+        (3, 2, "guard", 'Zoë "the Owl"', None),
+        (3, 1, "attack_vote", "Gro", None),
+        (3, 1, "attack", "Gro", None),
+        (1, 4, "identify", "Bo", "werewolf"),
+        (2, 4, "identify", "Finn", "human"),
+    ]
+
+
+def test_eliminations_and_the_end() -> None:
+    five, seven = game_of(FIVE), game_of(SEVEN)
+    out = [[(e.round, e.seat, e.cause) for e in game.eliminations] for game in (five, seven)]
+    assert out == [
+        [(1, 3, "vote"), (1, 1, "attack"), (2, 4, "vote")],
+        [(1, 3, "vote"), (2, 6, "vote"), (3, 4, "vote"), (3, 7, "attack")],
+    ]
+    assert (five.outcome, five.n_rounds) == ("villagers_won", 2)
+    assert (seven.outcome, seven.n_rounds) == ("werewolves_won", 3)
+    assert {(r.model, r.role): r.is_win for r in five.results} == {
+        ("Kestrel1", "villager"): True,
+        ("Heron2", "seer"): True,
+        ("Kestrel3", "possessed"): False,
+        ("Stork1", "werewolf"): False,
+        ("Heron1", "villager"): True,
+    }
+
+
+def test_without_a_result_a_game_is_unfinished() -> None:
+    game = game_of(FIVE[: FIVE.index("3,result")])
+    assert (game.is_finished, game.outcome, game.ended_by) == (False, None, None)
+    assert {r.is_win for r in game.results} == {None}
+
+
+def test_a_game_that_nobody_won_is_unfinished() -> None:
+    game = game_of(FIVE.replace("0,VILLAGER\n", "0,NONE\n"))
+    assert (game.is_finished, game.outcome, game.ended_by) == (False, None, "NONE")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("2,status,1,VILLAGER,DEAD", "2,status,1,VILLAGER,", "a status is ALIVE or DEAD"),
+        ("2,status,1,VILLAGER,DEAD", "2,status,1,VILLAGER,ALIVE", "a player is DEAD once"),
+        ("result,2,0", "result,2,1", "2 villagers and 0 werewolves are left"),
+        ("2,talk,0", "2,sing,0", "an event is one of status, talk,"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_reported(old: str, new: str, rule: str) -> None:
+    game = game_of(FIVE.replace(old, new))
+    (fault,) = game.faults
+    assert fault.json_path == f"$[{FIVE[: FIVE.index(old)].count(chr(10))}]"
+    assert fault.rule.startswith(rule)
+    assert game.is_finished
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("0,status,3,POSSESSED", "0,status,3,FOX", "a role is one of"),
+        ("0,status,3", "0,status,7", "the players' seats are 1, 2, 3 and so on"),
+        ("1,vote,3,1", "1,vote,3,9", "a seat is a number from 1 to 5"),
+        ("1,vote,3,1", "1,vote,-1,1", "value 1 of `vote` is a player's seat"),
+        ("1,vote,3,1", "1,vote,3,one", "value 2 of `vote` is a number"),
+        ("1,vote,3,1", "1,vote,3", "`vote` has 2 values"),
+        ("1,vote,3,1", "day one,vote,3,1", "every line begins with a day and an event"),
+        ("1,attack,1,true", "1,attack,3,true", "a player is executed or attacked once"),
+        ("0,divine,2,4,WEREWOLF", "0,divine,2,4,SEER", "value 3 of `divine` is one of HUMAN"),
+        ("2,0,VILLAGER\n", "2,0,VILL", "value 3 of `result` is one of VILLAGER"),
+    ],
+)
+def test_a_log_that_breaks_a_rule_is_refused(old: str, new: str, rule: str) -> None:
+    json_path, broken = rule_of(FIVE.replace(old, new))
+    assert json_path == f"$[{FIVE[: FIVE.index(old)].count(chr(10))}]"
+    assert broken.startswith(rule)
+
+
+def test_players_alone_are_no_game() -> None:
+    """Cut here, nobody can say whether all players are there."""
+    assert rule_of(FIVE[: FIVE.index("0,status,4")])[1] == "a log goes on after its players"
+
+
+def test_two_players_of_one_name_are_refused() -> None:
+    assert rule_of(SEVEN.replace(",Bo\n", ",Ida\n"))[1] == "no two players have the same name"
+
+
+# Real logs
+
+
+class Naive:
+    """One game as a few loops read it."""
+
+    def __init__(self, text: str) -> None:
+        rows = [line.split(",") for line in text.replace("\r", "").split("\n") if line]
+        first = [row for row in rows if row[:2] == ["0", "status"]]
+        self.models = {row[2]: row[5] for row in first}
+        self.roles = {row[2]: row[3].lower() for row in first}
+        self.votes = [(int(row[0]), row[2], row[3]) for row in rows if row[1] == "vote"]
+        self.executed = {int(row[0]): row[2] for row in rows if row[1] == "execute"}
+        self.winner = rows[-1][4]
+        self.n_texts = sum(row[1] in ("talk", "whisper") for row in rows)
+
+    def tallies(self) -> dict[int, Counter[str]]:
+        found: dict[int, Counter[str]] = defaultdict(Counter)
+        for day, _, target in self.votes:
+            found[day][target] += 1
+        return found
+
+
+@pytest.fixture(scope="module")
+def archive(shared: Path) -> Path:
+    return shared / "real" / "aiwolf.tar.zst"
+
+
+@pytest.fixture(scope="module")
+def naive(archive: Path) -> dict[str, Naive]:
+    return {
+        document.path: Naive(document.data.decode())
+        for document in documents(archive, choose=splitter)
+        if document.data is not None
+    }
+
+
+@pytest.fixture(scope="module")
+def ingested(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Report]:
+    lake = tmp_path_factory.mktemp("aiwolf") / "lake"
+    report = ingest(archive, lake, jobs=1)
+    return open_lake(lake), report
+
+
+def test_every_document_is_accounted_for(ingested: tuple[Lake, Report]) -> None:
+    """The licence is no log. One line of a log has no status, where the player lives."""
+    lake, report = ingested
+    assert {status: n for status, n in report.statuses.items() if n} == {
+        "ingested": 55,
+        "ignored": 1,
+    }
+    faults = lake.table("quarantine").select("path", "json_path", "rule").collect().rows()
+    assert faults == [
+        ("aiwolf/inlg2025_en_truck13/game8.log", "$[374]", "a status is ALIVE or DEAD")
+    ]
+    assert verify(lake.path).faults.is_empty()
+
+
+def test_known_facts(naive: dict[str, Naive], ingested: tuple[Lake, Report]) -> None:
+    games = ingested[0].table("games").collect()
+    assert Counter(games["n_players"]) == {5: 45, 13: 10}
+    assert Counter(games["outcome"]) == {"villagers_won": 28, "werewolves_won": 27}
+    out = ingested[0].table("eliminations").collect()
+    assert Counter(out["cause"]) == {"vote": 127, "attack": 74}
+    votes = ingested[0].table("votes").collect()
+    # One each voter and day; six are for the voter itself.
+    assert (votes.height, votes["is_valid"].sum()) == (712, 706)
+    by_civilians = votes.filter(side="civilian")["is_correct"]
+    assert (by_civilians.sum(), len(by_civilians)) == (159, 466)
+    assert games["n_messages"].sum() == sum(one.n_texts for one in naive.values()) == 4418
+
+
+def test_the_executed_are_among_those_with_most_votes(
+    naive: dict[str, Naive], ingested: tuple[Lake, Report]
+) -> None:
+    """In a tie the server draws one of them."""
+    lake = ingested[0]
+    paths = dict(lake.table("games").select("game_id", "path").collect().iter_rows())
+    rows = lake.table("eliminations").filter(cause="vote").collect()
+    executed = {
+        (paths[game], day): str(seat)
+        for game, day, seat in rows.select("game_id", "round", "seat").iter_rows()
+    }
+    n_ties = 0
+    for path, game in naive.items():
+        for day, tally in game.tallies().items():
+            most = {player for player, n in tally.items() if n == max(tally.values())}
+            assert executed.pop((path, day)) in most, (path, day)
+            n_ties += len(most) > 1
+    assert (executed, n_ties) == ({}, 32)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_metrics_are_those_of_the_naive_reader(
+    naive: dict[str, Naive], ingested: tuple[Lake, Report], engine: str
+) -> None:
+    games = [
+        Table(game.models, game.roles, game.winner == "WEREWOLF", game.votes)
+        for game in naive.values()
+    ]
+    check(ingested[0], engine, games)

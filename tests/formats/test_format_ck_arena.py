@@ -1,0 +1,218 @@
+"""The archive of CK-Arena: what its logs say, counted once more in plain Python."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from event_tables import ENGINES
+from logs.ck_arena import Log, cut_off, voted, watched
+from rawlogs import encode, fault_of, game_of
+from real_archives import Archive, findings, ingested, rows, shares, statuses, values
+
+from pipeline.formats import read
+
+EVERY_ENGINE = pytest.mark.parametrize("engine", ENGINES)
+
+
+@pytest.fixture(scope="module")
+def archive(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    return ingested(shared / "real" / "ck-arena.tar.zst", tmp_path_factory.mktemp("ck"))
+
+
+def records(archive: Archive) -> Iterator[tuple[str, Any]]:
+    """The games that were ingested, by path."""
+    for game in rows(archive, "games"):
+        yield game["path"], archive.raw[game["path"]]["game_record"]
+
+
+def roles(record: Any) -> dict[int, str]:
+    return {player["player_id"]: player["role"] for player in record["players"]}
+
+
+def models(record: Any) -> dict[int, str]:
+    return {player["player_id"]: player["llm_id"] for player in record["players"]}
+
+
+def test_every_document_is_accounted_for(archive: Archive) -> None:
+    """Copies are told by their bytes; the ids of the logs repeat over games that differ."""
+    assert statuses(archive) == {"ingested": 112, "duplicate": 14}
+    assert rows(archive, "quarantine") == []
+    ids = Counter(record["game_id"] for _, record in records(archive))
+    assert len(ids) == 98
+    assert ids.most_common()[0][1] == 2
+
+
+def test_copies_with_an_edited_score_are_of_one_content(archive: Archive) -> None:
+    """Seven games come again with a judge's score that somebody edited, such as 0.4001 for 0.4."""
+    of_content = Counter(game["content_id"] for game in rows(archive, "games"))
+    assert Counter(of_content.values()) == {1: 98, 2: 7}
+
+
+def test_the_lake_is_whole(archive: Archive) -> None:
+    assert findings(archive) == []
+
+
+def test_winners_are_those_of_the_logs(archive: Archive) -> None:
+    outcomes = {game["path"]: game["outcome"] for game in rows(archive, "games")}
+    assert Counter(outcomes.values()) == {"caught": 77, "parity": 35}
+    won: dict[str, set[int]] = {path: set() for path in outcomes}
+    for player in rows(archive, "players"):
+        is_hidden_win = outcomes[player["path"]] == "parity"
+        if is_hidden_win == (player["side"] == "hidden"):
+            won[player["path"]].add(player["seat"])
+    for path, record in records(archive):
+        assert won[path] == set(record["game_summary"]["winner_ids"]), path
+
+
+def test_the_words_follow_from_who_is_out(archive: Archive) -> None:
+    """Undercovers win once there are as many as civilians, civilians once there are none."""
+    out: dict[str, set[int]] = {}
+    for elimination in rows(archive, "eliminations"):
+        out.setdefault(elimination["path"], set()).add(elimination["seat"])
+    outcomes = {game["path"]: game["outcome"] for game in rows(archive, "games")}
+    for path, record in records(archive):
+        left = Counter(role for one, role in roles(record).items() if one not in out[path])
+        expected = {0: "caught", left["civilian"]: "parity"}
+        assert outcomes[path] == expected[left["undercover"]], path
+
+
+def test_tallies_follow_from_the_valid_votes(archive: Archive) -> None:
+    """Nobody votes for itself here, so a vote is valid if its target is still in the game."""
+    tallies: dict[tuple[str, int], Counter[str]] = {}
+    for vote in rows(archive, "votes"):
+        of_round = tallies.setdefault((vote["path"], vote["round"]), Counter())
+        of_round.update([str(vote["target_seat"])] if vote["is_valid"] else [])
+    n_rounds = 0
+    for path, record in records(archive):
+        for voting in record["game_process"].get("voting_rounds", ()):
+            n_rounds += 1
+            tally = tallies[path, voting["after_statement_round"]]
+            assert tally == {one: n for one, n in voting["vote_results"].items() if n}, path
+            most = max(tally.values(), default=0)  # nobody in the game may have a vote
+            assert tally[str(voting["eliminated"][0]["player_id"])] == most, path
+    assert n_rounds == len(tallies) == 267
+
+
+def test_who_is_out_and_by_what(archive: Archive) -> None:
+    eliminations = rows(archive, "eliminations")
+    assert Counter(one["cause"] for one in eliminations) == {
+        "vote": 267,
+        "audience": 26,
+        "metric": 25,
+    }
+    for one in eliminations:
+        player = archive.raw[one["path"]]["game_record"]["players"][one["seat"] - 1]
+        logged = player["eliminated_in_voting_round"]
+        assert logged == (-1 if one["cause"] == "metric" else one["round"])
+
+
+@EVERY_ENGINE
+def test_judgement_counts_the_votes_as_cast(archive: Archive, engine: str) -> None:
+    expected = shares(
+        ((models(record)[vote["voter_id"]],), roles(record).get(vote["voted_for"]) == "undercover")
+        for _, record in records(archive)
+        for voting in record["game_process"].get("voting_rounds", ())
+        for vote in voting["votes"]
+        if roles(record)[vote["voter_id"]] == "civilian"
+    )
+    assert len(expected) == 20
+    assert values(archive, "judgement", ["model"], engine) == pytest.approx(expected)
+
+
+@EVERY_ENGINE
+def test_wins_by_model_and_role(archive: Archive, engine: str) -> None:
+    """A model that sits twice on a side has one result for it."""
+    played = [
+        (model, role, role == record["game_summary"]["winner_role"])
+        for _, record in records(archive)
+        for model, role in {(p["llm_id"], p["role"]) for p in record["players"]}
+    ]
+    wins = shares(((model, role), won) for model, role, won in played)
+    hidden = shares(((model,), won) for model, role, won in played if role == "undercover")
+    assert values(archive, "win_rate", ["model", "role"], engine) == pytest.approx(wins)
+    assert values(archive, "deception", ["model"], engine) == pytest.approx(hidden)
+
+
+# One game at a time
+
+
+def test_votes_are_silent_and_for_whom_the_log_says() -> None:
+    votes = game_of(voted()).votes
+    assert [(one.seat, one.round, one.target, one.is_valid) for one in votes] == [
+        (1, 1, "Player_3", True),
+        (2, 1, "Player_5", False),
+        (3, 1, None, False),
+        (4, 1, "Player_3", True),
+        (6, 1, "Player_3", True),
+        (1, 2, "Player_6", True),
+        (2, 2, "Player_3", False),
+        (4, 2, "Player_6", True),
+        (6, 2, "Player_1", True),
+    ]
+    assert {one.message_index for one in votes} == {None}
+    assert [one.parse_status for one in votes].count("unreadable") == 1
+
+
+def test_a_judge_puts_a_player_out_at_its_statement() -> None:
+    game = game_of(voted())
+    by_metric = next(one for one in game.eliminations if one.cause == "metric")
+    said = game.messages[by_metric.message_index]
+    assert (by_metric.seat, by_metric.round, by_metric.is_before_vote) == (5, 1, True)
+    assert (said.player, said.round, said.phase) == ("Player_5", 1, "clue")
+
+
+def test_an_audience_decides_in_the_place_of_votes() -> None:
+    game = game_of(watched())
+    assert game.votes == []
+    assert [(one.seat, one.round, one.cause) for one in game.eliminations] == [
+        (1, 1, "audience"),
+        (2, 2, "audience"),
+    ]
+    assert game.setting["decided_by"] == "audience"
+    assert game.outcome == "parity"
+
+
+def test_a_game_without_a_winner_is_unfinished_and_a_person_is_not_tested() -> None:
+    game = game_of(cut_off())
+    assert (game.is_finished, game.outcome) == (False, None)
+    assert [(one.model, one.is_tested, one.is_bot) for one in game.seats] == [
+        (None, False, False),
+        ("model-b", True, False),
+        ("model-a", True, False),
+    ]
+
+
+def test_a_vote_for_no_player_is_a_fault_of_its_own() -> None:
+    log = voted()
+    log["game_record"]["game_process"]["voting_rounds"][1]["votes"][0]["voted_for"] = 9
+    game = read(encode(log))
+    assert game is not None
+    assert [(fault.json_path, fault.message) for fault in game.faults] == [
+        ("$.game_record.game_process.voting_rounds[1].votes[0].voted_for", "9")
+    ]
+    assert game.votes[5].target is None
+
+
+def bent(key: str, value: object) -> Log:
+    log = voted()
+    log["game_record"][key] = value
+    return log
+
+
+@pytest.mark.parametrize(
+    ("log", "json_path"),
+    [
+        (bent("players", []), "$.game_record.game_process.statements[0].player_id"),
+        (bent("players", "six"), "$.game_record.players"),
+        (bent("game_summary", {"winner_role": "judge"}), "$.game_record.game_summary.winner_role"),
+        (bent("game_process", {}), "$.game_record.game_process"),
+    ],
+)
+def test_a_log_that_breaks_a_rule_is_refused(log: Log, json_path: str) -> None:
+    assert fault_of(log).json_path == json_path
+
+
+def test_a_document_that_only_speaks_of_a_record_is_none() -> None:
+    assert read(encode({"text": "game_record", "inner": {"game_record": {}}})) is None

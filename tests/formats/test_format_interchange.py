@@ -1,0 +1,285 @@
+"""Interchange JSON: what it says of a game of any format is all that was read of it."""
+
+import json
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+from logs.interchange import PUBLIC_GOOD, WEREWOLF
+from msgspec.structs import fields
+from polars.testing import assert_frame_equal
+
+from pipeline.archives import documents
+from pipeline.cli import main
+from pipeline.conversion import convert, validate
+from pipeline.events.contracts import GAME_TABLES
+from pipeline.events.frames import IdentifiedGame, frames
+from pipeline.events.identity import content_id, game_id, sha256
+from pipeline.formats import Format, formats, read, splitter
+from pipeline.formats.interchange import encoded, schema
+from pipeline.formats.interchange.acts import ACTS, EVENTS, OF_EVENT
+from pipeline.game import BrokenDocument, Fault, Game
+from pipeline.ingest import ingest
+from pipeline.lake import open_lake
+
+SAMPLE = Path(__file__).parents[2] / "data" / "sample" / "results"
+# What says of a game where it was read, and not what.
+OF_FORMAT = ["format", "format_version", "assigned_model"]
+
+
+def read_document(document: dict[str, Any]) -> Game:
+    game = read(json.dumps(document).encode())
+    assert game is not None
+    return game
+
+
+def fault_of(document: dict[str, Any]) -> Fault:
+    with pytest.raises(BrokenDocument) as error:
+        read_document(document)
+    return error.value.fault
+
+
+def tables_of(games: list[Game]) -> dict[str, pl.DataFrame]:
+    """The rows of the games, sorted, each game known by its place alone."""
+    digest = sha256(b"")
+    rows = frames(
+        [
+            IdentifiedGame(game, game_id(digest, n, None), n, digest, content_id(game), "/", "1")
+            for n, game in enumerate(games)
+        ]
+    )
+    assert rows.broken == {}
+    return {
+        name: rows.table(name).drop(OF_FORMAT, strict=False).sort(pl.all()) for name in GAME_TABLES
+    }
+
+
+def assert_same_when_converted(games: list[Game]) -> None:
+    assert games
+    again = [read(encoded(game)) for game in games]
+    assert None not in again
+    found, wanted = tables_of(again), tables_of(games)
+    for table in GAME_TABLES:
+        assert_frame_equal(found[table], wanted[table])
+
+
+def games_in(source: Path, model: str | None = None) -> Iterator[Game]:
+    for document in documents(source, choose=splitter):
+        try:
+            game = read(document.data, model, document.path) if document.data else None
+        except BrokenDocument:
+            continue
+        if game is not None:
+            yield game
+
+
+@pytest.mark.parametrize("format_", formats(), ids=lambda format_: format_.NAME)
+def test_a_log_of_any_format_is_the_same_when_converted(format_: Format) -> None:
+    logs = import_module(f"logs.{format_.NAME}")
+    model = None if format_.NAMES_MODELS else logs.MODEL
+    path = getattr(logs, "FILE", "{}.json").format(0)
+    games = [read(data, model, path) for data in logs.LOGS]
+    assert_same_when_converted([game for game in games if game is not None])
+
+
+def test_the_sample_is_the_same_when_converted() -> None:
+    assert_same_when_converted(list(games_in(SAMPLE)))
+
+
+@pytest.mark.slow
+def test_every_shared_archive_is_the_same_when_converted(shared: Path) -> None:
+    archives = [*(shared / "corpus").glob("*.tar.zst"), *(shared / "real").glob("*.tar.zst")]
+    games = {archive.name: list(games_in(archive, "m")) for archive in archives}
+    assert len(games["magic-public.tar.zst"]) == 1430
+    for of_archive in filter(None, games.values()):
+        assert_same_when_converted(of_archive)
+
+
+def test_every_field_of_an_event_can_be_said() -> None:
+    """One that an act lacks would be lost, in silence."""
+    for table, event in EVENTS.items():
+        own = {field.name for field in fields(event)} - {*OF_EVENT, "is_logged"}
+        assert own <= set(ACTS[table].__struct_fields__), table
+    assert {*EVENTS} == {*ACTS}
+    not_events = {"roles", "games", "players", "messages", "results"}
+    assert {*EVENTS} == {*GAME_TABLES} - not_events
+
+
+def test_a_silent_act_has_no_message_and_keeps_its_place() -> None:
+    game = read_document(WEREWOLF)
+    assert [vote.message_index for vote in game.votes] == [None] * 4
+    assert len(game.messages) == 2
+    (out,) = game.eliminations
+    assert (out.seat, out.round, out.message_index) == (1, 1, 1)
+    votes = tables_of([game])["votes"].sort("seat")
+    assert votes.select("target_seat", "is_correct").rows() == [
+        (2, False), (1, True), (1, True), (None, False)
+    ]  # fmt: skip
+
+
+def test_what_follows_from_the_rest_need_not_be_stated() -> None:
+    game = read_document(PUBLIC_GOOD)
+    assert [(one.is_least, one.round_total) for one in game.contributions] == [
+        (True, 8), (False, 8), (True, 8), (True, 8)
+    ]  # fmt: skip
+    assert [(one.seat, one.is_win, one.win_credit) for one in game.results] == [
+        (1, True, 1.0), (2, False, 0.0)
+    ]  # fmt: skip
+    assert game.n_rounds == 2
+    assert json.loads(encoded(game))["events"][1]["acts"] == [{"act": "contributions", "amount": 2}]
+
+
+def test_what_is_stated_is_kept_where_it_is_not_what_follows() -> None:
+    document = json.loads(json.dumps(PUBLIC_GOOD))
+    document["events"][1]["acts"][0] |= {"is_least": None, "round_total": 99.0}
+    document["results"] = [{"role": "player", "seat": 2, "is_win": True}]
+    game = read_document(document)
+    assert (game.contributions[0].is_least, game.contributions[0].round_total) == (None, 99)
+    assert content_id(read_document(json.loads(encoded(game)))) == content_id(game)
+    assert [one.seat for one in game.results] == [2]
+
+
+def test_the_phase_of_a_text_is_what_is_done_by_it() -> None:
+    game = read_document(PUBLIC_GOOD)
+    assert game.messages.course.phase == ("moderation", "contribution", "contribution")
+
+
+def changed(change: Callable[[dict[str, Any]], object], document: dict[str, Any] = WEREWOLF) -> Any:
+    copy = json.loads(json.dumps(document))
+    change(copy)
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("change", "json_path", "rule"),
+    [
+        (
+            lambda d: d.update(magic_interchange=2),
+            "$.magic_interchange",
+            "every field has its type",
+        ),
+        (lambda d: d.update(winner="x"), "$", "every field has its type"),
+        (lambda d: d.update(game_type="chess"), "$.game_type", "a game type is one of"),
+        (lambda d: d.pop("is_finished"), "$", "every field has its type"),
+        (lambda d: d["end"].update(outcome="draw"), "$.end.outcome", "an outcome of werewolf"),
+        (lambda d: d["seats"][1].pop("role"), "$.seats[1].role", "a role of werewolf"),
+        (lambda d: d["seats"][1].update(role="fool"), "$.seats[1].role", "a role of werewolf"),
+        (lambda d: d["seats"][1].update(player="Wu"), "$.seats", "no two players"),
+        (lambda d: d["seats"][1].update(is_win=True), "$.seats[1].is_win", "the outcome says"),
+        (lambda d: d["events"][1].update(phase="tea"), "$.events[1].phase", "a phase is one of"),
+        (lambda d: d["events"][2].update(phase="vote"), "$.events[2].phase", "only an event with"),
+        (lambda d: d["events"][2].pop("acts"), "$.events[2]", "a text, or acts, or both"),
+        (lambda d: d["events"][2].pop("round"), "$.events[2].acts[0]", "an act has a round"),
+        (lambda d: d["events"][2].update(actor="Al"), "$.events[2].acts[0]", "at the table"),
+        (lambda d: d["events"][2].update(round=-1), "$.events[2].round", "every field has its"),
+        (lambda d: d.update(setting={"tested": 1}), "$.setting.tested", "every field has its"),
+        (lambda d: d.update(setting={"n": [2**63]}), "$.setting", "at most 64 bits"),
+        (
+            lambda d: d["events"][2]["acts"].append({"act": "quest_plays", "is_fail": True}),
+            "$.events[2].acts[1].act",
+            "an act is one of werewolf",
+        ),
+        (lambda d: d["events"][2]["acts"][0].update(act="vote"), "$.events[2].acts[0].act", ""),
+        (
+            lambda d: d.update(results=[{"role": "werewolf", "seat": 9}]),
+            "$.results[0].seat",
+            "a seat is one of 5",
+        ),
+    ],
+)
+def test_a_broken_rule_is_named_with_its_place(
+    change: Callable[[dict[str, Any]], object], json_path: str, rule: str
+) -> None:
+    fault = fault_of(changed(change))
+    assert fault.json_path.startswith(json_path)
+    assert rule in fault.rule
+    assert fault.message
+
+
+def test_a_speaker_who_has_no_seat_is_a_fault_of_its_part() -> None:
+    game = read_document(changed(lambda d: d["events"][1].update(actor="Al")))
+    assert [fault.json_path for fault in game.faults] == ["$.events[1]"]
+
+
+def test_the_schema_is_of_what_is_decoded() -> None:
+    described = schema()["$defs"]
+    assert {"Document", "Vote", "TeamVotes"} <= {*described}
+    assert described["Document"]["additionalProperties"] is False
+    assert msgspec.json.encode(schema())
+
+
+def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    return code, *capfd.readouterr()
+
+
+def test_converted_logs_ingest_as_the_same_content(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = tmp_path / "games.jsonl"
+    code, out, err = run(capfd, "convert", str(SAMPLE), "--to", "interchange", "-o", str(lines))
+    assert (code, out) == (0, ""), err
+    code, out, err = run(capfd, "validate", str(lines), "--format", "json")
+    assert code == 0, err
+    assert {row["is_valid"] for row in json.loads(out)} == {True}
+    ingest(SAMPLE, tmp_path / "one", jobs=1)
+    ingest(lines, tmp_path / "other", jobs=1)
+    one, other = (
+        open_lake(tmp_path / name).table("games").select("content_id").collect()
+        for name in ("one", "other")
+    )
+    assert one.height == len(lines.read_bytes().splitlines())
+    assert_frame_equal(one.sort(pl.all()), other.sort(pl.all()))
+    report = ingest(lines, tmp_path / "one", jobs=1)
+    assert report.n_in_other_form == one.height
+
+
+def test_what_cannot_be_converted_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.json").write_bytes(json.dumps(PUBLIC_GOOD).encode())
+    (tmp_path / "b.json").write_bytes(b'{"magic_interchange": 1}')
+    (tmp_path / "c.json").write_bytes(b'{"other": 1}')
+    code, out, err = run(capfd, "convert", str(tmp_path))
+    assert code == 0
+    assert content_id(read_document(json.loads(out))) == content_id(read_document(PUBLIC_GOOD))
+    assert "b.json: $: every field has its type" in err
+    assert "1 game, 1 refused document, 1 ignored document" in err
+    assert run(capfd, "convert", str(tmp_path), "--strict")[0] == 3
+    assert run(capfd, "convert", str(tmp_path / "c.json"))[0] == 1
+
+
+def test_validate_names_place_rule_and_value(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    twice = changed(lambda d: d["events"].append(d["events"][2]))
+    for name, document in {"a": WEREWOLF, "b": twice, "c": {"other": 1}}.items():
+        (tmp_path / f"{name}.json").write_bytes(json.dumps(document).encode())
+    (tmp_path / "d.json").write_bytes(b"{")
+    code, out, _ = run(capfd, "validate", str(tmp_path), "--format", "json")
+    assert code == 1
+    rows = {Path(row["document"]).name: row for row in json.loads(out)}
+    assert [rows[f"{name}.json"]["is_valid"] for name in "abcd"] == [True, False, False, False]
+    assert "no two rows have one" in rows["b.json"]["message"]
+    assert "magic_interchange" in rows["c.json"]["rule"]
+    assert rows["d.json"]["json_path"] == "$"
+
+
+def test_converting_and_validating_are_functions_too(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(json.dumps(PUBLIC_GOOD).encode())
+    (one,) = convert(tmp_path)
+    assert one.line is not None
+    assert one.faults == ()
+    (checked,) = validate(tmp_path)
+    assert checked.faults == ()
+
+
+def test_schema_prints_the_json_schema(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capfd, "schema", "--interchange")
+    assert code == 0
+    assert json.loads(out) == json.loads(msgspec.json.encode(schema()))
+    assert run(capfd, "schema", "votes", "--interchange")[0] == 2

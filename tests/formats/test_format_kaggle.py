@@ -1,0 +1,180 @@
+"""Episodes of Kaggle's Werewolf: small ones entry by entry, and games that its own engine plays."""
+
+import json
+import os
+import subprocess
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from event_tables import ENGINES
+from logs.kaggle import BROKEN_OFF, VILLAGERS_WIN, WEREWOLVES_WIN, event
+from rawlogs import encode
+
+from pipeline.formats import read
+from pipeline.game import BrokenDocument, Fault, Game
+from pipeline.ingest import ingest
+from pipeline.lake import Lake, open_lake
+from pipeline.metrics import metrics
+from pipeline.verify import verify
+
+Log = dict[str, Any]
+N_GAMES = 12
+PLAYS = Path(__file__).resolve().parents[1] / "kaggle_games.py"
+
+
+def game_of(log: Log) -> Game:
+    game = read(encode(log))
+    assert game is not None
+    return game
+
+
+def fault_of(log: Log) -> Fault:
+    with pytest.raises(BrokenDocument) as error:
+        read(encode(log))
+    return error.value.fault
+
+
+def test_players_and_setting() -> None:
+    game = game_of(VILLAGERS_WIN)
+    assert [(s.player, s.model, s.role, s.is_tested, s.is_bot) for s in game.seats][:3] == [
+        ("Ann", "alpha", "werewolf", True, False),
+        ("Bo", "beta", "villager", True, False),
+        ("Cy", "alpha", "seer", True, False),
+    ]
+    assert game.setting == {
+        "roles": {"doctor": 1, "seer": 1, "villager": 3, "werewolf": 1},
+        "discussion_protocol": {"name": "RoundRobinDiscussion", "params": {"max_rounds": 1}},
+        "day_exile_reveal_level": "role",
+    }
+
+
+def test_an_agent_without_a_name_is_its_language_model() -> None:
+    log = deepcopy(VILLAGERS_WIN)
+    agents = [player["agent"] for player in log["info"]["GAME_END"]["all_players"]]
+    agents[0] |= {"display_name": "", "llms": [{"model_name": "m"}]}
+    agents[1] |= {"display_name": "", "llms": [{"model_name": "m"}, {"model_name": "n"}]}
+    agents[2] |= {"agent_id": "random"}
+    seats = game_of(log).seats
+    assert [(s.model, s.is_tested, s.is_bot) for s in seats][:3] == [
+        ("m", True, False),
+        (None, True, False),
+        ("alpha", False, True),
+    ]
+
+
+def test_talk_votes_and_abstentions() -> None:
+    game = game_of(VILLAGERS_WIN)
+    assert list(zip(game.messages.course.player, game.messages.content, strict=True)) == [
+        ("Cy", 'Ann is "it".'),
+        ("Ann", "Vote for Cy; not for me."),
+    ]
+    assert [(v.round, v.seat, v.target) for v in game.votes] == [
+        (1, 1, "Cy"),
+        (1, 2, "Ann"),
+        (1, 3, "Ann"),
+        (1, 4, None),
+        (1, 5, "Ann"),
+        (1, 6, "Cy"),
+    ]
+
+
+def test_nights() -> None:
+    def used(game: Game) -> list[tuple[int, int, str, str | None, str | None]]:
+        return [(a.round, a.seat, a.kind, a.target, a.finding) for a in game.abilities]
+
+    assert used(game_of(VILLAGERS_WIN)) == [
+        (0, 3, "inspect", "Ann", "werewolf"),
+        (0, 4, "heal", "Cy", None),
+        (0, 1, "attack_vote", "Cy", None),
+        (0, 1, "attack", "Cy", None),
+    ]
+    game = game_of(WEREWOLVES_WIN)
+    # Where the moderator reveals no role, the seer learns the team.
+    assert used(game)[0] == (0, 3, "inspect", "Bo", "villagers")
+    assert [(e.round, e.seat, e.cause) for e in game.eliminations] == [
+        (0, 4, "attack"),
+        (1, 2, "vote"),
+        (1, 3, "attack"),
+        (2, 6, "attack"),
+    ]
+    assert (game.outcome, game.n_rounds) == ("werewolves_won", 2)
+
+
+def test_a_game_with_a_failed_agent_is_unfinished() -> None:
+    game = game_of(BROKEN_OFF)
+    assert (game.is_finished, game.outcome, game.ended_by) == (False, None, "agent error")
+    assert [(s.player, s.model, s.role) for s in game.seats][:2] == [
+        ("Ann", "alpha", "werewolf"),
+        ("Bo", "beta", "villager"),
+    ]
+
+
+def test_without_an_end_shuffled_names_have_no_model() -> None:
+    log = deepcopy(BROKEN_OFF)
+    log["configuration"]["randomize_ids"] = True
+    assert {seat.model for seat in game_of(log).seats} == {None}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "rule"),
+    [
+        ("ChatDataEntry", {"actor_id": "Gus", "message": "?"}, "whoever acts is a player"),
+        ("DayExileVoteDataEntry", {"target_id": "Ann"}, "whoever acts is a player"),
+        ("DayExileElectedDataEntry", {"elected_player_id": "Ann"}, "whoever leaves the game is"),
+        ("ChatDataEntry", {"actor_id": 3}, "every field has its type"),
+    ],
+)
+def test_an_entry_that_breaks_a_rule_is_refused(kind: str, data: Log, rule: str) -> None:
+    log = deepcopy(VILLAGERS_WIN)
+    log["info"]["MODERATOR_OBSERVATION"].append([event(kind, 2, **data)])
+    fault = fault_of(log)
+    assert fault.json_path.startswith("$.info.MODERATOR_OBSERVATION[3][0].json_str")
+    assert fault.rule.startswith(rule)
+
+
+def test_a_winner_of_another_game_is_refused() -> None:
+    log = deepcopy(VILLAGERS_WIN)
+    log["info"]["GAME_END"]["winner_team"] = "Foxes"
+    assert fault_of(log).json_path == "$.info.GAME_END.winner_team"
+
+
+def test_episodes_of_other_games_are_no_logs() -> None:
+    assert read(encode(VILLAGERS_WIN | {"name": "connectx"})) is None
+
+
+# Games that the package plays
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Log]:
+    """A lake of games that random players played, and what the package's evaluator counts."""
+    if "KAGGLE_PYTHON" not in os.environ:
+        pytest.skip("no kaggle-environments: name a Python that has it in $KAGGLE_PYTHON")
+    folder = tmp_path_factory.mktemp("kaggle")
+    (folder / "logs").mkdir()
+    command = [os.environ["KAGGLE_PYTHON"], str(PLAYS), str(folder / "logs"), str(N_GAMES)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    ingest(folder / "logs", folder / "lake", jobs=1)
+    return open_lake(folder / "lake"), json.loads(printed.splitlines()[-1])
+
+
+def test_all_games_are_read(played: tuple[Lake, Log]) -> None:
+    lake, counted = played
+    games = lake.table("games").collect().sort("game_index")
+    words = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
+    assert games["outcome"].to_list() == [words[winner] for winner in counted["winners"]]
+    assert lake.table("quarantine").collect().is_empty()
+    assert verify(lake.path).faults.is_empty()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_judgement_is_the_evaluators_irp(played: tuple[Lake, Log], engine: str) -> None:
+    """Identification of roles by villagers' votes: those for a werewolf, over all by villagers."""
+    lake, counted = played
+    rows = metrics(lake, engine=engine, by=["model", "game_type"], confidence=None)
+    rows = rows.filter(metric="judgement", game_type="werewolf")
+    found = {model: [h, n] for model, h, n in rows.select("model", "hits", "counted").iter_rows()}
+    assert found == counted["irp"]
+    assert len(found) == 3
