@@ -32,6 +32,7 @@ from pipeline.archives import Document
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import GAME, IGNORED, QUARANTINED, UNFORESEEN, Batch, decode, look
 from pipeline.ingest.ids import GameIds
+from pipeline.ingest.models import Models
 
 SECONDS = 5
 CHUNK = 2_000
@@ -168,7 +169,7 @@ def _decoded(data: Sequence[bytes]) -> tuple[Counter[str], dict[int, str]]:
     """What the documents were found to be, and what is wrong with how they fared, by place."""
     documents = [Document("/mutants", f"{n}.json", one) for n, one in enumerate(data)]
     seen = [look(document, source_order) for source_order, document in enumerate(documents)]
-    batch = decode(documents, seen, MODEL, GameIds())
+    batch = decode(documents, seen, Models.of(MODEL), GameIds())
     wrong = {n: what for n in range(len(seen)) if (what := _wrong(n, batch))}
     return Counter(one.found for one in seen), wrong
 
