@@ -24,6 +24,7 @@ from pipeline.metrics.files import declared_in
 from pipeline.metrics.installed import Added
 from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
+from pipeline.reports.chance import judgement_by_chance
 from pipeline.reports.cite import cite
 from pipeline.reports.compare import compare, contrast, settings_apart
 from pipeline.reports.completeness import completeness, readability
@@ -134,6 +135,7 @@ class Lake(stored.Lake):
     readability = _method(readability)
     audit = _method(audit)
     findings = _method(findings)
+    judgement_by_chance = _method(judgement_by_chance)
     find = _method(find)
     transcripts = _method(transcripts)
     search = _method(search)

@@ -142,11 +142,11 @@ def mutants(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> Iterator[by
 
 
 def _with_odd_value(dice: Random, data: bytes) -> bytes:
-    """The log with one value of its JSON replaced, removed or repeated; cut, where it is none."""
+    """The log with one value of its JSON replaced, removed or repeated, or one of its lines."""
     try:
         log = json.loads(data)
     except ValueError:
-        return _cut(dice, data)
+        return _with_odd_line(dice, data)
     places = list(_places(log))
     if not places:
         return _cut(dice, data)
@@ -159,6 +159,20 @@ def _with_odd_value(dice: Random, data: bytes) -> bytes:
     else:
         parent[key] = dice.choice(_ODD)
     return json.dumps(log).encode()
+
+
+def _with_odd_line(dice: Random, data: bytes) -> bytes:
+    """The log with one line removed, repeated, moved, or with an odd value; cut, if it is one."""
+    lines = data.split(b"\n")
+    if len(lines) == 1:
+        return _cut(dice, data)
+    number = dice.randrange(len(lines))
+    if lines[number][:1] == b"{" and dice.random() < 0.7:
+        lines[number] = _with_odd_value(dice, lines[number])
+    else:
+        line, place = lines.pop(number), dice.randrange(len(lines))
+        lines[place:place] = [line] * dice.randrange(3)
+    return b"\n".join(lines)
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

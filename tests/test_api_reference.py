@@ -89,6 +89,7 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "readability": (lambda lake: lake.readability(), set()),
     "audit": (lambda lake: lake.audit(by=["game_type"]), {"game_type"}),
     "findings": (lambda lake: lake.findings("stated_votes"), set()),
+    "judgement_by_chance": (lambda lake: lake.judgement_by_chance(), set()),
     "find": (lambda lake: lake.find(), set()),
     "quarantine": (lambda lake: lake.quarantine(), set()),
     "tables": (lambda lake: lake.tables(), set()),

@@ -9,12 +9,16 @@ from typing import Any
 import polars as pl
 import pytest
 from event_tables import lake_of, table
+from logs import interchange, textarena
 from rawlogs import encode
 
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake import Lake, open_lake
 from pipeline.metrics import metrics
+from pipeline.metrics.catalogue import names
+from pipeline.metrics.evidence import evidence
+from pipeline.metrics.request import EDITIONS
 from pipeline.reports.audit import KINDS, audit, findings
 from pipeline.simulate import simulate
 
@@ -190,7 +194,7 @@ def test_an_empty_lake_has_nothing_to_check(tmp_path):
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"kinds": ["votes"]}, "no kind votes: choose from stated_votes, "),
+        ({"kinds": ["xyz"]}, "no kind xyz: choose from stated_votes, "),
         ({"by": ["value"]}, "no column value to group by: choose from model, "),
         ({"by": ["model); DROP"]}, "no column model"),
         ({"by": ["model", "model"]}, "same column twice: model, model"),
@@ -207,7 +211,7 @@ def test_odd_names_of_models_are_data(tmp_path):
         "players", f"game | model\n1 | {odd[0]}\n2 | {odd[1]}", game_type="prisoners_dilemma"
     )
     lake = lake_of(tmp_path, {"players": players})
-    assert audit(lake, models=odd).is_empty()
+    assert set(audit(lake, models=odd)["found"]) == {0}
     assert findings(lake, "scores", models=odd).is_empty()
     assert findings(lake, "scores", models=[]).is_empty()
 
@@ -217,7 +221,7 @@ def test_a_model_that_sits_in_no_game_is_refused(tmp_path):
         "players", "game | model | is_tested\n1 | m | no", game_type="prisoners_dilemma"
     )
     lake = lake_of(tmp_path, {"players": players})
-    assert audit(lake, models=["m"]).is_empty()
+    assert set(audit(lake, models=["m"])["found"]) == {0}
     with pytest.raises(UsageError, match="no game of n: "):
         audit(lake, models=["m", "n"])
     with pytest.raises(UsageError, match="no game of n: "):
@@ -227,3 +231,115 @@ def test_a_model_that_sits_in_no_game_is_refused(tmp_path):
 def test_the_page_tells_of_every_kind():
     page = (Path(__file__).parent.parent / "docs" / "audit.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(KINDS)
+
+
+# --- who plays ----------------------------------------------------------------------------------
+
+
+Tables = dict[str, pl.DataFrame]
+
+
+def talking(*times: int, phase: str = "talk", is_bot: bool = False) -> Tables:
+    """A game whose only player says one text so often, another so often, and so on."""
+    texts = [f"text {n}" for n, often in enumerate(times) for _ in range(often)]
+    role = {"game_type": "werewolf", "is_tested": not is_bot}
+    players = table("players", "game | role\n1 | villager", is_bot=is_bot, **role)
+    rows = "\n".join(f"1 | villager | {n} | {text}" for n, text in enumerate(texts))
+    of_message = {"phase": phase, "turn": "1", "visible_to": ["all"]}
+    messages = table(
+        "messages", f"game | role | message_index | content\n{rows}", **of_message, **role
+    )
+    return {"players": players, "messages": messages}
+
+
+@pytest.mark.parametrize(
+    ("tables", "n_found"),
+    [
+        (talking(60, 5, 5, 5, 5, *[1] * 20), 5),
+        (talking(60, 5, 5, 5, 4, *[1] * 21), 0),  # 79 of 100
+        (talking(60, 5, 5, 5, 5, *[1] * 19), 0),  # of 99
+        (talking(100), 1),
+        (talking(100, is_bot=True), 1),
+        (talking(100, phase="vote"), 0),
+    ],
+)
+def test_canned_lines_are_at_least_100_of_which_five_texts_are_four_fifths(
+    tables: Tables, n_found: int, tmp_path: Path
+) -> None:
+    lake = lake_of(tmp_path, tables)
+    rows = findings(lake, "canned_lines")
+    assert rows.height == n_found
+    assert audit(lake, kinds=["canned_lines"])["found"].sum() == n_found
+    if n_found:
+        first = rows.filter(content="text 0").row(0, named=True)
+        n_messages = tables["messages"].height
+        times = tables["messages"].filter(content="text 0").height
+        assert first["says"] == f"in {times} of {n_messages} messages"
+        assert first["message_index"] == 0
+        is_bot = tables["players"]["is_bot"][0]
+        assert first["logged"] == ("a bot" if is_bot else "a language model")
+
+
+def test_models_without_a_name_and_bots_are_listed(tmp_path: Path) -> None:
+    text = """
+    game | seat | role     | model    | is_tested | is_bot
+    1    | 1    | villager | m        | yes       | no
+    1    | 2    | villager | -        | yes       | no
+    1    | 3    | villager | deeprole | no        | yes
+    1    | 4    | villager | -        | no        | no
+    """
+    lake = lake_of(tmp_path, {"players": table("players", text, game_type="werewolf")})
+    kinds = ["unnamed_models", "bots"]
+    assert counts(audit(lake, kinds=kinds), "kind") == {
+        ("unnamed_models",): (1, 2),
+        ("bots",): (1, 4),
+    }
+    assert [findings(lake, kind)["seat"].to_list() for kind in kinds] == [[2], [3]]
+
+
+@pytest.fixture(scope="module")
+def with_bots(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Games of two systems in which bots play."""
+    top = tmp_path_factory.mktemp("bots")
+    for module in (textarena, interchange):
+        name = module.__name__.rpartition(".")[2]
+        (top / name).mkdir()
+        for number, data in enumerate(module.LOGS):
+            (top / name / f"{number}.json").write_bytes(data)
+        ingest(top / name, top / "lake")
+    return open_lake(top / "lake")
+
+
+def test_no_metric_counts_a_bot(with_bots: Lake) -> None:
+    players = with_bots.table("players").collect()
+    bots = players.filter("is_bot")
+    assert bots["system"].n_unique() == 2
+    assert not bots["is_tested"].any()
+    seats = bots.select("game_id", "seat")
+    n_counted = 0
+    for one in with_bots.by_system():
+        models = set(players.filter("is_tested", system=one.system)["model"])
+        for edition in EDITIONS:
+            assert set(metrics(one, edition=edition)["model"]) <= models
+            for name in names(edition):
+                rows = evidence(one, name, edition=edition)
+                n_counted += rows.height
+                assert rows.join(seats, on=["game_id", "seat"]).is_empty()
+    assert n_counted
+    assert set(with_bots.table("results").collect()["model"]).isdisjoint(
+        set(bots["model"]) - {None}
+    )
+
+
+@pytest.mark.slow
+def test_only_deeprole_has_canned_lines(shared: Path, tmp_path: Path) -> None:
+    """Of all models in all logs that we have."""
+    archives = [shared / "corpus" / "magic-public.tar.zst", *(shared / "real").glob("*.tar.zst")]
+    for archive in archives:
+        ingest(archive, tmp_path, model="m")
+    lake = open_lake(tmp_path)
+    rows = findings(lake, "canned_lines")
+    assert set(rows["model"]) == {"deeprole", "deeprole-llm"}
+    assert rows.height == 2 * 4
+    assert audit(lake, kinds=["canned_lines"])["checked"].sum() > 500
+    assert audit(lake, kinds=["bots"])["found"].to_list() == [828]

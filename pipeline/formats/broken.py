@@ -14,8 +14,11 @@ WELL_FORMED = "the document is well-formed JSON in UTF-8"
 
 
 def broken(json_path: str, rule: str, message: str) -> BrokenDocument:
-    """The error to raise for a document that breaks a rule at a JSON path."""
-    return BrokenDocument(Fault(json_path, rule, message))
+    """The error to raise for a document that breaks a rule at a JSON path.
+
+    A message that is a value of the log may be empty, and then says so.
+    """
+    return BrokenDocument(Fault(json_path, rule, message or "it is empty"))
 
 
 def decode(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw, at: str = "$") -> T:
@@ -26,9 +29,14 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw, at: str 
         raise BrokenDocument(_fault(error, bytes(data), at)) from error
 
 
+def not_json(error: Exception, data: bytes, at: str) -> BrokenDocument:
+    """The error to raise for data at `at` that a decoder refuses because they are no JSON."""
+    return broken(at, WELL_FORMED, _why_not_json(error, data))
+
+
 def _fault(error: Exception, data: bytes, at: str) -> Fault:
     if not isinstance(error, msgspec.ValidationError):
-        return Fault(at, WELL_FORMED, _why_not_json(error, data))
+        return not_json(error, data, at).fault
     found = _AT.match(str(error))
     if found is None:
         return Fault(at, "every field has its type", str(error))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, UnsetType
 
-from pipeline.formats.broken import broken
+from pipeline.formats.broken import broken, not_json
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Course, Fault, Game
 
@@ -48,7 +48,10 @@ def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str
     listed = b"" if isinstance(part, UnsetType) else bytes(part)
     if listed.count(b'"') == n_quotes * n_players:
         return
-    pairs = json.loads(listed, object_pairs_hook=list, parse_int=str)
+    try:
+        pairs = json.loads(listed, object_pairs_hook=list, parse_int=str)
+    except (ValueError, RecursionError) as error:  # msgspec does not look into what it skips
+        raise not_json(error, listed, at) from error
     if len(pairs) != n_players:
         names = Counter(name for name, _ in pairs)
         alike = next(name for name, n in names.items() if n > 1)

@@ -52,12 +52,12 @@ _OF_ATTEMPT = (
 def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     """Every view by its name, with its schema if that is not the main one; the order is one in
     which they can be made."""
-    found = shared(num_of_game) | {name: _of_file(name) for name in sqlfiles.names("")}
+    found = shared(num_of_game)
     for edition in EDITIONS:
         found |= _of_edition(Request(edition=edition, num_of_game=num_of_game))
     for kind in sqlfiles.names("audit"):
         found[f"audit.{kind}"] = _of_file(f"audit/{kind}")
-    return found
+    return found | {name: _of_file(name) for name in sqlfiles.names("")}
 
 
 def in_schema(schema: str, edition: Edition, name: str) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 from polars.datatypes import DataTypeClass
 
+from pipeline import sqlfiles
 from pipeline.errors import choose, nearest
 from pipeline.events.contracts import TABLES
 from pipeline.lake import Lake, by_system
@@ -127,7 +128,7 @@ def _method(view: str) -> str | None:
         return f'lake.evidence("{name}")'
     if schema == "audit":
         return f'lake.findings("{name}")'
-    if schema == "" and name in (OF_ALL, LEADERBOARD, "settings"):
+    if schema == "" and name in (OF_ALL, LEADERBOARD, *sqlfiles.names("")):
         return f"lake.{name}()"
     return f'lake.metrics(names=["{name}"])' if schema == "" else None
 

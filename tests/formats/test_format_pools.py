@@ -134,6 +134,11 @@ BENT: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "$[4].final_tokens",
         "a balance of its own",
     ),
+    "no balance at all": (
+        lambda: lines([*goods((1, 2, 3)), event("final", final_tokens={})]),
+        "$[4].final_tokens",
+        "a balance of its own",
+    ),
     "one model twice": (
         lambda: lines(
             [init(1, ("m", "m")), event("final", final_tokens={"m": 3})],
@@ -178,6 +183,7 @@ def test_a_bent_log_is_refused_with_the_place_and_the_rule(name: str) -> None:
     fault = fault_of(build())
     assert fault.json_path == json_path
     assert rule in fault.rule
+    assert fault.message
 
 
 def test_two_players_of_one_label_are_refused() -> None:

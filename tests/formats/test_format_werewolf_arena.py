@@ -130,13 +130,25 @@ def test_a_log_that_breaks_a_rule_is_refused(
     assert fault.rule.startswith(rule)
 
 
-def test_a_name_that_comes_twice_is_refused() -> None:
+def with_a_name_twice() -> bytes:
     data = encode(WEREWOLVES_WIN).decode()
     start = data.index('"players"')
-    twice = data[:start] + data[start:].replace('"Flo": {', '"Ada": {', 1)
+    return (data[:start] + data[start:].replace('"Flo": {', '"Ada": {', 1)).encode()
+
+
+def test_a_name_that_comes_twice_is_refused() -> None:
     with pytest.raises(BrokenDocument) as error:
-        read(twice.encode())
+        read(with_a_name_twice())
     assert error.value.fault.rule == "no two players have the same name"
+
+
+def test_bytes_that_are_no_text_are_refused_where_nothing_is_read() -> None:
+    """The decoder skips what nobody asks for, whatever it is; what looks for names does not."""
+    data = with_a_name_twice().replace(b'"Ada": {', b'"Ada": {"note": "\xbb", ', 1)
+    with pytest.raises(BrokenDocument) as error:
+        read(data)
+    assert error.value.fault.json_path == "$.players"
+    assert "byte 0xbb" in error.value.fault.message
 
 
 # Real logs

@@ -19,6 +19,7 @@ SCRIPTS: dict[str, list[str]] = {
     "bomb": ["--seconds", "5", "--megabytes", "300"],
     "clicks": ["--seconds", "600", "--clients", "20"],
     "mutate": ["--documents", "200000"],
+    "formats": ["--documents", "20000"],
 }
 
 

@@ -33,10 +33,21 @@ from pipeline.ingest import ingest
 from pipeline.ingest.decode import GAME, IGNORED, QUARANTINED, UNFORESEEN, Batch, decode, look
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models
+from pipeline.lake import open_lake
 
 SECONDS = 5
 CHUNK = 2_000
 SLICE = 100
+
+
+class Kind(NamedTuple):
+    """What documents are called, and the model to name for those that name none."""
+
+    file: str = "{}.json"
+    model: str | None = MODEL
+
+
+LOGS = Kind()
 
 
 class Failure(NamedTuple):
@@ -87,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found += chunk.found
             longest = max(longest, chunk.longest)
             failures += chunk.failures
-            _keep(chunk.failures, given.seed, given.out)
+            keep(chunk.failures, given.seed, given.out)
             _tell(found, failures, longest, time.monotonic() - began)
     print(file=sys.stderr)
     lost = given.documents - sum(found.values())
@@ -99,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(failures or lost))
 
 
-def _keep(failures: Sequence[Failure], seed: int, folder: Path) -> None:
+def keep(failures: Sequence[Failure], seed: int, folder: Path) -> None:
     """Prints failures, and keeps their documents."""
     for failure in failures:
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,33 +126,37 @@ def _tell(found: Counter[str], failures: Sequence[Failure], longest: float, took
 
 def try_chunk(seed: int, first: int, n: int) -> Chunk:
     """Decodes and ingests the documents of some numbers."""
-    data = list(mutants(seed, first, n, shapes()))
+    return try_all(list(mutants(seed, first, n, shapes())), first)
+
+
+def try_all(data: Sequence[bytes], first: int, kind: Kind = LOGS) -> Chunk:
+    """Decodes documents, some at a time, and ingests them all."""
     found: Counter[str] = Counter()
     failures: list[Failure] = []
     longest = 0.0
-    for start in range(0, n, SLICE):
-        result = try_documents(data[start : start + SLICE], first + start)
+    for start in range(0, len(data), SLICE):
+        result = try_documents(data[start : start + SLICE], first + start, kind)
         found += result.found
         failures += result.failures
         longest = max(longest, result.longest)
-    if not failures and (wrong := _ingested_otherwise(data, found)):
+    if not failures and (wrong := _ingested_otherwise(data, found, kind)):
         failures.append(Failure(first, wrong, b""))
     return Chunk(found, longest, failures)
 
 
-def try_documents(data: Sequence[bytes], first: int) -> Chunk:
+def try_documents(data: Sequence[bytes], first: int, kind: Kind = LOGS) -> Chunk:
     """Decodes documents together and, where that goes wrong or takes long, each alone."""
     began = time.process_time()
     try:
         with _limit(SECONDS):
-            found, wrong = _decoded(data)
+            found, wrong = _decoded(data, kind)
         longest = (time.process_time() - began) / len(data)
     except (Exception, _Hang) as error:
         found, wrong = Counter(), {0: f"{type(error).__name__}: {error}"}
         longest = time.process_time() - began
     if not wrong or len(data) == 1:
         return Chunk(found, longest, [Failure(first + n, wrong[n], data[n]) for n in wrong])
-    alone = [try_documents([one], first + n) for n, one in enumerate(data)]
+    alone = [try_documents([one], first + n, kind) for n, one in enumerate(data)]
     failures = [failure for chunk in alone for failure in chunk.failures]
     if not failures and any("Hang" not in what for what in wrong.values()):
         failures = [Failure(first + n, f"only with others: {wrong[n]}", data[n]) for n in wrong]
@@ -165,11 +180,11 @@ def _limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def _decoded(data: Sequence[bytes]) -> tuple[Counter[str], dict[int, str]]:
+def _decoded(data: Sequence[bytes], kind: Kind) -> tuple[Counter[str], dict[int, str]]:
     """What the documents were found to be, and what is wrong with how they fared, by place."""
-    documents = [Document("/mutants", f"{n}.json", one) for n, one in enumerate(data)]
+    documents = [Document("/mutants", kind.file.format(n), one) for n, one in enumerate(data)]
     seen = [look(document, source_order) for source_order, document in enumerate(documents)]
-    batch = decode(documents, seen, Models.of(MODEL), GameIds())
+    batch = decode(documents, seen, Models.of(kind.model), GameIds())
     wrong = {n: what for n in range(len(seen)) if (what := _wrong(n, batch))}
     return Counter(one.found for one in seen), wrong
 
@@ -191,19 +206,25 @@ def _wrong(n: int, batch: Batch) -> str | None:
     return None if one.found == GAME and n_rows == 1 else f"{one.found} with {n_rows} games"
 
 
-def _ingested_otherwise(data: Sequence[bytes], found: Counter[str]) -> str | None:
+def _ingested_otherwise(data: Sequence[bytes], found: Counter[str], kind: Kind) -> str | None:
     """How an ingest of the documents told of them otherwise than the decoder; null if it agrees."""
     with tempfile.TemporaryDirectory(prefix="magic-") as scratch:
         archive = Path(scratch) / "mutants.tar"
         with tarfile.open(archive, "w") as tar:
             for n, one in enumerate(data):
-                header = tarfile.TarInfo(f"{n}.json")
+                header = tarfile.TarInfo(kind.file.format(n))
                 header.size = len(one)
                 tar.addfile(header, io.BytesIO(one))
         try:
-            report = ingest(archive, Path(scratch) / "lake", model=MODEL, jobs=1)
+            report = ingest(archive, Path(scratch) / "lake", model=kind.model, jobs=1)
+            paths = open_lake(Path(scratch) / "lake").table("documents").collect()["path"]
         except Exception as error:
             return f"the ingest failed: {type(error).__name__}: {error}"
+    # A file that its damage takes from its format may be cut into its lines.
+    if (n_files := paths.str.split("#").list.first().n_unique()) != len(data):
+        return f"{len(data)} files, {n_files} in the lake"
+    if paths.str.contains("#", literal=True).any():
+        return None
     statuses = report.statuses
     output = Counter(
         {

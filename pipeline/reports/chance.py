@@ -1,0 +1,79 @@
+"""Judgement beside chance: what a voter who knows nothing can expect differs between games."""
+
+import polars as pl
+
+from pipeline.lake import Lake, of_one_system
+from pipeline.metrics.catalogue import metric
+from pipeline.metrics.counting import rows
+from pipeline.metrics.request import PAPER, Request
+
+_VOTE = ["model", "game_type", "game_id", "seat", "round", "hit"]
+_CHANCE = pl.col("n_sought") / pl.when(pl.col("n_others") > 0).then("n_others")
+_IS_KNOWN = pl.col("chance").is_not_null().all()
+
+
+@of_one_system
+def judgement_by_chance(lake: Lake) -> pl.DataFrame:
+    """A row for each model and game type with a vote that judgement counts; `all` is all of them.
+
+    It is the view `judgement_by_chance`, of one system. A vote's chance is the number of sought
+    players over that of all players, of those who are still in the game, without the voter.
+
+    Columns:
+
+    - `model`, `game_type`: whose votes, and in which game.
+    - `value`: judgement, hits / counted, in 0..1.
+    - `chance`: the value that chance alone leads to, expected / counted.
+    - `hits`, `expected`: right votes, and how many of them to expect by chance, the sum of the
+      votes' chances; null if a vote had nobody to name.
+    - `counted`, `n_games`: votes that judgement counts, and their games.
+    """
+    votes = _chances(lake).collect()
+    whole = votes.with_columns(game_type=pl.lit("all"))
+    return (
+        pl.concat([votes, whole])
+        .group_by("model", "game_type")
+        .agg(
+            value=pl.col("hit").mean(),
+            chance=pl.when(_IS_KNOWN).then(pl.col("chance").mean()),
+            hits=pl.col("hit").sum(),
+            expected=pl.when(_IS_KNOWN).then(pl.col("chance").sum()),
+            counted=pl.len().cast(pl.Int64),
+            n_games=pl.col("game_id").n_unique().cast(pl.Int64),
+        )
+        .sort("model", "game_type", nulls_last=True)
+    )
+
+
+def _chances(lake: Lake) -> pl.LazyFrame:
+    """The votes that judgement counts, each with its `chance`."""
+    judgement = rows(metric("judgement", PAPER), lake.table, Request())
+    votes = judgement.filter("is_counted").select(_VOTE)
+    others = votes.join(_seats(lake), on="game_id").filter(
+        pl.col("other_seat") != pl.col("seat"),
+        (pl.col("first_without") > pl.col("round")).fill_null(value=True),
+    )
+    counts = others.group_by("game_id", "seat", "round").agg(
+        n_sought=pl.col("is_sought").sum(), n_others=pl.len()
+    )
+    return votes.join(counts, on=["game_id", "seat", "round"], how="left").with_columns(
+        chance=_CHANCE
+    )
+
+
+def _seats(lake: Lake) -> pl.LazyFrame:
+    """Every seat, whether votes are right that name it, and the first round that it is out in."""
+    first_without = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
+    left = lake.table("eliminations").select("game_id", "seat", first_without=first_without)
+    sought = lake.table("roles").select("game_type", "role", "is_sought")
+    return (
+        lake.table("players")
+        .join(sought, on=["game_type", "role"], how="left")
+        .join(left, on=["game_id", "seat"], how="left")
+        .select(
+            "game_id",
+            "first_without",
+            other_seat="seat",
+            is_sought=pl.col("is_sought").fill_null(value=False),
+        )
+    )
