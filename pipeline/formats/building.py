@@ -3,8 +3,11 @@
 A format whose log says what each message is needs nothing else of how messages are stored.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from pipeline.formats.players import opponents
 from pipeline.formats.rows import EVERYONE, Outline, Timeline, course
@@ -37,7 +40,7 @@ def messages(spoken: Iterable[Spoken], seats: Iterable[Seat]) -> Messages:
     return Messages(course(outline, timeline, (seat.player for seat in seats)), content)
 
 
-class Put(NamedTuple):
+class Put(Struct, frozen=True, gc=False):
     """What a seat put into the pool of a round; no message is named where it did so in silence."""
 
     seat: int
@@ -62,25 +65,23 @@ def pooled(puts: Sequence[Put], n_seats: int) -> list[Contribution]:
 
     A round with a contribution missing has no least one and no total.
     """
-    of_round: dict[int, list[float]] = {}
+    of_round: defaultdict[int, list[float]] = defaultdict(list)
     for put in puts:
-        of_round.setdefault(put.round, []).extend(() if put.amount is None else (put.amount,))
+        if put.amount is not None:
+            of_round[put.round].append(put.amount)
     whole = {
         round_: (min(known), sum(known))
         for round_, known in of_round.items()
-        if known and len(known) == n_seats
+        if len(known) == n_seats
     }
-    return [
-        Contribution(
-            put.seat,
-            put.round,
-            put.message_index,
-            put.amount,
-            put.amount == whole[put.round][0] if put.round in whole else None,
-            whole[put.round][1] if put.round in whole else None,
+    rows = []
+    for put in puts:
+        least, total = whole.get(put.round, (None, None))
+        is_least = None if least is None else put.amount == least
+        rows.append(
+            Contribution(put.seat, put.round, put.message_index, put.amount, is_least, total)
         )
-        for put in puts
-    ]
+    return rows
 
 
 def team_results(game: Game, kind: GameKind, guess_is_correct: bool | None = None) -> list[Result]:

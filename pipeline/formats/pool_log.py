@@ -4,8 +4,7 @@ A position such as `$[3].round` is in the line of that number, counted from 0 wi
 """
 
 import re
-from collections.abc import Iterator
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
@@ -42,28 +41,28 @@ class Player(Struct, gc=False):
     model_name: ModelName
 
 
-class Line(Struct, gc=False, kw_only=True):
+class Line(Struct, gc=False, kw_only=True, tag_field="type"):
     game_id: int | str
 
 
-class Init(Line, gc=False):
+class Init(Line, gc=False, tag="init"):
     settings: Settings
     short_name_map: dict[str, Player]
 
 
-class Message(Line, gc=False):
+class Message(Line, gc=False, tag="public_message"):
     round: Round
     player_id: str
     message: str
 
 
-class Contribution(Line, gc=False):
+class Contribution(Line, gc=False, tag="contribution"):
     round: Round
     player_id: str
     contribution: Tokens
 
 
-class Punishment(Line, gc=False):
+class Punishment(Line, gc=False, tag="punishment"):
     round: Round
     punisher_id: str
     target_id: str
@@ -71,8 +70,16 @@ class Punishment(Line, gc=False):
     target_damage: Tokens
 
 
-class Final(Line, gc=False):
+class Final(Line, gc=False, tag="final"):
     final_tokens: dict[str, float]
+
+
+class Distribution(Line, gc=False, tag="fund_distribution"):
+    """What it says follows from contributions."""
+
+
+class RoundEnd(Line, gc=False, tag="round_end"):
+    """What it says follows from all other lines."""
 
 
 class _Type(Struct, gc=False):
@@ -86,17 +93,9 @@ _HEAD = re.compile(rb"\s{0,99}\{\"game_id\": ?[^,{}]{1,99}, ?\"type\": ?\"init\"
 _SETTINGS = msgspec.json.Decoder(dict[str, Raw])
 _UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE = msgspec.json.Decoder(_Type)
-_KINDS: dict[str, type[Line]] = {
-    "init": Init,
-    "public_message": Message,
-    "contribution": Contribution,
-    "punishment": Punishment,
-    "final": Final,
-    # What these say follows from the others.
-    "fund_distribution": Line,
-    "round_end": Line,
-}
-_DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in _KINDS.items()}
+_Event = Init | Message | Contribution | Punishment | Final | Distribution | RoundEnd
+_EVENT: msgspec.json.Decoder[Line] = msgspec.json.Decoder(_Event)
+_KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
 
 
 def opens(look: Look, *, punishes: bool) -> bool:
@@ -121,52 +120,67 @@ class Log:
 
     def __init__(self, data: bytes) -> None:
         self.faults: list[Fault] = []
-        self._events: dict[type[Line], list[tuple[str, Line]]] = {}
-        for at, line in self._read(data):
-            self._events.setdefault(type(line), []).append((at, line))
+        self._events: dict[type[Line], list[tuple[int, Line]]] = {}
+        for number, line in enumerate(self._read(data)):
+            if line is not None:
+                self._events.setdefault(type(line), []).append((number, line))
         self.init = self._one_init()
         self.players = list(self.init.short_name_map.values())
         self._seats = {name: number for number, name in enumerate(self.init.short_name_map, 1)}
         self._check_players()
 
-    def of(self, kind: type[T]) -> list[tuple[str, T]]:
-        """The events of one type in their order, each with its position."""
-        return [(at, line) for at, line in self._events.get(kind, []) if isinstance(line, kind)]
+    def of(self, kind: type[T]) -> list[tuple[int, T]]:
+        """The events of one type in their order, each with the number of its line."""
+        return cast(list[tuple[int, T]], self._events.get(kind, []))
 
-    def seat(self, player: str, at: str) -> int:
-        """The seat of a player by its id. Raises BrokenDocument where it has none."""
+    def seat(self, player: str, number: int, name: str = "player_id") -> int:
+        """The seat of a player by its id, a field of a line. Raises BrokenDocument for no seat."""
         if player not in self._seats:
-            raise broken(at, "every player who acts has a seat", repr(player))
+            raise broken(at(number, name), "every player who acts has a seat", repr(player))
         return self._seats[player]
 
-    def label(self, player: str, at: str) -> str:
+    def label(self, player: str, number: int, name: str = "player_id") -> str:
         """What players call a player in the game, such as `P1`."""
-        return self.players[self.seat(player, at) - 1].short_label
+        return self.players[self.seat(player, number, name) - 1].short_label
 
-    def _read(self, data: bytes) -> Iterator[tuple[str, Line]]:
+    def _read(self, data: bytes) -> list[Line | None]:
+        """The lines that are not blank, null for one of an unknown type."""
+        try:
+            events = _EVENT.decode_lines(data)
+        except _UNDECODABLE:
+            events = []
+        # All at once is quicker; but it takes an object in several lines for one, too.
+        if len(events) == data.count(b"\n") + (not data.endswith(b"\n")):
+            return [*events]
         lines = filter(None, map(bytes.strip, data.split(b"\n")))
-        for number, line in enumerate(lines):
-            at = f"$[{number}]"
-            kind = decode(_TYPE, line, at).type
-            if kind in _DECODERS:
-                yield at, decode(_DECODERS[kind], line, at)
-            else:
-                rule = f"an event is one of {', '.join(_DECODERS)}"
-                self.faults.append(Fault(f"{at}.type", rule, repr(kind)))
+        return [self._event(line, number) for number, line in enumerate(lines)]
+
+    def _event(self, line: bytes, number: int) -> Line | None:
+        kind = decode(_TYPE, line, at(number)).type
+        if kind in _KINDS:
+            return decode(_EVENT, line, at(number))
+        rule = f"an event is one of {', '.join(_KINDS)}"
+        self.faults.append(Fault(at(number, "type"), rule, repr(kind)))
+        return None
 
     def _one_init(self) -> Init:
         (_, first), *others = self.of(Init)
         if others:
-            raise broken(others[0][0], "a log is of one game", "a second `init`")
+            raise broken(at(others[0][0]), "a log is of one game", "a second `init`")
         for events in self._events.values():
-            for at, line in events:
+            for number, line in events:
                 if line.game_id != first.game_id:
-                    raise broken(f"{at}.game_id", "a log is of one game", repr(line.game_id))
+                    raise broken(at(number, "game_id"), "a log is of one game", repr(line.game_id))
         return first
 
     def _check_players(self) -> None:
-        at, n_players = "$[0].short_name_map", len(self.players)
-        check_players([player.short_label for player in self.players], at)
+        where, n_players = at(0, "short_name_map"), len(self.players)
+        check_players([player.short_label for player in self.players], where)
         if n_players != self.init.settings.players:
             rule = "there are as many players as the settings say"
-            raise broken(at, rule, f"{n_players} players")
+            raise broken(where, rule, f"{n_players} players")
+
+
+def at(number: int, name: str = "") -> str:
+    """The position of a line, or of a field of it."""
+    return f"$[{number}].{name}" if name else f"$[{number}]"

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Put, Spoken, messages, pooled, results
-from pipeline.formats.pool_log import Contribution, Final, Log, Message, Punishment, Settings
+from pipeline.formats.pool_log import Contribution, Final, Log, Message, Punishment, Settings, at
 from pipeline.game import Game, JsonValue, Seat, Transfer
 from pipeline.vocabulary import GameType, Outcome, Role
 
@@ -65,12 +65,12 @@ def _scores(log: Log) -> dict[str, float] | None:
     finals = log.of(Final)
     if not finals:
         return None
-    (at, final), *others = finals
+    (number, final), *others = finals
     if others:
-        raise broken(others[0][0], "a game ends once", "a second `final`")
+        raise broken(at(others[0][0]), "a game ends once", "a second `final`")
     if sorted(final.final_tokens) != sorted(player.model_name for player in log.players):
-        names = ", ".join(final.final_tokens)
-        raise broken(f"{at}.final_tokens", "each player's model has a balance of its own", names)
+        rule = "each player's model has a balance of its own"
+        raise broken(at(number, "final_tokens"), rule, ", ".join(final.final_tokens))
     return final.final_tokens
 
 
@@ -84,17 +84,17 @@ def _wins(seats: Sequence[Seat]) -> dict[int, bool | None]:
 
 
 def _spoken(log: Log) -> Iterator[Spoken]:
-    for at, line in log.of(Message):
-        player = log.label(line.player_id, f"{at}.player_id")
+    for number, line in log.of(Message):
+        player = log.label(line.player_id, number)
         yield Spoken(player, line.message, TALK, line.round, msg_type="public_message")
 
 
 def _puts(log: Log) -> list[Put]:
     puts: dict[tuple[int, int], Put] = {}
-    for at, line in log.of(Contribution):
-        seat = log.seat(line.player_id, f"{at}.player_id")
+    for number, line in log.of(Contribution):
+        seat = log.seat(line.player_id, number)
         if (seat, line.round) in puts:
-            raise broken(at, "a player puts in once a round", f"round {line.round}, again")
+            raise broken(at(number), "a player puts in once a round", f"round {line.round}, again")
         puts[seat, line.round] = Put(seat, line.round, line.contribution)
     return list(puts.values())
 
@@ -102,15 +102,15 @@ def _puts(log: Log) -> list[Put]:
 def _transfers(log: Log) -> Iterator[Transfer]:
     """The punishments: points that a seat takes from another at a cost of its own."""
     numbers: Counter[tuple[int, int]] = Counter()
-    for at, line in log.of(Punishment):
-        seat = log.seat(line.punisher_id, f"{at}.punisher_id")
+    for number, line in log.of(Punishment):
+        seat = log.seat(line.punisher_id, number, "punisher_id")
         numbers[seat, line.round] += 1
         yield Transfer(
             seat,
             line.round,
             None,
             number=numbers[seat, line.round],
-            target=log.label(line.target_id, f"{at}.target_id"),
+            target=log.label(line.target_id, number, "target_id"),
             kind=PUNISHMENT,
             amount=-line.target_damage,
             cost=line.punisher_spend,

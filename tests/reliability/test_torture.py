@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from lab import NOT_POSSIBLE
 
+from pipeline.formats import formats
+
 HERE = Path(__file__).resolve().parent
 SCRIPTS = {
     "kills": "--kills 2 --interrupts 1 --games 70 --patience 30",
@@ -38,3 +40,13 @@ def test_script(name: str, tmp_path: Path) -> None:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 differences" in done.stdout
+
+
+@pytest.mark.slow
+def test_damaged_logs_of_every_format_are_accounted_for(tmp_path: Path) -> None:
+    command = [sys.executable, HERE / "formats.py", "--documents", "60", "--out", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(formats())
+    assert all("; 0 failures, 0 unaccounted" in line for line in lines)

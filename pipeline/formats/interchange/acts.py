@@ -176,4 +176,5 @@ ACTS: dict[str, type[Act]] = {
 } | {
     name: _of_kind(name, table) for kind in kinds().values() for name, table in kind.tables.items()
 }
+TABLE_OF = {act: table for table, act in ACTS.items()}
 AnyAct: Any = Union[tuple(ACTS.values())]  # noqa: UP007 - made of what is there

@@ -1,6 +1,7 @@
 """A document made into a game: rows of acts completed by what is derived, and rules checked."""
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -12,7 +13,7 @@ from msgspec.structs import asdict
 from pipeline import games
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, results, team_results
-from pipeline.formats.interchange.acts import EVENTS, OWN_TABLES, REGISTERED, Act
+from pipeline.formats.interchange.acts import EVENTS, OWN_TABLES, REGISTERED, TABLE_OF, Act
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import VERSION, Document, End, Event, Seat
 from pipeline.formats.interchange.setting import check_setting
@@ -95,8 +96,8 @@ def phase_of(event: Event) -> str:
     """What an event's text is if it does not say so: what its first act is."""
     if event.actor in (None, MODERATOR):
         return Phase.MODERATION
-    tags = [str(act.__struct_config__.tag) for act in event.acts]
-    return next((_PHASES[tag] for tag in tags if tag in _PHASES), Phase.OTHER)
+    tables = (TABLE_OF[type(act)] for act in event.acts)
+    return next((_PHASES[table] for table in tables if table in _PHASES), Phase.OTHER)
 
 
 def _kind(game_type: str) -> GameKind:
@@ -126,8 +127,13 @@ def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
     return seats
 
 
+@cache
+def _phases() -> frozenset[str]:
+    return frozenset(map(str, games.phases()))
+
+
 def _spoken(events: list[Event]) -> Iterator[Spoken]:
-    phases = {str(phase) for phase in games.phases()}
+    phases = _phases()
     for number, event in enumerate(events):
         if event.text is None:
             continue
@@ -155,23 +161,32 @@ def _rows(
     """Each act's table and row, as far as it is stated."""
     n_texts = 0
     for number, event in enumerate(events):
-        at = f"$.events[{number}]"
+        index = None
         if event.text is None:
-            _check_silent(event, at)
-        index = None if event.text is None else n_texts
-        n_texts += event.text is not None
+            _check_silent(event, number)
+        else:
+            index, n_texts = n_texts, n_texts + 1
         for place, act in enumerate(event.acts):
-            table = str(act.__struct_config__.tag)
+            table = TABLE_OF[type(act)]
             if OWN_TABLES.get(table, kind.name) != kind.name:
                 rule = f"an act is one of {kind.name}, or of all games"
-                raise broken(f"{at}.acts[{place}].act", rule, repr(table))
-            yield table, _row(act, event, index, numbers, f"{at}.acts[{place}]")
+                raise broken(f"{_at(number, place)}.act", rule, repr(table))
+            row = _row(act, event, numbers, (number, place))
+            row["message_index"] = index
+            yield table, row
 
 
-def _check_silent(event: Event, at: str) -> None:
+def _at(event: int, act: int) -> str:
+    return f"$.events[{event}].acts[{act}]"
+
+
+def _check_silent(event: Event, number: int) -> None:
     """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
     if not event.acts:
-        raise broken(at, "an event has a text, or acts, or both", "neither")
+        raise broken(f"$.events[{number}]", "an event has a text, or acts, or both", "neither")
+    is_bare = event.phase is UNSET and event.turn is None and event.msg_type is None
+    if is_bare and event.visible_to == EVERYONE:
+        return
     of_text = {
         "phase": event.phase is not UNSET,
         "visible_to": event.visible_to != EVERYONE,
@@ -180,20 +195,20 @@ def _check_silent(event: Event, at: str) -> None:
     }
     if stated := [name for name, is_stated in of_text.items() if is_stated]:
         rule = f"only an event with a text has {', '.join(of_text)}"
-        raise broken(f"{at}.{stated[0]}", rule, "it has no text")
+        raise broken(f"$.events[{number}].{stated[0]}", rule, "it has no text")
 
 
-def _row(
-    act: Act, event: Event, index: int | None, numbers: dict[str, int], at: str
-) -> dict[str, Any]:
+def _row(act: Act, event: Event, numbers: dict[str, int], place: tuple[int, int]) -> dict[str, Any]:
     player = event.actor if act.player is UNSET else act.player
     round_ = event.round if act.round is UNSET else act.round
     if player is None or player not in numbers:
-        raise broken(at, "an act is by a player at the table", repr(player))
+        raise broken(_at(*place), "an act is by a player at the table", repr(player))
     if round_ is None:
-        raise broken(at, "an act has a round, its own or its event's", "neither has one")
-    stated = {name: value for name, value in asdict(act).items() if value is not UNSET}
-    return stated | {"seat": numbers[player], "round": round_, "message_index": index}
+        rule = "an act has a round, its own or its event's"
+        raise broken(_at(*place), rule, "neither has one")
+    row = {name: value for name, value in asdict(act).items() if value is not UNSET}
+    row["seat"], row["round"] = numbers[player], round_
+    return row
 
 
 def _add_rows(game: Game, rows: list[tuple[str, dict[str, Any]]], around: Around) -> None:
