@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.cli import layout, output, terminal
 from pipeline.printable import printable
-from pipeline.reports.said import Marks, Said, said, said_to_one, title
+from pipeline.reports.said import Acts, Marks, Said, said, said_to_one, seats, title
 from pipeline.reports.transcript import Transcript
 from pipeline.statistics.sums import exact_sum
 
@@ -27,10 +27,10 @@ def write(found: Transcript, form: str) -> None:
     game = found.game
     _heading(title(game), form, level=1)
     _facts({name: game[name] for name in _FACTS} | {"log": game["path"]}, form)
-    _section("Players", _players(found), form)
+    _section("Players", seats(found.tables), form)
     _heading("Messages", form, level=2)
-    for one in said(found.tables, found.counted):
-        _message(one, form)
+    for part in said(found.tables, found.counted):
+        _message(part, form)
     for what, rows in _votes(found):
         _section(what, rows, form)
     _section(f"What the metrics counted, edition {found.edition}", _sums(found.counted), form)
@@ -64,20 +64,12 @@ def _object(frames: Mapping[str, pl.DataFrame]) -> str:
     return "{" + ",\n".join(fields) + "}\n"
 
 
-def _players(found: Transcript) -> pl.DataFrame:
-    players = found.tables["players"].select(
-        "seat", "player", "model", "role", "is_tested", "final_score"
-    )
-    return players.drop("final_score") if players["final_score"].is_null().all() else players
-
-
 def _votes(found: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:
     votes, for_proposals = found.tables["votes"], found.tables["proposal_votes"]
     if votes.height:
-        yield (
-            "Votes",
-            votes.select("player", "target", "is_correct", "stated_target", "parse_status"),
-        )
+        rounds = ["round"] if votes["round"].n_unique() > 1 else []
+        columns = ("player", "target", "is_correct", "stated_target", "parse_status")
+        yield "Votes", votes.select(*rounds, *columns)
     if for_proposals.height:
         yield (
             "Votes for proposals",
@@ -126,12 +118,14 @@ def _section(title: str, rows: pl.DataFrame, form: str) -> None:
             terminal.out("\n")
 
 
-def _message(one: Said, form: str) -> None:
+def _message(part: Said, form: str) -> None:
     write_message = _message_in_markdown if form == "markdown" else _message_in_text
-    write_message(*one)
+    write_message(*part)
 
 
-def _message_in_text(head: str, aside: str, lines: list[str], marks: Marks) -> None:
+def _message_in_text(
+    head: str, aside: str, lines: tuple[str, ...], acts: Acts, marks: Marks
+) -> None:
     terminal.out("\n")
     terminal.out(head, "heading")
     terminal.out(f"  {aside}" if aside else "", "aside")
@@ -141,16 +135,27 @@ def _message_in_text(head: str, aside: str, lines: list[str], marks: Marks) -> N
     for line in lines:
         for piece in layout.wrapped(line, room):
             terminal.out(f"{_INDENT}{piece}".rstrip() + "\n")
+    for act, marks_of_act in acts:
+        terminal.out(f"{_INDENT}{act}", "aside" if lines else "")
+        for hit, mark in marks_of_act:
+            terminal.out(f"  {mark}", _style(hit))
+        terminal.out("\n")
     for hit, mark in marks:
         terminal.out(_INDENT)
-        terminal.out(mark, "aside" if hit is None else "hit" if hit > 0 else "miss")
+        terminal.out(mark, _style(hit))
         terminal.out("\n")
 
 
-def _message_in_markdown(head: str, aside: str, lines: list[str], marks: Marks) -> None:
+def _style(hit: float | None) -> str:
+    return "aside" if hit is None else "hit" if hit > 0 else "miss"
+
+
+def _message_in_markdown(
+    head: str, aside: str, lines: tuple[str, ...], acts: Acts, marks: Marks
+) -> None:
     terminal.out(f"**{output.escaped(head)}** {output.escaped(aside)}".rstrip() + "\n\n")
     # As code, in which nothing is markdown.
-    terminal.out("".join(f"    {line}\n" for line in lines) + "\n")
-    for _, mark in marks:
-        terminal.out(f"- {output.escaped(mark)}\n")
-    terminal.out("\n" if marks else "")
+    terminal.out("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
+    items = [*("  ".join([act, *(mark for _, mark in own)]) for act, own in acts)]
+    items += [mark for _, mark in marks]
+    terminal.out("".join(f"- {output.escaped(item)}\n" for item in items) + ("\n" if items else ""))

@@ -57,6 +57,8 @@ KIND = GameKind(
         Ending("evil_won", hidden=1.0, civilian=0.0),
     ),
     phases=("talk", "team", "team_vote", "assassination"),
+    order=("talk", "team", "team_vote", "quest_plays", "assassination"),
+    secret_phases=("assassination",),
     tables={
         "team_proposals": EventTable(
             TeamProposal,

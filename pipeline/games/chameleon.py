@@ -16,4 +16,6 @@ KIND = GameKind(
         Ending("voted_wrong", hidden=1.0, civilian=0.0),
         Ending("tie", hidden=0.5, civilian=0.5, hidden_wins=True),
     ),
+    # Only the chameleon is asked for the word.
+    secret_phases=("guess",),
 )

@@ -3,5 +3,10 @@
 from pipeline.games.kind import Ending, of_players
 
 KIND = of_players(
-    "cost_sharing", "Cost Sharing", Ending("agreed"), Ending("not_agreed"), phases=("talk",)
+    "cost_sharing",
+    "Cost Sharing",
+    Ending("agreed"),
+    Ending("not_agreed"),
+    phases=("talk",),
+    order=("talk", "proposal", "proposal_votes", "reflection"),
 )

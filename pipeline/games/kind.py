@@ -61,7 +61,13 @@ class EventTable(Struct, frozen=True):
 
 
 class GameKind(Struct, frozen=True):
-    """A kind of game. `phases` are those of its messages that no other game has."""
+    """A kind of game. `phases` are those of its messages that no other game has.
+
+    `order` is how a round goes, for readers of a transcript: phases, and the tables of acts that
+    have no message. `eliminations.vote` are the rows of a table of that `cause` or `kind`. What it
+    leaves out comes last, in the order of the tables. In a phase of `secret_phases`, whoever speaks
+    has a certain role.
+    """
 
     name: str
     title: str
@@ -69,6 +75,8 @@ class GameKind(Struct, frozen=True):
     endings: tuple[Ending, ...]
     phases: tuple[str, ...] = ()
     tables: Mapping[str, EventTable] = {}
+    order: tuple[str, ...] = ()
+    secret_phases: tuple[str, ...] = ()
 
     def role(self, name: str) -> Role | None:
         """The role of this name, None if the game has no such role."""
@@ -99,6 +107,13 @@ class GameKind(Struct, frozen=True):
         return any(role.is_sought for role in self.roles)
 
 
-def of_players(name: str, title: str, *endings: Ending, phases: tuple[str, ...] = ()) -> GameKind:
+def of_players(
+    name: str,
+    title: str,
+    *endings: Ending,
+    phases: tuple[str, ...] = (),
+    order: tuple[str, ...] = (),
+) -> GameKind:
     """A game without roles: each player plays for itself, and all compete in one."""
-    return GameKind(name, title, (Role("player", Side.NONE, name),), endings, phases)
+    roles = (Role("player", Side.NONE, name),)
+    return GameKind(name, title, roles, endings, phases, order=order)

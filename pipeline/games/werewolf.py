@@ -23,4 +23,7 @@ KIND = GameKind(
         Ending("villagers_won", hidden=0.0, civilian=1.0),
     ),
     phases=("talk", "whisper"),
+    # The votes end the day; the werewolves whisper in the night after it.
+    order=("talk", "votes", "eliminations.vote", "whisper", "abilities", "eliminations"),
+    secret_phases=("whisper",),
 )

@@ -13,8 +13,7 @@ from pipeline.metrics import ALL
 from pipeline.metrics.thin import EXPLANATION, MARK
 from pipeline.pages.render import TEMPLATES, environment
 from pipeline.pages.report import Card, Report
-from pipeline.reports.acts import by_message
-from pipeline.reports.said import EVERYBODY, without_words
+from pipeline.reports.said import EVERYBODY, Said, seats, with_messages
 from pipeline.reports.transcript import Transcript
 
 LONGEST_TEXT = 20_000
@@ -88,24 +87,20 @@ def _facts(found: Transcript) -> dict[str, Any]:
     """What is said above a game's messages."""
     game = found.game
     end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
-    players = found.tables["players"].select("seat", "player", "model", "role", "is_tested")
-    return {**game, "end": end, "players": players, "id": str(game["game_id"])[:8]}
+    return {**game, "end": end, "players": seats(found.tables), "id": str(game["game_id"])[:8]}
 
 
-def _messages(found: Transcript) -> Iterator[dict[str, Any]]:
-    """Each message with those who were shown it, what was counted in it, and the acts after it.
-
-    Acts without words before the first message stand with it.
-    """
-    marks, silent = by_message(found.counted), without_words(found.tables, found.counted)
-    before = silent.get(None, [])
-    for message in found.tables["messages"].iter_rows(named=True):
+def _messages(found: Transcript) -> Iterator[tuple[dict[str, Any] | None, Said]]:
+    """Each message with those who were shown it, and what was done and counted in it; None for
+    acts without words and for headings."""
+    for message, part in with_messages(found.tables, found.counted):
+        if message is None:
+            yield None, part
+            continue
         names = message["visible_to"]
         others = [name for name in names if name != message["player"]]
         to = "everybody" if EVERYBODY in names else ", ".join(others) or "nobody else"
-        own = {"marks": marks.get(message["message_index"], []), "before": before}
-        yield {**message, **own, "to": to, "after": silent.get(message["message_index"], [])}
-        before = []
+        yield {**message, "to": to}, part
 
 
 def _matrix(found: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:

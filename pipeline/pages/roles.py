@@ -17,12 +17,21 @@ _OF_PLAYER = ("role", "side", "competition")
 # A path has the role that its model was tested in, and an outcome says who of the voted was hidden.
 _OF_GAME = (
     *("path", "source", "outcome", "outcome_code", "word", "other_word", "hidden_player"),
-    *("tested_player", "setting"),
+    *("tested_player", "setting", "ended_by"),
 )
-_OF_VOTE = ("is_correct",)
-_SHOWN = ("games", "players", "messages", "votes")
+# What all players see of a game, and in it the columns that only one who knows the roles can fill.
+# A cause is that of a side: werewolves attack only others.
+_SHOWN: Mapping[str, tuple[str, ...]] = {
+    "games": _OF_GAME,
+    "players": (),
+    "messages": (),
+    "votes": ("is_correct",),
+    "eliminations": ("cause",),
+    "team_proposals": (),
+    "team_votes": (),
+}
+_OF_SPEAKER = ("player", "seat", "model", "is_tested")
 _IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit(EVERYBODY))
-_OF_ONESELF = (Phase.IDENTIFICATION, Phase.ANALYSIS, Phase.REFLECTION, Phase.GUESS)
 
 
 def has_roles(game: Mapping[str, object]) -> bool:
@@ -31,22 +40,31 @@ def has_roles(game: Mapping[str, object]) -> bool:
 
 
 def without_roles(found: Transcript) -> Transcript:
-    """The game without whatever says a role, but for the messages; whoever was sent a private note
-    of the moderator is left out too."""
+    """The game without whatever says a role, but for the texts of messages.
+
+    Whoever was sent a private note of the moderator is left out too, and so is whoever spoke where
+    only some roles speak."""
     tables = {
-        name: _without(rows if name in _SHOWN else rows.clear(), *_OF_PLAYER)
+        name: _without(rows if name in _SHOWN else rows.clear(), *_OF_PLAYER, *_SHOWN.get(name, ()))
         for name, rows in found.tables.items()
     }
-    tables["games"] = _without(tables["games"], *_OF_GAME)
-    tables["votes"] = _without(tables["votes"], *_OF_VOTE)
-    nobody = pl.when(~_IS_NOTE).then("visible_to").otherwise(pl.lit([], pl.List(pl.String)))
-    tables["messages"] = tables["messages"].with_columns(visible_to=nobody)
+    tables["messages"] = _messages(tables["messages"], str(found.game["game_type"]))
     return Transcript(tables, found.counted.clear(), found.edition)
 
 
+def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:
+    is_secret = pl.col("phase").is_in(kind(game_type).secret_phases)
+    nobody = pl.when(_IS_NOTE | is_secret).then(pl.lit([], pl.List(pl.String)))
+    return messages.with_columns(
+        nobody.otherwise("visible_to").alias("visible_to"),
+        *(pl.when(~is_secret).then(name).alias(name) for name in _OF_SPEAKER),
+    )
+
+
 def may_say_role(message: Mapping[str, object], *, is_to_all: bool) -> bool:
-    """Whether a message of a game with roles is a private one that is often about one's role."""
-    return not is_to_all and (message["seat"] is None or message["phase"] in _OF_ONESELF)
+    """Whether a message of a game with roles is a private one, other than a vote for a player: it
+    is often about one's role."""
+    return not is_to_all and message["phase"] != Phase.VOTE
 
 
 def _without(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:

@@ -1,20 +1,20 @@
-"""What players did, by the message that it was read from, or by where it stands without one.
+"""What players did, by the message that it was read from, or by where it stands without one."""
 
-An act without words stands at the end of its round: after the last message of that round, or of
-those before it. Acts of one round stand in the order of the tables.
-"""
-
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from msgspec import Struct
 
 from pipeline.events.contracts import TABLES, OfSeat, polars_schema
+from pipeline.metrics.catalogue import metric
+from pipeline.reports.course import Course, last_index
 
 _SAID_ELSEWHERE = ("text", "share_text", "number")
+# Nobody is an answer too: a vote that names no player is one.
+_AIMED_AT = ("target", "candidate")
 Rows = list[dict[str, Any]]
 
 
@@ -27,74 +27,139 @@ class Act(Struct, frozen=True):
     facts: tuple[tuple[str, object], ...]
 
 
-def by_message(rows: pl.DataFrame) -> dict[int | None, Rows]:
+class Group(NamedTuple):
+    """The acts without words of one table and round, each with what was counted in it.
+
+    `counted` are rows of no act: then there is no table, and no round if they are of the whole
+    game.
+    """
+
+    table: str | None
+    round: int | None
+    acts: list[tuple[Act, Rows]]
+    counted: Rows
+
+
+class Places(NamedTuple):
+    """What stands where in a game: acts and counted rows by their message, and what stands after
+    it without words; None is the place before the first message."""
+
+    acts: Mapping[int, list[Act]]
+    counted: Mapping[int | None, Rows]
+    silent: Mapping[int | None, list[Group]]
+
+
+def places(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> Places:
+    """The places of all that was done in a game, and of what metrics counted."""
+    acts: dict[int, list[Act]] = {}
+    silent: list[Act] = []
+    for table, rows in tables.items():
+        if issubclass(TABLES[table], OfSeat):
+            for row in rows.iter_rows(named=True):
+                index = row["message_index"]
+                (silent if index is None else acts.setdefault(index, [])).append(_act(table, row))
+    of_message = _by_message(counted)
+    left = of_message.pop(None, [])
+    groups = _groups(silent, left, tables) if silent or left else {}
+    last = last_index(tables["messages"])
+    if last in groups and (rows_at_end := of_message.get(last)):
+        # The game's result is known once all is done, and not at its last message.
+        of_message[last] = [row for row in rows_at_end if row["round"] is not None]
+        groups[last] += _whole_game([row for row in rows_at_end if row["round"] is None])
+    return Places(acts, of_message, groups)
+
+
+def _by_message(counted: pl.DataFrame) -> dict[int | None, Rows]:
     """The rows by the message that they were read from; None for rows of no message."""
-    ordered = rows.sort("message_index", nulls_last=True, maintain_order=True)
+    ordered = counted.sort("message_index", nulls_last=True, maintain_order=True)
     grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
     return {index: list(group) for index, group in grouped}
 
 
-def spoken_acts(tables: Mapping[str, pl.DataFrame]) -> dict[int, list[Act]]:
-    """The acts that were read from a message, by its index."""
-    acts: dict[int, list[Act]] = {}
-    for table, rows in _of_seats(tables):
-        for index, group in by_message(rows).items():
-            if index is not None:
-                acts.setdefault(index, []).extend(_act(table, row) for row in group)
-    return acts
+def _groups(
+    silent: list[Act], counted: Rows, tables: Mapping[str, pl.DataFrame]
+) -> dict[int | None, list[Group]]:
+    course = Course(tables)
+    left = _Uncounted(counted)
+    silent.sort(key=lambda act: (act.round or 0, course.rank(act.table, act.facts)))
+    placed: dict[int | None, list[Group]] = {}
 
+    def key(act: Act) -> tuple[int | None, str, int | None]:
+        place = course.place(act.round, course.rank(act.table, act.facts))
+        return place, act.table, act.round
 
-def silent_acts(tables: Mapping[str, pl.DataFrame]) -> dict[int | None, list[Act]]:
-    """The acts without a message, by the message that they stand after; None for before all."""
-    is_silent = pl.col("message_index").is_null()
-    silent = [
-        _act(table, row)
-        for table, rows in _of_seats(tables)
-        for row in rows.filter(is_silent).iter_rows(named=True)
-    ]
-    silent.sort(key=lambda act: act.round or 0)
-    return _placed(silent, tables["messages"], lambda act: act.round)
-
-
-def silent_counts(counted: pl.DataFrame, messages: pl.DataFrame) -> dict[int | None, Rows]:
-    """The rows that a metric counted in no message, placed in the same way.
-
-    Those of no round are of the whole game: they stand at its end.
-    """
-    rows = counted.filter(pl.col("message_index").is_null()).sort("round", "seat").to_dicts()
-    return _placed(rows, messages, lambda row: row["round"])
-
-
-def _placed(
-    rows: Iterable[Any], messages: pl.DataFrame, round_of: Any
-) -> dict[int | None, list[Any]]:
-    ends = _ends(messages)
-    last = messages["message_index"][-1] if messages.height else None
-    placed: dict[int | None, list[Any]] = {}
-    for row in rows:
-        round_ = round_of(row)
-        placed.setdefault(last if round_ is None else _end(ends, round_), []).append(row)
+    for (place, table, round_), group in groupby(silent, key):
+        acts = [(act, left.of(act)) for act in group]
+        placed.setdefault(place, []).append(Group(table, round_, acts, []))
+    rows = sorted(left.rows, key=lambda row: (row["round"] is None, row["round"] or 0))
+    for round_, group_of_rows in groupby(rows, key=lambda row: row["round"]):
+        place = course.end(round_)
+        placed.setdefault(place, []).append(Group(None, round_, [], list(group_of_rows)))
     return placed
 
 
-def _ends(messages: pl.DataFrame) -> list[tuple[int, int]]:
-    """The last message of each round or of those before it, by round."""
-    of_rounds = messages.filter(pl.col("round").is_not_null()).group_by("round")
-    ends = of_rounds.agg(pl.max("message_index")).sort("round")
-    return list(ends.with_columns(pl.col("message_index").cum_max()).iter_rows())
+def _whole_game(rows: Rows) -> list[Group]:
+    return [Group(None, None, [], rows)] if rows else []
 
 
-def _end(ends: list[tuple[int, int]], round_: int) -> int | None:
-    at = bisect_right(ends, round_, key=lambda end: end[0])
-    return ends[at - 1][1] if at else None
+class _Uncounted:
+    """Rows counted in no message; those of an act are taken out with it."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows: dict[tuple[object, object], Rows] = {}
+        for row in rows:
+            self._rows.setdefault((row["player"], row["round"]), []).append(row)
+
+    def of(self, act: Act) -> Rows:
+        """The rows that were counted in an act."""
+        key = (act.player, act.round)
+        rows = self._rows.get(key, [])
+        own = [row for row in rows if act.table in _tables_of(row["metric"])]
+        if own:
+            self._rows[key] = [row for row in rows if act.table not in _tables_of(row["metric"])]
+        return own
+
+    @property
+    def rows(self) -> Rows:
+        """The rows that are left."""
+        return [row for rows in self._rows.values() for row in rows]
 
 
-def _of_seats(tables: Mapping[str, pl.DataFrame]) -> Iterable[tuple[str, pl.DataFrame]]:
-    return ((name, rows) for name, rows in tables.items() if issubclass(TABLES[name], OfSeat))
+@cache
+def _tables_of(name: str) -> frozenset[object]:
+    """The tables of whose rows a metric is made."""
+    return frozenset(rows.table for rows in metric(name).rows)
+
+
+def uncounted(acts: Iterable[Act], counted: Rows) -> list[Act]:
+    """The acts of a message that no metric counted in it."""
+    tables = {table for row in counted for table in _tables_of(row["metric"])}
+    return [act for act in acts if act.table not in tables]
+
+
+def new_rounds(rounds: Iterable[int | None]) -> Iterator[int | None]:
+    """For each of a game's rounds as they come, the round if it begins there, else None.
+
+    A game of one round has no beginning worth a heading.
+    """
+    rounds = list(rounds)
+    is_long = len({round_ for round_ in rounds if round_ is not None}) > 1
+    highest = -1
+    for round_ in rounds:
+        if is_long and round_ is not None and round_ > highest:
+            highest = round_
+            yield round_
+        else:
+            yield None
+
+
+@cache
+def _own_columns(table: str) -> tuple[str, ...]:
+    own = (name for name in polars_schema(table) if name not in OfSeat.columns())
+    return tuple(name for name in own if name not in _SAID_ELSEWHERE)
 
 
 def _act(table: str, row: Mapping[str, Any]) -> Act:
-    own = (name for name in polars_schema(table) if name not in OfSeat.columns())
-    shown = (name for name in own if name not in _SAID_ELSEWHERE)
-    facts = tuple((name, row[name]) for name in shown if row[name] is not None)
+    names = _own_columns(table)
+    facts = tuple((name, row[name]) for name in names if name in _AIMED_AT or row[name] is not None)
     return Act(table, row["player"], row["round"], facts)

@@ -1,29 +1,39 @@
-"""A game's messages in words: who spoke to whom, what was said, and what was counted in it."""
+"""A game in words: who spoke to whom, what was said and done, and what was counted in it."""
 
-from collections.abc import Iterator, Mapping
-from functools import cache
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.cells import NULL, texts
-from pipeline.metrics.catalogue import metric
+from pipeline.cells import NULL
 from pipeline.printable import printable
-from pipeline.reports.acts import Act, by_message, silent_acts, silent_counts
+from pipeline.reports.acts import Act, Group, Rows, new_rounds, places, uncounted
+from pipeline.reports.wording import line, lines, shared, words
 
 EVERYBODY = "all"
 # What was counted in a message: the hit, and what it is for.
-Marks = list[tuple[float | None, str]]
+Marks = Sequence[tuple[float | None, str]]
+# What was done, in a line each, with what was counted in it.
+Acts = tuple[tuple[str, Marks], ...]
 
 
 class Said(NamedTuple):
-    """One message: its heading, what is said beside it, its lines, and what was counted in it."""
+    """A message, or acts without words: heading, what is said beside it, and lines.
+
+    `acts` are what was done in it, and `marks` what was counted besides. What has a heading alone
+    begins a round.
+    """
 
     head: str
-    aside: str
-    lines: list[str]
-    marks: Marks
+    aside: str = ""
+    lines: tuple[str, ...] = ()
+    acts: Acts = ()
+    marks: Marks = ()
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether anything was counted in it."""
+        return bool(self.marks) or any(marks for _, marks in self.acts)
 
 
 def title(game: Mapping[str, Any]) -> str:
@@ -34,59 +44,92 @@ def title(game: Mapping[str, Any]) -> str:
     return kind if game["outcome"] is None else f"{kind}: {str(game['outcome']).replace('_', ' ')}"
 
 
-def said(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> Iterator[Said]:
-    """All messages of a game, with whom each was shown to, and what was counted in it.
+def seats(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The players with their roles. Who is a bot, is out, or has points is left out where nobody
+    is or has."""
+    players = tables["players"].select(
+        *("seat", "player", "model", "role", "is_tested"),
+        pl.col("is_bot").replace({False: None}),
+        "final_score",
+    )
+    out = tables["eliminations"].select("seat", out_in_round="round", out_by="cause")
+    players = players.join(out, on="seat", how="left", maintain_order="left")
+    more = ("is_bot", "out_in_round", "out_by", "final_score")
+    return players.drop(name for name in more if players[name].is_null().all())
 
-    Acts without words stand in their places, those of one table and round together.
+
+def said(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> Iterator[Said]:
+    """All messages of a game, with whom each was shown to, and what was done and counted in it.
+
+    Acts without words stand in their places, and a heading where a round begins.
     """
-    rows, silent = by_message(counted), without_words(tables, counted)
-    yield from silent.get(None, [])
+    return (part for _, part in with_messages(tables, counted))
+
+
+def with_messages(
+    tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame
+) -> Iterator[tuple[Mapping[str, Any] | None, Said]]:
+    """The same, each with the row of its message, or None."""
+    parts = list(_parts(tables, counted))
+    for (round_, message, part), begins in zip(
+        parts, new_rounds(round_ for round_, _, _ in parts), strict=True
+    ):
+        if begins is not None:
+            yield None, Said(f"Round {round_}")
+        yield message, part
+
+
+def _parts(
+    tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame
+) -> Iterator[tuple[int | None, Mapping[str, Any] | None, Said]]:
+    """Messages and acts without words, each with its round."""
+    there = places(tables, counted)
+    for group in there.silent.get(None, ()):
+        yield group.round, None, _silent(group)
     for message in tables["messages"].iter_rows(named=True):
         index = message["message_index"]
-        phase = f"{message['phase']}{_of_round(message['round'])}"
-        head = _head(message, f" → {_audience(message)}")
-        yield Said(head, phase, _lines(message), _marks(rows.get(index, [])))
-        yield from silent.get(index, [])
+        marks = there.counted.get(index, [])
+        acts = uncounted(there.acts.get(index, ()), marks)
+        yield message["round"], message, _message(message, acts, marks)
+        for group in there.silent.get(index, ()):
+            yield group.round, None, _silent(group)
 
 
-def without_words(
-    tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame
-) -> dict[int | None, list[Said]]:
-    """The acts without words, by the message that they stand after; None for before all."""
-    acts, rows = silent_acts(tables), silent_counts(counted, tables["messages"])
-    places = dict.fromkeys([*acts, *rows])
-    return {place: list(_acts(acts.get(place, []), rows.get(place, []))) for place in places}
+def group_title(group: Group) -> str:
+    """What the acts of a group are: their table, and what all of them share."""
+    if group.table is None:
+        return "the game as a whole" if group.round is None else "counted in no message"
+    facts = words(shared([act for act, _ in group.acts]))
+    return group.table.replace("_", " ") + (f": {facts}" if facts else "")
 
 
-def _acts(acts: list[Act], counted: list[dict[str, Any]]) -> Iterator[Said]:
-    """Acts in one place, those of a table and round together, with what was counted in them."""
-    left = counted
-    for (table, round_), group in groupby(acts, key=lambda act: (act.table, act.round)):
-        own = [row for row in left if row["round"] == round_ and table in _tables_of(row["metric"])]
-        left = [row for row in left if row not in own]
-        lines = [printable(_act_line(act)) for act in group]
-        yield Said(table.replace("_", " "), f"without words{_of_round(round_)}", lines, _marks(own))
-    if left:
-        yield Said("counted", "in no message", [], _marks(left))
+def _silent(group: Group) -> Said:
+    common = shared([act for act, _ in group.acts])
+    acts = tuple(
+        (printable(line(act, common)), _marks(rows, act.player)) for act, rows in group.acts
+    )
+    aside = f"without words{_of_round(group.round)}" if group.table else ""
+    return Said(printable(group_title(group)), aside, acts=acts, marks=_marks(group.counted, None))
 
 
-@cache
-def _tables_of(name: str) -> set[object]:
-    """The tables of whose rows a metric is made."""
-    return {rows.table for rows in metric(name).rows}
+def _message(message: Mapping[str, Any], acts: list[Act], counted: Rows) -> Said:
+    phase = f"{message['phase']}{_of_round(message['round'])}"
+    head, player = _head(message, f" → {_audience(message)}"), message["player"]
+    done: Acts = tuple(
+        (printable(f"{table.replace('_', ' ')}{_colon(text)}{text}"), ())
+        for table, text in lines(acts, player)
+    )
+    return Said(head, phase, _lines(message), done, _marks(counted, player))
 
 
-def _act_line(act: Act) -> str:
-    names = [name.replace("_", " ") for name, _ in act.facts]
-    values = [texts([value])[0] for _, value in act.facts]
-    facts = (f"{name} {value}" for name, value in zip(names, values, strict=True))
-    return f"{act.player or NULL}: {', '.join(facts)}"
+def _colon(text: str) -> str:
+    return " " if text.startswith("→") else ": "
 
 
 def said_to_one(messages: pl.DataFrame) -> Iterator[Said]:
     """Messages as a player saw them, who does not see whom else they were shown to."""
     for message in messages.iter_rows(named=True):
-        yield Said(_head(message, ""), "", _lines(message), [])
+        yield Said(_head(message, ""), lines=_lines(message))
 
 
 def sign(hit: float | None) -> str:
@@ -96,34 +139,43 @@ def sign(hit: float | None) -> str:
     return {1.0: "✓", 0.0: "✗"}.get(hit) or f"{hit:.2g}"
 
 
-def as_text(heading: str, said: Iterator[Said]) -> str:
+def whose(row: Mapping[str, Any], player: str | None) -> str:
+    """Who did what was counted, where it stands beside another player, or beside none."""
+    if row["player"] is None:
+        names = [str(row[name]).replace("_", " ") for name in ("role", "model") if row[name]]
+        return f" ({', '.join(names)})" if names else ""
+    is_of_message = row["player"] == player and row["round"] is not None
+    return "" if is_of_message else f" ({row['player']})"
+
+
+def as_text(heading: str, parts: Iterator[Said]) -> str:
     """The messages as plain text under a heading."""
-    parts = [heading]
-    for one in said:
-        parts += ["", f"{one.head}  {one.aside}".rstrip()]
-        parts += [f"    {line}".rstrip() for line in [*one.lines, *(mark for _, mark in one.marks)]]
-    return "\n".join(parts) + "\n"
+    texts = [heading]
+    for part in parts:
+        texts += ["", f"{part.head}  {part.aside}".rstrip()]
+        acts = ["  ".join([act, *(mark for _, mark in marks)]) for act, marks in part.acts]
+        lines = [*part.lines, *acts, *(mark for _, mark in part.marks)]
+        texts += [f"    {line}".rstrip() for line in lines]
+    return "\n".join(texts) + "\n"
 
 
 def _head(message: Mapping[str, Any], to: str) -> str:
     return printable(f"{message['message_index']}  {message['player'] or NULL}{to}")
 
 
-def _lines(message: Mapping[str, Any]) -> list[str]:
-    return printable(message["content"]).rstrip().split("\n")
+def _lines(message: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(printable(message["content"]).rstrip().split("\n"))
 
 
-def _marks(counted: list[dict[str, Any]]) -> Marks:
-    """What was counted: its hit, and the metric with what was done."""
+def _marks(counted: Rows, player: str | None) -> Marks:
+    """What was counted: its hit, and the metric with what was done, and who did it."""
     return [
-        (row["hit"], printable(f"{sign(row['hit'])} {row['metric']}: {row['what']}{_whose(row)}"))
+        (
+            row["hit"],
+            printable(f"{sign(row['hit'])} {row['metric']}: {row['what']}{whose(row, player)}"),
+        )
         for row in counted
     ]
-
-
-def _whose(row: Mapping[str, Any]) -> str:
-    """Who did it, where no message says so."""
-    return f" ({row['player']})" if row["message_index"] is None and row["player"] else ""
 
 
 def _audience(message: Mapping[str, Any]) -> str:

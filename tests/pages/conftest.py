@@ -29,6 +29,14 @@ def served(lake: Path) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="session")
+def served_formats(lake_of_formats: Path) -> Iterator[Served]:
+    """A game or more of every system."""
+    found = start(lake_of_formats)
+    yield found
+    stop(found)
+
+
+@pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake whose models, players, words and paths are all named by an enemy."""
     top = tmp_path_factory.mktemp("hostile")

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from servers import Served
 
+from pipeline.api import open_lake
+
 pytestmark = pytest.mark.slow
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -49,6 +51,16 @@ class Visit:
         """Whether the page is no wider than the window."""
         wide: bool = self.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
         return wide
+
+
+def grave(tab: "playwright.Page") -> list[tuple[str, str]]:
+    """What axe finds that is serious or critical, each with the first place of it."""
+    found = axe.Axe().run(tab).response["violations"]
+    return [
+        (one["id"], one["nodes"][0]["html"][:200])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
 
 
 @pytest.fixture
@@ -113,9 +125,43 @@ def test_every_page_is_accessible_and_fits(
         tab = visit.go(path)
         assert visit.fits(), name
         tab.screenshot(path=kept / f"{name}-{size}-{theme}.png")
-        found = axe.Axe().run(tab).response["violations"]
-        grave = [one for one in found if one["impact"] in ("serious", "critical")]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in grave] == [], name
+        assert grave(tab) == [], name
+    visit.check()
+    visit.context.close()
+
+
+def test_a_game_of_every_system_is_accessible_and_fits(
+    browser: "playwright.Browser", served_formats: Served
+) -> None:
+    """With its roles, whose marks and acts are the most that a page has."""
+    rows = open_lake(served_formats.lake).table("games").select("system", "game_id").collect()
+    games = dict(rows.iter_rows())
+    assert len(games) > 8
+    visit = Visit(
+        browser, served_formats, viewport={"width": 375, "height": 740}, color_scheme="dark"
+    )
+    for system, game in games.items():
+        tab = visit.go(f"/game?game={game}&roles=true")
+        assert visit.fits(), system
+        assert grave(tab) == [], system
+    visit.check()
+    visit.context.close()
+
+
+def test_silent_acts_are_counted_where_they_are(
+    browser: "playwright.Browser", served_formats: Served
+) -> None:
+    """The keys go from the votes of one day to those of the next."""
+    visit = Visit(browser, served_formats, viewport={"width": 1280, "height": 850})
+    tab = visit.go("/game?game=aiwolf/1.log&roles=true&metric=judgement")
+    assert tab.locator("h2").all_inner_texts() == ["Round 0", "Round 1", "Round 2", "Round 3"]
+    for _ in range(2):
+        tab.keyboard.press("n")
+    at = tab.locator("tr.at")
+    assert "votes" in at.inner_text()
+    assert "Gro → Bo, right, not valid" in at.inner_text()
+    at.get_by_role("link", name="previous counted").click()
+    assert "Finn → Bo, right" in tab.locator("tr:target").inner_text()
     visit.check()
     visit.context.close()
 

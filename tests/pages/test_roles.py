@@ -9,10 +9,14 @@ from msgspec.structs import replace
 from servers import Served
 
 from pipeline.api import Game, Lake, open_lake
+from pipeline.games import with_sides
 from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
 from pipeline.view.links import link
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Side
 
+# What all players of a game see; every other table is empty in an altered lake.
+PUBLIC = ("games", "players", "messages", "votes", "eliminations", "team_proposals", "team_votes")
+SECRET = ("whisper", "assassination", "guess")
 OTHER = {Side.HIDDEN: Side.CIVILIAN, Side.CIVILIAN: Side.HIDDEN}
 
 
@@ -30,12 +34,23 @@ class Altered:
     def game(self, game: str, *, edition: str) -> Game:
         found = self.lake.game(game, edition=edition)
         tables = {name: _altered(rows) for name, rows in found.tables.items()}
-        for name in ("guesses", "role_analyses", "role_identifications"):
-            tables[name] = tables[name].clear()
-        is_note = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains("all")
-        sent = pl.when(is_note).then(pl.lit(["Player 3"])).otherwise("visible_to")
-        tables["messages"] = tables["messages"].with_columns(visible_to=sent)
+        for name, rows in tables.items():
+            tables[name] = rows if name in PUBLIC else rows.clear()
+        tables["messages"] = _sent_to_others(tables["messages"], tables["players"])
         return replace(found, tables=tables, counted=found.counted.reverse().head(1))
+
+
+def _sent_to_others(messages: pl.DataFrame, players: pl.DataFrame) -> pl.DataFrame:
+    """The messages with private notes, and what only some roles may say, sent by and to another."""
+    is_note = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains("all")
+    is_secret = pl.col("phase").is_in(SECRET)
+    other = players.row(-1, named=True)
+    sent = pl.when(is_note | is_secret).then(pl.lit([other["player"]])).otherwise("visible_to")
+    spoken = {
+        name: pl.when(is_secret).then(pl.lit(other[name], messages.schema[name])).otherwise(name)
+        for name in ("player", "seat", "model")
+    }
+    return messages.with_columns(visible_to=sent, **spoken)
 
 
 def _altered(rows: pl.DataFrame) -> pl.DataFrame:
@@ -54,6 +69,7 @@ def _altered(rows: pl.DataFrame) -> pl.DataFrame:
         "hidden_player": pl.lit("another"),
         "tested_player": pl.lit("another"),
         "setting": pl.lit("{}"),
+        "cause": pl.lit("another"),
     }
     return rows.with_columns(**{one: to for one, to in changed.items() if one in rows.columns})
 
@@ -79,6 +95,35 @@ def test_without_roles_a_page_does_not_depend_on_them(
         shown = forms(opened, **given, roles="true")
         altered = forms(Altered(opened), **given, roles="true")
         assert all(one != other for one, other in zip(shown, altered, strict=True))
+
+
+@pytest.mark.parametrize("game_type", with_sides())
+def test_no_system_s_page_depends_on_roles(game_type: str, lake_of_formats: Path) -> None:
+    """The same for every format's games with sides, whose acts say more than MAgIC's."""
+    opened = open_lake(lake_of_formats)
+    games = opened.find(game_type=game_type)["game_id"]
+    assert games.len()
+    for game in games:
+        assert forms(opened, game=game) == forms(Altered(opened), game=game)
+        shown, altered = (forms(one, game=game, roles="true") for one in (opened, Altered(opened)))
+        assert shown[0] != altered[0]
+
+
+def test_nobody_is_seen_to_whisper(lake_of_formats: Path) -> None:
+    """Whoever whispers is a werewolf, and so is whoever hears it."""
+    opened = open_lake(lake_of_formats)
+    found = page("game").content(opened, parameters("game", {"game": "aiwolf/1.log"}))
+    whispers = [one for one in found.games[0].messages if one.phase == "whisper"]
+    assert len(whispers) == 3
+    assert not any(one.player or one.seat or any(one.seen) for one in whispers)
+    assert all(one.may_say_role for one in whispers)
+    assert found.games[0].players[2]["out"] == "round 1"
+    html = forms(opened, game="aiwolf/1.log")[0]
+    assert "attack" not in html
+    assert "Private note of the moderator" not in html
+    shown = forms(opened, game="aiwolf/1.log", roles="true")[0]
+    assert "attack vote → 樹" in shown
+    assert "round 1, by vote" in shown
 
 
 def test_what_may_say_a_role_is_folded(opened: Lake) -> None:
