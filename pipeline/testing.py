@@ -22,6 +22,7 @@ from pipeline.formats.look import Look
 from pipeline.game import BrokenDocument, Game
 from pipeline.ingest.decode import UNFORESEEN, Batch, decode, look
 from pipeline.ingest.ids import GameIds
+from pipeline.ingest.models import Models
 
 N_MUTANTS = 200
 _STATUSES = {"game", "quarantined", "ignored"}
@@ -205,7 +206,7 @@ def _decoded(damaged: Sequence[bytes], logs: Logs) -> Batch:
         Document("/logs", logs.file.format(number), data) for number, data in enumerate(damaged)
     ]
     seen = [look(document, number) for number, document in enumerate(documents)]
-    return decode(documents, seen, logs.model, GameIds())
+    return decode(documents, seen, Models.of(logs.model), GameIds())
 
 
 def _rows(games: Sequence[tuple[int, Game]]) -> Frames:

@@ -256,6 +256,7 @@ def test_examples_of_the_help_run(
     shutil.make_archive("runs/one", "tar", logs)
     Path("runs/one.tar").rename("runs/one.tar.zst")  # told by its bytes
     Path("query.sql").write_text("SELECT 1")
+    Path("models.toml").write_text('"*" = "gpt-3.5-turbo"')
     monkeypatch.setattr(sys, "stdin", io.StringIO("FROM games"))
     shutil.copytree(logs, "others")
     for log in Path("others").rglob("*.json"):

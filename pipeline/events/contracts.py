@@ -78,7 +78,9 @@ class Games(OfGame):
     content_id = column.identifier(
         "hash of the parsed content: equal if the same game comes in two JSON forms"
     )
-    assigned_model = column.text("the model that the ingest was given by --model", nullable=True)
+    assigned_model = column.text(
+        "what the ingest was given as the model: a name, or players' models in JSON", nullable=True
+    )
     format = column.text("the log format that it was read from")
     format_version = column.text("the variant of the format")
     source = column.text("the folder or archive in which its document was first found")
@@ -341,7 +343,9 @@ class Documents(Table):
     reason = column.text("why it was not ingested", nullable=True)
     game_id = column.identifier("the game that it holds", nullable=True)
     game_index = column.count("the game's number, of its file's name or in its file", nullable=True)
-    assigned_model = column.text("the model that the ingest was given by --model", nullable=True)
+    assigned_model = column.text(
+        "what the ingest was given as the model: a name, or players' models in JSON", nullable=True
+    )
 
 
 class Quarantine(Table):
@@ -387,7 +391,9 @@ class Ingests(Table):
     n_ignored = column.count("of these, not logs")
     n_superseded = column.count("games removed because no path holds them any more")
     code_sha256 = column.digest("hash of the code of magic-pipeline", SHA256_LENGTH, nullable=True)
-    assigned_model = column.text("the model given by --model", nullable=True)
+    assigned_model = column.text(
+        "what was given as the model: a name, or models in JSON by path", nullable=True
+    )
     max_document = column.count(
         "the size in bytes above which documents were not read", nullable=True
     )

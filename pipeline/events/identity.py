@@ -22,7 +22,7 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 # Half as dear as JSON, for what only this code reads.
 _PACKER = msgspec.msgpack.Encoder(order="deterministic")
 _MOST_EXACT = 2**53
-_SEAT_AND_ROUND = attrgetter("seat", "round")
+_ROUND_AND_SEAT = attrgetter("round", "seat")
 _EVENTS = tuple(
     field.name
     for field in fields(Game)
@@ -67,9 +67,9 @@ def content_id(game: Game) -> str:
     """
     messages = game.messages
     facts = [getattr(game, name) for name in _FACTS]
-    events = [rows and sorted(rows, key=_SEAT_AND_ROUND) for rows in _all_events(game)]
+    events = [rows and sorted(rows, key=_ROUND_AND_SEAT) for rows in _all_events(game)]
     of_kind = {
-        name: sorted(rows, key=_SEAT_AND_ROUND) for name, rows in game.events.items() if rows
+        name: sorted(rows, key=_ROUND_AND_SEAT) for name, rows in game.events.items() if rows
     }
     said = [_course_digest(messages.course), messages.content]
     return _digest(_PACKER.encode([said, facts, events, of_kind]))

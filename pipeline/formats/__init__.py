@@ -134,7 +134,7 @@ def read(data: bytes, model: str | None = None, path: str = "") -> Game | None:
         raise broken(
             "$",
             "the log or --model names the model that played",
-            f"a {format_.NAME} log does not name it: use --model NAME",
+            f"a {format_.NAME} log does not name it: use --model NAME, or --models-from FILE",
         )
     game.assigned_model = model
     return game

@@ -25,6 +25,7 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
 from pipeline.ingest.database import IngestDatabase
 from pipeline.ingest.ids import GameIds
+from pipeline.ingest.models import Models, ModelsOf
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.recall import Recall
 from pipeline.ingest.resolve import Resolution, known_games, resolution
@@ -91,7 +92,7 @@ def ingest(
     sources: str | Path | Sequence[str | Path],
     lake: str | Path,
     *,
-    model: str | None = None,
+    model: str | ModelsOf | None = None,
     dry_run: bool = False,
     jobs: int | None = None,
     memory: int = MEMORY,
@@ -105,22 +106,23 @@ def ingest(
 ) -> Report:
     """Reads every document of the sources into the lake, which is made if need be.
 
-    `model` names who played where a log does not say. `jobs` processes decode (by default one a
-    core; for little, this one alone), in about `memory` bytes all together; a document of more
-    than `max_document` bytes is quarantined unread, and so is what is left of a compressed file or
-    an archive once `max_expanded` bytes came out of it (by default 200 times its size, at least
-    1 GiB). A `team` are other workers than processes of this machine, as `pipeline.spark.cluster`
-    gives them. `documents` are some that were read already; there need be no sources then. Games
-    `again` are decoded though the lake has them, and take their own place. A large archive that
-    has not changed is read again only with `reread`. `on_progress` is called with the numbers of
-    documents seen and of bytes read on disk, as they come. With `dry_run` nothing is written.
+    `model` names who played where a log does not say: for all, or by pattern of a document's path,
+    the first that matches. It is a model for all players, or players with a model each. `jobs`
+    processes decode (by default one a core; for little, this one alone), in about `memory` bytes
+    all together; a document of more than `max_document` bytes is quarantined unread, and so is what
+    is left of a compressed file or an archive once `max_expanded` bytes came out of it (by default
+    200 times its size, at least 1 GiB). A `team` are other workers than processes of this machine,
+    as `pipeline.spark.cluster` gives them. `documents` are some that were read already; there need
+    be no sources then. Games `again` are decoded though the lake has them, and take their own
+    place. A large archive that has not changed is read again only with `reread`. `on_progress` is
+    called with the numbers of documents seen and of bytes read on disk, as they come. With
+    `dry_run` nothing is written.
     Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
     written.
     """
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
-    if model is not None and not model.strip():
-        raise UsageError("the model's name is empty; leave it out if the logs say who played")
+    given = Models.of(model)
     jobs = jobs or cores()
     if jobs > (most := _MOST_JOBS * cores()):
         raise UsageError(f"{jobs:,} processes are too many for this machine: use at most {most:,}")
@@ -133,14 +135,14 @@ def ingest(
     try:
         with tempfile.TemporaryDirectory(prefix="magic-") as scratch:
             database = IngestDatabase(Path(scratch), memory, again)
-            known, models = known_games(database, opened)
+            known, earlier = known_games(database, opened)
             job = Job(
                 lake=None if dry_run or opened is None else str(opened.path),
                 scratch=scratch,
                 token=uuid.uuid4().hex,
-                model=model,
+                models=given,
                 known=str(known) if known else None,
-                models=models if model is None else (model,),
+                earlier=earlier,
                 max_document=max_document,
                 max_expanded=max_expanded,
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),

@@ -17,6 +17,7 @@ from pipeline.formats import described, read, why_ignored
 from pipeline.formats import rows as message_rows
 from pipeline.game import BrokenDocument, Fault
 from pipeline.ingest.ids import GameIds
+from pipeline.ingest.models import Models
 
 RAW_LIMIT = 64 * 2**10
 # The faults of one document must not take more memory than a good document does.
@@ -101,11 +102,12 @@ def look(document: Document, source_order: int) -> Seen:
 
 
 def decode(
-    documents: Sequence[Document], seen: Sequence[Seen], model: str | None, decoded: GameIds
+    documents: Sequence[Document], seen: Sequence[Seen], models: Models, decoded: GameIds
 ) -> Batch:
     """The batch decoded, except documents found to be `known`; updates what was seen of each.
 
-    `decoded` holds the ids of games that were decoded before: no second copy of them is made.
+    `models` are given to those that name none. `decoded` holds the ids of games that were decoded
+    before: no second copy of them is made.
     """
     batch = Batch(seen=list(seen))
     games: dict[str, IdentifiedGame] = {}
@@ -117,7 +119,7 @@ def decode(
                 fault = Fault("$", "the document can be read", document.reason or "it cannot")
                 batch.faults.append(_fault_row(one, None, fault))
             continue
-        identified = _identified(document.data, one, model, batch)
+        identified = _identified(document.data, one, models, batch)
         if identified:
             games.setdefault(identified.game_id, identified)
     is_new = ~decoded.has(list(games))
@@ -149,10 +151,10 @@ def _frames(games: Sequence[IdentifiedGame]) -> Frames:
     return Frames(tables, first.broken | second.broken)
 
 
-def _identified(data: bytes, one: Seen, model: str | None, batch: Batch) -> IdentifiedGame | None:
+def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> IdentifiedGame | None:
     assert one.sha256 is not None
     try:
-        game = read(data, model, one.path)
+        game = read(data, models.at(one.path), one.path)
     except BrokenDocument as error:
         _quarantine(one, data, error.fault, batch)
         return None

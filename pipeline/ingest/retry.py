@@ -16,6 +16,7 @@ from pipeline.ingest import Report, ingest
 from pipeline.ingest.cut import Cut
 from pipeline.ingest.decode import QUARANTINED, decode, look
 from pipeline.ingest.ids import GameIds
+from pipeline.ingest.models import Models
 from pipeline.ingest.refused import Key, Refused, refused
 from pipeline.lake import Lake, open_lake
 
@@ -116,7 +117,7 @@ def _read_otherwise(pairs: Iterable[Pair], model: str | None) -> Iterator[Refuse
     for batch in _batches(pairs):
         seen = [look(document, source_order) for source_order, (document, _) in enumerate(batch)]
         # As an ingest does it, so that it finds the same.
-        decoded = decode([document for document, _ in batch], seen, model, GameIds())
+        decoded = decode([document for document, _ in batch], seen, Models.of(model), GameIds())
         faults: dict[Key, set[Fault]] = {}
         for row in decoded.faults:
             fault = Fault(row.json_path, row.rule, row.message)

@@ -18,6 +18,7 @@ from pipeline.events.identity import game_id
 from pipeline.formats import splitter
 from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
 from pipeline.ingest.ids import GameIds
+from pipeline.ingest.models import Models
 from pipeline.ingest.tasks import Task
 from pipeline.lake.files import DataFile, TableWriter, staged_kind
 from pipeline.provenance import code_sha256
@@ -29,18 +30,18 @@ BATCH_DOCUMENTS = 20_000
 class Job(Struct, frozen=True):
     """What every worker of an ingest needs to know. `lake` is None where nothing is to be written.
 
-    `known` is the file of the ids of the lake's games when the ingest began, if any. `models` are
-    those by which a log that names none can be known: the one that is given, else all that earlier
-    ingests were given. `token` begins the names of the files written, so that they can be found if
-    nobody is left to tell. `scratch` is the ingest's own folder on this machine.
+    `models` are given to logs that name none; where there is none for a log, its game can be known
+    by `earlier`, all that ingests before were given. `known` is the file of the ids of the lake's
+    games when the ingest began, if any. `token` begins the names of the files written, so that they
+    can be found if nobody is left to tell. `scratch` is the ingest's own folder on this machine.
     """
 
     lake: str | None
     scratch: str
     token: str
-    model: str | None
+    models: Models
     known: str | None
-    models: tuple[str, ...]
+    earlier: tuple[str, ...]
     max_document: int
     max_expanded: int | None
     batch_bytes: int
@@ -49,7 +50,7 @@ class Job(Struct, frozen=True):
         """What decides how documents are read: columns of `ingests`."""
         return {
             "code_sha256": code_sha256(),
-            "assigned_model": self.model,
+            "assigned_model": self.models.text,
             "max_document": self.max_document,
             "max_expanded": self.max_expanded,
         }
@@ -142,7 +143,7 @@ class Worker:
                 for document, source_order in zip(self._documents, self._source_orders, strict=True)
             ]
             self._mark_known(seen)
-            batch = decode(self._documents, seen, self._job.model, self._decoded)
+            batch = decode(self._documents, seen, self._job.models, self._decoded)
             self._new.seen.append(seen_frame(seen, self._number))
             if batch.faults:
                 self._new.faults.append(fault_frame(batch.faults))
@@ -153,22 +154,25 @@ class Worker:
     def _mark_known(self, seen: list[Seen]) -> None:
         """Marks the documents whose game the lake has; only decoding would tell who is named."""
         # What a log says of its models goes before what is given.
-        self._mark_if_of_one(seen, (None,))
-        self._mark_if_of_one(seen, self._job.models)
+        self._mark_if_of_one(seen, lambda path: (None,))
+        models, earlier = self._job.models, self._job.earlier
+        self._mark_if_of_one(seen, lambda path: models.candidates(path, earlier))
 
-    def _mark_if_of_one(self, seen: list[Seen], models: Sequence[str | None]) -> None:
-        """Marks those whose bytes are a game of one of the models, and of no other of them."""
+    def _mark_if_of_one(
+        self, seen: list[Seen], candidates: Callable[[str], Sequence[str | None]]
+    ) -> None:
+        """Marks those whose bytes are a game of one of their path's models, and of no other."""
         if self._known is None:
             return
         left = [one for one in seen if one.sha256 is not None and one.found != KNOWN]
-        games: list[list[tuple[str, str | None]]] = [[] for _ in left]
-        for model in models:
-            ids = [game_id(str(one.sha256), one.game_index, model) for one in left]
-            for found, id_, is_known in zip(games, ids, self._known.has(ids), strict=True):
-                if is_known:
-                    found.append((id_, model))
-        for one, found in zip(left, games, strict=True):
-            if len(found) == 1:
+        pairs = [(one, model) for one in left for model in candidates(one.path)]
+        ids = [game_id(str(one.sha256), one.game_index, model) for one, model in pairs]
+        games: dict[int, list[tuple[str, str | None]]] = {}
+        for (one, model), id_, is_known in zip(pairs, ids, self._known.has(ids), strict=True):
+            if is_known:
+                games.setdefault(id(one), []).append((id_, model))
+        for one in left:
+            if len(found := games.get(id(one), [])) == 1:
                 one.found, (one.game_id, one.assigned_model) = KNOWN, found[0]
 
 

@@ -295,7 +295,8 @@ def _any_of(keys: list[dict[str, object]]) -> pl.Expr:
 def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
     """Conditions that part rows into parts of about one size, a game's rows in one of them."""
     columns = rows.collect_schema()
-    if named := [name for name in ("path", "prefix") if name in columns]:
+    by = ("path", "prefix") if "game_id" in columns or "prefix" in columns else ("role",)
+    if named := [name for name in by if name in columns]:
         number, n_numbers = pl.col(*named).hash() % n_parts, n_parts
     else:  # a game's id is a random number
         number = pl.col("game_id").str.head(8).str.to_integer(base=16, dtype=pl.Int64)

@@ -77,15 +77,21 @@ def environment() -> Environment:
     return made
 
 
-def carrying(link: Link, asked: Address) -> Link:
-    """The links of a page: they lead on in its edition and system, wherever a page has these."""
+_CARRIED = {"edition": PAPER, "system": ""}
+
+
+def carrying(link: Link, asked: Mapping[str, object]) -> Link:
+    """The links of a page: they lead on in its edition and system, wherever a page has these.
+
+    `asked` are the page's own parameters.
+    """
     # Imported here: it looks for the templates of this module.
     from pipeline.pages.page import page
 
     chosen = {
-        name: getattr(asked, name, default)
-        for name, default in {"edition": PAPER, "system": ""}.items()
-        if getattr(asked, name, default) != default
+        name: asked[name]
+        for name, default in _CARRIED.items()
+        if asked.get(name, default) != default
     }
 
     def carried(name: str, **parameters: object) -> str | None:
@@ -103,7 +109,7 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
     (true), and `prefix_of`, the beginning of the ids in a game by the game and its place.
     """
     template = environment().get_template(f"{name}.html")
-    link = carrying(link, asked)
+    link = carrying(link, msgspec.structs.asdict(asked))
     context: dict[str, object] = {
         "page": content,
         "asked": asked,

@@ -17,7 +17,7 @@ from pipeline import __version__
 from pipeline.api import Lake, reopened
 from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, page
-from pipeline.pages.render import TEMPLATES, environment
+from pipeline.pages.render import TEMPLATES, Link, carrying, environment
 from pipeline.view.links import link
 from pipeline.view.security import Guard, Token, fault_answer, may_be_foreign
 from pipeline.view.worker import Form, Made, Task, fault
@@ -138,15 +138,26 @@ class Site:
         if form == "html":
             query = f"?{request.url.query}" if request.url.query else ""
             forms = {one: f"/{name}.{one}{query}" for one in ("json", "csv")}
-            text = self._frame(name, made.title, made.text, lake.ingest_id, forms)
+            lead_on = carrying(link, request.query_params)
+            text = self._frame(
+                name, made.title, made.text, lake.ingest_id, forms=forms, lead_on=lead_on
+            )
             return Response(text, made.status, headers, _TYPES["html"])
         if form == "csv":
             headers["content-disposition"] = f'attachment; filename="{name}.csv"'
         return Response(made.text, made.status, headers, _TYPES[form])
 
     def _frame(
-        self, name: str, title: str, body: str, state: int | None, forms: Mapping[str, str]
+        self,
+        name: str,
+        title: str,
+        body: str,
+        state: int | None,
+        *,
+        forms: Mapping[str, str],
+        lead_on: Link = link,
     ) -> str:
+        """A page with the menu, whose links keep the page's edition and system."""
         from markupsafe import Markup
 
         return (
@@ -160,7 +171,7 @@ class Site:
                 forms=forms,
                 lake=self._name,
                 menu=MENU,
-                link=link,
+                link=lead_on,
                 version=__version__,
             )
         )
@@ -179,7 +190,9 @@ class Site:
             .render(title=title, message=message, go_on=more.get("go_on"), label=more.get("label"))
         )
         state = self._lake.ingest_id
-        return Response(self._frame(name, title, body, state, {}), status, None, _TYPES["html"])
+        return Response(
+            self._frame(name, title, body, state, forms={}), status, None, _TYPES["html"]
+        )
 
     def _asks_first(self, request: Request, name: str, form: str) -> Response:
         """A query that another site's page leads to runs only after a click here."""

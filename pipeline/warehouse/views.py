@@ -71,7 +71,8 @@ def descriptions(name: str, views: Views) -> dict[str, str]:
     """
     tables, made_of = referenced(quoted(name), views)
     alike: dict[str, set[str]] = {}
-    for table in tables:
+    # A view of rows of players asks `roles` only which games are meant.
+    for table in [one for one in tables if one != ROLES] or tables:
         for column, declared in TABLES[table].columns().items():
             alike.setdefault(column, set()).add(declared.description or "")
     found = {column: texts.pop() for column, texts in alike.items() if len(texts) == 1}

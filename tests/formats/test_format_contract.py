@@ -1,11 +1,12 @@
 """What holds of every format: its logs in `tests/logs/<format>.py` go the whole way to metrics.
 
 Such a module has `LOGS`, a list of documents; `FILE`, the name of a file of one of them, such as
-`{}.csv`, where that is not `{}.json`; `MODEL`, where the format does not name who played; and
-`ANSWERS`, known values of the edition paper, by metric, model and game type, where it has any.
+`{}.csv`, where that is not `{}.json`, or a list of such names; `MODEL`, where the format does not
+name who played; and `ANSWERS`, known values of the edition paper, by metric, model and game type,
+where it has any.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -34,12 +35,17 @@ def model_of(format_: Format) -> str | None:
 
 def file_of(format_: Format, number: int = 0) -> str:
     """The name of the file that a log of the format is in."""
-    return getattr(logs_of(format_), "FILE", "{}.json").format(number)
+    names = getattr(logs_of(format_), "FILE", "{}.json")
+    return (names if isinstance(names, str) else names[number]).format(number)
 
 
-def checked_logs(format_: Format) -> testing.Logs:
-    file = getattr(logs_of(format_), "FILE", "{}.json")
-    return testing.Logs(format_, logs_of(format_).LOGS, model_of(format_), file)
+def checked_logs(format_: Format) -> Iterator[testing.Logs]:
+    """The logs of a format, those of each kind of file together."""
+    logs, names = logs_of(format_).LOGS, getattr(logs_of(format_), "FILE", "{}.json")
+    of_logs = [names] * len(logs) if isinstance(names, str) else names
+    for file in dict.fromkeys(of_logs):
+        alike = [data for data, name in zip(logs, of_logs, strict=True) if name == file]
+        yield testing.Logs(format_, alike, model_of(format_), file)
 
 
 CHECKS = (
@@ -55,7 +61,8 @@ CHECKS = (
 @EVERY_FORMAT
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_what_holds_of_a_format(check: Callable[[testing.Logs], None], format_: Format) -> None:
-    check(checked_logs(format_))
+    for logs in checked_logs(format_):
+        check(logs)
 
 
 @pytest.fixture(scope="module", params=formats(), ids=lambda format_: format_.NAME)

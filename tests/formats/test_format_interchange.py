@@ -81,8 +81,12 @@ def games_in(source: Path, model: str | None = None) -> Iterator[Game]:
 def test_a_log_of_any_format_is_the_same_when_converted(format_: Format) -> None:
     logs = import_module(f"logs.{format_.NAME}")
     model = None if format_.NAMES_MODELS else logs.MODEL
-    path = getattr(logs, "FILE", "{}.json").format(0)
-    games = [read(data, model, path) for data in logs.LOGS]
+    name = getattr(logs, "FILE", "{}.json")
+    names = [name] * len(logs.LOGS) if isinstance(name, str) else name
+    games = [
+        read(data, model, name.format(number))
+        for number, (data, name) in enumerate(zip(logs.LOGS, names, strict=True))
+    ]
     assert_same_when_converted([game for game in games if game is not None])
 
 

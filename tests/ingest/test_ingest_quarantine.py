@@ -20,6 +20,7 @@ from pipeline.archives import Document
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import RAW_LIMIT, decode, look
 from pipeline.ingest.ids import GameIds
+from pipeline.ingest.models import Models
 
 BROKEN = b'{"history": ['
 GAME = prisoners_dilemma()
@@ -409,6 +410,6 @@ def test_decoding_needs_no_lake() -> None:
     """What is unknown to the lake is decoded without it, so that workers can."""
     documents = [Document("/logs", "3.json", encode(GAME))]
     seen = [look(documents[0], 0)]
-    batch = decode(documents, seen, None, GameIds())
+    batch = decode(documents, seen, Models(), GameIds())
     assert (seen[0].found, seen[0].game_index) == ("game", 3)
     assert batch.tables["decisions"].num_rows == 3

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
 
 ALL = {"but_for": ()}
-N_GAMES = 7  # of the used lake
+N_GAMES = 17  # of the used lake
 
 
 class Crash(BaseException):

@@ -13,8 +13,10 @@ from servers import Served
 from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.pages import as_csv, csv_parts, parameters, render
+from pipeline.pages.render import carrying
 from pipeline.reports.views import schemas
 from pipeline.view.app import Site
+from pipeline.view.links import link
 from pipeline.view.worker import Task, fault, made
 from pipeline.view.workers import Workers
 
@@ -116,3 +118,17 @@ def test_too_many_expected_games_are_refused(lake: Path) -> None:
     for expected in (0, 1_000_000_001, 2**63, 10**30):
         with pytest.raises(UsageError, match="expected games must be 1 to 1,000,000,000"):
             opened.completeness(expected=expected)
+
+
+def test_the_menu_keeps_edition_and_system(lake: Path) -> None:
+    """Where a page has them: that of SQL has neither."""
+    site = Site(open_lake(lake), str(lake), Workers(), None)
+    asked = {"system": "a&b", "edition": "audited", "model": "m"}
+    html = site._frame("model", "Model", "", 1, forms={}, lead_on=carrying(link, asked))
+    assert 'href="/leaderboard?edition=audited&amp;system=a%26b"' in html or (
+        'href="/leaderboard?system=a%26b&amp;edition=audited"' in html
+    )
+    assert 'href="/sql"' in html
+    assert "model=m" not in html
+    plain = site._frame("model", "Model", "", 1, forms={}, lead_on=carrying(link, {}))
+    assert 'href="/leaderboard"' in plain

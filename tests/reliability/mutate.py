@@ -32,6 +32,7 @@ from pipeline.archives import Document
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import GAME, IGNORED, QUARANTINED, UNFORESEEN, Batch, decode, look
 from pipeline.ingest.ids import GameIds
+from pipeline.ingest.models import Models
 from pipeline.lake import open_lake
 
 SECONDS = 5
@@ -183,7 +184,7 @@ def _decoded(data: Sequence[bytes], kind: Kind) -> tuple[Counter[str], dict[int,
     """What the documents were found to be, and what is wrong with how they fared, by place."""
     documents = [Document("/mutants", kind.file.format(n), one) for n, one in enumerate(data)]
     seen = [look(document, source_order) for source_order, document in enumerate(documents)]
-    batch = decode(documents, seen, kind.model, GameIds())
+    batch = decode(documents, seen, Models.of(kind.model), GameIds())
     wrong = {n: what for n in range(len(seen)) if (what := _wrong(n, batch))}
     return Counter(one.found for one in seen), wrong
 

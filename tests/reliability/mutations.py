@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import chatarenalogs
 from rawlogs import GAMES, OUTAGE, chatarena, encode
 
 SAMPLE = Path(__file__).resolve().parents[2] / "data" / "sample" / "results"
@@ -115,6 +116,7 @@ def shapes() -> list[bytes]:
     made = [build(model=model) for build in GAMES.values() for model in ("m", "m-pgm")]
     made += [GAMES[name](flag=flag) for name in ("chameleon", "undercover") for flag in range(4)]
     made += [chatarena(ending=ending) for ending in ("wrong", "right", "another", "tie", None)]
+    made += [chatarenalogs.undercover(), chatarenalogs.dilemma(), chatarenalogs.pool()]
     sample = [file.read_bytes() for file in sorted(SAMPLE.glob("*/*_vs_*/*.json"))]
     transcripts = [encode(_transcript(json.loads(log))) for log in sample if b'"chameleon"' in log]
     return [*map(encode, made), *sample, *transcripts]

@@ -19,6 +19,7 @@ from pipeline.cli.renewal import renew_catalog
 
 if TYPE_CHECKING:
     from pipeline.ingest import Report
+    from pipeline.ingest.models import ModelsOf
     from pipeline.ingest.pool import Team
 
 
@@ -37,6 +38,14 @@ def ingest(
         str | None,
         typer.Option(
             "--model", metavar="NAME", help="The model that played, for logs that do not name it."
+        ),
+    ] = None,
+    models_from: Annotated[
+        str | None,
+        typer.Option(
+            "--models-from",
+            metavar="FILE",
+            help="The same by path and player: TOML or JSON that maps patterns to models.",
         ),
     ] = None,
     jobs: Annotated[
@@ -97,6 +106,7 @@ def ingest(
       magic ingest results/ --lake lake/
       magic ingest "runs/*.tar.zst" more.zip --strict
       magic ingest chat-logs/ --model gpt-3.5-turbo --dry-run
+      magic ingest chat-logs/ --models-from models.toml
       magic ingest more.zip --jobs 8 --memory 8GiB
       magic ingest s3://logs/ --lake s3://lake/ --engine spark --master spark://HOST:7077
     """
@@ -111,7 +121,7 @@ def ingest(
             report = ingest_into(
                 source,
                 lake,
-                model=model,
+                model=_models(model, models_from),
                 dry_run=dry_run,
                 jobs=jobs,
                 memory=n_bytes(memory, "--memory"),
@@ -125,7 +135,7 @@ def ingest(
         terminal.complain("interrupted: the lake is intact; run the same command again")
         raise typer.Exit(INTERRUPTED) from None
     try:
-        _tell(report, lake, form, model=model, dry_run=dry_run)
+        _tell(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
     finally:
         if not dry_run:
             renew_catalog(lake)
@@ -136,7 +146,7 @@ def ingest(
         raise typer.Exit(QUARANTINED)
 
 
-def _tell(report: "Report", lake: str, form: str, *, model: str | None, dry_run: bool) -> None:
+def _tell(report: "Report", lake: str, form: str, *, is_given: bool, dry_run: bool) -> None:
     from pipeline.cli.counts import show_report, why_ignored
 
     show_report(report, form)
@@ -146,7 +156,7 @@ def _tell(report: "Report", lake: str, form: str, *, model: str | None, dry_run:
     n_quarantined, n_parts = report.statuses["quarantined"], report.n_faulty_parts
     if n_quarantined or n_parts:
         terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
-    if model is None and report.n_known_by_content:
+    if not is_given and report.n_known_by_content:
         terminal.note(
             f"{_documents(report.n_known_by_content)} without a model's name: their games "
             "are already in the lake, with the --model of an earlier ingest"
@@ -159,6 +169,16 @@ def _tell(report: "Report", lake: str, form: str, *, model: str | None, dry_run:
         )
     if dry_run:
         terminal.note("dry run: nothing was written")
+
+
+def _models(model: str | None, file: str | None) -> "str | ModelsOf | None":
+    """What logs are given; `--model` is for those that no pattern of the file is for."""
+    if file is None:
+        return model
+    from pipeline.ingest.models import read_models
+
+    by_pattern = read_models(file)
+    return by_pattern if model is None else {**by_pattern, "*": by_pattern.get("*", model)}
 
 
 def _team(engine: str, master: str | None) -> "Team | None":

@@ -69,7 +69,7 @@ def _timeline(outline: Outline, *, decision: Phase) -> Timeline:
 
 
 # Named, since a course is known by what placed it.
-_TIMELINES = {
+TIMELINES = {
     phase: partial(_timeline, decision=phase) for phase in (Phase.DECISION, Phase.CONTRIBUTION)
 }
 
@@ -109,7 +109,7 @@ def game(
         for number, name in enumerate(names)
     ]
     numbers = {name: number for number, name in enumerate(names, start=1)}
-    spoken = messages(logged, names, _TIMELINES[phase])
+    spoken = messages(logged, names, TIMELINES[phase])
     built = Game(
         game_type=game_type,
         system=SYSTEM,

@@ -46,6 +46,12 @@ def game(log: Log) -> Game:
         setting={"payoffs": msgspec.to_builtins(setting.topic_values)},
         n_rounds=None,
     )
+    built.decisions = decisions(built, setting.topic_values)
+    return built
+
+
+def decisions(built: Game, payoffs: Payoffs) -> list[Decision]:
+    """What each seat chose, and its points; those are null in a round with a choice missing."""
     course, texts = built.messages.course, built.messages.content
     indices = course.said(Phase.DECISION)
     choices = [registered(texts[index]) for index in indices]
@@ -54,19 +60,18 @@ def game(log: Log) -> Game:
     n_defectors = Counter(
         round_ for round_, choice in zip(rounds, choices, strict=True) if choice is _DEFECT
     )
-    built.decisions = [
+    return [
         Decision(
             course.seat[index] or 0,
             round_ or 1,
             index,
             choice,
-            payoff(setting.topic_values, choice, n_defectors[round_])
+            payoff(payoffs, choice, n_defectors[round_])
             if n_choices[round_] == len(built.seats) == N_PLAYERS
             else None,
         )
         for index, round_, choice in zip(indices, rounds, choices, strict=True)
     ]
-    return built
 
 
 def registered(text: str) -> Choice:

@@ -1,0 +1,44 @@
+"""Logs of ChatArena: the message rows of one game, with nothing around them.
+
+See docs/formats/chatarena.md. Roles, words and outcome are in what the moderator says. One module a
+game, with the name of its game type; each has `claims`, which knows its games by the moderator's
+sentences, and `game`. There is no list of them.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from pipeline.formats.broken import broken
+from pipeline.formats.chatarena import forms
+from pipeline.formats.chatarena.talk import Talk
+from pipeline.formats.look import Look
+from pipeline.formats.rows import history
+from pipeline.game import Game
+from pipeline.games import names
+
+NAME = "chatarena"
+NAMES_MODELS = False
+
+GAMES: tuple[ModuleType, ...] = tuple(
+    import_module(f"{__name__}.{game_type}")
+    for game_type in names()
+    if find_spec(f"{__name__}.{game_type}")
+)
+
+splitter = forms.splitter
+claims = forms.claims
+
+
+def read(look: Look, model: str | None) -> Game:
+    """The game; raises BrokenDocument for one that breaks a rule, or that no module here knows."""
+    rows, faults = forms.rows(look)
+    talk = Talk(history(rows))
+    for module in GAMES:
+        if any(map(module.claims, talk.sentences)):
+            game: Game = module.game(talk, model)
+            game.faults += faults
+            return game
+    known = ", ".join(module.TITLE for module in GAMES)
+    rule = f"the moderator's words are those of a known game ({known})"
+    raise broken("$", rule, f"{len(talk.sentences)} messages of the moderator, none of them such")

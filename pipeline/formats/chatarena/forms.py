@@ -1,0 +1,132 @@
+"""The three forms of a log, each as message rows: a JSON list, a table, a section of a transcript.
+
+A position such as `$[3].turn` is in the message of that number, counted from 0.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from pipeline.archives.splitting import Splitter, sections, whole
+from pipeline.formats.broken import broken, decode
+from pipeline.formats.chatarena import reprs
+from pipeline.formats.look import Look
+from pipeline.formats.rows import Row
+from pipeline.game import Fault
+
+_ROWS = msgspec.json.Decoder(list[Row])
+_COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
+_HEADER = re.compile(rb"[\w\" ]{0,40},?\"?agent_name\"?,[^\r\n]{1,200}(?=\r?\n)")
+_BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
+_OF_BANNER = re.compile(rb"={3,}|[ \t]*GAME [0-9]+/[0-9]+")
+_TRANSCRIPT = re.compile(_BANNER.pattern + rb"={3,200}\s{0,99}(?:Message\(|===|$)")
+
+
+def splitter(path: str, head: bytes) -> Splitter | None:
+    """Each game of a transcript, and the whole of a table; known by how the file begins."""
+    if _is_table(head):
+        return whole
+    return sections(_BANNER) if _TRANSCRIPT.match(head.lstrip()) else None
+
+
+def claims(look: Look) -> bool:
+    """Whether a document is in one of the forms: by its keys, its columns or its banner."""
+    if look.first == "[":
+        return "agent_name" in look.keys
+    if look.first == "=":
+        return _TRANSCRIPT.match(look.data.lstrip()) is not None
+    return look.first != "{" and _is_table(look.data)
+
+
+def rows(look: Look) -> tuple[list[Row], list[Fault]]:
+    """The messages of a document that is claimed, and a fault for what is none of them."""
+    if look.first == "[":
+        return decode(_ROWS, look.data), []
+    if look.first == "=":
+        return _of_transcript(look.data)
+    return _converted(list(_of_table(look.data))), []
+
+
+def _is_table(head: bytes) -> bool:
+    header = _HEADER.match(head)
+    return header is not None and set(next(csv.reader([header[0].decode("latin-1")]))) >= _COLUMNS
+
+
+def _of_table(data: bytes) -> Iterator[dict[str, object]]:
+    """A table's rows, as what `Row` is converted from."""
+    records = _records(data)
+    header = next(records)
+    if len(set(header)) < len(header) or not set(header) >= _COLUMNS:
+        raise broken("$", "the table has each of its columns once", ", ".join(header)[:200])
+    for number, fields in enumerate(records):
+        if len(fields) != len(header):
+            rule = "each row of the table has a value for each column"
+            found = f"{len(fields)} values for {len(header)} columns"
+            raise broken(f"$[{number}]", rule, found)
+        yield _of_row(dict(zip(header, fields, strict=True)), f"$[{number}]")
+
+
+def _records(data: bytes) -> Iterator[list[str]]:
+    """The header of a table and its rows, without blank lines."""
+    # The module's own limit is less than a document's.
+    csv.field_size_limit(max(csv.field_size_limit(), len(data)))
+    table = csv.reader(io.StringIO(_text(data), newline=""), strict=True)
+    try:
+        yield from filter(None, table)
+    except csv.Error as error:
+        rule = "the table is well-formed CSV (RFC 4180)"
+        raise broken("$", rule, f"line {table.line_num:,}: {error}") from error
+
+
+def _of_row(fields: dict[str, str], at: str) -> dict[str, object]:
+    """A row's values: numbers and lists are written as texts."""
+    turn, visible_to = fields["turn"], fields["visible_to"]
+    if turn and not re.fullmatch(r"-?[0-9]{1,18}", turn):
+        raise broken(f"{at}.turn", "the turn is a whole number", repr(turn[:50]))
+    return {
+        **fields,
+        "turn": int(turn) if turn else None,
+        "visible_to": reprs.texts(visible_to, f"{at}.visible_to")
+        if visible_to.startswith("[")
+        else visible_to,
+        "msg_type": fields["msg_type"] or None,
+    }
+
+
+def _of_transcript(data: bytes) -> tuple[list[Row], list[Fault]]:
+    """The messages of a section; a fault for the lines that are none, if there are such."""
+    lines = [line.rstrip(b"\r") for line in data.split(b"\n")]
+    messages = [line for line in lines if line.startswith(b"Message(")]
+    others = [
+        number
+        for number, line in enumerate(lines, start=1)
+        if not (line.startswith(b"Message(") or _OF_BANNER.fullmatch(line) or not line.strip())
+    ]
+    rule = "each line is of the banner, or a message"
+    faults = [Fault("$", rule, _lines(others))] if others else []
+    parsed = [reprs.message(_text(line), f"$[{n}]") for n, line in enumerate(messages)]
+    return _converted(parsed), faults
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    return f"{len(numbers):,} other lines, the first of them line {numbers[0]:,}"
+
+
+def _converted(rows: list[dict[str, object]]) -> list[Row]:
+    """The rows with their types checked; raises BrokenDocument."""
+    try:
+        return msgspec.convert(rows, list[Row])
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).removesuffix("`").rpartition(" - at `")
+        raise broken(path or "$", "every field has its type", message) from error
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
+        raise broken("$", "the document is in UTF-8", found) from error

@@ -1,0 +1,66 @@
+"""What is said in a log, and to whom: what all its games are read from."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from pipeline.formats.answers import player_number
+from pipeline.formats.broken import broken
+from pipeline.formats.players import NOT_NAMES, check_players
+from pipeline.formats.rows import MODERATOR, History
+from pipeline.game import BrokenDocument
+
+SYSTEM = FORMAT = "chatarena"
+VERSION = "1"
+
+
+class Talk:
+    """The rows of a game. Only the moderator's decide what the game is and how it ends."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        said = zip(history.player, history.content, history.visible_to, strict=True)
+        self._told = [(text, _readers(seen)) for who, text, seen in said if who == MODERATOR]
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """What the moderator says, in order."""
+        return [text for text, _ in self._told]
+
+    def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """The last match of a pattern anywhere in what the moderator says."""
+        found = map(pattern.search, reversed(self.sentences))
+        return next(filter(None, found), None)
+
+    def told(self, pattern: re.Pattern[str]) -> dict[str, str]:
+        """What the moderator says by a pattern's group to players of their own, by player."""
+        return {
+            player: found[1].strip()
+            for text, readers in self._told
+            if (found := pattern.fullmatch(text))
+            for player in readers
+        }
+
+    def players(self, named: Iterable[str] = ()) -> list[str]:
+        """Those who speak or are named, by their numbers. Raises BrokenDocument for nobody."""
+        names = {*self.history.player, *named} - {MODERATOR}
+        if not names:
+            raise broken("$", "at least one player speaks", "only the moderator does")
+        check_players(names, "$")
+        return sorted(names, key=lambda name: (player_number(name) or 0, name))
+
+    def ending(self, words: Mapping[str, int]) -> int | None:
+        """The number of the ending that the moderator announced last, None for none."""
+        found = self.last(re.compile("|".join(map(re.escape, words))))
+        return words[found[0]] if found else None
+
+
+def _readers(visible_to: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The players whom alone something was told; nobody where all were."""
+    readers = (visible_to,) if isinstance(visible_to, str) else visible_to
+    return tuple(reader for reader in readers if reader not in NOT_NAMES)
+
+
+def lacking(title: str, what: str) -> BrokenDocument:
+    """The error for a game that is known, and whose rows do not say what is needed."""
+    return broken("$", f"the moderator's words say all that a game of {title} needs", what)

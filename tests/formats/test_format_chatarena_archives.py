@@ -1,0 +1,238 @@
+"""The real logs of ChatArena: lists, and transcripts with a summary of how each game ended."""
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from chatarenalogs import table, transcript
+from event_tables import ENGINES
+from rawlogs import encode
+from reallogs import files
+
+from pipeline.events.identity import content_id
+from pipeline.formats import read
+from pipeline.game import BrokenDocument, Game
+from pipeline.ingest import ingest
+from pipeline.lake import Lake, open_lake
+from pipeline.metrics import metrics
+from pipeline.verify import verify
+
+MODEL = "some model"
+METHODS = {
+    "guessed_right": "chameleon-guess",
+    "guessed_wrong": "non-chameleon",
+    "voted_wrong": "chameleon-votes",
+    "tie": "chameleon-votes",
+}
+# How the moderator ends a game, and what that is worth to the chameleon.
+ENDS = {
+    "guessed the code wrong": 0.0,
+    "guessed the code correctly": 0.5,
+    "accusation is incorrect": 1.0,
+    "even votes": 0.5,
+}
+# What MAgIC's logs say, and rows alone do too.
+ALIKE = ("game_type", "outcome", "outcome_code", "is_finished", "n_rounds")
+ALIKE += ("decisions", "contributions", "guesses")
+Row = dict[str, Any]
+
+
+def lists(archive: Path) -> list[list[Row]]:
+    found = files(archive)
+    return [json.loads(data) for path, data in found.items() if path.startswith("result/")]
+
+
+def transcripts(archive: Path) -> list[list[Row]]:
+    """The messages of each game."""
+    texts = (data for path, data in files(archive).items() if path.endswith("transcript.txt"))
+    return [rows for text in texts for rows in games(text.decode())]
+
+
+def games(text: str) -> Iterator[list[Row]]:
+    for section in re.split(r"  GAME \d+/100\n", text)[1:]:
+        calls = [ast.parse(line) for line in section.split("\n") if line.startswith("Message(")]
+        fields = [next(n for n in ast.walk(c) if isinstance(n, ast.Call)).keywords for c in calls]
+        yield [{f.arg: ast.literal_eval(f.value) for f in row if f.arg} for row in fields]
+
+
+@pytest.fixture(scope="module")
+def lakes(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lake]:
+    top = tmp_path_factory.mktemp("chatarena")
+    for name in ("chameleon", "transcripts"):
+        archive = shared / "real" / f"chatarena-{name}.tar.zst"
+        ingest(archive, top / name, model=MODEL, jobs=1)
+    return {name: open_lake(top / name) for name in ("chameleon", "transcripts")}
+
+
+@pytest.mark.parametrize(
+    ("archive", "statuses"),
+    [
+        ("chameleon", {"ingested": 103, "ignored": 1}),
+        ("transcripts", {"ingested": 300, "ignored": 9}),
+    ],
+)
+def test_every_document_is_accounted_for(
+    lakes: dict[str, Lake], archive: str, statuses: dict[str, int]
+) -> None:
+    """Beside games there are settings in JSON, and of each transcript a summary and a log."""
+    lake = lakes[archive]
+    documents = lake.table("documents").select("path", "status").collect()
+    assert Counter(documents["status"]) == statuses
+    ignored = documents.filter(status="ignored")["path"]
+    assert ignored.str.contains(r"chameleon[^/]*\.json$|summary\.txt$|run\.log$").all()
+    assert lake.table("quarantine").collect().is_empty()
+    assert verify(lake.path).faults.is_empty()
+
+
+def test_transcripts_end_as_their_summaries_say(shared: Path, lakes: dict[str, Lake]) -> None:
+    archive = files(shared / "real" / "chatarena-transcripts.tar.zst")
+    line = re.compile(r"run=(\d+), chameleon_won=(\w+), win_method=([\w-]+)")
+    expected = {
+        (path.rpartition("/")[0].rpartition("/")[2], number): (is_won == "True", method)
+        for path, data in archive.items()
+        if path.endswith("summary.txt")
+        for number, is_won, method in line.findall(data.decode())
+    }
+    lake = lakes["transcripts"]
+    won = lake.table("results").filter(role="chameleon").select("game_id", "is_win")
+    rows = lake.table("games").join(won, on="game_id").select("path", "outcome", "is_win").collect()
+    found = {
+        (path.split("/")[-2], path.rpartition("#")[2]): (is_win, METHODS[outcome])
+        for path, outcome, is_win in rows.iter_rows()
+    }
+    assert found == expected
+    assert len(found) == 300
+    wins = Counter(run for (run, _), (is_win, _) in found.items() if is_win)
+    assert wins == {"claude-3p": 75, "claude-4p": 81, "claude-5p": 83}
+
+
+def test_votes_cut_short_name_several_or_nobody(lakes: dict[str, Lake]) -> None:
+    votes = lakes["transcripts"].table("votes").collect()
+    assert Counter(votes["parse_status"]) == {"ok": 619, "ambiguous": 429, "unreadable": 152}
+    assert votes["target"].null_count() == 429 + 152
+
+
+class Voter(NamedTuple):
+    player: str
+    text: str
+
+
+def votes(rows: list[Row]) -> list[Voter]:
+    """What players say between the prompt to vote and the moderator's next word."""
+    said = [(row["agent_name"], row["content"]) for row in rows]
+    start = next(n for n, (_, text) in enumerate(said) if text.startswith("Now vote"))
+    end = next(n for n in range(start + 1, len(said)) if said[n][0] == "Moderator")
+    return [Voter(*pair) for pair in said[start + 1 : end]]
+
+
+def named(text: str) -> str | None:
+    """The only player that a vote names: after the word `vote`, or else anywhere in it."""
+    number = r"player[\s_]*(\d+|one|two|three|four|five)\b"
+    clauses = re.findall(
+        rf"\bvot(?:e|es|ing)\b[^\d\n.]{{0,40}}?{number}(?:(?:\s*,|\s+or|\s+and)\s+{number})?",
+        text,
+        re.IGNORECASE,
+    )
+    where = [n for pair in clauses for n in pair if n]
+    if not where:
+        text = re.sub(rf"\b(?:as|i am|i'm)\s+(?:player\s+)?{number}", "", text, flags=re.IGNORECASE)
+        where = re.findall(number, text, re.IGNORECASE)
+    words = {"one": "1", "two": "2", "three": "3", "four": "4", "five": "5"}
+    players = {f"Player {words.get(n.lower(), n)}" for n in where}
+    return players.pop() if len(players) == 1 else None
+
+
+def answers(logs: list[list[Row]]) -> dict[str, float]:
+    """Judgement and win rate, worked out from the rows by loops."""
+    hits, hidden_credits, credits = [], [], []
+    for rows in logs:
+        hidden = next(r["visible_to"] for r in rows if r["content"] == "You are the chameleon!")
+        said = [row["content"] for row in rows if row["agent_name"] == "Moderator"]
+        (credit,) = {worth for words, worth in ENDS.items() if words in said[-1]}
+        hidden_credits.append(credit)
+        credits.append(1 - credit)
+        hits += [named(v.text) == hidden for v in votes(rows) if v.player != hidden]
+    by_side = [sum(side) / len(side) for side in (hidden_credits, credits)]
+    return {"judgement": sum(hits) / len(hits), "win_rate": sum(by_side) / 2}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("archive", ["chameleon", "transcripts"])
+def test_metrics_are_those_of_a_naive_reader(
+    shared: Path, lakes: dict[str, Lake], archive: str, engine: str
+) -> None:
+    place = shared / "real" / f"chatarena-{archive}.tar.zst"
+    logs = lists(place) if archive == "chameleon" else transcripts(place)
+    expected = answers(logs)
+    values = metrics(
+        lakes[archive], engine=engine, by=["model"], names=list(expected), confidence=None
+    )
+    assert dict(values.select("metric", "value").iter_rows()) == pytest.approx(expected)
+
+
+# Games of MAgIC, from their rows alone
+
+
+@pytest.fixture(scope="module")
+def public(shared: Path) -> list[tuple[bytes, list[Row]]]:
+    """MAgIC's public logs, and the rows of each as ChatArena keeps them."""
+    logs = files(shared / "corpus" / "magic-public.tar.zst").values()
+    return [(data, json.loads(data)["history"]) for data in logs if b'"history"' in data]
+
+
+def test_games_of_magic_from_their_rows_alone(public: list[tuple[bytes, list[Row]]]) -> None:
+    """The moderator says all that a log keeps besides, but for models, and a pool's multiplier."""
+    compared: Counter[str] = Counter()
+    for data, rows in public:
+        log = read(data)
+        assert log is not None
+        if log.game_type == "cost_sharing":
+            with pytest.raises(BrokenDocument, match="registered"):
+                read(encode(rows), MODEL)
+            continue
+        game = read(encode(rows), MODEL)
+        assert game is not None
+        compared[game.game_type] += 1
+        assert game.faults == []
+        for name in ALIKE:
+            assert getattr(game, name) == getattr(log, name), name
+        assert [(s.player, s.role) for s in game.seats] == [(s.player, s.role) for s in log.seats]
+        assert said(game) == said(log)
+        assert won(log) <= won(game)
+        if log.game_type != "public_good":
+            assert [s.final_score for s in game.seats] == [s.final_score for s in log.seats]
+    assert compared == {
+        "chameleon": 400,
+        "undercover": 400,
+        "prisoners_dilemma": 210,
+        "public_good": 210,
+    }
+
+
+def said(game: Game) -> tuple[object, ...]:
+    course = game.messages.course
+    return course.seat, course.phase, course.round, game.messages.content
+
+
+def won(game: Game) -> set[tuple[object, ...]]:
+    """Who won: by seat where each plays for itself, else by role."""
+    has_roles = game.game_type in ("chameleon", "undercover")
+    return {(r.role if has_roles else r.seat, r.is_win, r.win_credit) for r in game.results}
+
+
+def test_one_game_in_three_forms_is_the_same(public: list[tuple[bytes, list[Row]]]) -> None:
+    for _, rows in public[::20]:
+        if any("cost distribution" in row["content"] for row in rows):
+            continue
+        forms = encode(rows), table(rows), transcript(rows).strip()
+        games = [read(data, MODEL, f"a{kind}") for data, kind in zip(forms, KINDS, strict=True)]
+        assert len({content_id(game) for game in games if game}) == 1
+        assert None not in games
+
+
+KINDS = (".json", ".csv", ".txt#1")

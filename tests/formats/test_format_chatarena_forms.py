@@ -1,0 +1,163 @@
+"""ChatArena's tables and transcripts: what of them is read, and what is refused at which place."""
+
+from pathlib import Path
+
+import pytest
+from chatarenalogs import COLUMNS, banner, printed, table, transcript
+from hypothesis import given
+from hypothesis import strategies as st
+from rawlogs import MODEL, chatarena, moderate, say
+
+from pipeline.formats import read
+from pipeline.formats.chatarena import reprs, splitter
+from pipeline.game import BrokenDocument, Fault, Game
+from pipeline.ingest import ingest
+from pipeline.lake import open_lake
+
+TABLE, TRANSCRIPT = "a.csv", "a.txt#1"
+
+
+def game_in(data: bytes, path: str) -> Game:
+    game = read(data, MODEL, path)
+    assert game is not None
+    return game
+
+
+def fault_in(data: bytes, path: str) -> Fault:
+    with pytest.raises(BrokenDocument) as refused:
+        read(data, MODEL, path)
+    return refused.value.fault
+
+
+# Tables
+
+
+def test_a_table_is_one_game(tmp_path: Path) -> None:
+    """However its rows go over lines."""
+    rows = chatarena(['I vote\nfor "Player 2", \r\nI think'] * 3, "tie")
+    (tmp_path / "game.csv").write_bytes(table(rows))
+    assert ingest(tmp_path, tmp_path / "lake", model=MODEL, jobs=1).statuses["ingested"] == 1
+    lake = open_lake(tmp_path / "lake")
+    assert lake.table("games").collect()["path"].to_list() == ["game.csv"]
+    said = lake.table("messages").sort("message_index").collect()["content"].to_list()
+    assert said == [row["content"] for row in rows]
+
+
+def test_values_of_a_table() -> None:
+    course = game_in(table(chatarena()), TABLE).messages.course
+    assert set(course.turn) == {0}
+    assert course.visible_to[:3] == ("all", ("Player 1", "Player 3"), "Player 2")
+    assert set(course.msg_type) == {"text"}
+
+
+def test_empty_cells_are_null() -> None:
+    rows = [{**row, "turn": "", "msg_type": ""} for row in chatarena()]
+    course = game_in(table(rows), TABLE).messages.course
+    assert (set(course.turn), set(course.msg_type)) == ({None}, {None})
+
+
+@pytest.mark.parametrize(
+    "columns", [["", *COLUMNS], [*COLUMNS, "note"], COLUMNS[:2] + COLUMNS[:1:-1]]
+)
+def test_columns_may_be_added_or_change_places(columns: list[str]) -> None:
+    assert game_in(table(chatarena(), columns), TABLE).outcome == "voted_wrong"
+
+
+@pytest.mark.parametrize(
+    "head", [b"a,b\n", b"agent_name,content\n", b"", b"\n", b"name,agent_name"]
+)
+def test_other_tables_are_not_asked_for(head: bytes) -> None:
+    assert splitter(TABLE, head) is None
+    assert read(head, MODEL, TABLE) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at"),
+    [
+        (b",0,1700000000000000000,Player 2", b",0,1700000000000000000,Player 2,more", "$[2]"),
+        (b",0,1700000000000000000,Player 2", b",first,1700000000000000000,Player 2", "$[2].turn"),
+        (b"\"['Player 1', 'Player 3']\"", b"\"['Player 1', Player 3]\"", "$[1].visible_to"),
+        (b"msg_type", b"msg_type,turn", "$"),
+        (b"Rivers", b"\xff", "$"),
+        (b"Moderator,There", b'Moderator,"There', "$"),
+    ],
+)
+def test_a_broken_table_is_refused_at_its_place(old: bytes, new: bytes, at: str) -> None:
+    data = table(chatarena(ending="tie"))
+    assert data.count(old) >= 1
+    assert fault_in(data.replace(old, new, 1), TABLE).json_path == at
+
+
+def test_a_cell_longer_than_the_csv_module_allows() -> None:
+    rows = [*chatarena(), say("Player 1", "x" * 200_000)]
+    assert len(game_in(table(rows), TABLE).messages.content[-1]) == 200_000
+
+
+# Transcripts
+
+
+def test_a_transcript_is_a_game_a_section(tmp_path: Path) -> None:
+    (tmp_path / "runs.txt").write_bytes(transcript(chatarena(), chatarena(ending="tie")))
+    assert ingest(tmp_path, tmp_path / "lake", model=MODEL, jobs=1).statuses["ingested"] == 2
+    rows = open_lake(tmp_path / "lake").table("games").select("path", "outcome").collect()
+    assert set(rows.iter_rows()) == {("runs.txt#1", "voted_wrong"), ("runs.txt#2", "tie")}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_line_ends(end: str) -> None:
+    data = transcript(chatarena()).strip().replace(b"\n", end.encode())
+    assert splitter("a.txt", data[:4096]) is not None
+    assert game_in(data, TRANSCRIPT).outcome == "voted_wrong"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("Message(agent_name='Player 1')", "content"),
+        ("Message(agent_name=None, content='x')", "str"),
+        ("Message(agent_name='Player 1', content='x', turn='1')", "int"),
+        ("Message(agent_name='Player 1', content='x'", "character"),
+        ("Message(agent_name='Player 1', content='x') + 1", "character"),
+        ("Message(agent_name='Player 1', content=open('x'))", "character"),
+        (r"Message(agent_name='Player 1', content='\ud83e')", "character"),
+        (r"Message(agent_name='Player 1', content='\q')", "character"),
+        ("Message('Player 1', 'x')", "character"),
+        ("Message(content='x', agent_name='Player 1', content='y')", "twice"),
+    ],
+)
+def test_a_broken_message_is_refused_at_its_place(line: str, message: str) -> None:
+    data = transcript(chatarena()).strip() + f"\n{line}\n".encode()
+    fault = fault_in(data, TRANSCRIPT)
+    assert fault.json_path.startswith(f"$[{len(chatarena())}]")
+    assert message in fault.message
+
+
+def test_other_lines_are_a_fault_of_the_game() -> None:
+    data = transcript(chatarena()).strip() + b"\nThe chameleon won.\n\nIn 3 s.\n"
+    (fault,) = game_in(data, TRANSCRIPT).faults
+    assert fault.message == f"2 other lines, the first of them line {len(chatarena()) + 5}"
+
+
+def test_a_game_without_messages_is_refused() -> None:
+    assert "0 messages of the moderator" in fault_in(banner(1).encode(), TRANSCRIPT).message
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GAME 1/2\n",
+        b"=====\n  ROUND 1/2\n=====\n",
+        b"=====\n  GAME 1/2\n=====\nscore: 1",
+        b"=====\n  GAME 1/2\nMessage(",
+    ],
+)
+def test_other_texts_are_not_asked_for(head: bytes) -> None:
+    assert splitter("a.txt", head) is None
+    assert read(head, MODEL, TRANSCRIPT) is None
+
+
+@given(st.text(), st.lists(st.text(), max_size=3), st.integers(-(10**19), 10**19))
+def test_what_python_prints_is_read(text: str, names: list[str], number: int) -> None:
+    """All that `repr` writes, but for half a surrogate pair."""
+    row = {**moderate(text, names), "turn": number}
+    assert reprs.message(printed(row).rstrip("\n"), "$") == {**row, "logged": False}

@@ -1,0 +1,161 @@
+"""Games of MAgIC in ChatArena's rows: what the moderator's words say, and what they do not."""
+
+import pytest
+from chatarenalogs import dilemma, pool, undercover
+from rawlogs import MODEL, Log, chatarena, cost_sharing, fault_of, game_of, moderate, say
+
+
+def test_undercover() -> None:
+    game = game_of(undercover(), MODEL)
+    assert (game.game_type, game.outcome, game.outcome_code) == ("undercover", "caught", 0)
+    assert game.setting == {
+        "undercover_code": "lake",
+        "civilian_code": "pond",
+        "hidden": "Player 3",
+    }
+    assert [seat.role for seat in game.seats] == ["civilian", "civilian", "undercover", "civilian"]
+    assert [vote.target_seat for vote in game.votes] == [3, 3, 1, 3]
+    assert game.n_rounds == 2
+
+
+@pytest.mark.parametrize(
+    ("ending", "outcome", "credits"),
+    [("caught", "caught", (1, 0)), ("voted_wrong", "voted_wrong", (0, 1)), ("tie", "tie", (1, 2))],
+)
+def test_endings_of_undercover(ending: str, outcome: str, credits: tuple[int, int]) -> None:
+    game = game_of(undercover(ending=ending), MODEL)
+    assert game.outcome == outcome
+    found = {result.role: result.win_credit for result in game.results}
+    share = sum(credits)
+    assert found == {"civilian": credits[0] / share, "undercover": credits[1] / share}
+
+
+def test_undercover_that_breaks_off_is_unfinished() -> None:
+    game = game_of(undercover(ending=None), MODEL)
+    assert (game.is_finished, game.outcome) == (False, None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("pond",) * 3, ("pond", "lake"), ("pond", "pond", "lake", "lake"), ("a", "b", "c", "c")],
+)
+def test_words_that_do_not_say_who_it_is(words: tuple[str, ...]) -> None:
+    fault = fault_of(undercover(words, [1] * len(words)), MODEL)
+    assert "Undercover" in fault.rule
+    assert f"{len(words)} players {len(set(words))} different words" in fault.message
+
+
+def test_a_player_without_a_word() -> None:
+    rows = [row for row in undercover() if row["content"] != "Your word is: lake"]
+    assert fault_of(rows, MODEL).message == "it gives no word to Player 3"
+
+
+def test_a_word_is_no_name_of_a_game() -> None:
+    """Nor are the words of players."""
+    game = game_of(undercover(("chameleon", "chameleon", "communal pool"), (3, 3, 1)), MODEL)
+    assert game.game_type == "undercover"
+    rows = chatarena()
+    rows.insert(4, say("Player 1", "Your word is: lake", "Player 2"))
+    assert game_of(rows, MODEL).game_type == "chameleon"
+
+
+def test_prisoners_dilemma() -> None:
+    game = game_of(dilemma(), MODEL)
+    assert (game.game_type, game.outcome, game.n_rounds) == ("prisoners_dilemma", "completed", 2)
+    payoffs = {"cooperate": 3, "defect": 1, "one_defect": 5, "two_defect": 2}
+    assert game.setting == {"payoffs": payoffs, "rounds": 2}
+    assert [(d.round, d.choice, d.payoff) for d in game.decisions] == [
+        *((1, choice, points) for choice, points in FIRST),
+        *((2, "defect", 1),) * 3,
+    ]
+    assert [seat.final_score for seat in game.seats] == [1, 6, 1]
+    assert [result.is_win for result in game.results] == [False, True, False]
+
+
+FIRST = [("cooperate", 0), ("defect", 5), ("cooperate", 0)]
+
+
+@pytest.mark.parametrize("build", [dilemma, pool])
+def test_a_game_of_points_that_breaks_off_is_unfinished(build) -> None:
+    game = game_of(build([("1", "2", "3")]), MODEL)
+    assert (game.is_finished, game.n_rounds) == (False, 2)
+    assert {result.is_win for result in game.results} == {None}
+    assert {seat.final_score for seat in game.seats} == {None}
+
+
+@pytest.mark.parametrize("build", [dilemma, pool])
+def test_a_decision_that_is_missing(build) -> None:
+    rows = build()
+    del rows[-2]
+    fault = fault_of(rows, MODEL)
+    assert fault.rule == "each player decides in each of the 2 rounds"
+    assert fault.message == "5 decisions of 3 players"
+
+
+@pytest.mark.parametrize("build", [dilemma, pool])
+def test_an_end_after_another_number_of_rounds(build) -> None:
+    rows = [*build()[:-1], moderate("3 rounds of decisions have been completed.")]
+    assert fault_of(rows, MODEL).message == "it ends after 3"
+
+
+def test_a_dilemma_of_four_has_no_known_points() -> None:
+    rows = dilemma([("Defect",) * 4], 1)
+    assert "4 play" in fault_of(rows, MODEL).message
+
+
+def test_a_dilemma_without_its_points() -> None:
+    rows = dilemma()
+    rows[1]["content"] = rows[1]["content"].replace("get 0 points", "get 1 points")
+    fault = fault_of(rows, MODEL)
+    assert "Prisoner's Dilemma" in fault.rule
+    assert "pays" in fault.message
+
+
+def test_public_good() -> None:
+    game = game_of(pool(), MODEL)
+    assert (game.game_type, game.outcome, game.n_rounds) == ("public_good", "completed", 2)
+    assert game.setting == {"starting_points": 100, "rounds": 2}
+    found = [(c.round, c.amount, c.is_least, c.round_total) for c in game.contributions]
+    assert found == [
+        *((1, 10, True, 60), (1, 20, False, 60), (1, 30, False, 60)),
+        *((2, 5, True, 20), (2, 5, True, 20), (2, 10, False, 20)),
+    ]
+    assert [result.is_win for result in game.results] == [True, False, False]
+    assert {seat.final_score for seat in game.seats} == {None}
+
+
+def test_public_good_of_two() -> None:
+    game = game_of(pool([("I contribute 3.", "I contribute 3.")], 1), MODEL)
+    assert [result.is_win for result in game.results] == [True, True]
+
+
+def test_amounts_are_read_otherwise_where_players_reflect() -> None:
+    """As MAgIC does: the first integer, or the one after `I contribute`."""
+    texts = ("Round 1: I contribute 9", "I contribute 5.", "I contribute 7.")
+    rows = pool([texts], 1)
+    assert [c.amount for c in game_of(rows, MODEL).contributions] == [1, 5, 7]
+    rows.insert(1, say("Player 1", "In my opinion: 77", "Player 1"))
+    assert [c.amount for c in game_of(rows, MODEL).contributions] == [9, 5, 7]
+
+
+def test_who_won_is_unknown_without_an_amount() -> None:
+    game = game_of(pool([("I contribute 3.", "Nothing.", "I contribute 4.")], 1), MODEL)
+    assert (game.is_finished, game.outcome) == (False, None)
+    (fault,) = game.faults
+    assert (fault.json_path, fault.message) == ("$[2]", "1 do not")
+
+
+@pytest.mark.parametrize(
+    ("rows", "rule", "message"),
+    [
+        (cost_sharing()["history"], "Cost Sharing", "registered"),
+        ([moderate("Tic-tac-toe!"), say("Player 1", "X: (1, 2)")], "Chameleon, Undercover", "none"),
+        ([say("Player 1", "You are the chameleon!")], "Chameleon, Undercover", "0 messages"),
+        (pool()[:1], "at least one player", "only the moderator"),
+        (chatarena()[1:2] + chatarena()[3:], "Chameleon", "0 players"),
+    ],
+)
+def test_what_is_refused_is_named(rows: list[Log], rule: str, message: str) -> None:
+    fault = fault_of(rows, MODEL)
+    assert rule in fault.rule
+    assert message in fault.message
