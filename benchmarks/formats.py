@@ -20,6 +20,7 @@ from measure import TOP, Row, medians, parser, report
 
 sys.path.insert(0, str(TOP / "tests"))
 
+from format_logs import logs_by_file
 from reallogs import files
 
 from pipeline.formats import Format, formats, read
@@ -78,9 +79,10 @@ def main() -> int:
 
 def _logs(format_: Format, most: int) -> Logs:
     made = import_module(f"logs.{format_.NAME}")
-    file = getattr(made, "FILE", "{}.json").format(0)
+    file, logs = next(iter(logs_by_file(format_.NAME).items()))
     archive = SHARED / f"{ARCHIVES.get(format_.NAME)}.tar.zst"
-    data = files(archive).values() if archive.is_file() else made.LOGS
+    data = files(archive).values() if archive.is_file() else logs
+    file = file.format(0)
     own = [one for one in data if format_.claims(Look(file, one))][:most]
     return Logs(own, file, None if format_.NAMES_MODELS else made.MODEL)
 

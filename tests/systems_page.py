@@ -61,7 +61,10 @@ def tables(shared: Path) -> dict[str, str]:
             name = archive.name.removesuffix(".tar.zst")
             ingest(archive, Path(scratch) / name, model=MODEL, jobs=1)
             lakes[name] = open_lake(Path(scratch) / name)
-        systems = [one for lake in lakes.values() for one in lake.by_system() if one.systems]
+        systems = [
+            (name, one) for name, lake in lakes.items() for one in lake.by_system() if one.systems
+        ]
+        systems.sort(key=lambda pair: (pair[1].system, pair[0]))
         return {
             "metrics": _metrics(systems),
             "chance": _chance(systems),
@@ -69,12 +72,12 @@ def tables(shared: Path) -> dict[str, str]:
         }
 
 
-def _metrics(systems: list[Lake]) -> str:
-    rows = {one.system: _values(one) for one in systems}
-    lines = [f"| system | {' | '.join(NAMES)} |", f"|---|{'---|' * len(NAMES)}"]
-    for system in sorted(rows):
-        cells = [_cell(system, rows[system][name]) for name in NAMES]
-        lines.append(f"| `{system}` | {' | '.join(cells)} |")
+def _metrics(systems: list[tuple[str, Lake]]) -> str:
+    lines = [f"| system | archive | {' | '.join(NAMES)} |", f"|---|---|{'---|' * len(NAMES)}"]
+    for archive, lake in systems:
+        values = _values(lake)
+        cells = [_cell(str(lake.system), values[name]) for name in NAMES]
+        lines.append(f"| `{lake.system}` | `{archive}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -95,13 +98,14 @@ def _cell(system: str, row: dict[str, object]) -> str:
     return f"{row['value']:.3f} in {row['n_games']:,} games"
 
 
-def _chance(systems: list[Lake]) -> str:
-    lines = ["| system | votes | judgement | chance |", "|---|--:|--:|--:|"]
-    for one in sorted(systems, key=lambda one: one.system):
-        rows = one.judgement_by_chance().filter(game_type="all")
+def _chance(systems: list[tuple[str, Lake]]) -> str:
+    lines = ["| system | archive | votes | judgement | chance |", "|---|---|--:|--:|--:|"]
+    for archive, lake in systems:
+        rows = lake.judgement_by_chance().filter(game_type="all")
         hits, expected, n = rows.select(pl.col("hits", "expected", "counted").sum()).row(0)
         if n:
-            lines.append(f"| `{one.system}` | {n:,} | {hits / n:.3f} | {expected / n:.3f} |")
+            values = f"{n:,} | {hits / n:.3f} | {expected / n:.3f}"
+            lines.append(f"| `{lake.system}` | `{archive}` | {values} |")
     return "\n".join(lines)
 
 

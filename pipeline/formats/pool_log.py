@@ -90,7 +90,7 @@ T = TypeVar("T", bound=Line)
 
 _INIT = Raw(b'"init"')
 _HEAD = re.compile(rb"\s{0,99}\{\"game_id\": ?[^,{}]{1,99}, ?\"type\": ?\"init\"")
-_SETTINGS = msgspec.json.Decoder(dict[str, Raw])
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE = msgspec.json.Decoder(_Type)
 _Event = Init | Message | Contribution | Punishment | Final | Distribution | RoundEnd
@@ -104,7 +104,7 @@ def opens(look: Look, *, punishes: bool) -> bool:
     if "short_name_map" not in top or top.get("type") != _INIT:
         return False
     try:
-        settings = _SETTINGS.decode(top.get("settings", Raw(b"{}")))
+        settings = _OBJECT.decode(top.get("settings", Raw(b"{}")))
     except _UNDECODABLE:
         return False
     return ("enable_punishments" in settings) == punishes
@@ -158,6 +158,9 @@ class Log:
     def _event(self, line: bytes, number: int) -> Line | None:
         kind = decode(_TYPE, line, at(number)).type
         if kind in _KINDS:
+            if line.count(b'"type"') > 1:
+                # Of a key that comes twice the last counts, but a decoder of types refuses it.
+                line = msgspec.json.encode(decode(_OBJECT, line, at(number)))
             return decode(_EVENT, line, at(number))
         rule = f"an event is one of {', '.join(_KINDS)}"
         self.faults.append(Fault(at(number, "type"), rule, repr(kind)))

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 from event_tables import ENGINES
+from format_logs import logs_by_file
 
 from pipeline import testing
 from pipeline.formats import Format, formats
@@ -41,11 +42,8 @@ def file_of(format_: Format, number: int = 0) -> str:
 
 def checked_logs(format_: Format) -> Iterator[testing.Logs]:
     """The logs of a format, those of each kind of file together."""
-    logs, names = logs_of(format_).LOGS, getattr(logs_of(format_), "FILE", "{}.json")
-    of_logs = [names] * len(logs) if isinstance(names, str) else names
-    for file in dict.fromkeys(of_logs):
-        alike = [data for data, name in zip(logs, of_logs, strict=True) if name == file]
-        yield testing.Logs(format_, alike, model_of(format_), file)
+    for file, logs in logs_by_file(format_.NAME).items():
+        yield testing.Logs(format_, logs, model_of(format_), file)
 
 
 CHECKS = (

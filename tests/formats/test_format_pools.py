@@ -109,6 +109,13 @@ def test_blank_lines_do_not_matter() -> None:
     assert game_of(b"\n  \n" + data.replace(b"\n", b"\r\n\r\n")) == game_of(data)
 
 
+def test_the_last_of_a_type_that_comes_twice_counts() -> None:
+    data = lines([*goods((1, 2, 3)), final(9, 8, 7)])
+    twice = data.replace(b'"type": "final"', b'"type": "init", "type": "final"')
+    assert twice != data
+    assert game_of(twice) == game_of(data)
+
+
 @pytest.mark.parametrize("settings", [{}, PUNISHING])
 def test_a_file_is_one_document(settings: dict[str, object]) -> None:
     assert splitter("a.jsonl", lines([init(1, **settings)])[:300]) is whole

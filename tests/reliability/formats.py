@@ -19,6 +19,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (1, 2)]
 
+from format_logs import logs_by_file
 from mutate import CHUNK, Chunk, Failure, Kind, keep, try_all
 
 from pipeline.formats import formats
@@ -64,11 +65,12 @@ def _chunks(name: str, given: argparse.Namespace) -> Iterator[tuple[str, int, in
 
 
 def _try(name: str, seed: int, first: int, n: int) -> Chunk:
-    """Decodes and ingests some damaged logs of a format; those of a chunk have a seed of theirs."""
-    logs = import_module(f"logs.{name}")
-    kind = Kind(getattr(logs, "FILE", "{}.json"), getattr(logs, "MODEL", None))
+    """Decodes and ingests some damaged logs of a format, in one kind of file after the other."""
+    files = [*logs_by_file(name).items()]
+    file, logs = files[first // CHUNK % len(files)]
+    kind = Kind(file, getattr(import_module(f"logs.{name}"), "MODEL", None))
     try:
-        return try_all(list(mutants(logs.LOGS, n, seed * 1_000_003 + first)), first, kind)
+        return try_all(list(mutants(logs, n, seed * 1_000_003 + first)), first, kind)
     except Exception as error:
         return Chunk(Counter(), 0, [Failure(first, f"{n} documents: {error!r}", b"")])
 
