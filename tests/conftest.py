@@ -5,7 +5,6 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +67,17 @@ def public_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def lake_of_formats(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of the small logs of every format: to be read, not to be written. Each is at a path
     such as `aiwolf/0.log`."""
+    from format_logs import logs_in_files
+
     from pipeline.formats import formats
     from pipeline.ingest import ingest
 
     top = tmp_path_factory.mktemp("formats")
     for format_ in formats():
-        logs = import_module(f"logs.{format_.NAME}")
         folder = top / "logs" / format_.NAME
         folder.mkdir(parents=True)
-        for number, log in enumerate(logs.LOGS):
-            (folder / getattr(logs, "FILE", "{}.json").format(number)).write_bytes(log)
+        for number, (file, log) in enumerate(logs_in_files(format_.NAME)):
+            (folder / file.format(number)).write_bytes(log)
     ingest(top / "logs", top / "lake", model="m", jobs=1)
     return top / "lake"
 

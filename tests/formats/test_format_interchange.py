@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
+from format_logs import logs_in_files
 from logs.interchange import PUBLIC_GOOD, WEREWOLF
 from msgspec.structs import fields
 from polars.testing import assert_frame_equal
@@ -79,13 +80,10 @@ def games_in(source: Path, model: str | None = None) -> Iterator[Game]:
 
 @pytest.mark.parametrize("format_", formats(), ids=lambda format_: format_.NAME)
 def test_a_log_of_any_format_is_the_same_when_converted(format_: Format) -> None:
-    logs = import_module(f"logs.{format_.NAME}")
-    model = None if format_.NAMES_MODELS else logs.MODEL
-    name = getattr(logs, "FILE", "{}.json")
-    names = [name] * len(logs.LOGS) if isinstance(name, str) else name
+    model = None if format_.NAMES_MODELS else import_module(f"logs.{format_.NAME}").MODEL
     games = [
-        read(data, model, name.format(number))
-        for number, (data, name) in enumerate(zip(logs.LOGS, names, strict=True))
+        read(data, model, file.format(number))
+        for number, (file, data) in enumerate(logs_in_files(format_.NAME))
     ]
     assert_same_when_converted([game for game in games if game is not None])
 

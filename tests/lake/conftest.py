@@ -4,10 +4,10 @@ import io
 import shutil
 import tarfile
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
+from format_logs import logs_in_files
 from lakes import check
 from rawlogs import chameleon, chatarena, encode, prisoners_dilemma, public_good, write_logs
 
@@ -52,10 +52,8 @@ def write_logs_of_others(folder: Path) -> Path:
     """Logs of other systems, whose games fill the tables that MAgIC's leave empty."""
     folder.mkdir()
     for name in ("pgg_bench", "aiwolf", "avalon", "textarena"):
-        module = import_module(f"logs.{name}")
-        for number, data in enumerate(module.LOGS):
-            file = getattr(module, "FILE", "{}.json").format(f"{name}-{number}")
-            (folder / file).write_bytes(data)
+        for number, (file, data) in enumerate(logs_in_files(name)):
+            (folder / file.format(f"{name}-{number}")).write_bytes(data)
     return folder
 
 
