@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -158,6 +159,37 @@ def test_a_lake_without_its_package(site: Path, tmp_path: Path) -> None:
     assert {(one["check"], one["severity"]) for one in findings} == {("not_installed", "warning")}
     line = refusal(bare, "ingest", SAMPLE, "--lake", lake)
     assert "tables of a package that is not installed: hunts" in line
+
+
+def test_a_game_s_page_without_its_package(site: Path, tmp_path: Path) -> None:
+    """Nobody knows its kind there: roles are hidden as in a game with sides."""
+    lake = site.parent / "lake"
+    bare = tmp_path / "site"
+    bare.mkdir()
+    code = f"""
+import pipeline
+lake = pipeline.open_lake({str(lake)!r})
+(game,) = lake.table("games").filter(game_type="stag_hunt").collect()["game_id"]
+assert "Together!" in lake.page("game", game=game).html
+"""
+    done = run(bare, "-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_another_version_of_a_package_with_other_columns(site: Path, tmp_path: Path) -> None:
+    """What differs is not written into the table, and a new column reads as null."""
+    lake, other = site.parent / "lake", tmp_path / "site"
+    shutil.copytree(site, other)
+    place = other / "stag_hunt" / "game.py"
+    text = place.read_text()
+    line = '            "extra": column.text("something new", nullable=True),\n'
+    first = next(one for one in text.splitlines(keepends=True) if '"prey": column' in one)
+    place.write_text(text.replace(first, line + first))
+    refused = refusal(other, "ingest", SAMPLE, "--lake", lake)
+    assert "other columns of the table `hunts` (extra)" in refused
+    (row, *_) = rows(other, "sql", "SELECT extra, prey FROM hunts", "--lake", lake)
+    assert row["extra"] is None
+    assert row["prey"]
 
 
 def broken_package(site: Path, group: str, name: str, text: str, package: str = "bad") -> None:

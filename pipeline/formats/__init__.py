@@ -19,6 +19,7 @@ from pipeline.archives.failures import UnfitError
 from pipeline.archives.names import document_form
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.broken import broken, decode
+from pipeline.formats.kinds import check_kind
 from pipeline.formats.look import Look
 from pipeline.formats.players import untested
 from pipeline.formats.unclaimed import why_no_log
@@ -127,6 +128,7 @@ def read(data: bytes, model: str | None = None, path: str = "") -> Game | None:
             decode(_WELL_FORMED, look.data)
         return None
     game = _game(format_, look, model)
+    check_kind(game)
     game.faults += untested(game)
     if format_.NAMES_MODELS:
         return game

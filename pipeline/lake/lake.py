@@ -168,7 +168,9 @@ class Lake:
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
         """The columns of the table's files: of an older lake, those that it has of the contract."""
         columns = dict(polars_schema(table))
-        if self.contract_version == str(VERSION) or table not in self.own_tables:
+        is_of_kind = any(table in kind.tables for kind in games.kinds().values())
+        is_newest = self.contract_version == str(VERSION) and not is_of_kind
+        if is_newest or table not in self.own_tables:
             return columns
         known = {field.name for field in self.delta(table).schema().fields}
         return {name: dtype for name, dtype in columns.items() if name in known}

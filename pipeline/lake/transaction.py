@@ -19,6 +19,7 @@ from msgspec.structs import asdict
 
 from pipeline.errors import DENIED_HINT, LakeError, is_denied
 from pipeline.events.contracts import TABLES, VERSION, polars_schema
+from pipeline.games import kinds
 from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import (
@@ -205,6 +206,22 @@ def check_writable(lake: Lake) -> None:
         raise LakeError(
             f"{lake.path}: the lake has tables of a package that is not installed: "
             f"{', '.join(lake.unknown_tables)}; install the package to change the lake"
+        )
+    for kind in kinds().values():
+        for table in set(kind.tables) & set(lake.own_tables):
+            _check_columns(lake, table)
+
+
+def _check_columns(lake: Lake, table: str) -> None:
+    """Raises LakeError where a kind of game has other columns now than when its table was made."""
+    there = {field.name: field.type for field in pa.schema(lake.delta(table).schema().to_arrow())}
+    wanted = {field.name: field.type for field in arrow_schema(table)}
+    if there != wanted:
+        names = sorted(n for n in there.keys() | wanted.keys() if there.get(n) != wanted.get(n))
+        raise LakeError(
+            f"{lake.path}: the lake was made with other columns of the table `{table}` "
+            f"({', '.join(names)}), perhaps by another version of the package that has this game: "
+            "use that version, or ingest the logs into a new lake"
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from pipeline.games import kind
+from pipeline.games import kinds
 from pipeline.reports.said import EVERYBODY
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Phase
@@ -36,7 +36,9 @@ _IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit
 
 def has_roles(game: Mapping[str, object]) -> bool:
     """Whether the players of the game have hidden roles."""
-    return kind(str(game["game_type"])).has_sides
+    found = kinds().get(str(game["game_type"]))
+    # Of a game whose package is gone nobody knows it.
+    return found is None or found.has_sides
 
 
 def without_roles(found: Transcript) -> Transcript:
@@ -53,7 +55,8 @@ def without_roles(found: Transcript) -> Transcript:
 
 
 def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:
-    is_secret = pl.col("phase").is_in(kind(game_type).secret_phases)
+    known = kinds().get(game_type)
+    is_secret = pl.col("phase").is_in(known.secret_phases if known else [])
     nobody = pl.when(_IS_NOTE | is_secret).then(pl.lit([], pl.List(pl.String)))
     return messages.with_columns(
         nobody.otherwise("visible_to").alias("visible_to"),
