@@ -30,7 +30,7 @@ def queries(question: Question) -> list[str]:
 def attempts(name: str, edition: Edition) -> str:
     """The SELECT of the rows that a metric is about: its file, with another end."""
     # Who adds a metric may give a hit as a Boolean.
-    columns = "* REPLACE (CAST(hit AS DOUBLE) AS hit)" if is_added(name) else "*"
+    columns = "* EXCLUDE (hit), CAST(hit AS DOUBLE) AS hit" if is_added(name) else "*"
     return f"{with_clause(sql(name, edition)).text}\nSELECT {columns} FROM attempts"
 
 
