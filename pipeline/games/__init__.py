@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from pipeline.games.kind import Ending, EventTable, GameKind, Role
 from pipeline.plugins import GAMES, OWN, PluginError, each_once, plugins
-from pipeline.vocabulary import GameType, Phase, Side
+from pipeline.vocabulary import GameType, Phase
 
 __all__ = ["Ending", "EventTable", "GameKind", "Role", "kind", "kinds", "names"]
 
@@ -87,10 +87,3 @@ def phases() -> tuple[str, ...]:
     """The phases of messages: those that games share, then those of single games."""
     own = (phase for one in kinds().values() for phase in one.phases)
     return tuple(dict.fromkeys([*map(str, Phase), *own]))
-
-
-def sides() -> MappingProxyType[tuple[str, str], Side]:
-    """The side of each role, by game type and role."""
-    return MappingProxyType(
-        {(name, role.name): role.side for name, one in kinds().items() for role in one.roles}
-    )
