@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.api import Lake
-from pipeline.metrics.catalogue import names
+from pipeline.metrics.known import names
 from pipeline.pages.content import (
     Content,
     Faults,
@@ -25,7 +25,7 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     edition: Edition = "paper"
 
 
-class Compare(Content, frozen=True, kw_only=True):
+class CompareContent(Content, frozen=True, kw_only=True):
     """`rows` are those of `compare`; `apart` are the settings with the largest differences."""
 
     models: tuple[str, ...]
@@ -36,7 +36,7 @@ class Compare(Content, frozen=True, kw_only=True):
     apart: pl.DataFrame
 
 
-def content(lake: Lake, asked: Parameters) -> Compare:
+def content(lake: Lake, asked: Parameters) -> CompareContent:
     """The comparison of two models; without names, of the first two."""
     models = tested_models(
         lake.table("results").filter("is_tested").select("model").collect()["model"]
@@ -52,7 +52,7 @@ def content(lake: Lake, asked: Parameters) -> Compare:
     if model and other and not faults:
         with faults.of("metric"):
             apart = lake.settings_apart(model, other, metric, edition=asked.edition)
-    return Compare(
+    return CompareContent(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,
         models=models,

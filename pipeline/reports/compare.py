@@ -9,11 +9,11 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric, metrics
-from pipeline.metrics.catalogue import names as edition_names
 from pipeline.metrics.grouping import group_columns, with_group
 from pipeline.metrics.intervals import by_cluster, terms_of
+from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import ALL, RELEASE, Request, several
 from pipeline.metrics.thin import THIN
 from pipeline.metrics.validation import condition_on, row_schema
@@ -83,7 +83,7 @@ APART = pl.Schema(
 
 @of_one_system
 def compare(
-    lake: Lake,
+    lake: StoredLake,
     *pairs: tuple[str, str],
     names: Sequence[str] | None = None,
     edition: Edition = PAPER,
@@ -153,7 +153,7 @@ def compare(
 
 @of_one_system
 def contrast(
-    lake: Lake,
+    lake: StoredLake,
     model: str,
     by: str,
     *,
@@ -216,7 +216,7 @@ def check_margin(
 
 
 def _answer(
-    lake: Lake,
+    lake: StoredLake,
     names: Sequence[str] | None,
     request: Request,
     where: str | None,
@@ -230,7 +230,7 @@ def _answer(
 
 @of_one_system
 def settings_apart(
-    lake: Lake, one: str, other: str, name: str, *, edition: Edition = PAPER, limit: int = 10
+    lake: StoredLake, one: str, other: str, name: str, *, edition: Edition = PAPER, limit: int = 10
 ) -> pl.DataFrame:
     """The settings that both models played in which the values of a metric differ most.
 
@@ -274,7 +274,7 @@ def settings_apart(
     return pl.concat([pair, found.select(APART.names())])
 
 
-def _first_games(lake: Lake, settings: Sequence[str]) -> pl.DataFrame:
+def _first_games(lake: StoredLake, settings: Sequence[str]) -> pl.DataFrame:
     """model, setting_id, game_id: the finished game of each model and setting that comes first."""
     is_theirs = pl.col("setting_id").is_in(list(settings))
     games = lake.table("results").filter("is_tested", "is_finished", is_theirs)
