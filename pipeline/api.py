@@ -26,7 +26,8 @@ from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.chance import judgement_by_chance
 from pipeline.reports.cite import cite
-from pipeline.reports.compare import compare, contrast, settings_apart
+from pipeline.reports.compare import compare, contrast
+from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.games import find

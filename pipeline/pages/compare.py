@@ -12,7 +12,9 @@ from pipeline.pages.content import (
     heads,
     tested_models,
 )
-from pipeline.reports.compare import APART, COLUMNS, common_note, replay_note
+from pipeline.reports.compare.differences import COLUMNS
+from pipeline.reports.compare.notes import common_note, replay_note
+from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import Edition
 
 LANE = "long"

@@ -12,7 +12,8 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
 from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import COLUMNS, adjusted, check_margin, of_metric
+from pipeline.reports.compare.differences import COLUMNS, of_metric
+from pipeline.reports.compare.verdicts import adjusted, check_margin
 from pipeline.statistics.margins import fall_seen, p_fall
 from pipeline.statistics.pairs import BASIS, of_basis
 from pipeline.statistics.sums import exact_sum

@@ -9,7 +9,8 @@ from event_tables import lake_of, table
 
 from pipeline.cli.commands.compare import _narrow, margin_note, sign_note
 from pipeline.lake import StoredLake
-from pipeline.reports.compare import MOST_NAMED, common_note, compare
+from pipeline.reports.compare import compare
+from pipeline.reports.compare.notes import MOST_NAMED, common_note
 from pipeline.reports.diff import diff
 
 
