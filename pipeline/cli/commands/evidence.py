@@ -24,7 +24,17 @@ from pipeline.cli.options import (
 if TYPE_CHECKING:
     import polars as pl
 
-BRIEF = ("game_id", "model", "player", "round", "what", "hit", "message_index", "content")
+BRIEF = (
+    "game_id",
+    "model",
+    "player",
+    "round",
+    "what",
+    "compared_with",
+    "hit",
+    "message_index",
+    "content",
+)
 
 
 @with_metric_files
