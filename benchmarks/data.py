@@ -76,7 +76,7 @@ def multiplied_lake(games: int, models: int = MODELS, *, messages: bool = False)
 
 
 def _lake(games: int, models: int) -> Lake:
-    source = logs(games, models=models)
+    source = logs(games, model=models)
 
     def make(path: Path) -> None:
         magic("ingest", source, "--lake", path)

@@ -85,20 +85,19 @@ APART = pl.Schema(
 def compare(
     lake: Lake,
     *pairs: tuple[str, str],
-    names: Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
-    by: Sequence[str] | None = None,
-    game_types: Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     margin: float | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
     """A row for each metric and pair of models: the difference, its interval and p-value.
 
-    A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `names` are the
-    metrics, by default all. `by`, `game_types` and `where` are those of `metrics`: the models are
-    compared in each group of `by`.
+    A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `metric`, `by`,
+    `game_type` and `where` are those of `metrics`: the models are compared in each group of `by`.
 
     Columns:
 
@@ -135,15 +134,15 @@ def compare(
     """
     _check_pairs(pairs)
     if margin is not None:
-        check_margin(margin, names, edition)
+        check_margin(margin, metric, edition)
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair)) if pairs else None
     request = Request(
         edition=edition,
         by=("model", *several(by or ())),
         models=models,
-        game_types=several(game_types),
+        game_types=several(game_type),
     )
-    answer = _answer(lake, names, request, where, confidence)
+    answer = _answer(lake, metric, request, where, confidence)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     wanted = [(one, other) for one, other in pairs] or list(combinations(known, 2))
     compared = _compared(answer, _of_models(answer, wanted), confidence, influence=influence)
@@ -157,10 +156,10 @@ def contrast(
     model: str,
     by: str,
     *,
-    names: Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
-    game_types: Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     margin: float | None = None,
     influence: bool = False,
@@ -169,7 +168,7 @@ def contrast(
 
     `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`. Groups
     are paired by setting where they share settings. p_holm is adjusted for all rows. Without
-    `names`, the metrics are those whose rows have the column.
+    `metric`, the metrics are those whose rows have the column.
 
     Columns:
 
@@ -187,11 +186,11 @@ def contrast(
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
     having = [name for name in edition_names(edition) if by in row_schema(lake, name)]
-    names = names or having or None
+    names = metric or having or None
     if margin is not None:
         check_margin(margin, names, edition)
     request = Request(
-        edition=edition, by=("model", by), models=(model,), game_types=several(game_types)
+        edition=edition, by=("model", by), models=(model,), game_types=several(game_type)
     )
     answer = _answer(lake, names, request, where, confidence)
     within = _within(answer)
@@ -201,7 +200,7 @@ def contrast(
 
 
 def check_margin(
-    margin: float, names: Sequence[str] | None, edition: Edition, *, may_be_0: bool = False
+    margin: float, names: str | Sequence[str] | None, edition: Edition, *, may_be_0: bool = False
 ) -> None:
     """Raises UsageError for a margin below which are none or all of the metrics' differences."""
     if not (margin > 0 or (may_be_0 and margin == 0)):
@@ -217,7 +216,7 @@ def check_margin(
 
 def _answer(
     lake: Lake,
-    names: Sequence[str] | None,
+    names: str | Sequence[str] | None,
     request: Request,
     where: str | None,
     confidence: float,
@@ -230,7 +229,7 @@ def _answer(
 
 @of_one_system
 def settings_apart(
-    lake: Lake, one: str, other: str, name: str, *, edition: Edition = PAPER, limit: int = 10
+    lake: Lake, model: str, other: str, metric: str, *, edition: Edition = PAPER, limit: int = 10
 ) -> pl.DataFrame:
     """The settings that both models played in which the values of a metric differ most.
 
@@ -247,20 +246,20 @@ def settings_apart(
     """
     if limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
-    _check_pairs([(one, other)])
+    _check_pairs([(model, other)])
     pair = pl.DataFrame(schema=APART)
     if edition == RELEASE:
         return pair
     values = metrics(
         lake,
-        names=[name],
+        metric=metric,
         edition=edition,
-        models=[one, other],
+        model=[model, other],
         by=["model", "setting_id", "game_type"],
         confidence=None,
     ).filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
     keys = ["setting_id", "game_type"]
-    of_one, of_other = (values.filter(model=model).select(*keys, "value") for model in (one, other))
+    of_one, of_other = (values.filter(model=name).select(*keys, "value") for name in (model, other))
     found = (
         of_one.join(of_other.rename({"value": "other_value"}), on=keys)
         .with_columns(difference=pl.col("value") - pl.col("other_value"))
@@ -268,8 +267,8 @@ def settings_apart(
         .head(limit)
     )
     games = _first_games(lake, found["setting_id"].to_list())
-    for model, column in ((one, "game"), (other, "other_game")):
-        own = games.filter(model=model).select("setting_id", pl.col("game_id").alias(column))
+    for name, column in ((model, "game"), (other, "other_game")):
+        own = games.filter(model=name).select("setting_id", pl.col("game_id").alias(column))
         found = found.join(own, on="setting_id", how="left", maintain_order="left")
     return pl.concat([pair, found.select(APART.names())])
 
