@@ -76,7 +76,7 @@ def test_a_method_answers_as_what_is_beneath(lake: Lake, question: str) -> None:
 @pytest.mark.slow
 def test_a_plan_and_a_difference(lake: Lake, tmp_path: Path) -> None:
     planned = lake.plan("win_rate", 0.2, power=0.9, confidence=0.9, edition="audited")
-    asked = {"power": 0.9, "level": 0.1, "edition": "audited"}
+    asked = {"power": 0.9, "confidence": 0.9, "edition": "audited"}
     assert_frame_equal(planned, plan(lake, "win_rate", 0.2, **asked))
     ingest(write_logs(tmp_path / "other", "other"), tmp_path / "lake")
     after = pipeline.open_lake(tmp_path / "lake")

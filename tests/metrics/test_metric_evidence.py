@@ -169,7 +169,7 @@ def test_only_what_is_asked_for(engine, public_lake):
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"name": "judgment"}, "no metric `judgment`: did you mean `judgement`"),
+        ({"metric": "judgment"}, "no metric `judgment`: did you mean `judgement`"),
         ({"metric": "judgement", "limit": -1}, "the limit must be 0 or more, not -1"),
         ({"metric": "judgement", "model": ["nobody"]}, "no game of nobody: "),
         ({"metric": "judgement", "engine": "spark"}, "no engine `spark` for evidence: .* duckdb"),

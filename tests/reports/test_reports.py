@@ -458,8 +458,8 @@ def test_a_plan_is_for_a_difference_that_can_be(tmp_path, difference):
     [
         ({"difference": 0}, "the difference must not be 0"),
         ({"power": 1}, "the power must be between 0 and 1, not 1"),
-        ({"level": 0}, "the level must be between 0 and 1, not 0"),
-        ({"power": 0.1, "level": 0.2}, "the power must be greater than the level"),
+        ({"confidence": 1}, "the confidence must be between 0 and 1, not 1"),
+        ({"power": 0.1, "confidence": 0.8}, "the power must be greater than 1 - confidence"),
     ],
 )
 def test_a_plan_is_for_what_can_be_planned(asked, message):

@@ -154,7 +154,7 @@ def test_a_stream_begins_at_any_row(lake: Lake, start: int, n_rows: int) -> None
         ({"words": "x" * (LONGEST_WORD + 1)}, "characters or fewer"),
         ({"words": ["x"] * (MOST_WORDS + 1)}, "words or fewer"),
         ({"words": "x", "limit": 0}, "limit"),
-        ({"words": "x", "seconds": float("nan")}, "time"),
+        ({"words": "x", "timeout": float("nan")}, "timeout"),
         ({"words": "x", "model": ["nobody"]}, "no game of nobody"),
         ({"words": "x", "game_type": ["chess"]}, "choose from chameleon"),
         ({"words": "x", "after": "1.x"}, "not a key"),
