@@ -9,11 +9,11 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake, of_one_system
-from pipeline.metrics.catalogue import metric as declaration
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
+from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.paging import is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.validation import check, condition_on
@@ -65,7 +65,7 @@ class Asked(TypedDict, total=False):
 
 @of_one_system
 def evidence(
-    lake: Lake,
+    lake: StoredLake,
     metric: str,
     *,
     edition: Edition = PAPER,
@@ -118,7 +118,7 @@ def evidence(
 
 @of_one_system
 def evidence_parts(
-    lake: Lake,
+    lake: StoredLake,
     metric: str,
     *,
     hit: bool | None = None,
@@ -142,7 +142,7 @@ def evidence_parts(
 
 @of_one_system
 def evidence_page(
-    lake: Lake,
+    lake: StoredLake,
     metric: str,
     *,
     hit: bool | None = None,
@@ -181,7 +181,7 @@ ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
 
 @of_one_system
 def evidence_totals(
-    lake: Lake,
+    lake: StoredLake,
     metric: str,
     *,
     hit: bool | None = None,
@@ -215,7 +215,7 @@ def _check_limit(limit: int) -> None:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
 
 
-def _request(lake: Lake, name: str, asked: Asked) -> Request:
+def _request(lake: StoredLake, name: str, asked: Asked) -> Request:
     """What is asked for; raises UsageError for a name that does not exist."""
     declaration(name)
     where = asked.get("where")
@@ -241,7 +241,7 @@ LEFT JOIN messages
 WHERE {_is_asked(hit)}"""
 
 
-def _has_few_games(lake: Lake) -> bool:
+def _has_few_games(lake: StoredLake) -> bool:
     return sum(lake.counts("games").values()) <= _FEW_GAMES
 
 
@@ -273,7 +273,7 @@ def _is_asked(hit: bool | None) -> str:
     return f"coalesce(hit, 0) {'>' if hit else '<='} 0"
 
 
-def _parts(lake: Lake, request: Request, select: str) -> Iterator[pl.DataFrame]:
+def _parts(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataFrame]:
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import bounded, parts
 
