@@ -30,6 +30,7 @@ from pipeline.reports.compare import compare, contrast
 from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
+from pipeline.reports.evidence_sum import evidence_sum
 from pipeline.reports.games import games
 from pipeline.reports.missing import missing
 from pipeline.reports.other_groups import other_groups
@@ -123,6 +124,7 @@ class Lake(stored.StoredLake):
     metrics = _method(metrics)
     evidence = _method(evidence)
     evidence_page = _method(evidence_page)
+    evidence_sum = _method(evidence_sum)
     board = _method(board)
     leaderboard = _method(leaderboard)
     compare = _method(compare)
