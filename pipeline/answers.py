@@ -12,9 +12,10 @@ import polars as pl
 from pipeline import lake as stored
 from pipeline import plots, warehouse
 from pipeline.catalog import write_catalog
-from pipeline.errors import MetricError, UsageError, may_be_of_a_file
+from pipeline.errors import MetricError, UsageError
 from pipeline.events.contracts import TABLES
-from pipeline.lake.damage import explanation
+from pipeline.lake.explanation import explanation
+from pipeline.library_errors import may_be_of_a_file
 from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.added import added
 from pipeline.metrics.declaration import Metric
