@@ -30,7 +30,7 @@ from pipeline.reports.compare import compare, contrast
 from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
-from pipeline.reports.games import find
+from pipeline.reports.games import games
 from pipeline.reports.missing import missing
 from pipeline.reports.other_groups import other_groups
 from pipeline.reports.plan import plan
@@ -39,9 +39,9 @@ from pipeline.reports.ranking import board, leaderboard
 from pipeline.reports.schema import schema
 from pipeline.reports.search import search
 from pipeline.reports.tables import tables
-from pipeline.reports.transcript import Transcript, transcript, transcripts
+from pipeline.reports.transcript import transcript, transcripts
 from pipeline.reports.views import not_a_table, views
-from pipeline.verify import MOST, Verification, verify
+from pipeline.verify import LIMIT, Verification, verify
 from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Views
 
@@ -106,7 +106,8 @@ class AnsweringLake(stored.StoredLake):
     audit = method(audit)
     findings = method(findings)
     judgement_by_chance = method(judgement_by_chance)
-    find = method(find)
+    game = method(transcript)
+    games = method(games)
     transcripts = method(transcripts)
     search = method(search)
     quarantine = method(quarantine)
@@ -115,12 +116,7 @@ class AnsweringLake(stored.StoredLake):
     write_catalog = method(write_catalog)
 
     @method
-    def game(self, game: str, *, edition: Edition = PAPER) -> Transcript:
-        """The game with this id or path, as `Lake.game` finds it."""
-        return transcript(self, game, edition=edition)
-
-    @method
-    def metric(
+    def with_metric(
         self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
     ) -> Self:
         """A copy of the lake that also knows this metric, under this name, in all its methods.
@@ -139,17 +135,17 @@ class AnsweringLake(stored.StoredLake):
         return with_metrics(self, {name: one})
 
     @method
-    def metric_file(self, file: str | Path) -> Self:
-        """A copy of the lake that also knows the metric of this file, as `Lake.metric` has it.
+    def with_metric_file(self, file: str | Path) -> Self:
+        """A copy of the lake that also knows the metric of this file, as `Lake.with_metric` has it.
 
         The file is Python, and is run; it declares `PAPER = Metric(...)`. Its name is the metric's:
         `silence.py` has `silence`, and its SQL, if there is any, is in `silence.sql` beside it.
-        Raises MetricError as `Lake.metric` does, and for a file that declares no metric.
+        Raises MetricError as `Lake.with_metric` does, and for a file that declares no metric.
         """
         name, declared, sql = declared_in(Path(file))
         if name in self._added:
             raise MetricError(f"{file}: the lake has a metric `{name}` from elsewhere already")
-        return self.metric(declared, name=name, sql=sql)
+        return self.with_metric(declared, name=name, sql=sql)
 
     @method
     def schema(self, *names: str) -> pl.DataFrame:
@@ -171,19 +167,19 @@ class AnsweringLake(stored.StoredLake):
         return schema(names)
 
     @method
-    def verify(self, *, most: int = MOST) -> Verification:
+    def verify(self, *, limit: int = LIMIT) -> Verification:
         """What is wrong with the lake, in its latest state: every file and every row is read.
 
-        The result's `faults` has at most `most` rows for each check and table: check, severity
+        The result's `faults` has at most `limit` rows for each check and table: check, severity
         (error, contradiction or warning), table, finds (what the check looks for), n_rows (how
         often it was found), and row (one of these as JSON). `is_whole` says whether nothing is
         damaged, `is_contradicted` whether logs contradict themselves.
         """
-        return verify(self.path, most=most)
+        return verify(self.path, limit=limit)
 
     @method
     def plot_metric(
-        self, name: str, *, by: str | None = None, edition: Edition = PAPER, **asked: Any
+        self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **asked: Any
     ) -> "plots.Chart":
         """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
 
@@ -192,7 +188,7 @@ class AnsweringLake(stored.StoredLake):
         without the extra `view` or `notebooks`.
         """
         columns = list(dict.fromkeys(["model", by or "model"]))
-        rows = self.metrics(names=[name], by=columns, edition=edition, **asked)
+        rows = self.metrics(metric=metric, by=columns, edition=edition, **asked)
         return plots.plot_metric(rows, by=by)
 
     @method
@@ -206,14 +202,17 @@ class AnsweringLake(stored.StoredLake):
 
     @method
     def plot_compare(
-        self, *pairs: tuple[str, str], names: Sequence[str] | None = None, edition: Edition = PAPER
+        self,
+        *pairs: tuple[str, str],
+        metric: str | Sequence[str] | None = None,
+        edition: Edition = PAPER,
     ) -> "plots.Chart":
         """A chart of the differences between models, with the arguments of `compare`.
 
         Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
         or `notebooks`.
         """
-        return plots.plot_differences(self.compare(*pairs, names=names, edition=edition))
+        return plots.plot_differences(self.compare(*pairs, metric=metric, edition=edition))
 
     @method
     def sql(

@@ -7,7 +7,7 @@ from pipeline import lake as stored
 from pipeline import plots
 from pipeline.answers import AnsweringLake, method, with_metrics
 from pipeline.errors import PipelineError
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER
+from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER
 from pipeline.replacing import replacing
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition
@@ -52,13 +52,15 @@ class Lake(AnsweringLake):
     """
 
     @method
-    def game(self, game: str, *, edition: Edition = PAPER) -> Game:
+    def game(
+        self, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
+    ) -> Game:
         """The game with this id, or the first characters of it, or with this path of its log.
 
-        What was counted in it is that of the edition. Raises UsageError if no game or several games
-        match, and for an unknown edition.
+        `edition` and `num_of_game` say what was counted in it, as in `Lake.evidence`. Raises
+        UsageError if no game or several games match, and for an unknown edition.
         """
-        transcript = super().game(game, edition=edition)
+        transcript = super().game(game, edition=edition, num_of_game=num_of_game)
         return Game(transcript.tables, transcript.counted, transcript.edition, self)
 
     @method
