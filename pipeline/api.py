@@ -30,6 +30,7 @@ from pipeline.reports.compare import compare, contrast
 from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
+from pipeline.reports.documents import document_counts, documents
 from pipeline.reports.games import find
 from pipeline.reports.missing import missing
 from pipeline.reports.other_groups import other_groups
@@ -140,6 +141,8 @@ class Lake(stored.StoredLake):
     find = _method(find)
     transcripts = _method(transcripts)
     search = _method(search)
+    documents = _method(documents)
+    document_counts = _method(document_counts)
     quarantine = _method(quarantine)
     tables = _method(tables)
     cite = _method(cite)

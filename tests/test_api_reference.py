@@ -91,6 +91,8 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "findings": (lambda lake: lake.findings("stated_votes"), set()),
     "judgement_by_chance": (lambda lake: lake.judgement_by_chance(), set()),
     "find": (lambda lake: lake.find(), set()),
+    "documents": (lambda lake: lake.documents(), set()),
+    "document_counts": (lambda lake: lake.document_counts(), set()),
     "quarantine": (lambda lake: lake.quarantine(), set()),
     "tables": (lambda lake: lake.tables(), set()),
     "schema": (lambda lake: lake.schema("votes", "judgement"), set()),

@@ -31,6 +31,13 @@ def game_types(incomplete: str) -> list[str]:
     return _starting(incomplete, names())
 
 
+def statuses(incomplete: str) -> list[str]:
+    """The statuses of documents that begin so."""
+    from pipeline.reports.documents import STATUSES
+
+    return _starting(incomplete, STATUSES)
+
+
 def tables(incomplete: str) -> list[str]:
     """The tables and views that begin so."""
     from pipeline.events.contracts import TABLES

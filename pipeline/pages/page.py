@@ -15,7 +15,7 @@ from pipeline.pages.content import Address, Content, OfSystem
 # The order in the menu; a page that is not in it is reached by links.
 MENU = (
     *("leaderboard", "metric", "model", "compare", "games", "search"),
-    *("completeness", "audit", "quarantine", "tables", "sql"),
+    *("completeness", "audit", "documents", "tables", "sql"),
 )
 
 

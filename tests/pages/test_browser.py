@@ -92,7 +92,7 @@ def pages(served: Served) -> dict[str, str]:
         "search": "/search?words=vote",
         "completeness": "/completeness",
         "audit": "/audit?kind=stated_votes",
-        "quarantine": "/quarantine",
+        "documents": "/documents",
         "tables": "/tables",
         "table": "/tables?table=votes",
         "sql": "/sql?query=SELECT+model,count(*)+AS+n,max(seat)+AS+s+FROM+votes+GROUP+BY+1&x=n&y=s",
@@ -313,7 +313,7 @@ def test_hostile_texts_do_nothing_and_break_nothing(
     browser: "playwright.Browser", attacked: Served
 ) -> None:
     games = attacked.json("/games.json")["rows"]
-    paths = ["/leaderboard", "/games", "/quarantine", "/metric", "/model", "/search?words=vote"]
+    paths = ["/leaderboard", "/games", "/documents", "/metric", "/model", "/search?words=vote"]
     paths += [f"/game?game={game['game_id']}&roles=true" for game in games[::3]]
     visit = Visit(browser, attacked, viewport={"width": 1280, "height": 850})
     visit.tab.on("dialog", lambda dialog: visit.errors.append(dialog.message))
