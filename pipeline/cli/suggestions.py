@@ -38,6 +38,13 @@ def statuses(incomplete: str) -> list[str]:
     return _starting(incomplete, STATUSES)
 
 
+def outcomes(incomplete: str) -> list[str]:
+    """The outcomes of games that begin so."""
+    from pipeline.reports.games import OUTCOMES
+
+    return _starting(incomplete, OUTCOMES)
+
+
 def tables(incomplete: str) -> list[str]:
     """The tables and views that begin so."""
     from pipeline.events.contracts import TABLES
