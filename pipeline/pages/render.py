@@ -133,7 +133,7 @@ def _of_ids(link: Link) -> Mapping[str, Callable[[Mapping[str, object]], str | N
     return {
         "game_id": lambda row: link("game", game=row["game_id"]),
         "message_index": message,
-        "setting_id": lambda row: link("games", setting=row["setting_id"]),
+        "setting_id": lambda row: link("games", setting_id=row["setting_id"]),
     }
 
 

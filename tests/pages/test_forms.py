@@ -94,7 +94,7 @@ def test_ids_in_a_result_lead_to_games_messages_and_settings(served: Served) -> 
     game, index, setting = row.values()
     assert f'<a href="/game?game={game}">{game}</a>' in page
     assert f'<a href="/game?game={game}#m{index}">{index}</a>' in page
-    assert f'<a href="/games?setting={setting}">{setting}</a>' in page
+    assert f'<a href="/games?setting_id={setting}">{setting}</a>' in page
     lone = "SELECT message_index, NULL AS game_id FROM messages LIMIT 1"
     assert "/game?" not in served.get(f"/sql?{urlencode({'query': lone})}").text
     odd = "SELECT '\"><b>' AS game_id, {'a': 1} AS message_index"
