@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
 from pipeline.metrics.paging import last_key, start_of
 from pipeline.pages.content import ROWS, Address, Content
@@ -27,7 +27,7 @@ class QuarantineContent(Content, frozen=True, kw_only=True):
     after: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> QuarantineContent:
+def content(lake: AnsweringLake, asked: Parameters) -> QuarantineContent:
     """A page of the rows, sorted by the place of the document."""
     rows = _asked(lake, asked)
     after = key(asked.after)
@@ -44,14 +44,14 @@ def content(lake: Lake, asked: Parameters) -> QuarantineContent:
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All rows, whatever the page."""
     raw = pl.col("raw").bin.head(RAW_SHOWN)  # of each refused document there are up to 64 KiB
     rows = _asked(lake, asked).sort(ORDER, nulls_last=True).with_columns(raw).collect()
     return [rows.with_columns(raw=_beginning(rows["raw"]))]
 
 
-def _asked(lake: Lake, asked: Parameters) -> pl.LazyFrame:
+def _asked(lake: AnsweringLake, asked: Parameters) -> pl.LazyFrame:
     rows = lake.table("quarantine")
     return rows.filter(rule=asked.rule) if asked.rule else rows
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.pages.content import Address, Content
@@ -23,7 +23,7 @@ class TablesContent(Content, frozen=True, kw_only=True):
     meaning: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> TablesContent:
+def content(lake: AnsweringLake, asked: Parameters) -> TablesContent:
     """The tables with their sizes, and one of them in detail."""
     if asked.table and asked.table not in TABLES:
         raise UsageError(f"no table `{asked.table}`: {choose([asked.table], TABLES)}")
