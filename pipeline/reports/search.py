@@ -60,6 +60,10 @@ def search(
     `timeout` seconds; to continue, pass the result's `key` as `after`. A key belongs to a state of
     the lake, and a search that continues stays in this state. Raises UsageError for words that are
     missing or too long, for an unknown model or game type, and for a wrong limit or key.
+
+    >>> found = lake.search(["i vote for"], game_type="chameleon", limit=2)
+    >>> found.rows["hit"].to_list(), found.stopped
+    (['I vote for', 'I vote for'], 'limit')
     """
     asked, models, game_types = _words(words), several(model), several(game_type)
     _check(limit, timeout, game_types)
