@@ -30,6 +30,7 @@ from pipeline.reports.compare import compare, contrast
 from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
+from pipeline.reports.documents import document_counts, documents
 from pipeline.reports.games import games
 from pipeline.reports.missing import missing
 from pipeline.reports.other_groups import other_groups
@@ -110,6 +111,8 @@ class AnsweringLake(stored.StoredLake):
     games = method(games)
     transcripts = method(transcripts)
     search = method(search)
+    documents = method(documents)
+    document_counts = method(document_counts)
     quarantine = method(quarantine)
     tables = method(tables)
     cite = method(cite)

@@ -94,6 +94,8 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "audit": (lambda lake: lake.audit(by=["game_type"]), {"game_type"}),
     "findings": (lambda lake: lake.findings("stated_votes"), set()),
     "judgement_by_chance": (lambda lake: lake.judgement_by_chance(), set()),
+    "documents": (lambda lake: lake.documents(), set()),
+    "document_counts": (lambda lake: lake.document_counts(), set()),
     "games": (lambda lake: lake.games(), set()),
     "quarantine": (lambda lake: lake.quarantine(), set()),
     "tables": (lambda lake: lake.tables(), set()),

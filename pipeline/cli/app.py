@@ -31,7 +31,7 @@ _UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORE
 
 
 TASKS = {
-    "Logs": ("ingest", "quarantine", "convert", "validate", "simulate"),
+    "Logs": ("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
     "Numbers": ("leaderboard", "metrics", "compare", "plan", "completeness", "diff"),
     "Games behind them": ("games", "evidence", "show", "search", "audit"),
     "Tables": ("sql", "tables", "schema", "catalog"),

@@ -17,7 +17,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; a page that is not in it is reached by links.
 MENU = (
     *("leaderboard", "metric", "model", "compare", "games", "search"),
-    *("completeness", "audit", "quarantine", "tables", "sql"),
+    *("completeness", "audit", "documents", "tables", "sql"),
 )
 
 

@@ -111,12 +111,26 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "asked": asked,
         "name": name,
         "link": link,
-        "links": {"game": lambda row: link("game", game=row["game_id"])},
+        "links": _of_ids(link),
         "level": 1,
         "is_interactive": True,
         "prefix_of": lambda _, place: "b-" if place else "",
     }
     return Markup(template.render(context | more))
+
+
+def _of_ids(link: Link) -> Mapping[str, Callable[[Mapping[str, object]], str | None]]:
+    """Where a row's ids lead, by their column: to a game, its message, or a setting's games."""
+
+    def message(row: Mapping[str, object]) -> str | None:
+        game, index = row.get("game_id"), row["message_index"]
+        return None if game is None else link("game", game=game, at=f"m{index}")
+
+    return {
+        "game_id": lambda row: link("game", game=row["game_id"]),
+        "message_index": message,
+        "setting_id": lambda row: link("games", setting_id=row["setting_id"]),
+    }
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:

@@ -4,7 +4,6 @@ import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.errors import PipelineError, QueryError
-from pipeline.events.contracts import TABLES
 from pipeline.pages.content import Address, Content, Faults
 from pipeline.plots import plot_columns
 from pipeline.reports.views import Schema, schemas
@@ -26,10 +25,10 @@ class Parameters(Address, frozen=True, kw_only=True):
 class SqlContent(Content, frozen=True, kw_only=True):
     """`rows` is the result, `plot` is of two of its columns, `place` is where the query fails.
 
-    `schemas` are those of the views.
+    `columns` are those of the tables, and `schemas` those of the views.
     """
 
-    tables: tuple[str, ...]
+    columns: pl.DataFrame
     schemas: tuple[Schema, ...]
     place: str
     has_run: bool
@@ -51,7 +50,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> SqlContent:
     return SqlContent(
         title="SQL",
         rows=rows,
-        tables=tuple(TABLES),
+        columns=lake.schema(),
         schemas=tuple(schemas()),
         place=place,
         has_run=bool(asked.query.strip()) and not faults.get("query"),
