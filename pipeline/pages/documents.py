@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
 from pipeline.metrics.paging import last_key
 from pipeline.pages.content import ROWS, Address, Content, Faults
@@ -38,7 +38,7 @@ class DocumentsContent(Content, frozen=True, kw_only=True):
     after: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> DocumentsContent:
+def content(lake: AnsweringLake, asked: Parameters) -> DocumentsContent:
     """The counts, or a page of the documents that meet all conditions, sorted by place."""
     faults, after, is_counted = Faults(), None, not _is_narrowed(asked)
     rows = pl.DataFrame(schema={name: column.dtype for name, column in COLUMNS.items()})
@@ -58,7 +58,7 @@ def content(lake: Lake, asked: Parameters) -> DocumentsContent:
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All documents that meet the conditions, whatever the page; without any, the counts."""
     if not _is_narrowed(asked):
         return [lake.document_counts()]
@@ -70,7 +70,7 @@ def _is_narrowed(asked: Parameters) -> bool:
 
 
 def _documents(
-    lake: Lake, asked: Parameters, after: Sequence[object] | None, limit: int | None
+    lake: AnsweringLake, asked: Parameters, after: Sequence[object] | None, limit: int | None
 ) -> pl.DataFrame:
     return lake.documents(
         status=asked.status or None,
@@ -82,7 +82,7 @@ def _documents(
     )
 
 
-def _refused(lake: Lake, documents: pl.DataFrame) -> pl.DataFrame:
+def _refused(lake: AnsweringLake, documents: pl.DataFrame) -> pl.DataFrame:
     """What is refused of these documents, in order."""
     location = pl.concat_str("source", pl.lit("/"), "path")
     places = documents.select(location)["source"].implode()

@@ -6,7 +6,6 @@ other pages are.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -21,12 +20,12 @@ from pipeline.metrics import thin
 from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content
+from pipeline.pages.page import TEMPLATES, page
 from pipeline.printable import printable
 from pipeline.reports.said import sign
 from pipeline.sqlfiles import identifier, literal
 from pipeline.written import json_texts, safe_csv_texts, safe_json
 
-TEMPLATES = Path(__file__).parent / "templates"
 Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
 NULL = cells.NULL
@@ -85,9 +84,6 @@ def carrying(link: Link, asked: Mapping[str, object]) -> Link:
 
     `asked` are the page's own parameters.
     """
-    # Imported here: it looks for the templates of this module.
-    from pipeline.pages.page import page
-
     chosen = {
         name: asked[name]
         for name, default in _CARRIED.items()

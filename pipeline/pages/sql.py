@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import PipelineError, QueryError
 from pipeline.pages.content import Address, Content, Faults
 from pipeline.plots import plot_columns
@@ -37,7 +37,7 @@ class SqlContent(Content, frozen=True, kw_only=True):
     timeout: float
 
 
-def content(lake: Lake, asked: Parameters) -> SqlContent:
+def content(lake: AnsweringLake, asked: Parameters) -> SqlContent:
     """The result of the query; nothing before there is one."""
     faults = Faults()
     rows, place = pl.DataFrame(), ""
@@ -61,7 +61,7 @@ def content(lake: Lake, asked: Parameters) -> SqlContent:
     )
 
 
-def _answer(lake: Lake, query: str, faults: Faults) -> tuple[pl.DataFrame, str]:
+def _answer(lake: AnsweringLake, query: str, faults: Faults) -> tuple[pl.DataFrame, str]:
     try:
         with Sandbox(timeout=TIMEOUT, memory=MEMORY) as sandbox:
             return sandbox.sql(lake, query), ""

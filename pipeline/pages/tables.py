@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.events.contracts import TABLES
 from pipeline.pages.content import Address, Content
 from pipeline.reports.schema import known_views, meaning
@@ -28,7 +28,7 @@ class TablesContent(Content, frozen=True, kw_only=True):
     is_view: bool
 
 
-def content(lake: Lake, asked: Parameters) -> TablesContent:
+def content(lake: AnsweringLake, asked: Parameters) -> TablesContent:
     """The tables with their sizes, and one of them, or a view, in detail."""
     name, sizes = asked.table, lake.tables()
     if not name:

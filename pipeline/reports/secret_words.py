@@ -5,8 +5,8 @@ import polars as pl
 from pipeline.lake import StoredLake
 
 _ELEMENT = pl.element()
-# A word as a whole, or its plural: "carry" does not say "car". Only ASCII letters beside it make it a
-# part of another word, since Chinese has no blanks between words.
+# A word as a whole, or its plural: "carry" does not say "car". Only ASCII letters beside it make
+# it a part of another word, since Chinese has no blanks between words.
 _BEGIN, _END = r"(?i:(?-u:\b{start-half})(?:", r")(?:e?s)?(?-u:\b{end-half}))"
 
 
