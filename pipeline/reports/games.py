@@ -1,4 +1,4 @@
-"""Games by what they are: a page of them at a time, without counting those that follow."""
+"""A list of games by model, type, setting, outcome and path; page by page for long lists."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ def games(
 ) -> pl.DataFrame:
     """A row for each game that meets all conditions, sorted by path, at most `limit`.
 
-    `model` sits in the game, tested or not. `setting_id` is the id or its beginning, and `path` a
+    `model` plays in the game, tested or not. `setting_id` is the id or its beginning, and `path` a
     part of the path of the log. `outcome` is a word of the column `outcome`, or `unfinished`.
     `after` is the path and game_id of the last row of the page before.
 
@@ -46,6 +46,10 @@ def games(
     - `source`, `path`: the source that was ingested, and the log's path in it.
 
     Raises UsageError for an unknown model, game type or outcome.
+
+    >>> caught = lake.games(game_type="undercover", outcome="caught")
+    >>> caught.select("models", "n_rounds", "path").rows()[0]
+    (['sim-atlas'], 2, 'undercover/sim-atlas_competition_as_non_undercover_vs_gpt4/0.json')
     """
     models, game_types, outcomes = several(model), several(game_type), several(outcome)
     _check("game type", game_types, names())
@@ -72,7 +76,7 @@ def games(
 
 
 def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Raises UsageError for a word that there is not."""
+    """Raises UsageError if one of the words is not known."""
     if strangers := [name for name in asked or () if name not in known]:
         raise UsageError(f"no {what} {', '.join(strangers)}: {choose(strangers, known)}")
 

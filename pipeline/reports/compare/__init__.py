@@ -31,7 +31,7 @@ def compare(
     margin: float | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
-    """A row for each metric and pair of models: the difference, its interval and p-value.
+    """The difference between two models: a row for each metric and pair, with interval and p-value.
 
     A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `metric`, `by`,
     `game_type` and `where` are those of `metrics`: the models are compared in each group of `by`.
@@ -68,6 +68,12 @@ def compare(
 
     Raises UsageError for an unknown model or metric, for a model compared with itself, for a pair
     that is given twice, and for a margin that no difference can reach.
+
+    >>> rows = lake.compare(("sim-delta", "sim-atlas"), metric="win_rate")
+    >>> rows.select(pl.col("difference").round(3), "method", "n_settings").row(0)
+    (0.53, 'paired by setting', 20)
+    >>> lake.compare(metric="win_rate", by="game_type").height
+    36
     """
     check_pairs(pairs)
     if margin is not None:
@@ -101,7 +107,7 @@ def contrast(
     margin: float | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
-    """One model's own groups against each other: a row for each metric and pair of values of `by`.
+    """The difference between groups of one model: a row for each metric and pair of groups.
 
     `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`. Groups
     are paired by setting where they share settings. p_holm is adjusted for all rows. Without
@@ -117,6 +123,10 @@ def contrast(
 
     Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
     an unknown model or a column that no metric has.
+
+    >>> rows = lake.contrast("sim-delta", "role", metric="judgement", where="side = 'civilian'")
+    >>> rows.select("role", "other", "difference").rows()
+    [('civilian', 'non_chameleon', -0.125)]
     """
     if edition == RELEASE:
         raise UsageError("the edition release has no groups of a model: use the edition paper")
@@ -151,5 +161,5 @@ def _answer(
 def compare_rows(
     answer: Answer, pairs: Sequence[tuple[str, str]], *, confidence: float = DEFAULT_CONFIDENCE
 ) -> pl.DataFrame:
-    """The rows of `compare` for an answer by model; the family is all p-values."""
+    """The rows of `compare` from values that are known; p-values are adjusted for all rows."""
     return adjusted(compared(answer, of_models(answer, pairs), confidence), []).drop("basis")

@@ -38,10 +38,10 @@ def settings_apart(
     where: str | None = None,
     limit: int = 10,
 ) -> pl.DataFrame:
-    """The settings that both models played in which the values of a metric differ most.
+    """The settings in which two models differ most, of those that both played.
 
-    `game_type` and `where` choose rows as in `metrics`. The edition `release` has no values of
-    settings: no rows.
+    `game_type` and `where` choose rows as in `metrics`. The edition `release` has no values by
+    setting, so it has no rows.
 
     Columns:
 
@@ -52,6 +52,10 @@ def settings_apart(
 
     Raises UsageError for an unknown model or metric, for a model compared with itself, and for a
     wrong condition.
+
+    >>> apart = lake.settings_apart("sim-delta", "sim-atlas", "win_rate", limit=2)
+    >>> apart.select("game_type", "value", "other_value").rows()
+    [('public_good', 1.0, 0.0), ('cost_sharing', 1.0, 0.0)]
     """
     if limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
