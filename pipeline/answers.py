@@ -31,6 +31,7 @@ from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.documents import document_counts, documents
+from pipeline.reports.evidence_sum import evidence_sum
 from pipeline.reports.games import games
 from pipeline.reports.missing import missing
 from pipeline.reports.other_groups import other_groups
@@ -93,6 +94,7 @@ class AnsweringLake(stored.StoredLake):
     metrics = method(metrics)
     evidence = method(evidence)
     evidence_page = method(evidence_page)
+    evidence_sum = method(evidence_sum)
     board = method(board)
     leaderboard = method(leaderboard)
     compare = method(compare)
