@@ -1,4 +1,4 @@
-"""Games by what they are: a page of them at a time, without counting those that follow."""
+"""A list of games by model, type, setting, outcome and path; page by page for long lists."""
 
 from collections.abc import Sequence
 
@@ -34,10 +34,10 @@ def games(
 ) -> pl.DataFrame:
     """A row for each game that meets all conditions, sorted by path, at most `limit`.
 
-    `model` sits in the game, tested or not. `competition` is one that the game counts for: with
-    `model`, for this model. `setting_id` is the id or its beginning, and `path` a
-    part of the path of the log. `outcome` is a word of the column `outcome`, or `unfinished`.
-    `after` is the path and game_id of the last row of the page before.
+    `model` plays in the game, tested or not. `competition` is one that the game counts for: with
+    `model`, for this model. `setting_id` is the id or its beginning, and `path` a part of the path
+    of the log. `outcome` is a word of the column `outcome`, or `unfinished`. `after` is the path
+    and game_id of the last row of the page before.
 
     Columns:
 
@@ -80,7 +80,7 @@ def games(
 
 
 def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Raises UsageError for a word that there is not."""
+    """Raises UsageError if one of the words is not known."""
     if strangers := [name for name in asked or () if name not in known]:
         raise UsageError(f"no {what} {', '.join(strangers)}: {choose(strangers, known)}")
 
