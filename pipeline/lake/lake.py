@@ -75,13 +75,13 @@ class StoredLake:
     @cached_property
     def state(self) -> tuple[object, ...]:
         """What no other state has, even of another lake that was made later at the same path."""
-        own = self.delta(COMMITS)
-        return str(self.path), self._as_of, own.version(), own.metadata().id, self.system
+        commits = self.delta(COMMITS)
+        return str(self.path), self._as_of, commits.version(), commits.metadata().id, self.system
 
     def is_newest(self) -> bool:
         """Whether nothing was committed since, and no other lake was made at the path."""
-        own, newest = self.delta(COMMITS), open_table(self.folder(COMMITS))
-        return (own.version(), own.metadata().id) == (newest.version(), newest.metadata().id)
+        opened, newest = self.delta(COMMITS), open_table(self.folder(COMMITS))
+        return (opened.version(), opened.metadata().id) == (newest.version(), newest.metadata().id)
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
