@@ -28,8 +28,8 @@ def as_polars(rows: duckdb.DuckDBPyRelation, check: Callable[[pa.Table], None]) 
     if not any(map(is_wide, types.values())):
         return _fetched(rows, check)
     columns = [column for n, one in enumerate(types.items()) for column in _projected(n, *one)]
-    found = _fetched(rows.project(", ".join(columns)), check)
-    return pl.DataFrame([_chosen(found, n).alias(name) for n, name in enumerate(types)])
+    fetched = _fetched(rows.project(", ".join(columns)), check)
+    return pl.DataFrame([_chosen(fetched, n).alias(name) for n, name in enumerate(types)])
 
 
 def _fetched(rows: duckdb.DuckDBPyRelation, check: Callable[[pa.Table], None]) -> pl.DataFrame:
@@ -58,9 +58,9 @@ def _projected(number: int, name: str, dtype: DuckDBPyType) -> Iterator[str]:
     yield f"CAST({whole} AS {_cast(dtype, _FLOAT)}) IS NOT DISTINCT FROM {floats} AS fits{number}"
 
 
-def _chosen(found: pl.DataFrame, number: int) -> pl.Series:
-    fits = f"fits{number}" not in found.columns or found[f"fits{number}"].all()
-    return found[f"whole{number}" if fits else f"float{number}"]
+def _chosen(fetched: pl.DataFrame, number: int) -> pl.Series:
+    fits = f"fits{number}" not in fetched.columns or fetched[f"fits{number}"].all()
+    return fetched[f"whole{number}" if fits else f"float{number}"]
 
 
 def _cast(dtype: DuckDBPyType, integer: str) -> str:

@@ -75,10 +75,10 @@ def descriptions(name: str, views: Views) -> dict[str, str]:
     for table in [one for one in tables if one != ROLES] or tables:
         for column, declared in TABLES[table].columns().items():
             alike.setdefault(column, set()).add(declared.description or "")
-    found = {column: texts.pop() for column, texts in alike.items() if len(texts) == 1}
+    texts_of = {column: texts.pop() for column, texts in alike.items() if len(texts) == 1}
     for one in (*(one for one in made_of if one.startswith("shared.")), name):
-        found |= views[one].columns
-    return found
+        texts_of |= views[one].columns
+    return texts_of
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: View) -> None:
