@@ -97,7 +97,7 @@ def metrics(
     >>> civilians.select("role", "hits", "counted").rows()
     [('civilian', 25.0, 32), ('non_chameleon', 20.0, 32)]
     """
-    asked = several(edition_names(edition) if metric is None else metric)
+    names = several(edition_names(edition) if metric is None else metric)
     by, models = several(by or ()), several(model)
     if influence and confidence is None:
         raise UsageError("influence comes with intervals: leave out `confidence=None`")
@@ -107,20 +107,20 @@ def metrics(
         num_of_game=num_of_game,
         models=models,
         game_types=several(game_type),
-        where=None if where is None else condition_on(lake, asked, where),
+        where=None if where is None else condition_on(lake, names, where),
     )
 
     def of(one: StoredLake, request: Request) -> pl.DataFrame:
         answer = answered(
-            one, request, engine=engine, master=master, names=asked, confidence=confidence
+            one, request, engine=engine, master=master, names=names, confidence=confidence
         )
         if not influence or answer.sums is None:
             return answer.rows
-        return with_influence(answer.rows, asked, answer.sums, request)
+        return with_influence(answer.rows, names, answer.sums, request)
 
     if _SYSTEM not in by:
         return of(lake, request)
     check_models(lake, models)
     rows = by_system(lake, lambda one: of(one, replace(request, models=tested(one, models))))
     keys = ("edition", "metric", *by)
-    return in_order(rows.select(*keys, pl.exclude(keys)), asked, by)
+    return in_order(rows.select(*keys, pl.exclude(keys)), names, by)

@@ -86,10 +86,10 @@ def _check_sql(lake: StoredLake, name: str, sql: str) -> None:
 
 def _counted(lake: StoredLake, name: str, one: Added, engine: Engine) -> pl.DataFrame:
     """model, game_type, term, hits, counted, n_unreadable, as one of the engines counts."""
-    asked = Request()
+    request = Request()
     with knowing({name: one}):
         try:
-            question = Question({name: one.declared}, asked, with_games=())
+            question = Question({name: one.declared}, request, with_games=())
             sums = count(lake, question, engine).sums
         except (pl.exceptions.PolarsError, QueryError, TypeError) as error:
             what = str(error).splitlines()[0]
@@ -100,8 +100,8 @@ def _counted(lake: StoredLake, name: str, one: Added, engine: Engine) -> pl.Data
 def _check(name: str, declared: Metric, sums: pl.DataFrame) -> None:
     """Raises MetricError for a term or game type that is not declared, or a hit beyond 0..1."""
     places = {(term.name, str(of)) for term in declared.terms for of in term.game_types}
-    found = sums.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
-    if strangers := [place for place in found.iter_rows() if place not in places]:
+    counted_places = sums.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
+    if strangers := [place for place in counted_places.iter_rows() if place not in places]:
         term, game_type = strangers[0]
         raise MetricError(
             f"`{name}` counts rows of the term `{term}` in the game type {game_type}, which no "

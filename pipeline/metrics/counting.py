@@ -79,10 +79,10 @@ def _chosen(tables: Tables, request: Request) -> _Chosen | None:
         return None
     ids = tables("games").select("game_id")
     kept = pl.col("is_kept")
-    asked = with_game(ids, tables, where.columns).select(
+    answers = with_game(ids, tables, where.columns).select(
         "game_id", is_kept=where.expression.fill_null(value=False)
     )
-    games = asked.collect(engine="streaming")
+    games = answers.collect(engine="streaming")
     are_kept = games["is_kept"].sum() <= games.height / 2
     return _Chosen(games.filter(kept if are_kept else ~kept).select("game_id"), are_kept)
 

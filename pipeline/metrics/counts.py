@@ -68,13 +68,13 @@ class Counts(NamedTuple):
 
 def of_own_games(counts: Counts, metrics: Mapping[str, Metric]) -> Counts:
     """The counts without rows of games that a metric is not defined for."""
-    own = pl.DataFrame(
+    defined = pl.DataFrame(
         [(name, game_type) for name, one in metrics.items() for game_type in one.game_types],
         {"metric": pl.String, "game_type": pl.String},
         orient="row",
     )
     sums, games = (
-        frame.join(own, on=own.columns, how="semi", maintain_order="left")
+        frame.join(defined, on=defined.columns, how="semi", maintain_order="left")
         for frame in (counts.sums, counts.games)
     )
     return counts._replace(sums=sums, games=games)

@@ -115,8 +115,8 @@ def evidence(
         rows = pl.concat(evidence_parts(lake, metric, hit=hit, **asked))
     else:
         counted = of_tables(lake.table, metric, _request(lake, metric, asked))
-        found = counted.filter(_hits(hit)).collect()
-        rows = found.select(pl.lit(metric).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
+        chosen = counted.filter(_hits(hit)).collect()
+        rows = chosen.select(pl.lit(metric).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
     return rows if limit is None else rows.head(limit)
 
 
