@@ -81,7 +81,7 @@ def damage(tables: Mapping[Location, Mapping[str, int]]) -> LakeError | None:
         for folder, logged in tables.items()
         for difference in damaged(folder, logged, read=False)
     ] or _first_changed(tables)
-    if broken := [one.text for one in faults if one.check != DENIED]:
+    if broken := [text for check, text, _ in faults if check != DENIED]:
         more = f", and {len(broken) - 1:,} more are damaged" if broken[1:] else ""
         return LakeError(f"the lake is damaged: {broken[0]}{more}; {DAMAGE_HINT}")
     if faults:

@@ -186,7 +186,7 @@ class StoredLake:
             counted = scan("games", mixed).group_by("system").len().collect(engine="streaming")
             for system, n in counted.iter_rows():
                 n_games[system] = n_games.get(system, 0) + n
-        return dict(sorted(n_games.items(), key=lambda one: (-one[1], one[0])))
+        return dict(sorted(n_games.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def of_system(self, system: str) -> Self:
         """The lake with the games of one system alone, in every table that has games.
@@ -256,7 +256,7 @@ class StoredLake:
         if system is None or not _has_system(table):
             return by_file
         ranges = self._ranges(table, "system")
-        return {name: one for name, one in by_file.items() if _may_have(ranges[name], system)}
+        return {name: value for name, value in by_file.items() if _may_have(ranges[name], system)}
 
     def _ranges(self, table: str, column: str) -> _Ranges:
         """The least and the most of a column of texts in each file, as the table's log says."""

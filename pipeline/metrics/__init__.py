@@ -110,9 +110,9 @@ def metrics(
         where=None if where is None else condition_on(lake, names, where),
     )
 
-    def of(one: StoredLake, request: Request) -> pl.DataFrame:
+    def of(part: StoredLake, request: Request) -> pl.DataFrame:
         answer = answered(
-            one, request, engine=engine, master=master, names=names, confidence=confidence
+            part, request, engine=engine, master=master, names=names, confidence=confidence
         )
         if not influence or answer.sums is None:
             return answer.rows

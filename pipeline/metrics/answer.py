@@ -100,7 +100,7 @@ def _declared(lake: StoredLake, names: Sequence[str], request: Request) -> dict[
         return declared
     magic_types = GameType if lake.system in (None, MAGIC) else ()
     played = {*magic_types, *lake.game_types}
-    return {name: one.among(played) for name, one in declared.items()}
+    return {name: of_metric.among(played) for name, of_metric in declared.items()}
 
 
 def in_order(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:

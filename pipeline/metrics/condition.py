@@ -124,7 +124,7 @@ def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.Dat
             _refuse_chain(node)
             return _COMPARISONS[name](of(node.this), of(node.expression))
         case name if name in _CHAINS and parts <= {"this", "expression"}:
-            return _joined(_CHAINS[name], [of(one) for one in node.flatten(unnest=False)])
+            return _joined(_CHAINS[name], [of(part) for part in node.flatten(unnest=False)])
         case "Is" if type(node.expression).__name__ == "Null":
             return of(node.this).is_null()
         case "In" if parts == {"this", "expressions"}:

@@ -36,7 +36,7 @@ def installed(package_names: Iterable[str]) -> Mapping[str, Added]:
     ]
     theirs = ((plugin.name, plugin.package, _added(plugin)) for plugin in plugins(METRICS))
     known = each_once("the metric or table", _chained(ours, theirs))
-    return {name: one for name, _, one in known if one is not None}
+    return {name: metric for name, _, metric in known if metric is not None}
 
 
 def _chained(

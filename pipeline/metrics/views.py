@@ -101,8 +101,8 @@ def _of_edition(request: Request) -> dict[str, View]:
     for schema, (select, row) in _OF_ROWS.items():
         of_edition = f"{row}, edition {edition}"
         for name in written:
-            one = of_edition.format(name=name, row=header(name, edition)["row"][0])
-            by_name[in_schema(schema, edition, name)] = _view(select(name, request), one)
+            meaning = of_edition.format(name=name, row=header(name, edition)["row"][0])
+            by_name[in_schema(schema, edition, name)] = _view(select(name, request), meaning)
         union = "\nUNION ALL\n".join(
             f"SELECT * FROM {in_schema(schema, edition, name)}" for name in written
         )

@@ -77,7 +77,7 @@ class _Cluster:
                 f"the ingest failed on Spark: {one_line(error)}; nothing was changed; fix the "
                 "cause and run the same command again"
             ) from None
-        for _, results, staged in sorted(done, key=lambda one: one[0]):
+        for _, results, staged in sorted(done, key=lambda item: item[0]):
             yield from results
             self._staged.append(staged)
 
@@ -114,7 +114,7 @@ def balanced(tasks: list[Task], n_least: int) -> list[_Part]:
         heapq.heappush(parts, (n_dealt + _n_bytes(task), number, part))
     for _, _, part in parts:
         part.tasks.sort(key=lambda task: task.number)
-    return [part for _, _, part in sorted(parts, key=lambda one: one[1])]
+    return [part for _, _, part in sorted(parts, key=lambda entry: entry[1])]
 
 
 def _n_bytes(task: Task) -> int:

@@ -53,15 +53,15 @@ class Rate(NamedTuple):
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Rate":
         """The rate of a row with these fields, its terms a list of such rows."""
-        terms = tuple(Part(**one) for one in fields["terms"])
+        terms = tuple(Part(**term) for term in fields["terms"])
         return cls(fields["rate"], fields["effective_items"], fields["range"], terms)
 
     def at(self, rate: float) -> "Rate":
         """The same items at another rate, the terms' rates moved in proportion."""
         factor = rate / self.rate if self.rate > 0 else None
         terms = tuple(
-            one._replace(rate=rate if factor is None else min(1.0, one.rate * factor))
-            for one in self.terms
+            term._replace(rate=rate if factor is None else min(1.0, term.rate * factor))
+            for term in self.terms
         )
         return self._replace(rate=rate, terms=terms)
 
@@ -69,9 +69,9 @@ class Rate(NamedTuple):
         """Its interval, as in `interval`: as wide as its terms' own intervals make it."""
         whole = wilson(self.rate, self.effective_items, z)
         if len(self.terms) > 1:
-            of_terms = [(one.share, wilson(one.rate, one.effective_items, z)) for one in self.terms]
-            down = math.sqrt(sum((share * (one.value - one.low)) ** 2 for share, one in of_terms))
-            up = math.sqrt(sum((share * (one.high - one.value)) ** 2 for share, one in of_terms))
+            ends = [(term.share, wilson(term.rate, term.effective_items, z)) for term in self.terms]
+            down = math.sqrt(sum((share * (part.value - part.low)) ** 2 for share, part in ends))
+            up = math.sqrt(sum((share * (part.high - part.value)) ** 2 for share, part in ends))
             low, high = max(0.0, self.rate - down), min(1.0, self.rate + up)
             whole = Interval(self.rate, min(whole.low, low), max(whole.high, high))
         return Interval(*(self.range * end for end in whole))

@@ -65,6 +65,6 @@ def _value(a: Rate, b: Rate) -> float:
 
 def _standard_error(a: Rate, b: Rate, correlation: float) -> float:
     error_a, error_b = (
-        one.range * (one.rate * (1 - one.rate) / one.effective_items) ** 0.5 for one in (a, b)
+        rate.range * (rate.rate * (1 - rate.rate) / rate.effective_items) ** 0.5 for rate in (a, b)
     )
     return float(max(0.0, error_a**2 + error_b**2 - 2 * correlation * error_a * error_b) ** 0.5)

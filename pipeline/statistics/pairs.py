@@ -392,7 +392,7 @@ def _common(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) ->
     both = sides[0].join(sides[1], on=[*_PAIR, *_CELL], nulls_equal=True)
     mean = {name: (pl.col(f"{name}_one") + pl.col(f"{name}_other")) / 2 for name in ("c", "weight")}
     return both.with_columns(**mean).with_columns(
-        *((_C * pl.col(f"h_{one}") / pl.col(f"c_{one}")).alias(f"h_{one}") for one in _PAIR),
+        *((_C * pl.col(f"h_{end}") / pl.col(f"c_{end}")).alias(f"h_{end}") for end in _PAIR),
         total=scaled_sum(_C).over(*_PAIR, "term"),
     )
 
@@ -441,8 +441,8 @@ def _by_setting(common: pl.DataFrame) -> dict[Any, Paired]:
 def _p_values(x: Sequence[Floats]) -> list[float]:
     """Of each the p-value of flipped signs."""
     padded = np.zeros((len(x), max(map(len, x), default=0)))
-    for row, one in zip(padded, x, strict=True):
-        row[: len(one)] = one
+    for row, values in zip(padded, x, strict=True):
+        row[: len(values)] = values
     return [float(p) for p in sign_flip_ps(padded)]
 
 

@@ -82,9 +82,12 @@ def verify(
     findings += checks.run(lake, possible, limit, on_progress)
     left_out = [checks.title(check) for check in known if check not in possible]
     rows = [
-        (one.check, one.severity, one.table, one.finds, one.n_rows, _ENCODER.encode(row).decode())
-        for one in findings
-        for row in one.rows
+        (
+            *(finding.check, finding.severity, finding.table, finding.finds, finding.n_rows),
+            _ENCODER.encode(row).decode(),
+        )
+        for finding in findings
+        for row in finding.rows
     ]
     return Verification(
         faults=pl.DataFrame(rows, FAULT_SCHEMA, orient="row"),

@@ -147,9 +147,9 @@ def columns(name: str, views: Views) -> pl.Schema:
         connection.execute(_LOCKS[0])
         for table in tables:
             create_table_view(connection, [], table)
-        for one, made_of in needed.items():
+        for of_view, made_of in needed.items():
             if isinstance(made_of, View):
-                create_view(connection, one, made_of)
+                create_view(connection, of_view, made_of)
         rows = connection.sql(f"FROM {quoted(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
 

@@ -52,7 +52,8 @@ def _candidates(error: duckdb.Error) -> set[str]:
 
 def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> dict[str, list[str]]:
     """The tables and views that the statement names, with their columns."""
-    named = {one.removeprefix("main.") for one in _DOTTED.findall(code(statement).replace('"', ""))}
+    plain = code(statement).replace('"', "")
+    named = {name.removeprefix("main.") for name in _DOTTED.findall(plain)}
     columns: dict[str, list[str]] = {}
     for table, column in connection.execute(_COLUMNS).fetchall():
         if table.lower() in named:

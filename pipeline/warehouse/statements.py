@@ -117,12 +117,12 @@ def split(sql: str) -> list[tuple[str, set[str]]]:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
         raise query_error(error, sql) from None
-    return [(one.query.strip(), parameters([one])) for one in statements]
+    return [(statement.query.strip(), parameters([statement])) for statement in statements]
 
 
 def parameters(statements: Iterable[duckdb.Statement]) -> set[str]:
     """The names of the statements' parameters, such as `model` for `$model`."""
-    return {name for one in statements for name in one.named_parameters}
+    return {name for statement in statements for name in statement.named_parameters}
 
 
 def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]) -> None:
@@ -219,8 +219,8 @@ def _leaves(values: pa.Array) -> Iterator[pa.Array]:
         yield from _leaves(values.items)
     elif pa.types.is_nested(values.type):
         inner = values.flatten()
-        for one in inner if isinstance(inner, list) else [inner]:
-            yield from _leaves(one)
+        for node in inner if isinstance(inner, list) else [inner]:
+            yield from _leaves(node)
     else:
         yield values
 
@@ -247,9 +247,12 @@ def _depth(dtype: DuckDBPyType) -> int:
     level, depth = [dtype], 0
     while level and depth <= DEEPEST:
         depth += 1
-        nested = [one for one in level if one.id in NESTED]
+        nested = [nested_type for nested_type in level if nested_type.id in NESTED]
         level = [
-            inner for one in nested for _, inner in one.children if isinstance(inner, DuckDBPyType)
+            inner
+            for nested_type in nested
+            for _, inner in nested_type.children
+            if isinstance(inner, DuckDBPyType)
         ]
     return depth
 
@@ -260,7 +263,7 @@ def _unshowable(dtype: DuckDBPyType) -> str | None:
         return dtype.id.upper()
     # The name of an array type also has its size.
     children = dtype.children if dtype.id in NESTED else []
-    inner = (_unshowable(one) for _, one in children if isinstance(one, DuckDBPyType))
+    inner = (_unshowable(child) for _, child in children if isinstance(child, DuckDBPyType))
     return next(filter(None, inner), None)
 
 
