@@ -16,6 +16,7 @@ from pipeline.pages.roles import has_roles, may_say_role, without_roles
 from pipeline.reports.acts import Act, Places, Rows, new_rounds, places
 from pipeline.reports.said import EVERYBODY, group_title, title, whose
 from pipeline.reports.transcript import Transcript
+from pipeline.reports.unknown import unknown_notes
 from pipeline.reports.wording import line, lines, shared
 from pipeline.vocabulary import Edition
 
@@ -154,6 +155,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> GameContent:
         counted=counted,
         metrics={name: titles()[name] for name in counted["metric"].unique(maintain_order=True)},
         are_roles_hidden=any(hides),
+        unknown=unknown_notes(lake, {str(one.game["game_type"]) for one in found}),
     )
 
 

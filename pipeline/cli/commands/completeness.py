@@ -98,6 +98,7 @@ def completeness(
     from pipeline.reports.completeness import completeness as games
     from pipeline.reports.completeness import readability as texts
     from pipeline.reports.missing import missing as missing_settings
+    from pipeline.reports.unknown import unknown_notes
 
     opened = lake_of(lake, system)
     if readability:
@@ -118,6 +119,7 @@ def completeness(
         complete = f"complete: {', '.join(model)}" if model else "every model is complete"
         answer = _incomplete(lacking, is_listed=missing) if lacking else complete
         say([answer if has_games else NO_GAMES, *_quarantined(opened)], form)
+    say(unknown_notes(opened), form)
     if fail_if_incomplete and (lacking or not has_games):
         raise typer.Exit(CHECK_FAILED)
 

@@ -110,6 +110,7 @@ def metrics(
     from pipeline.lake import open_lake
     from pipeline.metrics import magic_json
     from pipeline.metrics import metrics as values
+    from pipeline.reports.unknown import unknown_notes
 
     is_by_system = "system" in grouped and system is None
     opened = open_lake(lake) if is_by_system else lake_of(lake, system)
@@ -142,6 +143,7 @@ def metrics(
     if "win_rate" in rows["metric"]:
         lines = [line for one in opened.by_system() for line in _self_play(one, rows)]
         say(lines, form if form in ("markdown", "latex") else "table")
+    say(unknown_notes(opened), form)
     if not (rows["n_games"] > 0).any():
         terminal.note("no game in the lake matches")
 
