@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from pipeline.errors import UsageError, choose
+from pipeline.games import competitions
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.completeness import played
 from pipeline.metrics.request import several
@@ -18,7 +20,12 @@ _OF_SIDE = ["model", "competition", "setting_id"]
 
 
 @of_one_system
-def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
+def missing(
+    lake: StoredLake,
+    *,
+    model: str | Sequence[str] | None = None,
+    competition: str | Sequence[str] | None = None,
+) -> pl.DataFrame:
     """The missing games: a row for each model and setting without a finished game of the model.
 
     The settings are those that any model played. A game that cannot be repeated is a setting of its
@@ -33,13 +40,17 @@ def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl
       `multiplier`, `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`,
       `payoff_two_defect`, `setting`: what was fixed before play, as in `Lake.settings`.
 
-    Raises UsageError for a model without games.
+    Raises UsageError for a model without games and an unknown competition.
 
     >>> lake.missing(model="sim-atlas").height
     0
     """
-    models = several(model)
+    models, wanted = several(model), several(competition)
     check_models(lake, models)
+    if strangers := [name for name in wanted or () if name not in competitions()]:
+        raise UsageError(
+            f"no competition {', '.join(strangers)}: {choose(strangers, competitions())}"
+        )
     results = lake.table("results").filter("is_tested")
     sides = played(lake).lazy()
     of_setting = ["competition", "game_type", "setting_id"]
@@ -66,6 +77,7 @@ def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl
             *("model", "competition", "game_type", "setting_id", "game_index"),
             *("n_unfinished", "paths", *SETTING),
         )
+        .filter(True if wanted is None else pl.col("competition").is_in(wanted))
         .sort("model", "competition", "game_index", "setting_id", nulls_last=True)
         .collect()
     )
