@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from pipeline import games
 from pipeline.errors import UsageError
@@ -38,6 +38,29 @@ class Content(Struct, frozen=True, kw_only=True):
     faults: Mapping[str, str] = {}
     system: str | None = None
     systems: Mapping[str, int] = {}
+
+
+_NO_SLICE = (
+    *("edition", "system", "metric", "game", "beside", "roles", "kind", "table"),
+    *("after", "seen", "sort", "order", "query", "x", "y"),
+)
+
+
+def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
+    """What of the lake a page shows, each part in words: its edition, system, and which rows.
+
+    What the title names is not said again.
+    """
+    has_edition = isinstance(asked, OfSystem) and hasattr(asked, "edition")
+    parts = {"edition": asked.edition} if has_edition else {}
+    parts |= {"system": content.system} if len(content.systems) > 1 else {}
+    given = to_builtins(asked)
+    parts |= {name: given[name] for name in given if name not in _NO_SLICE}
+    return tuple(
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in parts.items()
+        if value != "" and str(value) not in content.title
+    )
 
 
 class Head(Struct, frozen=True):

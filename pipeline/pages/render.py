@@ -20,7 +20,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics import thin
 from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
-from pipeline.pages.content import Address, Content
+from pipeline.pages.content import Address, Content, slice_of
 from pipeline.printable import printable
 from pipeline.reports.said import sign
 from pipeline.sqlfiles import identifier, literal
@@ -73,6 +73,7 @@ def environment() -> Environment:
         "sign": sign,
         "kind_of": kind_of,
         "plot": plot,
+        "slice_of": slice_of,
     }
     return made
 
