@@ -7,8 +7,8 @@ same files.
 """
 
 from pipeline import sqlfiles
-from pipeline.metrics.catalogue import has_sql, header, metric, names, sql
 from pipeline.metrics.counting_sql import attempts
+from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
 from pipeline.metrics.terms_sql import of_terms
 from pipeline.sqlfiles import View, literal

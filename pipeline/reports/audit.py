@@ -12,7 +12,7 @@ import polars as pl
 from pipeline import sqlfiles
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import polars_schema
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
 from pipeline.metrics.views import views
@@ -30,7 +30,7 @@ _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
 def audit(
-    lake: Lake,
+    lake: StoredLake,
     *,
     by: Sequence[str] = (),
     kinds: Sequence[str] | None = None,
@@ -65,7 +65,7 @@ def audit(
     return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
 
 
-def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
+def findings(lake: StoredLake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """The contradictions of one kind that `audit` counts, each with its message.
 
     Columns:
@@ -83,7 +83,7 @@ def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> p
 
 
 def findings_parts(
-    lake: Lake, kind: str, *, models: Sequence[str] | None = None
+    lake: StoredLake, kind: str, *, models: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
     """The same rows some at a time, at least one part, in bounded memory."""
     models = several(models)

@@ -5,7 +5,7 @@ from itertools import combinations
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, answered, metric
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import RELEASE, Request
@@ -20,7 +20,7 @@ from pipeline.vocabulary import Edition
 
 @of_one_system
 def plan(
-    lake: Lake,
+    lake: StoredLake,
     name: str,
     difference: float,
     *,
@@ -97,7 +97,7 @@ def plan(
     return pl.DataFrame(found, schema_overrides=types)
 
 
-def _squares(lake: Lake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
+def _squares(lake: StoredLake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
     """Each model's sums of squares; in groups of one setting, the clusters are the games.
 
     The release edition has no such groups: the sums are those of `paper`, for models it counts.

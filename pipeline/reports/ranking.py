@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import (
     ALL,
     DEFAULT_CONFIDENCE,
@@ -17,7 +17,7 @@ from pipeline.metrics import (
     Answer,
     answered,
 )
-from pipeline.metrics.catalogue import names
+from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
 from pipeline.reports.compare import compare_rows
 from pipeline.reports.lacking import lacking
@@ -27,7 +27,7 @@ from pipeline.vocabulary import Edition, Engine
 
 @of_one_system
 def leaderboard(
-    lake: Lake,
+    lake: StoredLake,
     *,
     edition: Edition = PAPER,
     engine: Engine = "polars",
@@ -79,7 +79,7 @@ class Board(NamedTuple):
 
 
 @of_one_system
-def board(lake: Lake, *, edition: Edition = PAPER) -> Board:
+def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
     """The leaderboard with the counts of all its cells, from one computation.
 
     `ranking` has the columns of `leaderboard`, `values` those of `metrics`. Raises UsageError for
@@ -89,7 +89,7 @@ def board(lake: Lake, *, edition: Edition = PAPER) -> Board:
     return Board(_ranked(lake, answer), answer.rows)
 
 
-def _ranked(lake: Lake, answer: Answer, *, include_incomplete: bool = False) -> pl.DataFrame:
+def _ranked(lake: StoredLake, answer: Answer, *, include_incomplete: bool = False) -> pl.DataFrame:
     assert answer.settings is not None, "values with intervals have settings"
     lacks = lacking(lake, answer.settings)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
@@ -103,7 +103,7 @@ def _ranked(lake: Lake, answer: Answer, *, include_incomplete: bool = False) -> 
 
 @of_one_system
 def over_all(
-    lake: Lake,
+    lake: StoredLake,
     *,
     edition: Edition = PAPER,
     engine: Engine = "polars",

@@ -13,10 +13,10 @@ from polars.datatypes import DataTypeClass
 from pipeline import sqlfiles
 from pipeline.errors import choose, nearest
 from pipeline.events.contracts import TABLES
-from pipeline.lake import Lake, by_system
+from pipeline.lake import StoredLake, by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics import views as in_sql
-from pipeline.metrics.catalogue import names
+from pipeline.metrics.known import names
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.metrics.thin import THIN
 from pipeline.metrics.values import VALUE_COLUMNS
@@ -186,7 +186,10 @@ def _leaderboard(edition: Edition) -> Computed:
 
 
 def _computed(
-    columns: Mapping[str, _Column], row: str, edition: Edition, rows: Callable[[Lake], pl.DataFrame]
+    columns: Mapping[str, _Column],
+    row: str,
+    edition: Edition,
+    rows: Callable[[StoredLake], pl.DataFrame],
 ) -> Computed:
     return Computed(
         lambda lake: by_system(lake, rows).select(list(columns)),
