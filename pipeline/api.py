@@ -392,9 +392,9 @@ def metrics_of(lake: object) -> Iterator[None]:
         yield
 
 
-def reopened(lake: Lake) -> Lake:
-    """The lake in its latest state, with the metrics that it was given."""
-    return with_metrics(open_lake(str(lake.path)), lake._added)
+def reopened(lake: Lake, as_of: int | None = None) -> Lake:
+    """The lake in its latest state, or after the ingest `as_of`, with the metrics it was given."""
+    return with_metrics(open_lake(str(lake.path), as_of), lake._added)
 
 
 def with_metrics(lake: Lake, metrics: Mapping[str, Added]) -> Lake:

@@ -7,7 +7,7 @@ other pages are.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -25,6 +25,9 @@ from pipeline.printable import printable
 from pipeline.reports.said import sign
 from pipeline.sqlfiles import identifier, literal
 from pipeline.written import json_texts, safe_csv_texts, safe_json
+
+if TYPE_CHECKING:
+    from pipeline import plots
 
 TEMPLATES = Path(__file__).parent / "templates"
 Link = Callable[..., str | None]
@@ -107,7 +110,8 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
     """The page as HTML, without a frame.
 
     `more` can say the `level` of its heading (1), whether it `is_interactive`, so that it has forms
-    (true), and `prefix_of`, the beginning of the ids in a game by the game and its place.
+    (true), `prefix_of`, the beginning of the ids in a game by the game and its place, and
+    `picture_at`, the address of the page's plot by its form.
     """
     template = environment().get_template(f"{name}.html")
     link = carrying(link, msgspec.structs.asdict(asked))
@@ -120,6 +124,7 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "level": 1,
         "is_interactive": True,
         "prefix_of": lambda _, place: "b-" if place else "",
+        "picture_at": None,
     }
     return Markup(template.render(context | more))
 
@@ -233,15 +238,40 @@ def kind_of(hit: float | None) -> str:
     return "none" if hit is None else "hit" if hit else "miss"
 
 
-def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:
-    """A plot of `pipeline.plots` as SVG; nothing where there is nothing to draw."""
+def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
+    """A plot of `pipeline.plots`; None where there is nothing to draw."""
     if "value" in rows.columns and rows["value"].is_null().all():
+        return None
+    from pipeline import plots
+
+    return getattr(plots, f"plot_{kind}")(rows, *more, **options)  # type: ignore[no-any-return]
+
+
+def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:
+    """The plot as SVG; nothing where there is nothing to draw."""
+    drawn = chart(kind, rows, *more, **options)
+    if drawn is None:
         return Markup("")
     from pipeline import plots
 
-    chart = getattr(plots, f"plot_{kind}")(rows, *more, **options)
     # Marks of ours, with texts that the library escapes.
-    return Markup(plots.svg(chart, prefix=f"plot-{kind}"))
+    return Markup(plots.svg(drawn, prefix=f"plot-{kind}"))
+
+
+def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
+    """The plot of a page as a file: `svg` or `png`; raises UsageError for a page without one."""
+    from pipeline import plots
+
+    drawn: list[plots.Chart] = []
+
+    def keep(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> str:
+        drawn.extend(filter(None, [chart(kind, rows, *more, **options)]))
+        return ""
+
+    fragment(name, content, asked, lambda *_, **__: None, plot=keep)
+    if not drawn:
+        raise UsageError(f"the page {name} has no plot here: choose one that shows a plot")
+    return plots.file(drawn[0], form)
 
 
 def narrowed(where: str, groups: Sequence[str], row: Mapping[str, object]) -> str:

@@ -24,6 +24,9 @@ from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups
 from pipeline.vocabulary import Edition, Engine
 
+MOST_LETTERED = 100
+"""Of more models no pairs are told apart: they are many, and after Holm almost none differ."""
+
 
 @of_one_system
 def leaderboard(
@@ -46,7 +49,8 @@ def leaderboard(
 
     - `rank`: the place by win rate, from 1; ties share the better one. Null without a rank.
     - `model`: the model.
-    - `letters`: the win rates of two models differ significantly only if they share no letter.
+    - `letters`: the win rates of two models differ significantly only if they share no letter. Null
+      if more than 100 models are ranked.
     - `family`: how many p-values were adjusted together for the letters.
     - `n_games`: finished games.
     - `n_missing`: settings that others played and it did not finish.
@@ -182,11 +186,16 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
     """model, letters, family: models that share a letter are not told apart by a metric.
 
     All pairs of the answer's models are compared, and adjusted by Holm for their number, `family`.
-    That two are not told apart does not make them equal.
+    That two are not told apart does not make them equal. Both columns are null for more models than
+    `MOST_LETTERED`.
     """
     has_value = pl.col("value").is_not_null() & pl.col("model").is_not_null()
     valued = answer._replace(rows=answer.rows.filter(has_value))
     models = valued.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
+    schema = {"model": pl.String, "letters": pl.String}
+    if len(models) > MOST_LETTERED:
+        without = pl.DataFrame({"model": models, "letters": None}, schema=schema)
+        return without.with_columns(family=pl.lit(None, pl.Int64))
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
     compared = compare_rows(valued, pairs)
@@ -194,6 +203,5 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)
         is_apart[pair] = is_apart[pair[::-1]] = True
-    schema = {"model": pl.String, "letters": pl.String}
     found = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
     return found.with_columns(family=pl.lit(compared["p_value"].count(), pl.Int64))
