@@ -73,14 +73,14 @@ def test_metrics(engine: str, edition: str, sides: str, tmp_path) -> None:
         shuffled = {"results": rows.sample(fraction=1, shuffle=True, seed=seed)}
         lake = lake_of(tmp_path / str(seed), shuffled)
         names = ["win_rate", "deception", "cooperation"]
-        valued = metrics(lake, names=names, edition=edition, engine=engine)
+        valued = metrics(lake, metric=names, edition=edition, engine=engine)
         found.add(json_text(valued))
     assert len(found) == 1
 
 
 REPORTS: dict[str, Callable[[StoredLake], pl.DataFrame]] = {
     "leaderboard": leaderboard,
-    "compare": lambda lake: compare(lake, names=["win_rate", "deception"]),
+    "compare": lambda lake: compare(lake, metric=["win_rate", "deception"]),
     "readability": readability,
     "diff": lambda lake: diff(lake, Frames({"results": results(SIDES["one side"])[:700]})),
 }

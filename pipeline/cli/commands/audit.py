@@ -64,11 +64,11 @@ def audit(
             raise typer.BadParameter(
                 "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
             )
-        rows = findings_parts(opened, kind, models=model or None)
+        rows = findings_parts(opened, kind, model=model or None)
         if not show_parts(rows, form, brief=_brief, folds=[folds.short(message_index="message")]):
             terminal.note(f"{kind}: no contradiction was found")
         return
-    found = audited(opened, by=columns(by or []), models=model or None)
+    found = audited(opened, by=columns(by or []), model=model or None)
     brief = found.drop("title", "effect")
     narrower = [
         folds.short(n_games="games"),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.exits import FAILED
+from pipeline.cli.exits import CHECK_FAILED
 from pipeline.cli.options import (
     DEFAULT_LAKE,
     EditionOption,
@@ -52,10 +52,11 @@ def completeness(
             "any model played.",
         ),
     ] = None,
-    metrics: Annotated[
+    readability: Annotated[
         bool,
         typer.Option(
-            "--metrics", help="By metric: unreadable and missing rows, and the bounds of the value."
+            "--readability",
+            help="By metric: unreadable and missing rows, and the bounds of the value.",
         ),
     ] = False,
     edition: EditionOption = "paper",
@@ -63,7 +64,7 @@ def completeness(
         bool,
         typer.Option(
             "--fail-if-incomplete",
-            help="Exit with 1 if a model is not complete, or if the lake has no games.",
+            help="Exit with 4 if a model is not complete, or if the lake has no games.",
         ),
     ] = False,
     form: FormOption = "table",
@@ -72,7 +73,7 @@ def completeness(
 
     A row is a model and a competition: the settings expected (those that any model played), found
     and finished; its games, unfinished games and quarantined parts. With --missing, a row is a
-    missing setting. With --metrics, a row is a model and a metric: the texts that could not be
+    missing setting. With --readability, a row is a model and a metric: the texts that could not be
     read, the outages and the rows of missing games, and the lowest and highest value that the
     metric could have if these were known. These bounds are not confidence intervals; do not use
     them to rank models.
@@ -83,29 +84,29 @@ def completeness(
       magic completeness --expected 20 --format csv
       magic completeness --missing --model gpt-4
       magic completeness --incomplete --fail-if-incomplete
-      magic completeness --metrics
+      magic completeness --readability
     """
-    if metrics and expected is not None:
-        raise typer.BadParameter("cannot be combined with --metrics", param_hint="--expected")
-    if missing and (metrics or expected is not None):
-        other = "--metrics" if metrics else "--expected"
+    if readability and expected is not None:
+        raise typer.BadParameter("cannot be combined with --readability", param_hint="--expected")
+    if missing and (readability or expected is not None):
+        other = "--readability" if readability else "--expected"
         raise typer.BadParameter(f"cannot be combined with {other}", param_hint="--missing")
 
     import polars as pl
 
     from pipeline.cli.output import say, show
     from pipeline.reports.completeness import completeness as games
-    from pipeline.reports.completeness import readability
+    from pipeline.reports.completeness import readability as texts
     from pipeline.reports.missing import missing as missing_settings
 
     opened = lake_of(lake, system)
-    if metrics:
-        rows = readability(opened, edition=edition, models=model or None)
+    if readability:
+        rows = texts(opened, edition=edition, model=model or None)
     else:
-        rows = games(opened, expected=expected, models=model or None)
+        rows = games(opened, expected=expected, model=model or None)
     lacking = rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
     if missing:
-        listed = missing_settings(opened, models=model or None)
+        listed = missing_settings(opened, model=model or None)
         show(listed, form, brief=_brief(listed), folds=_missing_folds())
     else:
         is_whole = pl.col("is_complete").fill_null(value=False)
@@ -113,12 +114,12 @@ def completeness(
         brief = shown.drop("game_type", strict=False)
         show(shown, form, brief=brief, folds=_folds())
     has_games = _has_games(opened)
-    if not metrics or not has_games:
+    if not readability or not has_games:
         complete = f"complete: {', '.join(model)}" if model else "every model is complete"
         answer = _incomplete(lacking, is_listed=missing) if lacking else complete
         say([answer if has_games else NO_GAMES, *_quarantined(opened)], form)
     if fail_if_incomplete and (lacking or not has_games):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(CHECK_FAILED)
 
 
 def _folds() -> "list[Fold]":

@@ -13,15 +13,15 @@ from pipeline.cli.options import (
     ConfidenceOption,
     EditionOption,
     EngineOption,
-    GamesOption,
     LakeOption,
     MasterOption,
     ModelsOption,
+    NumOfGameOption,
     PaperFormOption,
     SystemOption,
     confidence_level,
+    games_counted,
     lake_of,
-    number_of_games,
     with_metric_files,
 )
 
@@ -56,7 +56,7 @@ def leaderboard(
     lake: LakeOption = DEFAULT_LAKE,
     system: SystemOption = None,
     edition: EditionOption = "paper",
-    games: GamesOption = None,
+    num_of_game: NumOfGameOption = None,
     engine: EngineOption = "polars",
     master: MasterOption = None,
     model: ModelsOption = None,
@@ -87,7 +87,7 @@ def leaderboard(
       magic leaderboard --edition release --format markdown > leaderboard.md
       magic leaderboard --format latex > leaderboard.tex
     """
-    num_of_game = number_of_games(edition, games)
+    num_of_game = games_counted(edition, num_of_game)
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import natural_width, say, show
@@ -99,7 +99,7 @@ def leaderboard(
         engine=engine,
         master=master,
         num_of_game=num_of_game,
-        models=model or None,
+        model=model or None,
         confidence=confidence,
         include_incomplete=include_incomplete,
     )

@@ -6,6 +6,7 @@ import typer
 
 from pipeline.cli import suggestions
 from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
     EditionOption,
     FormOption,
@@ -40,14 +41,18 @@ def plan(
         float,
         typer.Option("--power", metavar="SHARE", help="Probability of detecting it, if it exists."),
     ] = 0.8,
-    level: Annotated[
+    confidence: Annotated[
         float,
-        typer.Option("--level", metavar="SHARE", help="Significance level: share of false alarms."),
-    ] = 0.05,
-    pairs: Annotated[
+        typer.Option(
+            "--confidence",
+            metavar="SHARE",
+            help="Confidence level; 1 less this is the share of false alarms.",
+        ),
+    ] = DEFAULT_CONFIDENCE,
+    n_pairs: Annotated[
         int,
         typer.Option(
-            "--pairs", metavar="N", help="You will compare N pairs: divide the level by N."
+            "--n-pairs", metavar="N", help="You will compare N pairs: divide the level by N."
         ),
     ] = 1,
     unpaired: Annotated[
@@ -73,7 +78,7 @@ def plan(
     Examples:
       magic plan --metric judgement --difference 0.1
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
-      magic plan --metric reasoning --difference 0.1 --pairs 45 --unpaired
+      magic plan --metric reasoning --difference 0.1 --n-pairs 45 --unpaired
     """
     from pipeline.cli import folds
     from pipeline.cli.output import say, show
@@ -85,9 +90,9 @@ def plan(
         metric,
         difference,
         power=power,
-        level=level,
-        n_pairs=pairs,
-        is_paired=not unpaired,
+        confidence=confidence,
+        n_pairs=n_pairs,
+        unpaired=unpaired,
         edition=edition,
     )
     brief = with_marks(rows.drop("metric", "difference", "power", "level"), THIN)
@@ -101,9 +106,8 @@ def plan(
     needed = sorted(rows["settings"].drop_nulls())
     notes = explanation(rows, THIN)
     if needed:
-        what = (
-            f"to detect {difference:g} in {metric} with power {power:g} at level {level / pairs:g}"
-        )
+        level = rows["level"][0]
+        what = f"to detect {difference:g} in {metric} with power {power:g} at level {level:g}"
         half, whole = needed[len(needed) // 2], needed[-1]
         notes.append(f"{what}: {half} settings are enough for half of the pairs, {whole} for all")
     say(notes, form)

@@ -1,0 +1,92 @@
+"""`magic games`: the games of the lake, by what they are."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli import suggestions, terminal
+from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BRIEF = ("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", "path")
+
+
+def games(
+    *,
+    lake: LakeOption = DEFAULT_LAKE,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Only games in which this model sits, tested or not; may be repeated.",
+            autocompletion=suggestions.models,
+        ),
+    ] = None,
+    game_type: GameTypesOption = None,
+    setting_id: Annotated[
+        str | None,
+        typer.Option("--setting-id", metavar="ID", help="Only this setting: its id or beginning."),
+    ] = None,
+    outcome: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--outcome",
+            metavar="OUTCOME",
+            help="Only this outcome, or `unfinished`; may be repeated.",
+            autocompletion=suggestions.outcomes,
+        ),
+    ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option("--path", metavar="TEXT", help="Only logs whose path contains this text."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N games.")
+    ] = None,
+    form: FormOption = "table",
+) -> None:
+    """List games: type, tested models, outcome, rounds, messages, and the log they are from.
+
+    All conditions must hold; the games are sorted by the path of their log.
+
+    \b
+    Examples:
+      magic games --outcome unfinished
+      magic games --model gpt-4 --game-type chameleon --limit 10
+      magic games --path undercover/ --format csv > games.csv
+    """
+    from pipeline.cli import folds
+    from pipeline.cli.output import show
+    from pipeline.lake import open_lake
+    from pipeline.reports.games import games as listed
+
+    rows = listed(
+        open_lake(lake),
+        model=model or None,
+        game_type=game_type or None,
+        setting_id=setting_id,
+        outcome=outcome or None,
+        path=path,
+        limit=limit,
+    )
+    narrower = [folds.short(n_rounds="rounds", n_messages="messages"), folds.titled("game_type")]
+    show(rows, form, brief=_brief(rows), folds=narrower)
+    if rows.is_empty():
+        terminal.note("no game in the lake matches")
+    else:
+        terminal.note(f"to read a game: magic show {rows['game_id'][0][: folds.ID_SHOWN]}")
+
+
+def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
+    """What fits on a line: of ids the beginning, and the models in one cell."""
+    import polars as pl
+
+    from pipeline.cli.output import beginning_of_id
+    from pipeline.reports.games import UNFINISHED
+
+    end = pl.when("is_finished").then("outcome").otherwise(pl.lit(UNFINISHED))
+    shown = rows.with_columns(beginning_of_id(), pl.col("models").list.join(", "), outcome=end)
+    return shown.select(BRIEF)
