@@ -22,7 +22,7 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     `seen` is how many rows the pages before this one of a list had, as its links count them.
     """
 
-    seen: Annotated[int, Meta(ge=0)] = 0
+    seen: Annotated[int, Meta(ge=0, le=10**12)] = 0
 
 
 class OfSystem(Address, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """The application: addresses, states of the lake, and how each answer looks."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 
@@ -85,7 +86,7 @@ class Site:
             return await self._missing(request, None)
         lane = page(name).LANE
         given = dict(request.query_params)
-        if "ingest" in given:
+        if re.fullmatch("[0-9]{1,18}", given.get("ingest", "")):
             return RedirectResponse(_fixed(name, form, given), 303)
         task = Task(name, form, given, request.path_params.get("ingest"))
         if lane in NICE and given and may_be_foreign(request.headers, self._token):
@@ -204,6 +205,5 @@ def _patience(request: Request, form: Form) -> float | None:
 
 def _fixed(name: str, form: str, given: dict[str, str]) -> str:
     """The address of a page in the state after the ingest that is one of its parameters."""
-    ingest = given.pop("ingest")
-    end = "" if form == "html" else f".{form}"
-    return address(f"{name}{end}", given, int(ingest) if ingest.isdecimal() else 0)
+    ingest = int(given.pop("ingest"))
+    return address(name if form == "html" else f"{name}.{form}", given, ingest)

@@ -60,7 +60,9 @@ document.addEventListener("htmx:finally:swap", () => {
   setTimeout(() => say(`${document.title.split(" · ")[0]}: shown.`), 100);
 });
 
-document.addEventListener("htmx:finally:request", () => busy(false));
+document.addEventListener("htmx:finally:request", () => {
+  busy(document.querySelector("main[data-again]") !== null);
+});
 document.addEventListener("htmx:error", () => say("The server does not answer."));
 
 // --- hints: the text that a pointer shows, also for the keyboard and for a finger ---
