@@ -6,7 +6,6 @@ other pages are.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
@@ -21,6 +20,7 @@ from pipeline.metrics import thin
 from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content, slice_of
+from pipeline.pages.page import TEMPLATES, page
 from pipeline.printable import printable
 from pipeline.reports.said import sign
 from pipeline.sqlfiles import identifier, literal
@@ -29,7 +29,6 @@ from pipeline.written import json_texts, safe_csv_texts, safe_json
 if TYPE_CHECKING:
     from pipeline import plots
 
-TEMPLATES = Path(__file__).parent / "templates"
 Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
 NULL = cells.NULL
@@ -89,9 +88,6 @@ def carrying(link: Link, asked: Mapping[str, object]) -> Link:
 
     `asked` are the page's own parameters.
     """
-    # Imported here: it looks for the templates of this module.
-    from pipeline.pages.page import page
-
     chosen = {
         name: asked[name]
         for name, default in _CARRIED.items()
@@ -120,13 +116,27 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "asked": asked,
         "name": name,
         "link": link,
-        "links": {"game": lambda row: link("game", game=row["game_id"])},
+        "links": _of_ids(link),
         "level": 1,
         "is_interactive": True,
         "prefix_of": lambda _, place: "b-" if place else "",
         "picture_at": None,
     }
     return Markup(template.render(context | more))
+
+
+def _of_ids(link: Link) -> Mapping[str, Callable[[Mapping[str, object]], str | None]]:
+    """Where a row's ids lead, by their column: to a game, its message, or a setting's games."""
+
+    def message(row: Mapping[str, object]) -> str | None:
+        game, index = row.get("game_id"), row["message_index"]
+        return None if game is None else link("game", game=game, at=f"m{index}")
+
+    return {
+        "game_id": lambda row: link("game", game=row["game_id"]),
+        "message_index": message,
+        "setting_id": lambda row: link("games", setting_id=row["setting_id"]),
+    }
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:

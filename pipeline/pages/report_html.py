@@ -11,7 +11,8 @@ from markupsafe import Markup
 from pipeline import plots
 from pipeline.metrics import ALL
 from pipeline.metrics.thin import EXPLANATION, MARK
-from pipeline.pages.render import TEMPLATES, environment
+from pipeline.pages.page import TEMPLATES
+from pipeline.pages.render import environment
 from pipeline.pages.report import Card, Report
 from pipeline.reports.said import EVERYBODY, Said, seats, with_messages
 from pipeline.reports.transcript import Transcript

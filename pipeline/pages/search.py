@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
@@ -21,6 +21,10 @@ class Parameters(Address, frozen=True, kw_only=True):
     words: str = ""
     model: str = ""
     game_type: str = ALL
+    secret: bool = False
+    aloud: bool = False
+    tested: bool = False
+    roles: bool = False
     edition: Edition = "paper"
     after: str = ""
 
@@ -36,11 +40,11 @@ class SearchContent(Content, frozen=True, kw_only=True):
     timeout: float
 
 
-def content(lake: Lake, asked: Parameters) -> SearchContent:
-    """The messages that have all of the words; nothing before words are given."""
+def content(lake: AnsweringLake, asked: Parameters) -> SearchContent:
+    """The messages that have all of the words; nothing before there is anything to search for."""
     faults = Faults()
     found = None
-    if asked.words:
+    if asked.words or asked.secret:
         with faults.of("words"):
             found = _found(lake, asked, ROWS, asked.after or None)
     return SearchContent(
@@ -56,9 +60,9 @@ def content(lake: Lake, asked: Parameters) -> SearchContent:
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All messages found, whatever the page; raises UsageError where they take too long."""
-    if not asked.words:
+    if not (asked.words or asked.secret):
         return [content(lake, asked).rows]
     found = _found(lake, asked, MOST, None)
     if found.stopped != "end":
@@ -69,10 +73,13 @@ def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
     return [found.rows]
 
 
-def _found(lake: Lake, asked: Parameters, limit: int, after: str | None) -> Found:
+def _found(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Found:
     return lake.search(
         asked.words,
         model=asked.model or None,
+        secret=asked.secret,
+        aloud=asked.aloud,
+        tested=asked.tested,
         game_type=None if asked.game_type == ALL else asked.game_type,
         limit=limit,
         timeout=TIMEOUT,

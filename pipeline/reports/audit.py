@@ -53,6 +53,9 @@ def audit(
       none of them.
 
     Raises UsageError for an unknown kind, column or model.
+
+    >>> lake.audit(kind="stated_votes").select("checked", "found", "metric").rows()
+    [(96, 4, 'judgement')]
     """
     by, kinds = several(by or ()), several(KINDS if kind is None else kind)
     models = several(model)
@@ -80,6 +83,9 @@ def findings(
     - `hit_logged`, `hit_read`: the metric's hit (0..1) either way; null if it does not count.
 
     Raises UsageError for an unknown kind or model.
+
+    >>> lake.findings("stated_votes").select("model", "logged", "says").rows()[0]
+    ('sim-atlas', 'Player 1', 'Player 3')
     """
     return pl.concat(findings_parts(lake, kind, model=model))
 

@@ -62,6 +62,9 @@ def diff(
 
     Raises UsageError for an unknown edition or a wrong margin, and LakeError if there is no lake at
     the path.
+
+    >>> lake.diff("lake/").select("n_gone", "n_new").unique().rows()
+    [(0, 0)]
     """
     if margin is not None:
         check_margin(margin, None, edition, may_be_0=True)
@@ -275,6 +278,9 @@ def diff_games(
     - `metric`, `model`, `competition`, `setting_id`, `game_id`: what was counted, of whom.
     - `change`: `gone` if only the first lake counts the game, `new` if only the second does.
     - `hits`, `counted`: the game's hits and counted rows.
+
+    >>> lake.diff_games("lake/").height
+    0
     """
     before, after = _of_same_system(
         before, after if isinstance(after, StoredLake) else open_lake(after)

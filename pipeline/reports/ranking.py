@@ -62,6 +62,9 @@ def leaderboard(
     - `reasons`: why metrics have no value.
 
     Raises UsageError for an unknown model, edition or engine.
+
+    >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
+    [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
     """
     answer = over_all(
         lake,
@@ -88,6 +91,10 @@ def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
 
     `ranking` has the columns of `leaderboard`, `values` those of `metrics`. Raises UsageError for
     an unknown edition.
+
+    >>> board = lake.board()
+    >>> board.ranking.height, board.values.height
+    (4, 32)
     """
     answer = over_all(lake, edition=edition, with_games=None)
     return Board(_ranked(lake, answer), answer.rows)

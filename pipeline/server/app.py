@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from pipeline.api import Lake, reopened
 from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import NAMES, page
-from pipeline.pages.render import TEMPLATES
+from pipeline.pages.page import TEMPLATES
 from pipeline.server.cache import Late, Making
 from pipeline.server.frame import State, framed, part
 from pipeline.server.links import address, local

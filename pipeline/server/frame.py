@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from pipeline import __version__
 from pipeline.api import Lake
 from pipeline.pages import MENU
 from pipeline.pages.render import carrying, environment
 from pipeline.server.links import address, links
 from pipeline.server.worker import Made, Task
+from pipeline.version import __version__
 
 FORMS = {"json": "JSON", "csv": "CSV"}
 

@@ -91,7 +91,7 @@ def _loaded(*, draws: bool) -> Iterator[str]:
 
 
 def _answer(lake: "Lake", task: Task) -> Made:
-    from pipeline.api import metrics_of
+    from pipeline.answers import metrics_of
 
     try:
         with metrics_of(lake):

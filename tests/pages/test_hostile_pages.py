@@ -17,7 +17,7 @@ from servers import Served
 from pipeline.api import open_lake
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
-from pipeline.pages.render import TEMPLATES
+from pipeline.pages.page import TEMPLATES
 from pipeline.printable import UNSAFE
 from pipeline.server.worker import Task, made
 
@@ -72,7 +72,7 @@ def check_page(text: str) -> None:
         hx = {name for name in attributes if name.startswith("hx-")}
         assert hx <= {"hx-boost", "hx-boost:inherited"}
     scripts = [attributes.get("src") for tag, attributes in tags if tag == "script"]
-    assert scripts == ["/static/pages.js", "/static/htmx.min.js", "/static/tables.js"]
+    assert scripts == ["/static/pages.js", "/static/query.js", "/static/htmx.min.js", "/static/tables.js"]
     assert not [sign for sign in UNSAFE.findall(text) if sign != "\n"]
 
 
