@@ -159,7 +159,8 @@ class Site:
         """A page that asks for the one in the making until that is ready."""
         body = part("late.html", seconds=round(late.seconds))
         text = framed(state, Made(202, "Still computing", body), task, again=_AGAIN_SECONDS)
-        return Response(text, 202, {"cache-control": "no-store"}, _TYPES["html"])
+        headers = {"cache-control": "no-store", "refresh": str(_AGAIN_SECONDS)}
+        return Response(text, 202, headers, _TYPES["html"])
 
     def _fault(self, form: str, made: Made, go_on: str = "", label: str = "") -> Response:
         """Why something is not shown, in the form that was asked for, with a way on."""

@@ -166,7 +166,8 @@ class _Process:
             return fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less")
         if code is None:
             work = f"more than {seconds:g} seconds of work, or {MOST_TIMES * seconds:g} in all"
-            return fault(504, f"it took {work}, and was ended: ask for less", "Too slow")
+            hint = "ask for less, or use the command line, which has no such limit"
+            return fault(504, f"it took {work}, and was ended: {hint}", "Too slow")
         how = how_it_ended(code)
         return fault(500, f"its process ended {how}, perhaps because memory ran out")
 
