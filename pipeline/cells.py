@@ -83,6 +83,21 @@ def _number(value: float, decimals: int) -> str:
     return f"{value:.{decimals}f}"
 
 
+def ends(low: float | None, high: float | None) -> str:
+    """An interval without zeros before points, as in .26 to .70; empty where an end is unknown."""
+    return "" if low is None or high is None else f"{_end(low)} to {_end(high)}"
+
+
+def _end(end: float) -> str:
+    """An end of an interval; one next to 0 says on which side: +.00 or -.00."""
+    return without_zero(f"{end:+.2f}" if is_next_to_zero(end) else f"{end:.2f}")
+
+
+def is_next_to_zero(end: float | None) -> bool:
+    """Whether an end of an interval is shown as +.00 or -.00."""
+    return end is not None and 0 < abs(end) < 0.005
+
+
 def without_zero(number: str) -> str:
     """A number without the zero before its point, as in .63 or -.40; 1.25 stays."""
     sign = number[:1] if number[:1] in "+-" else ""
