@@ -67,7 +67,7 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
         if name not in _NO_SLICE and value not in (defaults[name], None)
     }
     return tuple(
-        f"{name.replace('_', ' ')} {value}"
+        name.replace("_", " ") + ("" if value is True else f" {value}")
         for name, value in parts.items()
         if value != "" and str(value) not in content.title
     )
