@@ -22,7 +22,8 @@ from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content, slice_of
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.printable import printable
-from pipeline.reports.said import sign
+from pipeline.reports.marks import result, sign, style
+from pipeline.reports.parts import EVERYBODY
 from pipeline.sqlfiles import identifier, literal
 from pipeline.written import json_texts, safe_csv_texts, safe_json
 
@@ -33,6 +34,8 @@ Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
 NULL = cells.NULL
 LONGEST_CELL = 1_000
+LONG_MESSAGE = 1_200
+"""A longer message is shown folded."""
 LONGEST_MESSAGE = 100_000
 """Of a longer text a page shows the beginning: JSON and CSV have the whole."""
 MOST_COLUMNS = 200
@@ -65,15 +68,17 @@ def environment() -> Environment:
         "settings": thin.shown_number,
     }
     made.globals |= {
+        "EVERYBODY": EVERYBODY,
         "bar": bar,
         "fitted": fitted,
+        "LONG": LONG_MESSAGE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
         "THIN_MEANING": thin.MEANING,
         "narrowed": narrowed,
         "mark": mark,
         "sign": sign,
-        "kind_of": kind_of,
+        "kind_of": style,
         "plot": plot,
         "slice_of": slice_of,
     }
@@ -237,15 +242,8 @@ def spoken(value: str) -> str:
 
 def mark(hit: float | None) -> Markup:
     """A hit, a miss, or how much of a hit, as a sign and in words."""
-    if hit is None:
-        return Markup('<span class="none">unknown</span>')
-    said = "of a hit" if 0 < hit < 1 else kind_of(hit)
-    return Markup(f'<span class="result {kind_of(hit)}">{sign(hit)} {said}</span>')
-
-
-def kind_of(hit: float | None) -> str:
-    """The style of a mark: any part of a hit is a hit."""
-    return "none" if hit is None else "hit" if hit else "miss"
+    said = result(hit) if hit is None else f"{sign(hit)} {result(hit)}"
+    return Markup(f'<span class="result {style(hit)}">{said}</span>')
 
 
 def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":

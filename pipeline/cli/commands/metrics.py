@@ -108,8 +108,8 @@ def metrics(
     from pipeline.cli.output import say, show, with_ids
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
-    from pipeline.metrics import magic_json
     from pipeline.metrics import metrics as values
+    from pipeline.metrics.magic_json import magic_json
 
     is_by_system = "system" in grouped and system is None
     opened = open_lake(lake) if is_by_system else lake_of(lake, system)
