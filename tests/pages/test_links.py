@@ -131,6 +131,34 @@ def test_a_page_is_shared_with_and_without_the_token(beyond: tuple[Served, str])
     assert served.get("/share?of=/games").status == 401
 
 
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/leaderboard", "Leaderboard, edition paper"),
+        ("/leaderboard?game_type=all&sort=judgement", "Leaderboard, edition paper"),
+        (
+            "/leaderboard?edition=release&by=role&where=role+%3D+%27%3Cb%3E%27",
+            "Leaderboard, edition release, where role = &#39;&lt;b&gt;&#39;, by role",
+        ),
+        ("/model?model=sim-atlas", "sim-atlas, edition paper"),
+        ("/games?game_type=chameleon&model=sim-atlas&seen=50", "Games"),
+        ("/tables?table=votes", "Table votes"),
+    ],
+)
+def test_the_title_and_the_heading_say_the_slice(served: Served, path: str, shown: str) -> None:
+    page = served.get(path).text
+    title = re.search("<title>([^·]*) · .* · magic</title>", page)
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)
+    assert title
+    assert heading
+    assert title[1].startswith(shown)
+    for part in shown.split(", "):
+        assert part in heading[1]
+    if path.startswith("/games"):
+        assert "model sim-atlas, game type chameleon" in title[1]
+        assert "50" not in title[1]
+
+
 def test_a_plot_is_a_file(served: Served) -> None:
     page = served.get("/metric?metric=judgement&by=role").text
     assert 'href="/metric.svg?metric=judgement&amp;by=role"' in page
