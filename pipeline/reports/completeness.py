@@ -6,11 +6,13 @@ or so many games as are asked for. Bounds are Manski's (C. F. Manski, American E
 intervals, and no order of models follows from them. Their terms are combined as the value's are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError
 from pipeline.lake import Lake, of_one_system
 from pipeline.metrics import PAPER, metric, metrics
@@ -19,15 +21,48 @@ from pipeline.metrics.completeness import IS_OWN
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request, several
+from pipeline.metrics.results import METRIC, MODEL
 from pipeline.metrics.validation import check_models
 from pipeline.metrics.values import VALUE
 from pipeline.statistics.sums import exact_sum, exact_sums
 from pipeline.vocabulary import Edition, ParseStatus
 
-READABILITY = (
-    *("model", "metric", "value", "value_min", "value_max", "counted"),
-    *("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
-)
+_COMPETITION = column.text("the competition")
+COLUMNS: Mapping[str, Column] = {
+    "model": MODEL,
+    "competition": _COMPETITION,
+    "game_type": column.text("its game").shown("game"),
+    "expected": column.count(
+        "settings that any model played, or of games that nobody can repeat those that this model "
+        "played; or games, if `expected` is given"
+    ),
+    "found": column.count("how many of these the lake has"),
+    "finished": column.count("how many of these with an end"),
+    "n_games": column.count("its games").shown("games"),
+    "n_unfinished": column.count("its games without an end").shown("unfinished"),
+    "n_quarantined": column.count("parts of its games that could not be used").shown("quarantined"),
+    "is_complete": column.flag("whether as many are finished as are expected").shown("complete"),
+}
+READABILITY: Mapping[str, Column] = {
+    "model": MODEL,
+    "metric": METRIC,
+    "value": column.share("the value over all game types"),
+    "value_min": column.share("the lowest that it could be, in the metric's unit"),
+    "value_max": column.share("the highest that it could be; both are null if the value is null"),
+    "counted": column.count("rows that were counted"),
+    "n_unreadable": column.count("rows whose `parse_status` is not `ok`, as in `metrics`").shown(
+        "unreadable"
+    ),
+    "n_ambiguous": column.count("how many of these are ambiguous").shown("ambiguous"),
+    "n_outages": column.count("how many of these are outages").shown("outages"),
+    "n_missing": column.count(
+        "rows of missing games, estimated, and rows that were counted although their game is "
+        "unfinished"
+    ).shown("missing"),
+    "is_complete": column.flag("whether there is neither a missing row nor an outage").shown(
+        "complete"
+    ),
+}
 MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
 _NOT_SUMMED = ("setting_id", "term", "n_games")
@@ -38,22 +73,13 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 
 
 @of_one_system
+@listed(COLUMNS)
 def completeness(
     lake: Lake, *, expected: int | None = None, models: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """A row for each model and competition that any model played: its games in the lake.
 
     The model of a document that is quarantined as a whole is unknown: the last row counts them.
-
-    Columns:
-
-    - `model`, `competition`, `game_type`: what could be complete.
-    - `expected`: settings that any model played, or of games that nobody can repeat those that
-      this model played; or games, if `expected` is given.
-    - `found`, `finished`: how many of these the lake has, and with an end.
-    - `n_games`, `n_unfinished`: games, and games without an end.
-    - `n_quarantined`: parts of its games that could not be used.
-    - `is_complete`: whether as many are finished as are expected.
 
     Raises UsageError if `expected` is less than 1 or above a billion, and for an unknown model.
     """
@@ -126,6 +152,7 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
 
 
 @of_one_system
+@listed(READABILITY)
 def readability(
     lake: Lake, *, edition: Edition = PAPER, models: Sequence[str] | None = None
 ) -> pl.DataFrame:
@@ -133,17 +160,6 @@ def readability(
 
     The bounds vary `unreadable` rows; `ambiguous` rows were read, and count as the game registered
     them. They are no confidence interval, and no order of models follows from them.
-
-    Columns:
-
-    - `model`, `metric`, `value`: the value, over all game types.
-    - `value_min`, `value_max`: its bounds, in the metric's unit; null if the value is null.
-    - `counted`: rows that were counted.
-    - `n_unreadable`: rows whose `parse_status` is not `ok`, as in `metrics`.
-    - `n_ambiguous`, `n_outages`: how many of these are ambiguous, and outages.
-    - `n_missing`: rows of missing games, estimated, and rows that were counted although their
-      game is unfinished.
-    - `is_complete`: whether there is neither a missing row nor an outage.
 
     Raises UsageError for an unknown model or edition.
     """
@@ -246,7 +262,7 @@ def _bounds(
             value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
             is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
         )
-        .select(READABILITY)
+        .select(list(READABILITY))
     )
 
 
