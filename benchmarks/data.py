@@ -14,7 +14,7 @@ from measure import HERE, magic
 
 from pipeline import __version__
 from pipeline.events.contracts import GAME_TABLES, polars_schema
-from pipeline.lake import Lake, create_lake, open_lake
+from pipeline.lake import StoredLake, create_lake, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.transaction import transaction
 from pipeline.simulate.competitions import COMPETITIONS
@@ -60,7 +60,7 @@ def fresh_lake() -> Path:
     return path
 
 
-def multiplied_lake(games: int, models: int = MODELS, *, messages: bool = False) -> Lake:
+def multiplied_lake(games: int, models: int = MODELS, *, messages: bool = False) -> StoredLake:
     """A lake of about so many games: simulated ones again and again, with new ids.
 
     It lies as a lake does that is well kept: large files, the rows by game type and model. It has
@@ -75,7 +75,7 @@ def multiplied_lake(games: int, models: int = MODELS, *, messages: bool = False)
     return open_lake(made(f"{kind}-{games}{_of(models)}", make))
 
 
-def _lake(games: int, models: int) -> Lake:
+def _lake(games: int, models: int) -> StoredLake:
     source = logs(games, models=models)
 
     def make(path: Path) -> None:
@@ -84,7 +84,7 @@ def _lake(games: int, models: int) -> Lake:
     return open_lake(made(f"lake-of-logs-{games}{_of(models)}", make))
 
 
-def _multiply(base: Lake, times: int, path: Path, *, messages: bool) -> None:
+def _multiply(base: StoredLake, times: int, path: Path, *, messages: bool) -> None:
     lake = create_lake(path)
     with transaction(lake.path) as change:
         for table in GAME_TABLES:

@@ -14,7 +14,7 @@ import polars as pl
 from measure import Row, magic, medians, parser, report
 
 from data import multiplied_lake
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
 
 LIMIT = 1.5
@@ -84,7 +84,7 @@ GROUP BY model, game_type
 """
 
 
-def by_hand_in_duckdb(lake: Lake) -> None:
+def by_hand_in_duckdb(lake: StoredLake) -> None:
     with duckdb.connect() as connection:
         connection.execute(RESULTS_BY_SQL.format(files=lake.files("results"))).fetchall()
         for table, (where, hit) in TABLES.items():
@@ -92,7 +92,7 @@ def by_hand_in_duckdb(lake: Lake) -> None:
             connection.execute(query).fetchall()
 
 
-def by_hand_in_polars(lake: Lake) -> None:
+def by_hand_in_polars(lake: StoredLake) -> None:
     pl.collect_all(
         [
             _results_in_polars(lake),
@@ -102,7 +102,7 @@ def by_hand_in_polars(lake: Lake) -> None:
     )
 
 
-def _in_polars(lake: Lake, table: str, where: str, hit: str) -> pl.LazyFrame:
+def _in_polars(lake: StoredLake, table: str, where: str, hit: str) -> pl.LazyFrame:
     is_readable = pl.col("parse_status") != "outage"
     rows = pl.scan_parquet(lake.files(table), glob=False)
     return (
@@ -117,7 +117,7 @@ def _in_polars(lake: Lake, table: str, where: str, hit: str) -> pl.LazyFrame:
     )
 
 
-def _results_in_polars(lake: Lake) -> pl.LazyFrame:
+def _results_in_polars(lake: StoredLake) -> pl.LazyFrame:
     is_over = pl.col("is_finished") & (pl.col("parse_status") != "outage")
     is_hidden, is_civilian = pl.col("side") == "hidden", pl.col("side") == "civilian"
     is_scored = is_over & pl.col("win_credit").is_not_null()

@@ -25,7 +25,7 @@ from measure import MAGIC, TOP, Row, held_by, medians, parser, report, run
 from data import made, multiplied_lake
 from pipeline import open_lake
 from pipeline.api import Lake
-from pipeline.metrics.catalogue import NAMES
+from pipeline.metrics.known import NAMES
 from pipeline.sqlfiles import literal
 
 CLIENTS = 20

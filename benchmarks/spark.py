@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 from data import SCRATCH, logs
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.spark import cluster, open_session
 
@@ -63,7 +63,7 @@ def _session() -> Iterator[None]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _compare(left: Lake, right: Lake) -> None:
+def _compare(left: StoredLake, right: StoredLake) -> None:
     """Ends with an error where a table's rows differ, but for the ingests' times."""
     for table in sorted(set(TABLES) - {"ingests"}):
         _assert_equal(*(_sorted(lake.table(table).collect()) for lake in (left, right)))

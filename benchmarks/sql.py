@@ -12,7 +12,7 @@ from measure import Row, magic, medians, parser, report, run
 
 import pipeline
 from data import multiplied_lake
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 
 LIMIT = 1.25
 COMMAND_LIMIT = 1.5
@@ -26,7 +26,7 @@ QUESTIONS = {
 }
 
 
-def by_itself(lake: Lake, query: str) -> None:
+def by_itself(lake: StoredLake, query: str) -> None:
     with duckdb.connect() as connection:
         for table in ("votes", "games", "results"):
             if table in query:

@@ -3,7 +3,7 @@
 from plain import cell, fence
 
 from pipeline import sqlfiles
-from pipeline.metrics.catalogue import NAMES, TITLES, file_of, names
+from pipeline.metrics.known import NAMES, TITLES, file_of, names
 from pipeline.metrics.request import EDITIONS, PAPER
 
 INTRODUCTION = """# Metrics and their SQL

@@ -17,16 +17,17 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metrics
 from pipeline.metrics.added import added
-from pipeline.metrics.catalogue import knowing, known
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.files import declared_in
 from pipeline.metrics.installed import Added
+from pipeline.metrics.known import knowing, known
 from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.chance import judgement_by_chance
 from pipeline.reports.cite import cite
-from pipeline.reports.compare import compare, contrast, settings_apart
+from pipeline.reports.compare import compare, contrast
+from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.games import find
@@ -74,7 +75,7 @@ def _method(function: Callable[P, R]) -> Callable[P, R]:
         except BaseException as error:
             if not may_be_of_a_file(error):
                 raise
-            lakes = [one for one in given if isinstance(one, stored.Lake)]
+            lakes = [one for one in given if isinstance(one, stored.StoredLake)]
             raise explanation(error, lakes) from None
 
     return run
@@ -103,7 +104,7 @@ class Game(Transcript, frozen=True, eq=False):
             return None  # without the library for pages, or if the lake is gone
 
 
-class Lake(stored.Lake):
+class Lake(stored.StoredLake):
     """A lake in one state. Open it again to see what was committed later.
 
     `table` gives a lazy polars frame; whatever computes something gives a polars DataFrame. Shares

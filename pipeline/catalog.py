@@ -13,13 +13,13 @@ import polars as pl
 
 from pipeline import __version__
 from pipeline.errors import DAMAGE_HINT, LakeError, first_line
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.damage import explanation
 from pipeline.lake.names import CATALOG
 from pipeline.metrics.views import views
 from pipeline.reports.views import computed
 from pipeline.stores import Location, location
-from pipeline.warehouse.catalog import Stored, write_database
+from pipeline.warehouse.database import Stored, write_database
 
 # Metrics and leaderboard of so many games take a few seconds in all editions, and less memory than
 # the ingest before.
@@ -38,7 +38,7 @@ _OF_ABOUT = {
 }
 
 
-def renew(path: str | Path) -> Lake:
+def renew(path: str | Path) -> StoredLake:
     """Writes the catalogue of the lake's newest state into its folder; gives that state."""
     while True:
         lake = open_lake(path)
@@ -62,7 +62,7 @@ def renewed_after_ingest(path: str | Path) -> str | None:
     return None
 
 
-def write_catalog(lake: Lake, file: str | Path) -> None:
+def write_catalog(lake: StoredLake, file: str | Path) -> None:
     """Writes the catalogue of this state to a file, which is replaced if it exists."""
     path = Path(file).resolve()  # a link stays one
     if (path.exists() and not path.is_file()) or not path.parent.is_dir():
@@ -72,7 +72,7 @@ def write_catalog(lake: Lake, file: str | Path) -> None:
     _write(lake, location(path.parent), path.name)
 
 
-def _write(lake: Lake, folder: Location, name: str) -> None:
+def _write(lake: StoredLake, folder: Location, name: str) -> None:
     """Puts the catalogue in the folder, complete or not at all."""
     _delete_old_drafts(folder, name)
     draft = folder.draft(f".{name}.{uuid4()}{_DRAFT}")
@@ -97,7 +97,7 @@ def _delete_old_drafts(folder: Location, name: str) -> None:
             (folder / file.name).unlink(missing_ok=True)
 
 
-def _stored(lake: Lake) -> dict[str, Stored]:
+def _stored(lake: StoredLake) -> dict[str, Stored]:
     """The tables that are no views: what Python computes, and what this is a state of."""
     of_python = {
         name: Stored(view.rows(lake), view.row, view.columns) for name, view in computed().items()
@@ -106,7 +106,7 @@ def _stored(lake: Lake) -> dict[str, Stored]:
     return {**of_python, "about": about}
 
 
-def _about(lake: Lake) -> pl.DataFrame:
+def _about(lake: StoredLake) -> pl.DataFrame:
     last = lake.last_ingest
     ingested_at = cast(datetime, last["finished_at"]) if last else None
     row = {

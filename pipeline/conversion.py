@@ -8,7 +8,7 @@ from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import read, splitter
 from pipeline.formats.interchange import KEY, NAME, encoded
-from pipeline.game import BrokenDocument, Fault, Game
+from pipeline.game import BrokenDocument, Fault, GameRecord
 
 _GAMES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 2**24
@@ -65,7 +65,7 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Che
 
     Raises SourceError for a source that cannot be read at all.
     """
-    waiting: list[tuple[str, Game | Fault]] = []
+    waiting: list[tuple[str, GameRecord | Fault]] = []
     n_bytes = 0
     for document in documents(sources, max_document=max_document, choose=splitter):
         waiting.append((f"{document.source}/{document.path}", _game_of(document)))
@@ -82,7 +82,7 @@ def _unread(document: Document) -> tuple[tuple[Fault, ...], bool]:
     return faults, document.is_broken
 
 
-def _converted(location: str, game: Game) -> Converted:
+def _converted(location: str, game: GameRecord) -> Converted:
     """The game's line, read again: what it does not say as the log does is not to pass for it."""
     line = encoded(game)
     try:
@@ -95,7 +95,7 @@ def _converted(location: str, game: Game) -> Converted:
     return Converted(location, line, tuple(game.faults))
 
 
-def _game_of(document: Document) -> Game | Fault:
+def _game_of(document: Document) -> GameRecord | Fault:
     """The game of a document of interchange JSON, or why it has none."""
     if document.data is None:
         return Fault("$", "the document can be read", document.reason or "it cannot be read")
@@ -108,13 +108,13 @@ def _game_of(document: Document) -> Game | Fault:
     return game
 
 
-def _checked(documents: Sequence[tuple[str, Game | Fault]]) -> Iterator[Checked]:
+def _checked(documents: Sequence[tuple[str, GameRecord | Fault]]) -> Iterator[Checked]:
     """The documents with their faults, those of their rows too, which are made for all at once."""
     ids = [game_id(sha256(b""), number, None) for number in range(len(documents))]
     games = [
         IdentifiedGame(one, id_, None, sha256(b""), id_, ".", ".")
         for id_, (_, one) in zip(ids, documents, strict=True)
-        if isinstance(one, Game)
+        if isinstance(one, GameRecord)
     ]
     broken = frames(games).broken
     for id_, (location, one) in zip(ids, documents, strict=True):

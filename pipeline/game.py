@@ -1,8 +1,8 @@
 """One game, typed: what every log format is decoded into, and what the tables are made of.
 
 The fields of an event are columns of its table by the same name (`pipeline.events.contracts`).
-What all events of a game share (ids, models, roles) is in `Game` and `Seat` and joined on later,
-and so is what is read from prose.
+What all events of a game share (ids, models, roles) is in `GameRecord` and `Seat` and joined on
+later, and so is what is read from prose.
 Seats and rounds count from 1, message indices from 0.
 """
 
@@ -53,7 +53,7 @@ class BrokenDocument(Exception):
 
 
 class Seat(Struct, frozen=True, array_like=True, gc=False):
-    """One player; its seat is its place in `Game.seats`, counted from 1.
+    """One player; its seat is its place in `GameRecord.seats`, counted from 1.
 
     A bot follows rules and is no language model; null where the log does not say.
     """
@@ -231,7 +231,7 @@ class Elimination(Event, frozen=True, gc=False):
     is_before_vote: bool = False
 
 
-class Game(Struct, kw_only=True, omit_defaults=True):
+class GameRecord(Struct, kw_only=True, omit_defaults=True):
     """One game as its log tells it.
 
     `setting` holds what was fixed before play and no model's name. `is_repeatable` says that games

@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import install_command
-from pipeline.metrics.catalogue import metric, titles
+from pipeline.metrics.known import metric, titles
 from pipeline.printable import printable
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import NO_ERROR, Format, formats, read
 from pipeline.formats.interchange import encoded
 from pipeline.formats.look import Look
-from pipeline.game import BrokenDocument, Game
+from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest.decode import UNFORESEEN, Batch, decode, look
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models
@@ -40,7 +40,7 @@ class Logs(Struct, frozen=True):
     model: str | None = None
     file: str = "{}.json"
 
-    def games(self) -> list[Game]:
+    def games(self) -> list[GameRecord]:
         """The games of the logs, in order."""
         read_games = (read(data, self.model, self.file.format(0)) for data in self.logs)
         return [game for game in read_games if game is not None]
@@ -209,7 +209,7 @@ def _decoded(damaged: Sequence[bytes], logs: Logs) -> Batch:
     return decode(documents, seen, Models.of(logs.model), GameIds())
 
 
-def _rows(games: Sequence[tuple[int, Game]]) -> Frames:
+def _rows(games: Sequence[tuple[int, GameRecord]]) -> Frames:
     """The rows of games, each known by its number."""
     placed = []
     for number, game in games:

@@ -18,7 +18,7 @@ from pipeline.events.checks import broken
 from pipeline.events.contracts import TABLES, VERSION, OfGame, polars_schema
 from pipeline.events.roles import role_rows
 from pipeline.games import kind
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.lake.files import TableWriter
 
 ENGINES = ("polars", "duckdb")
@@ -142,7 +142,7 @@ def stacked(worlds: Mapping[str, Mapping[str, pl.DataFrame]]) -> dict[str, pl.Da
     return {name: pl.concat(frames) for name, frames in tables.items()}
 
 
-class Frames(Lake):
+class Frames(StoredLake):
     """Tables in memory, which is all that polars asks of a lake. They are of one system."""
 
     system = None
@@ -158,7 +158,7 @@ class Frames(Lake):
         return self.tables.get(table, empty).lazy()
 
 
-class Files(Lake):
+class Files(StoredLake):
     """Tables as bare Parquet files: all that both engines ask of a lake of one system."""
 
     systems: ClassVar = {}

@@ -10,7 +10,7 @@ from event_tables import checked
 from rawlogs import encode
 
 from pipeline.events.contracts import GAME_TABLES, TABLES
-from pipeline.ingest import Report, ingest
+from pipeline.ingest import IngestSummary, ingest
 from pipeline.lake import open_lake
 
 PROVENANCE = ("source", "path", "ingest_id")
@@ -53,7 +53,7 @@ def games_at(lake: Path) -> list[tuple[str, int | None]]:
     return sorted(table(lake, "games").select("path", "game_index").iter_rows())
 
 
-def nonzero(report: Report) -> dict[str, int]:
+def nonzero(report: IngestSummary) -> dict[str, int]:
     """The counts by status of an ingest, those that are not 0."""
     return {status: n for status, n in report.statuses.items() if n}
 
@@ -77,7 +77,7 @@ class Lab:
         file.write_bytes(log if isinstance(log, bytes) else encode(log))
         return file
 
-    def ingest(self, *sources: str | Path, model: str | None = None) -> Report:
+    def ingest(self, *sources: str | Path, model: str | None = None) -> IngestSummary:
         """Takes in the sources, paths in the folder; all of it where none is given."""
         found = [self.root / source for source in sources] or [self.root]
         return ingest(found, self.lake, model=model)

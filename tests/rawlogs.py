@@ -49,7 +49,7 @@ _SAID_OF_A_GAME = (
 )
 
 
-def games_of(games: Iterable[pipeline.game.Game]) -> list[Game]:
+def games_of(games: Iterable[pipeline.game.GameRecord]) -> list[Game]:
     """Games as their rows tell them; ids are numbers, so that equal games are equal."""
     games = list(games)
     ids = [f"{number:032x}" for number in range(len(games))]

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipeline.archives import documents
-from pipeline.ingest import Report, ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.ingest import IngestSummary, ingest
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.verify import verify
 
@@ -20,8 +20,8 @@ class Archive(NamedTuple):
     """The JSON documents of an archive by path, and a lake that it was ingested into."""
 
     raw: dict[str, Any]
-    report: Report
-    lake: Lake
+    report: IngestSummary
+    lake: StoredLake
 
 
 def ingested(archive: Path, folder: Path) -> Archive:

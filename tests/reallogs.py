@@ -7,7 +7,7 @@ from pathlib import Path
 
 import zstandard
 
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
 
 Values = Mapping[tuple[str, str], float]
@@ -22,7 +22,7 @@ def files(archive: Path) -> dict[str, bytes]:
         return {m.name: file.read() for m in members if (file := tar.extractfile(m))}
 
 
-def values(lake: Lake, engine: str, names: list[str]) -> dict[tuple[str, str], float]:
+def values(lake: StoredLake, engine: str, names: list[str]) -> dict[tuple[str, str], float]:
     """Each metric's value by metric and model, those without one left out."""
     rows = metrics(lake, engine=engine, by=["model"], names=names, confidence=None)
     return {

@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
 from pipeline.metrics import metrics
-from pipeline.metrics.catalogue import NAMES
+from pipeline.metrics.known import NAMES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "systems.md"
 MARK = "<!-- {} -->"

@@ -15,7 +15,7 @@ from pipeline import plots
 from pipeline.api import Game, Lake
 from pipeline.cli import commands
 from pipeline.ingest import ingest
-from pipeline.metrics.catalogue import NAMES
+from pipeline.metrics.known import NAMES
 from pipeline.pages.notebook import Shown
 from pipeline.reports.cite import Citation
 from pipeline.reports.ranking import Board

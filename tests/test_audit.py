@@ -14,10 +14,10 @@ from rawlogs import encode
 
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import evidence
+from pipeline.metrics.known import names
 from pipeline.metrics.request import EDITIONS
 from pipeline.reports.audit import KINDS, audit, findings
 from pipeline.simulate import simulate
@@ -26,7 +26,7 @@ Log = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def public(public_lake) -> Lake:
+def public(public_lake) -> StoredLake:
     return public_lake
 
 
@@ -298,7 +298,7 @@ def test_models_without_a_name_and_bots_are_listed(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def with_bots(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def with_bots(tmp_path_factory: pytest.TempPathFactory) -> StoredLake:
     """Games of two systems in which bots play."""
     top = tmp_path_factory.mktemp("bots")
     for module in (textarena, interchange):
@@ -310,7 +310,7 @@ def with_bots(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return open_lake(top / "lake")
 
 
-def test_no_metric_counts_a_bot(with_bots: Lake) -> None:
+def test_no_metric_counts_a_bot(with_bots: StoredLake) -> None:
     players = with_bots.table("players").collect()
     bots = players.filter("is_bot")
     assert bots["system"].n_unique() == 2

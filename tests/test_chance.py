@@ -8,7 +8,7 @@ from event_tables import assert_same, grid, lake_of, table
 
 import pipeline
 from pipeline.ingest import ingest
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics.views import views
 from pipeline.reports.chance import judgement_by_chance
 from pipeline.simulate import simulate
@@ -64,7 +64,7 @@ m     | werewolf  | 2/3   | 17/45  | 2    | 17/15    | 3       | 1
 """
 
 
-def in_sql(lake: Lake) -> pl.DataFrame:
+def in_sql(lake: StoredLake) -> pl.DataFrame:
     with connect(lake, views(), WITHOUT_SYSTEM) as connection:
         return answer(connection, WITHOUT_SYSTEM)
 

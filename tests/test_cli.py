@@ -33,7 +33,7 @@ from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
-from pipeline.metrics.catalogue import names
+from pipeline.metrics.known import names
 from pipeline.simulate import simulate
 from pipeline.vocabulary import DocumentStatus
 from pipeline.warehouse.filesystem import LakeFiles

@@ -16,7 +16,7 @@ import zstandard
 from pipeline.conversion import validate
 from pipeline.formats import read
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.verify import verify
 
@@ -68,7 +68,7 @@ def games(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lake(games: Path) -> Lake:
+def lake(games: Path) -> StoredLake:
     ingest(games, games.parent / "lake", jobs=1)
     return open_lake(games.parent / "lake")
 
@@ -79,7 +79,7 @@ def test_every_game_of_the_script_is_valid(games: Path) -> None:
     assert [one for one in checked if one.faults] == []
 
 
-def test_the_tables_have_the_numbers_of_the_file(lake: Lake, table: Path) -> None:
+def test_the_tables_have_the_numbers_of_the_file(lake: StoredLake, table: Path) -> None:
     """Choices, points, texts and who won, counted with Python's own loops over the CSV."""
     rows = rows_of(table)
     choices: Counter[tuple[str, int]] = Counter()
@@ -98,7 +98,7 @@ def test_the_tables_have_the_numbers_of_the_file(lake: Lake, table: Path) -> Non
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_metrics_are_those_of_the_file(lake: Lake, table: Path, engine: str) -> None:
+def test_metrics_are_those_of_the_file(lake: StoredLake, table: Path, engine: str) -> None:
     rows = rows_of(table)
     actions = [x for row in rows for n in (1, 2) for x in literal_eval(row[f"agent_{n}_actions"])]
     n_defect = actions.count("defect")
@@ -109,6 +109,6 @@ def test_metrics_are_those_of_the_file(lake: Lake, table: Path, engine: str) -> 
 
 
 @pytest.mark.slow
-def test_the_lake_is_whole(lake: Lake) -> None:
+def test_the_lake_is_whole(lake: StoredLake) -> None:
     faults = verify(lake.path).faults
     assert faults.is_empty(), faults.rows()

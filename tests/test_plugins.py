@@ -215,7 +215,7 @@ def test_a_package_that_cannot_be_imported_is_named(tmp_path: Path, group: str) 
 
 FORMAT = """
 from pipeline.formats.building import messages
-from pipeline.game import Game, Seat, Vote
+from pipeline.game import GameRecord, Seat, Vote
 NAME, NAMES_MODELS = {name!r}, True
 def claims(look):
     return "boom" in look.keys
@@ -241,7 +241,7 @@ def test_a_name_of_ours_is_taken(tmp_path: Path) -> None:
 
 
 # A vote for a number, of which the column of a name cannot be made.
-ODD_VOTE = """return Game(
+ODD_VOTE = """return GameRecord(
         game_type="chameleon", system="x", format="boomer", format_version="1", setting={},
         is_finished=False, outcome=None, n_rounds=1, messages=messages([], []),
         seats=[Seat("Ann", "m", "chameleon", True)], votes=[Vote(1, 1, None, 5)],

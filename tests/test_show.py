@@ -12,7 +12,7 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import NAMES
 from pipeline.metrics.evidence import evidence
 from pipeline.reports.transcript import transcript
@@ -36,7 +36,7 @@ def place(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lake(place) -> Lake:
+def lake(place) -> StoredLake:
     return open_lake(place)
 
 

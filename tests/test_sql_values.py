@@ -10,7 +10,7 @@ from pipeline.api import Lake, open_lake
 from pipeline.cli import main
 from pipeline.errors import QueryError
 from pipeline.lake import create_lake
-from pipeline.view.worker import Task, made
+from pipeline.server.worker import Task, made
 
 SHOWN = {
     "time": ("TIME '23:59:59.999999'", "23:59:59.999999"),

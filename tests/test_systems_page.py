@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from systems_page import PAGE, REASONS, marked, tables
 
-from pipeline.metrics.catalogue import NAMES
+from pipeline.metrics.known import NAMES
 
 
 @pytest.mark.slow

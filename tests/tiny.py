@@ -16,13 +16,13 @@ from pipeline.archives.splitting import Splitter, entries, rows, sections, whole
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, contributions, messages, results
 from pipeline.formats.look import Look
-from pipeline.game import Game, Seat
+from pipeline.game import GameRecord, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 _BANNER = re.compile(rb"=+\r?\n *TINY GAME \d+")
 
 
-def game(name: str, amounts: dict[str, float]) -> Game:
+def game(name: str, amounts: dict[str, float]) -> GameRecord:
     """A finished game of one round, which whoever puts in least wins."""
     if not amounts:
         raise broken("$", "somebody puts something in", "nobody does")
@@ -31,7 +31,7 @@ def game(name: str, amounts: dict[str, float]) -> Game:
         Spoken(player, f"I contribute {amount:g}", Phase.CONTRIBUTION, 1)
         for player, amount in amounts.items()
     ]
-    built = Game(
+    built = GameRecord(
         game_type=GameType.PUBLIC_GOOD,
         system=name,
         format=name,
@@ -79,7 +79,7 @@ SECTIONS = SimpleNamespace(
 )
 
 
-def _row(look: Look, model: str | None) -> Game:
+def _row(look: Look, model: str | None) -> GameRecord:
     (row,) = csv.DictReader(io.StringIO(look.data.decode()))
     return game("tiny_rows", _put(row["put"]))
 
@@ -100,7 +100,7 @@ ENTRIES = SimpleNamespace(
 )
 
 
-def _lines(look: Look, model: str | None) -> Game:
+def _lines(look: Look, model: str | None) -> GameRecord:
     events = [json.loads(line) for line in look.data.splitlines()]
     return game("tiny_events", {event["tiny_event"]: event["amount"] for event in events})
 

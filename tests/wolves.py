@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
 
 HIDDEN = ("werewolf", "possessed")
@@ -47,7 +47,7 @@ def _mean(values: list[float] | list[bool]) -> float:
     return sum(values) / len(values)
 
 
-def check(lake: Lake, engine: str, games: list[Table]) -> None:
+def check(lake: StoredLake, engine: str, games: list[Table]) -> None:
     """Compares all values of the lake's metrics with those counted by hand."""
     rows = metrics(lake, engine=engine, by=["model", "game_type"], confidence=None)
     found = {

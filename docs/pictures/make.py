@@ -22,7 +22,7 @@ from playwright.sync_api import sync_playwright
 import pipeline
 from pipeline.ingest import ingest
 from pipeline.pages.render import TEMPLATES
-from pipeline.view.worker import Task, made
+from pipeline.server.worker import Task, made
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = HERE.parent.parent / "data" / "sample" / "results"

@@ -9,12 +9,12 @@ from pipeline.cli import terminal
 from pipeline.cli.output import show
 
 if TYPE_CHECKING:
-    from pipeline.ingest import Report
+    from pipeline.ingest import IngestSummary
 
 _REASONS = 3
 
 
-def show_report(report: "Report", form: str) -> None:
+def show_report(report: "IngestSummary", form: str) -> None:
     """Writes the counts: in JSON one object, in other forms a row each; for eyes without zeros.
 
     Raises OutputError where that cannot be, which says that the ingest is committed if it is.
@@ -25,7 +25,7 @@ def show_report(report: "Report", form: str) -> None:
         _show(report, form)
 
 
-def _show(report: "Report", form: str) -> None:
+def _show(report: "IngestSummary", form: str) -> None:
     if form == "json":
         terminal.out_bytes(f"{as_json(_record(report))}\n".encode())
         return
@@ -33,7 +33,7 @@ def _show(report: "Report", form: str) -> None:
     show(rows, form, brief=rows.filter(rows["n"] > 0))
 
 
-def _record(report: "Report") -> dict[str, object]:
+def _record(report: "IngestSummary") -> dict[str, object]:
     """The counts by the names that the columns of `ingests` have, zeros too; and why documents
     were ignored."""
     return {
@@ -49,7 +49,7 @@ def _record(report: "Report") -> dict[str, object]:
     }
 
 
-def _rows(report: "Report") -> pl.DataFrame:
+def _rows(report: "IngestSummary") -> pl.DataFrame:
     rows = [
         ("documents", "seen", report.n_seen),
         *(("documents", status, n) for status, n in report.statuses.items()),
@@ -63,11 +63,11 @@ def _rows(report: "Report") -> pl.DataFrame:
     )
 
 
-def _new_games(report: "Report") -> dict[str, int]:
+def _new_games(report: "IngestSummary") -> dict[str, int]:
     return dict(report.games.iter_rows())
 
 
-def why_ignored(report: "Report") -> list[str]:
+def why_ignored(report: "IngestSummary") -> list[str]:
     """The most frequent reasons why documents were ignored, each with its number and an example."""
     first = report.ignored.head(_REASONS)
     reasons = [
@@ -79,7 +79,7 @@ def why_ignored(report: "Report") -> list[str]:
     return reasons
 
 
-def why_no_game(report: "Report") -> str:
+def why_no_game(report: "IngestSummary") -> str:
     """Why no document was a game: the most frequent reasons, each with an example."""
     reasons = why_ignored(report)
     if n_quarantined := report.statuses["quarantined"]:

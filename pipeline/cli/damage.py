@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.errors import may_be_of_a_file
 
 if TYPE_CHECKING:
-    from pipeline.lake import Lake
+    from pipeline.lake import StoredLake
 
 
 def with_damage(command: Callable[..., None]) -> Callable[..., None]:
@@ -33,7 +33,7 @@ def _states(
     lakes: Sequence[str] | None = None,
     as_of: Sequence[int] | None = None,
     **_: Any,
-) -> "Iterator[Lake]":
+) -> "Iterator[StoredLake]":
     """The states of lakes that a command with these arguments reads."""
     from pipeline.lake import open_lake
 

@@ -17,7 +17,7 @@ from pipeline.vocabulary import Edition, Engine
 
 if TYPE_CHECKING:
     from pipeline.api import Lake
-    from pipeline.lake import Lake as StoredLake
+    from pipeline.lake import StoredLake
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
 PaperForm = Literal["table", "json", "csv", "markdown", "latex", "parquet"]

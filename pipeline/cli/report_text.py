@@ -9,7 +9,7 @@ from pipeline.cli import latex, output
 from pipeline.cli.commands import compare, leaderboard
 from pipeline.cli.thin import explanation, with_marks
 from pipeline.printable import printable
-from pipeline.reports.compare import common_note, replay_note
+from pipeline.reports.compare.notes import common_note, replay_note
 
 if TYPE_CHECKING:
     from pipeline.pages.report import Report

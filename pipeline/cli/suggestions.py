@@ -19,7 +19,7 @@ _MOST_GAMES = 50
 
 def metrics(incomplete: str) -> list[str]:
     """The metrics that begin so."""
-    from pipeline.metrics.catalogue import names
+    from pipeline.metrics.known import names
 
     return _starting(incomplete, names("paper"))
 

@@ -427,7 +427,7 @@ def _of_kinds() -> dict[str, type[Table]]:
     }
 
 
-# The event tables have the names of the fields of `pipeline.game.Game` that they are made of.
+# The event tables have the names of the fields of `pipeline.game.GameRecord` that they are made of.
 TABLES: dict[str, type[Table]] = {
     "documents": Documents,
     "archives": Archives,

@@ -33,7 +33,7 @@ from pipeline.game import (
     QUESTION_MARK,
     Course,
     Event,
-    Game,
+    GameRecord,
     Seat,
 )
 from pipeline.games import kinds
@@ -57,7 +57,7 @@ _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 class IdentifiedGame(Struct, frozen=True, gc=False):
     """A game with its identity and the place that it was found in."""
 
-    game: Game
+    game: GameRecord
     game_id: str
     game_index: int | None
     sha256: str
@@ -470,12 +470,12 @@ _DERIVED: dict[str, _Derive] = {
 
 
 def _event_tables() -> dict[str, type[Struct]]:
-    """What the rows of each event table are made of: a field of `Game` that has its name.
+    """What the rows of each event table are made of: a field of `GameRecord` that has its name.
 
     `eliminations` come first and `results` last: other events are derived from those, and these
     from other events.
     """
-    of_game = Game.__annotations__
+    of_game = GameRecord.__annotations__
     tables = [name for name in GAME_TABLES if get_origin(of_game.get(name)) is list]
     events = {name: get_args(of_game[name])[0] for name in tables}
     for kind in kinds().values():
@@ -487,9 +487,9 @@ def _event_tables() -> dict[str, type[Struct]]:
 _EVENTS = _event_tables()
 
 
-def _events_of(games: Sequence[Game], table: str) -> Sequence[Sequence[Event]]:
+def _events_of(games: Sequence[GameRecord], table: str) -> Sequence[Sequence[Event]]:
     """The rows of an event table in each game: its own field, or a table of the game's kind."""
-    if table in Game.__struct_fields__:
+    if table in GameRecord.__struct_fields__:
         return list(map(attrgetter(table), games))
     return [game.events.get(table, ()) for game in games]
 

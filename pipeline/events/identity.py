@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import fields
 
 from pipeline.column import ID_LENGTH
-from pipeline.game import Course, Event, Game, JsonValue
+from pipeline.game import Course, Event, GameRecord, JsonValue
 
 _INDEXED = re.compile(r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz))?", re.IGNORECASE | re.DOTALL)
 # A part that a format cuts out of a file; lines are numbered in their files too.
@@ -25,13 +25,15 @@ _MOST_EXACT = 2**53
 _ROUND_AND_SEAT = attrgetter("round", "seat")
 _EVENTS = tuple(
     field.name
-    for field in fields(Game)
+    for field in fields(GameRecord)
     if get_origin(field.type) is list and issubclass(get_args(field.type)[0], Event)
 )
 _all_events = attrgetter(*_EVENTS)
 # What is no content of a game: where the same is said in another form.
 _NO_CONTENT = {"messages", "events", "format", "format_version", "assigned_model", "faults"}
-_FACTS = tuple(field.name for field in fields(Game) if field.name not in {*_EVENTS, *_NO_CONTENT})
+_FACTS = tuple(
+    field.name for field in fields(GameRecord) if field.name not in {*_EVENTS, *_NO_CONTENT}
+)
 
 
 def sha256(data: bytes) -> str:
@@ -58,7 +60,7 @@ def game_id(document_sha256: str, index: int | None, assigned_model: str | None)
     return _digest(_ENCODER.encode([document_sha256, index, assigned_model]))
 
 
-def content_id(game: Game) -> str:
+def content_id(game: GameRecord) -> str:
     """The id of all that was read of a game; neither spaces, escapes nor the order of keys matter.
 
     It is no identity: `game_id` is. Two games of one content are one log in two forms: of JSON, or

@@ -1,4 +1,4 @@
-"""Log formats, one module each: what one document says, as a typed `Game`.
+"""Log formats, one module each: what one document says, as a typed `GameRecord`.
 
 A format is any module or package in here that has `NAME`, `NAMES_MODELS`, `claims` and `read`;
 there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too.
@@ -23,7 +23,7 @@ from pipeline.formats.kinds import check_kind
 from pipeline.formats.look import Look
 from pipeline.formats.players import untested
 from pipeline.formats.unclaimed import why_no_log
-from pipeline.game import BrokenDocument, Game
+from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -47,7 +47,7 @@ class Format(Protocol):
 
     def claims(self, look: Look) -> bool: ...
 
-    def read(self, look: Look, model: str | None) -> Game: ...
+    def read(self, look: Look, model: str | None) -> GameRecord: ...
 
 
 @cache
@@ -115,7 +115,7 @@ def _splitters() -> tuple[tuple[str, _Choose], ...]:
     )
 
 
-def read(data: bytes, model: str | None = None, path: str = "") -> Game | None:
+def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | None:
     """The game in a document, or None where no format claims it.
 
     `model` names who played where the format cannot. Raises `BrokenDocument` for a document that
@@ -168,14 +168,14 @@ def _claims(format_: Format, look: Look) -> bool:
         raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
 
 
-def _game(format_: Format, look: Look, model: str | None) -> Game:
+def _game(format_: Format, look: Look, model: str | None) -> GameRecord:
     """The game that a format reads; where one of another package fails, the document is broken."""
     if package_of(format_.NAME) is None:
         return format_.read(look, model)
     try:
         game = format_.read(look, model)
-        if not isinstance(game, Game):
-            raise TypeError(f"`read` gives a {type(game).__name__}, not a Game")
+        if not isinstance(game, GameRecord):
+            raise TypeError(f"`read` gives a {type(game).__name__}, not a GameRecord")
     except (BrokenDocument, MemoryError):
         raise
     except Exception as error:

@@ -20,7 +20,7 @@ from pipeline.formats.village import (
     Village,
     role_of,
 )
-from pipeline.game import Game, Seat
+from pipeline.game import GameRecord, Seat
 
 NAME = "aiwolf"
 SYSTEM = "aiwolf"
@@ -156,7 +156,7 @@ def claims(look: Look) -> bool:
     return _BEGINNING.match(look.data) is not None
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game; without a result it is unfinished."""
     lines = list(lines_of(text_of(look.data)))
     play = _Play(_seats(lines))

@@ -24,7 +24,7 @@ from pipeline.formats.building import Spoken, messages, results
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR
-from pipeline.game import Fault, Game, JsonValue, Proposal, Seat
+from pipeline.game import Fault, GameRecord, JsonValue, Proposal, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 NAME = SYSTEM = "bargain"
@@ -46,14 +46,14 @@ def claims(look: Look) -> bool:
     return look.first == "{" and look.keys >= _KEYS
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule."""
     log = decode(LOG, look.data)
     seats = _seats(log)
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
     agreed = log.consensus_reached if is_finished else None
     outcomes = {True: Outcome.AGREED, False: Outcome.NOT_AGREED, None: None}
-    built = Game(
+    built = GameRecord(
         game_type=GameType.COST_SHARING,
         system=SYSTEM,
         format=NAME,
@@ -142,7 +142,7 @@ def _unknown_phases(log: Log) -> list[Fault]:
     return [Fault(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()]
 
 
-def _proposals(built: Game, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
+def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
     """A row for each party of each proposal, its share by the number of items that it would get."""
     proposed: dict[tuple[int, int], tuple[int, Proposed]] = {}
     for index, row in enumerate(log.conversation_logs):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from pipeline.formats.players import opponents
 from pipeline.formats.rows import EVERYONE, Outline, Timeline, course
-from pipeline.game import Contribution, Game, Messages, Result, Seat
+from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import Phase
 
@@ -49,7 +49,7 @@ class Put(Struct, frozen=True, gc=False):
     message_index: int | None = None
 
 
-def contributions(game: Game, amounts: Sequence[float | None]) -> list[Contribution]:
+def contributions(game: GameRecord, amounts: Sequence[float | None]) -> list[Contribution]:
     """The contributions that the seats said in their order, with each round's least and total."""
     spoken = game.messages.course
     indices = spoken.said(Phase.CONTRIBUTION)
@@ -84,7 +84,9 @@ def pooled(puts: Sequence[Put], n_seats: int) -> list[Contribution]:
     return rows
 
 
-def team_results(game: Game, kind: GameKind, guess_is_correct: bool | None = None) -> list[Result]:
+def team_results(
+    game: GameRecord, kind: GameKind, guess_is_correct: bool | None = None
+) -> list[Result]:
     """The results of a game with sides: one for each tested model and role, as the game ended."""
     members: dict[tuple[str | None, str], list[int]] = {}
     for number, seat in enumerate(game.seats, start=1):
@@ -109,7 +111,7 @@ def team_results(game: Game, kind: GameKind, guess_is_correct: bool | None = Non
     ]
 
 
-def results(game: Game, is_win: Mapping[int, bool | None]) -> list[Result]:
+def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:
     """The results of tested seats that play for themselves: who won, null if unfinished."""
     closing = len(game.messages) - 1 if len(game.messages) else None
     played_against = opponents(game)

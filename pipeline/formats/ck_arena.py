@@ -15,7 +15,7 @@ from pipeline.formats.building import Spoken, messages, team_results
 from pipeline.formats.look import Look
 from pipeline.formats.players import ModelName, check_players
 from pipeline.formats.rows import Int64
-from pipeline.game import Elimination, Fault, Game, Seat, Vote
+from pipeline.game import Elimination, Fault, GameRecord, Seat, Vote
 from pipeline.games.undercover import KIND
 from pipeline.vocabulary import Phase
 
@@ -99,12 +99,12 @@ def claims(look: Look) -> bool:
     return look.first == "{" and "game_record" in look.keys
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game in the document's record."""
     return _game(decode(_RECORD, look.top["game_record"], _AT))
 
 
-def _game(record: Record) -> Game:
+def _game(record: Record) -> GameRecord:
     process, winner = record.game_process, record.game_summary.winner_role
     names = [_name(player.player_id) for player in record.players]
     check_players(names, f"{_AT}.players")
@@ -121,7 +121,7 @@ def _game(record: Record) -> Game:
         Spoken(_name(said.player_id), said.content, Phase.CLUE, said.statement_round)
         for said in process.statements
     ]
-    game = Game(
+    game = GameRecord(
         game_type=KIND.name,
         system=SYSTEM,
         format=NAME,

@@ -2,7 +2,7 @@
 
 from pipeline.formats import pool_log, pools
 from pipeline.formats.look import Look
-from pipeline.game import Game
+from pipeline.game import GameRecord
 
 NAME = "goods"
 NAMES_MODELS = True
@@ -15,6 +15,6 @@ def claims(look: Look) -> bool:
     return pool_log.opens(look, punishes=False)
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule."""
     return pools.game(look.data, NAME)

@@ -14,7 +14,7 @@ from pipeline.formats import rows
 from pipeline.formats.answers import stated_guess
 from pipeline.formats.building import team_results
 from pipeline.formats.rows import MODERATOR, History, Outline, Timeline
-from pipeline.game import Course, Game, Guess, Messages, Result, Seat
+from pipeline.game import Course, GameRecord, Guess, Messages, Result, Seat
 from pipeline.games import chameleon, undercover
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import ParseStatus, Phase, Side
@@ -120,7 +120,7 @@ def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[
     ]
 
 
-def guesses(game: Game, rules: Rules, secret: str) -> list[Guess]:
+def guesses(game: GameRecord, rules: Rules, secret: str) -> list[Guess]:
     """The guess of the one who was caught; whether it was right is the game's word, not ours.
 
     What another player says in answer to that prompt is not it.
@@ -152,12 +152,12 @@ def guesses(game: Game, rules: Rules, secret: str) -> list[Guess]:
     ]
 
 
-def results(game: Game, rules: Rules) -> list[Result]:
+def results(game: GameRecord, rules: Rules) -> list[Result]:
     """One row for each tested model and role, in the order of the seats."""
     return team_results(game, rules.kind, guess_is_correct=_guess_is_correct(game))
 
 
-def _guess_is_correct(game: Game) -> bool | None:
+def _guess_is_correct(game: GameRecord) -> bool | None:
     # An outage in place of the guess guessed nothing, whatever the game made of it.
     if any(guess.parse_status is ParseStatus.OUTAGE for guess in game.guesses):
         return None

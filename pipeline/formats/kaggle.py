@@ -34,7 +34,7 @@ from pipeline.formats.village import (
     Village,
     role_of,
 )
-from pipeline.game import Game, JsonValue, Seat
+from pipeline.game import GameRecord, JsonValue, Seat
 
 NAME = "kaggle"
 SYSTEM = "kaggle"
@@ -140,7 +140,7 @@ def claims(look: Look) -> bool:
     return is_episode and bytes(look.top.get("name", b"")) == b'"werewolf"'
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game; without a winner, or with an agent that failed, it is unfinished."""
     episode = decode(EPISODE, look.data)
     end = episode.info.end or End()

@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from pipeline.formats.broken import broken
-from pipeline.game import Game
+from pipeline.game import GameRecord
 from pipeline.games import kinds
 
 
@@ -29,7 +29,7 @@ def _words(game_type: str) -> _Words | None:
     )
 
 
-def check_kind(game: Game) -> None:
+def check_kind(game: GameRecord) -> None:
     """Raises BrokenDocument for a role, an outcome or a table that games of this kind lack."""
     words = _words(game.game_type)
     if words is None:
@@ -44,7 +44,7 @@ def check_kind(game: Game) -> None:
             _refuse("table", table, words.tables, game)
 
 
-def _refuse(what: str, word: object, known: frozenset[str | None], game: Game) -> None:
+def _refuse(what: str, word: object, known: frozenset[str | None], game: GameRecord) -> None:
     listed = ", ".join(sorted(filter(None, known))) or "none"
     article = "an" if what == "outcome" else "a"
     raise broken("$", f"{article} {what} of {game.game_type} is one of: {listed}", repr(str(word)))

@@ -9,7 +9,7 @@ from msgspec import Meta, Raw, UnsetType
 
 from pipeline.formats.broken import broken, not_json
 from pipeline.formats.rows import EVERYONE, MODERATOR
-from pipeline.game import Course, Fault, Game
+from pipeline.game import Course, Fault, GameRecord
 
 ModelName = Annotated[str, Meta(min_length=1)]
 MOST_PLAYERS = 1_000
@@ -77,7 +77,7 @@ def unseated(
     return [Fault(f"{at}[{places[i]}]", rule, repr(player)) for player, i in first.items()]
 
 
-def untested(game: Game) -> list[Fault]:
+def untested(game: GameRecord) -> list[Fault]:
     """A fault for a game in which nobody is tested: its rows are kept, but count nowhere."""
     if any(seat.is_tested for seat in game.seats):
         return []
@@ -89,7 +89,7 @@ def untested(game: Game) -> list[Fault]:
     ]
 
 
-def seat_of(game: Game, player: str | None) -> int | None:
+def seat_of(game: GameRecord, player: str | None) -> int | None:
     """The seat of a player by name, or None where no seat has that name."""
     for seat, candidate in enumerate(game.seats, start=1):
         if candidate.player == player:
@@ -97,7 +97,7 @@ def seat_of(game: Game, player: str | None) -> int | None:
     return None
 
 
-def opponents(game: Game) -> str | None:
+def opponents(game: GameRecord) -> str | None:
     """The models of the seats not tested, sorted and joined with ', '; None where all are."""
     models = {seat.model or "?" for seat in game.seats if not seat.is_tested}
     return ", ".join(sorted(models)) or None

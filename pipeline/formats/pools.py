@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Put, Spoken, messages, pooled, results
 from pipeline.formats.pool_log import Contribution, Final, Log, Message, Punishment, Settings, at
-from pipeline.game import Game, JsonValue, Seat, Transfer
+from pipeline.game import GameRecord, JsonValue, Seat, Transfer
 from pipeline.vocabulary import GameType, Outcome, Role
 
 TALK = "talk"
@@ -20,7 +20,7 @@ PUNISHMENT = "punishment"
 VERSION = "1"
 
 
-def game(data: bytes, system: str) -> Game:
+def game(data: bytes, system: str) -> GameRecord:
     """The game in a document that `pool_log.opens`; raises BrokenDocument."""
     log = Log(data)
     scores = _scores(log)
@@ -34,7 +34,7 @@ def game(data: bytes, system: str) -> Game:
         )
         for player in log.players
     ]
-    built = Game(
+    built = GameRecord(
         game_type=GameType.PUBLIC_GOOD,
         system=system,
         format=system,

@@ -9,7 +9,7 @@ from typing import Protocol
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, team_results
 from pipeline.formats.rows import EVERYONE
-from pipeline.game import Ability, Elimination, Fault, Game, JsonValue, Seat, Vote
+from pipeline.game import Ability, Elimination, Fault, GameRecord, JsonValue, Seat, Vote
 from pipeline.games.werewolf import KIND
 
 # Whispers and attacks are stored for each werewolf. The largest games known have 15 players.
@@ -115,9 +115,9 @@ class Village:
         n_rounds: int,
         setting: Mapping[str, JsonValue] | None = None,
         ended_by: str | None = None,
-    ) -> Game:
+    ) -> GameRecord:
         """The game, finished if it has an outcome."""
-        game = Game(
+        game = GameRecord(
             game_type=KIND.name,
             system=origin.SYSTEM,
             format=origin.NAME,

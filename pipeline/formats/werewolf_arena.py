@@ -22,7 +22,7 @@ from pipeline.formats.village import (
     Village,
     role_of,
 )
-from pipeline.game import Fault, Game, Seat
+from pipeline.game import Fault, GameRecord, Seat
 
 NAME = "werewolf_arena"
 SYSTEM = "werewolf_arena"
@@ -70,7 +70,7 @@ def claims(look: Look) -> bool:
     return look.first == "{" and look.keys >= _KEYS
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game; without a winner it is unfinished."""
     log = decode(_LOG, look.data)
     if log.winner and log.winner not in _OUTCOMES:

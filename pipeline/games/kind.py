@@ -50,9 +50,10 @@ class Ending(Struct, frozen=True):
 class EventTable(Struct, frozen=True):
     """A table that only games of one kind have: what a row is, and its own columns.
 
-    A row is something that a seat did, an `event` that a format puts into `Game.events`. Its fields
-    are columns; those of game, player, seat, round and message come with every such table. Of a
-    column `target` or `leader`, which name a player, `target_seat` or `leader_seat` is derived.
+    A row is something that a seat did, an `event` that a format puts into `GameRecord.events`. Its
+    fields are columns; those of game, player, seat, round and message come with every such table.
+    Of a column `target` or `leader`, which name a player, `target_seat` or `leader_seat` is
+    derived.
     """
 
     event: type[Event]

@@ -52,7 +52,7 @@ _MOST_JOBS = 8  # of a core
 _NO_GAMES = pl.Series(dtype=pl.String)
 
 
-class Report(Struct):
+class IngestSummary(Struct):
     """What an ingest did: documents by status, games by type, games superseded, what is unusable.
 
     `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
@@ -103,7 +103,7 @@ def ingest(
     again: pl.Series = _NO_GAMES,
     reread: bool = False,
     on_progress: Progress | None = None,
-) -> Report:
+) -> IngestSummary:
     """Reads every document of the sources into the lake, which is made if need be.
 
     `model` names who played where a log does not say: for all, or by pattern of a document's path,
@@ -233,7 +233,7 @@ def _decode(
     return staged
 
 
-def _rehearse(resolution: Resolution, collected: Collected) -> Report:
+def _rehearse(resolution: Resolution, collected: Collected) -> IngestSummary:
     _account(resolution, collected.n_documents)
     return _report(resolution, None)
 
@@ -247,7 +247,7 @@ def _commit(
     *,
     release: Callable[[], None],
     recall: Recall,
-) -> Report:
+) -> IngestSummary:
     _refuse_lost_race(resolution)
     _account(resolution, collected.n_documents)
     for table in GAME_TABLES if resolution.superseded else ():
@@ -308,9 +308,9 @@ def _account(resolution: Resolution, n_read: int) -> None:
         )
 
 
-def _report(resolution: Resolution, ingest_id: int | None) -> Report:
+def _report(resolution: Resolution, ingest_id: int | None) -> IngestSummary:
     faults, n_faulty_parts = resolution.refusals.current(ingest_id or 1)
-    return Report(
+    return IngestSummary(
         statuses=resolution.statuses,
         games=resolution.games,
         faults=faults,

@@ -10,7 +10,7 @@ from pipeline.archives.names import file_of, form_of
 from pipeline.events.identity import sha256
 from pipeline.formats import splitter
 from pipeline.ingest.refused import Refused
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.stores import is_remote, size_of
 
 # Before the name of a member, and the number of a line.
@@ -23,7 +23,7 @@ class Cut:
     Of an archive that could not be read to its end, all is wanted that the lake never saw.
     """
 
-    def __init__(self, lake: Lake, max_document: int) -> None:
+    def __init__(self, lake: StoredLake, max_document: int) -> None:
         self._lake = lake
         self._max_document = max_document
         self._files: set[str] = set()
@@ -75,7 +75,7 @@ def _of_same_bytes(refused: list[Refused], document: Document) -> Refused:
     return next((one for one in refused if one.key[2] == own), refused[0])
 
 
-def _locations(lake: Lake, beginnings: tuple[str, ...]) -> set[str]:
+def _locations(lake: StoredLake, beginnings: tuple[str, ...]) -> set[str]:
     """Of all documents that the lake saw, where those were whose place begins so."""
     if not beginnings:
         return set()

@@ -9,7 +9,7 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.ingest.ids import GameIds
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.sqlfiles import filled
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class IngestDatabase(Struct, frozen=True):
     again: pl.Series
 
     @contextmanager
-    def connection(self, lake: Lake | None) -> Iterator["DuckDBPyConnection"]:
+    def connection(self, lake: StoredLake | None) -> Iterator["DuckDBPyConnection"]:
         """A connection with the lake's `documents`, `quarantine` and `lake_games`, and `again`."""
         # Here and below, so that workers do not load DuckDB.
         from pipeline.warehouse import THREAD_MEMORY, ingest_connection, register, view

@@ -19,7 +19,7 @@ from pipeline.events.contracts import polars_schema
 from pipeline.ingest.database import ROWS_AT_ONCE, IngestDatabase, statement
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.worker import Found, Job
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.sqlfiles import literal
 from pipeline.stores import is_regular, version
 
@@ -50,7 +50,7 @@ class Recall:
     def __init__(
         self,
         job: Job,
-        earlier: Lake | None,
+        earlier: StoredLake | None,
         take: Callable[[Found], None],
         database: IngestDatabase,
     ) -> None:

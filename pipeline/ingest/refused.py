@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from pipeline.game import Fault
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.stores import open_file
 
 # A row has no more than 64 KiB of bytes.
@@ -37,7 +37,7 @@ class Refused(NamedTuple):
         return self.raw is not None and len(self.raw) == self.n_bytes
 
 
-def refused(lake: Lake) -> Iterator[Refused]:
+def refused(lake: StoredLake) -> Iterator[Refused]:
     """Every document with something in quarantine, once."""
     faults = _faults(lake)
     seen = set()
@@ -49,7 +49,7 @@ def refused(lake: Lake) -> Iterator[Refused]:
                 yield Refused(key, game_id, n_bytes, raw, faults[key])
 
 
-def _faults(lake: Lake) -> dict[Key, tuple[Fault, ...]]:
+def _faults(lake: StoredLake) -> dict[Key, tuple[Fault, ...]]:
     rows = lake.table("quarantine").select(*_KEY, "json_path", "rule", "message").collect()
     found: dict[Key, tuple[Fault, ...]] = {}
     for source, path, sha256, *fault in rows.iter_rows():
@@ -61,7 +61,7 @@ def _faults(lake: Lake) -> dict[Key, tuple[Fault, ...]]:
 _KEY = ("source", "path", "sha256")
 
 
-def _batches(lake: Lake) -> Iterator[pl.DataFrame]:
+def _batches(lake: StoredLake) -> Iterator[pl.DataFrame]:
     for file in lake.files("quarantine"):
         with open_file(file) as opened:
             parquet = pq.ParquetFile(opened)

@@ -16,7 +16,7 @@ from pipeline.ingest.database import ROWS_AT_ONCE, IngestDatabase, statement
 from pipeline.ingest.decode import seen_frame
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.quarantine import Refusals
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.vocabulary import DocumentStatus
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-def known_games(database: IngestDatabase, lake: Lake | None) -> tuple[Path | None, tuple[str, ...]]:
+def known_games(
+    database: IngestDatabase, lake: StoredLake | None
+) -> tuple[Path | None, tuple[str, ...]]:
     """A file of the ids of the lake's games, None where it has none; the models given for them."""
     if lake is None or not lake.sizes("games"):
         return None, ()
@@ -39,7 +41,7 @@ def known_games(database: IngestDatabase, lake: Lake | None) -> tuple[Path | Non
 
 @contextmanager
 def resolution(
-    database: IngestDatabase, lake: Lake | None, seen: Sequence[Path], faults: Sequence[Path]
+    database: IngestDatabase, lake: StoredLake | None, seen: Sequence[Path], faults: Sequence[Path]
 ) -> Iterator["Resolution"]:
     """What an ingest does, given what the lake holds and the files of what the workers found."""
     with database.connection(lake) as connection:

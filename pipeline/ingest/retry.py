@@ -12,13 +12,13 @@ from msgspec import Struct, field
 
 from pipeline.archives import MAX_DOCUMENT, Document
 from pipeline.game import Fault
-from pipeline.ingest import Report, ingest
+from pipeline.ingest import IngestSummary, ingest
 from pipeline.ingest.cut import Cut
 from pipeline.ingest.decode import QUARANTINED, decode, look
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models
 from pipeline.ingest.refused import Key, Refused, refused
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 
 _BATCH_DOCUMENTS = 256
 _BATCH_BYTES = 8 * 2**20
@@ -33,7 +33,7 @@ class Retried(Struct):
     `n_left` are documents that are refused as before; `gone` those whose source is needed and gone.
     """
 
-    report: Report | None
+    report: IngestSummary | None
     n_left: int
     gone: list[str]
 
@@ -76,7 +76,7 @@ class _Plan(Struct):
     has_new: bool = False
 
 
-def _plan(lake: Lake, cut: Cut, model: str | None) -> _Plan:
+def _plan(lake: StoredLake, cut: Cut, model: str | None) -> _Plan:
     plan = _Plan(cut)
     for one in _read_otherwise(chain(_whole(lake, plan), cut.documents()), model):
         if one is None:
@@ -88,7 +88,7 @@ def _plan(lake: Lake, cut: Cut, model: str | None) -> _Plan:
     return plan
 
 
-def _whole(lake: Lake, plan: _Plan) -> Iterator[Pair]:
+def _whole(lake: StoredLake, plan: _Plan) -> Iterator[Pair]:
     """The documents that the lake has all of; the others go to the plan's `cut`."""
     for one in refused(lake):
         plan.n_refused += 1
@@ -98,7 +98,7 @@ def _whole(lake: Lake, plan: _Plan) -> Iterator[Pair]:
             plan.cut.add(one)
 
 
-def _chosen(lake: Lake, plan: _Plan) -> Iterator[Document]:
+def _chosen(lake: StoredLake, plan: _Plan) -> Iterator[Document]:
     for one in refused(lake):
         if one.is_whole and one.key in plan.chosen:
             yield _document(one)

@@ -4,7 +4,7 @@ import polars as pl
 import pyarrow as pa
 
 from pipeline.events.roles import role_rows
-from pipeline.lake.lake import ROLES, Lake, scan
+from pipeline.lake.lake import ROLES, StoredLake, scan
 from pipeline.lake.removal import Mask, Removal
 from pipeline.lake.transaction import Transaction
 
@@ -22,7 +22,7 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
     change.write(ROLES, [wanted.filter(is_new)])
 
 
-def _stored(lake: Lake) -> pl.DataFrame:
+def _stored(lake: StoredLake) -> pl.DataFrame:
     files = lake.files(ROLES)
     return scan(ROLES, files).collect() if files else role_rows().clear()
 

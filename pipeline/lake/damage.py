@@ -20,7 +20,7 @@ from pipeline.lake.names import hash_of, hashed
 from pipeline.stores import Location
 
 if TYPE_CHECKING:
-    from pipeline.lake.lake import Lake
+    from pipeline.lake.lake import StoredLake
 
 DENIED = "denied"
 _LAST_BYTES = b"PAR1"  # of a Parquet file
@@ -80,7 +80,7 @@ def damaged(folder: Location, logged: Mapping[str, int], *, read: bool) -> Itera
             yield one._replace(text=f"the file {name} of the table `{table}` {one.text}")
 
 
-def damage(lake: "Lake", tables: Iterable[str]) -> LakeError | None:
+def damage(lake: "StoredLake", tables: Iterable[str]) -> LakeError | None:
     """The error that names the damaged files of these tables, None if none is found.
 
     A DeniedError where all that is wrong is that this user may not read some.
@@ -103,7 +103,7 @@ def damage(lake: "Lake", tables: Iterable[str]) -> LakeError | None:
     return None
 
 
-def _first_changed(lake: "Lake", logged: Mapping[str, Mapping[str, int]]) -> list[Fault]:
+def _first_changed(lake: "StoredLake", logged: Mapping[str, Mapping[str, int]]) -> list[Fault]:
     n_read = 0
     for table, sizes in logged.items():
         for name, n_bytes in sizes.items():
@@ -115,7 +115,7 @@ def _first_changed(lake: "Lake", logged: Mapping[str, Mapping[str, int]]) -> lis
     return []
 
 
-def explanation(error: BaseException, states: Iterable["Lake"]) -> BaseException:
+def explanation(error: BaseException, states: Iterable["StoredLake"]) -> BaseException:
     """What to raise for an error that reading a file of these states may have caused.
 
     This is an error that names the damaged file, if one is found. Otherwise it is the error itself

@@ -76,7 +76,7 @@ def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]
     }
 
 
-class Lake:
+class StoredLake:
     """One state of a lake: the last, or that after the ingest `as_of`.
 
     Open it anew to see what was committed since. A copy, also one that is pickled for another
@@ -97,7 +97,7 @@ class Lake:
         self._version = version
         self._opened: dict[str, OpenTable] = {}
         self._known_ranges: dict[tuple[str, str], _Ranges] = {}
-        self._narrowed: dict[str, Lake] = {}
+        self._narrowed: dict[str, StoredLake] = {}
 
     def __repr__(self) -> str:
         of_system = f", {self.system} alone" if self.system else ""
@@ -482,16 +482,16 @@ def _folder(path: str | Path | Location) -> Location:
     return folder
 
 
-L = TypeVar("L", bound=Lake)
+L = TypeVar("L", bound=StoredLake)
 
 
 @overload
-def open_lake(path: str | Path | Location, as_of: int | None = None) -> Lake: ...
+def open_lake(path: str | Path | Location, as_of: int | None = None) -> StoredLake: ...
 @overload
 def open_lake(path: str | Path | Location, as_of: int | None, kind: type[L]) -> L: ...
 def open_lake(
-    path: str | Path | Location, as_of: int | None = None, kind: type[Lake] = Lake
-) -> Lake:
+    path: str | Path | Location, as_of: int | None = None, kind: type[StoredLake] = StoredLake
+) -> StoredLake:
     """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
 
     `kind` is the class of what is returned. Raises LakeError where there is none, or where
@@ -532,33 +532,33 @@ def open_lake(
     return lake
 
 
-def _refuse_deleted(lake: Lake, as_of: int) -> None:
+def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
     """Raises LakeError for an old state without its files, if the newest one has all of its own.
 
     Otherwise the lake is damaged, which is for those to tell who read the files.
     """
     there = {table: {file.name for file in lake.folder(table).files()} for table in lake.own_tables}
-    newest = Lake(lake.path)
+    newest = StoredLake(lake.path)
     if _has_files(lake, there) or not _has_files(newest, there):
         return
     ingests = newest.table(COMMITS).filter(pl.col("ingest_id") > as_of).collect()
     later = sorted(ingests["ingest_id"])
     # The oldest go first, so that not all have to be looked at.
-    left = bisect_left(later, True, key=lambda one: _has_files(Lake(lake.path, one), there))
+    left = bisect_left(later, True, key=lambda one: _has_files(StoredLake(lake.path, one), there))
     raise LakeError(
         f"{lake.path}: the state after ingest {as_of} is gone: `magic maintain` deleted its "
         f"files; the oldest state left is the one after ingest {later[left]}"
     )
 
 
-def _has_files(lake: Lake, there: Mapping[str, set[str]]) -> bool:
+def _has_files(lake: StoredLake, there: Mapping[str, set[str]]) -> bool:
     """Whether all files of a state are among those that are there."""
     return all(
         set(lake.sizes(table)) <= names for table, names in there.items() if table != COMMITS
     )
 
 
-def create_lake(path: str | Path | Location) -> Lake:
+def create_lake(path: str | Path | Location) -> StoredLake:
     """A new lake with every table empty; raises LakeError where the folder holds something else."""
     folder = _folder(path)
     check_clock()
@@ -574,7 +574,7 @@ def create_lake(path: str | Path | Location) -> Lake:
     except (OSError, DeltaError) as error:
         hint = f"; {DENIED_HINT}" if is_denied(error) else ""
         raise LakeError(f"{path}: cannot create a lake here: {one_line(error)}{hint}") from None
-    return Lake(folder)
+    return StoredLake(folder)
 
 
 def _strangers(folder: Location) -> set[str]:

@@ -20,7 +20,7 @@ from pipeline.events.contracts import polars_schema
 from pipeline.lake.files import MAX_FILE_BYTES, MAX_FILE_ROWS, SORTED, TEXTS, DataFile, TableWriter
 from pipeline.lake.lake import (
     COMMITS,
-    Lake,
+    StoredLake,
     TableState,
     open_lake,
     opened_at,
@@ -119,7 +119,7 @@ def maintain(
     return pl.DataFrame(rows, schema=UPKEEP_SCHEMA, orient="row")
 
 
-def _files(lake: Lake, table: str) -> pl.DataFrame:
+def _files(lake: StoredLake, table: str) -> pl.DataFrame:
     """The table's files as name, n_bytes and n_rows."""
     sizes, counts = lake.sizes(table), lake.counts(table)
     rows = [(name, n_bytes, counts[name]) for name, n_bytes in sizes.items()]
@@ -160,7 +160,7 @@ def _guess(
     return after
 
 
-def _merge_all(lake: Lake, small: dict[str, list[str]]) -> None:
+def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
     """Writes the rows of the small files anew, then commits what no ingest changed meanwhile."""
     started_at = datetime.now(UTC)
     if not small and len(lake.files(COMMITS)) <= MAX_COMMIT_FILES:
@@ -182,7 +182,7 @@ def _merge_all(lake: Lake, small: dict[str, list[str]]) -> None:
                     (lake.folder(merge.table) / file.name).unlink(missing_ok=True)
 
 
-def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> None:
+def _commit(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> None:
     """Commits the merges that still hold, and takes the new files of these out of them."""
     with transaction(lake.path) as change:
         for merge in merges:
@@ -205,7 +205,7 @@ def _commit(lake: Lake, merges: list[_Merge], started_at: datetime) -> None:
         )
 
 
-def _write_sorted(lake: Lake, merge: _Merge, token: str) -> None:
+def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
     """Writes the rows of the old files in order into new ones."""
     folder = lake.folder(merge.table)
     order = [name for name in ORDER if name in polars_schema(merge.table)]
@@ -334,7 +334,7 @@ def _delete_dead(
 
 
 def _dead_files(
-    lake: Lake,
+    lake: StoredLake,
     table: str,
     kept_since: datetime,
     younger_than: datetime,
@@ -353,7 +353,7 @@ def _dead_files(
     ]
 
 
-def _kept_states(lake: Lake, table: str, since: datetime) -> set[TableState]:
+def _kept_states(lake: StoredLake, table: str, since: datetime) -> set[TableState]:
     """The states of a table that were, since then, part of the lake's newest state at any time."""
     if table == COMMITS:
         return set()

@@ -8,14 +8,14 @@ import polars as pl
 from pipeline.events.contracts import polars_schema
 
 if TYPE_CHECKING:
-    from pipeline.lake.lake import Lake
+    from pipeline.lake.lake import StoredLake
     from pipeline.stores import Location
 
 BATCH_ROWS = 10_000
 
 
 def stream(
-    lake: "Lake", table: str, columns: Sequence[str], start: int = 0
+    lake: "StoredLake", table: str, columns: Sequence[str], start: int = 0
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """The number of a row, counted from 0, and the rows from there on, batch by batch.
 

@@ -6,9 +6,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 
-from pipeline.lake.lake import Lake
+from pipeline.lake.lake import StoredLake
 
-L = TypeVar("L", bound=Lake)
+L = TypeVar("L", bound=StoredLake)
 P = ParamSpec("P")
 R = TypeVar("R")
 

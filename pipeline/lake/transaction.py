@@ -26,7 +26,7 @@ from pipeline.lake.lake import (
     COMMITS,
     LOCK,
     LOCK_SECONDS,
-    Lake,
+    StoredLake,
     TableState,
     create_tables,
     one_line,
@@ -74,7 +74,7 @@ def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
 class Transaction:
     """What is to change in each table; nothing is visible before `commit`."""
 
-    def __init__(self, lake: Lake, check_lock: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, lake: StoredLake, check_lock: Callable[[], None] = lambda: None) -> None:
         self.lake = lake
         self._check_lock = check_lock
         self.ingest_id = lake.ingest_id + 1
@@ -195,7 +195,7 @@ class Transaction:
         return delta.version()
 
 
-def check_writable(lake: Lake) -> None:
+def check_writable(lake: StoredLake) -> None:
     """Raises LakeError for a lake that can be read and not written."""
     if lake.contract_version != str(VERSION):
         raise LakeError(
@@ -212,7 +212,7 @@ def check_writable(lake: Lake) -> None:
             _check_columns(lake, table)
 
 
-def _check_columns(lake: Lake, table: str) -> None:
+def _check_columns(lake: StoredLake, table: str) -> None:
     """Raises LakeError where a kind of game has other columns now than when its table was made."""
     there = {field.name: field.type for field in pa.schema(lake.delta(table).schema().to_arrow())}
     wanted = {field.name: field.type for field in arrow_schema(table)}
@@ -225,7 +225,7 @@ def _check_columns(lake: Lake, table: str) -> None:
         )
 
 
-def _make_tables(lake: Lake) -> None:
+def _make_tables(lake: StoredLake) -> None:
     """Makes the tables that the lake lacks, as of a package that was installed since."""
     missing = [table for table in TABLES if table not in lake.own_tables]
     create_tables(lake.path, missing)
@@ -236,7 +236,7 @@ def _name(file: str) -> str:
     return file.rpartition("/")[2]
 
 
-def _restore(lake: Lake, table: str, version: int) -> None:
+def _restore(lake: StoredLake, table: str, version: int) -> None:
     delta = lake.delta(table)
     delta.update_incremental()
     if delta.version() != version:

@@ -12,15 +12,15 @@ from msgspec.structs import replace
 
 from pipeline.column import listed
 from pipeline.errors import UsageError
-from pipeline.lake import Lake, by_system, of_one_system
-from pipeline.metrics.catalogue import NAMES, TITLES, metric
-from pipeline.metrics.catalogue import names as edition_names
+from pipeline.lake import StoredLake, by_system, of_one_system
 from pipeline.metrics.completeness import played, with_completeness
 from pipeline.metrics.counts import Question, clusters, of_own_games
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import ENGINES, check_engine, count
 from pipeline.metrics.influence import with_influence
 from pipeline.metrics.intervals import sums_by_cluster, with_intervals
+from pipeline.metrics.known import NAMES, TITLES, metric
+from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import (
     ALL,
     DEFAULT_BY,
@@ -84,7 +84,7 @@ class Answer(NamedTuple):
 
 @listed(VALUES)
 def metrics(
-    lake: Lake,
+    lake: StoredLake,
     *,
     edition: Edition = PAPER,
     engine: Engine = "polars",
@@ -128,7 +128,7 @@ def metrics(
         where=None if where is None else condition_on(lake, asked, where),
     )
 
-    def of(one: Lake, request: Request) -> pl.DataFrame:
+    def of(one: StoredLake, request: Request) -> pl.DataFrame:
         answer = answered(
             one, request, engine=engine, master=master, names=asked, confidence=confidence
         )
@@ -146,7 +146,7 @@ def metrics(
 
 @of_one_system
 def answered(
-    lake: Lake,
+    lake: StoredLake,
     request: Request,
     *,
     names: Sequence[str] | None = None,
@@ -194,7 +194,7 @@ def answered(
     return Answer(_sorted(rows, asked, request.by), request, sums, settings, by_game)
 
 
-def _declared(lake: Lake, names: Sequence[str], request: Request) -> dict[str, Metric]:
+def _declared(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
     """The metrics as they are declared, with the terms of the games that their system plays.
 
     A system's metric has no value where a model lacks one of the games. Of MAgIC's own games all

@@ -4,13 +4,13 @@ import polars as pl
 
 from pipeline.errors import MetricError, QueryError
 from pipeline.events.contracts import TABLES
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics import results
-from pipeline.metrics.catalogue import knowing, names
 from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
 from pipeline.metrics.installed import NAME, Added
+from pipeline.metrics.known import knowing, names
 from pipeline.metrics.request import PAPER, Request
 from pipeline.metrics.results import OF_A_CELL, OF_A_METRIC
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
@@ -22,7 +22,12 @@ _ENDS = tuple(filter(None, (*OF_A_METRIC, *OF_A_CELL)))
 
 
 def added(
-    lake: Lake, declared: Metric, name: str, *, title: str | None = None, sql: str | None = None
+    lake: StoredLake,
+    declared: Metric,
+    name: str,
+    *,
+    title: str | None = None,
+    sql: str | None = None,
 ) -> Added:
     """The metric, once it counts in this lake: in SQL, if there is any, the same as in polars.
 
@@ -60,7 +65,7 @@ def _is_beside_another(name: str) -> bool:
     return is_end_of_other or any(f"{name}{end}" in others for end in _ENDS)
 
 
-def _check_sql(lake: Lake, name: str, sql: str) -> None:
+def _check_sql(lake: StoredLake, name: str, sql: str) -> None:
     """Raises MetricError for SQL that is no query, or does not say which rows it counts."""
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import check, connect
@@ -76,7 +81,7 @@ def _check_sql(lake: Lake, name: str, sql: str) -> None:
         raise MetricError(f"`{name}` cannot be counted by duckdb: {error}") from None
 
 
-def _counted(lake: Lake, name: str, one: Added, engine: Engine) -> pl.DataFrame:
+def _counted(lake: StoredLake, name: str, one: Added, engine: Engine) -> pl.DataFrame:
     """model, game_type, term, hits, counted, n_unreadable, as one of the engines counts."""
     asked = Request()
     with knowing({name: one}):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
 
@@ -12,7 +12,7 @@ from pipeline.metrics.request import Request
 IS_OWN = pl.col("setting_id") == pl.col("game_id")
 
 
-def played(lake: Lake) -> pl.DataFrame:
+def played(lake: StoredLake) -> pl.DataFrame:
     """What models under test played: a row for each model, competition, game type and setting.
 
     Columns: these, n_games (results), is_finished, whether any of these games is, and is_own,

@@ -6,8 +6,8 @@ here, since they depend on what is asked.
 
 from collections.abc import Iterable
 
-from pipeline.metrics.catalogue import is_added, metric, sql
 from pipeline.metrics.counts import GAME_MARK, Clusters, Question
+from pipeline.metrics.known import is_added, metric, sql
 from pipeline.metrics.request import RELEASE, Request
 from pipeline.sqlfiles import identifier, literal, with_clause
 from pipeline.vocabulary import Edition

@@ -5,7 +5,7 @@ from functools import cache
 import polars as pl
 
 from pipeline.errors import UsageError, choose
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics import counting, counting_sql
 from pipeline.metrics.counts import Counts, Question
 from pipeline.metrics.views import shared
@@ -15,7 +15,7 @@ from pipeline.vocabulary import Engine
 ENGINES = ("polars", "duckdb", "spark")
 
 
-def check_engine(lake: Lake, engine: Engine, master: str | None) -> None:
+def check_engine(lake: StoredLake, engine: Engine, master: str | None) -> None:
     """Raises UsageError for an engine that is unknown, or that cannot count in this lake."""
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: {choose([engine], ENGINES)}")
@@ -28,7 +28,9 @@ def check_engine(lake: Lake, engine: Engine, master: str | None) -> None:
         )
 
 
-def count(lake: Lake, question: Question, engine: Engine, master: str | None = None) -> Counts:
+def count(
+    lake: StoredLake, question: Question, engine: Engine, master: str | None = None
+) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     if engine == "polars":
         found = counting.count(question, cache(lake.table))
@@ -43,7 +45,7 @@ def count(lake: Lake, question: Question, engine: Engine, master: str | None = N
 
 
 def _by_sql(
-    lake: Lake, question: Question, queries: list[str], engine: Engine, master: str | None
+    lake: StoredLake, question: Question, queries: list[str], engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
     made = shared(question.request.num_of_game)
     if engine == "duckdb":
@@ -51,7 +53,7 @@ def _by_sql(
     return _by_spark(lake, made, queries, master)
 
 
-def _by_duckdb(lake: Lake, made: dict[str, View], queries: list[str]) -> list[pl.DataFrame]:
+def _by_duckdb(lake: StoredLake, made: dict[str, View], queries: list[str]) -> list[pl.DataFrame]:
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import answer, connect
 
@@ -60,7 +62,7 @@ def _by_duckdb(lake: Lake, made: dict[str, View], queries: list[str]) -> list[pl
 
 
 def _by_spark(
-    lake: Lake, made: dict[str, View], queries: list[str], master: str | None
+    lake: StoredLake, made: dict[str, View], queries: list[str], master: str | None
 ) -> list[pl.DataFrame]:
     # Imported here: it is an extra, and slow to import.
     from pipeline.spark import Views, open_session

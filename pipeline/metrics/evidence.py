@@ -9,11 +9,11 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.lake import Lake, of_one_system
-from pipeline.metrics.catalogue import metric
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
+from pipeline.metrics.known import metric
 from pipeline.metrics.paging import is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.validation import check, condition_on
@@ -65,7 +65,7 @@ class Asked(TypedDict, total=False):
 
 @of_one_system
 def evidence(
-    lake: Lake,
+    lake: StoredLake,
     name: str,
     *,
     edition: Edition = PAPER,
@@ -113,7 +113,7 @@ def evidence(
 
 @of_one_system
 def evidence_parts(
-    lake: Lake,
+    lake: StoredLake,
     name: str,
     *,
     is_hit: bool | None = None,
@@ -137,7 +137,7 @@ def evidence_parts(
 
 @of_one_system
 def evidence_page(
-    lake: Lake,
+    lake: StoredLake,
     name: str,
     *,
     is_hit: bool | None = None,
@@ -177,7 +177,7 @@ ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
 
 @of_one_system
 def evidence_totals(
-    lake: Lake,
+    lake: StoredLake,
     name: str,
     *,
     is_hit: bool | None = None,
@@ -204,7 +204,7 @@ ORDER BY term NULLS LAST"""
     return pl.concat(_parts(lake, request, select))
 
 
-def _request(lake: Lake, name: str, asked: Asked) -> Request:
+def _request(lake: StoredLake, name: str, asked: Asked) -> Request:
     """What is asked for; raises UsageError for a name that does not exist."""
     metric(name)
     where = asked.get("where")
@@ -230,7 +230,7 @@ LEFT JOIN messages
 WHERE {_is_asked(is_hit)}"""
 
 
-def _has_few_games(lake: Lake) -> bool:
+def _has_few_games(lake: StoredLake) -> bool:
     return sum(lake.counts("games").values()) <= _FEW_GAMES
 
 
@@ -262,7 +262,7 @@ def _is_asked(is_hit: bool | None) -> str:
     return f"coalesce(hit, 0) {'>' if is_hit else '<='} 0"
 
 
-def _parts(lake: Lake, request: Request, select: str) -> Iterator[pl.DataFrame]:
+def _parts(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataFrame]:
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import bounded, parts
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from pipeline import column
 from pipeline.column import Column, words
-from pipeline.metrics.catalogue import names
+from pipeline.metrics.known import names
 from pipeline.metrics.request import PAPER
 from pipeline.metrics.thin import THIN
 from pipeline.metrics.values import VALUE_COLUMNS

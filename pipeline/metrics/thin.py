@@ -15,7 +15,9 @@ MEANING = (
     f"a term of the value has fewer than {LEAST_SETTINGS} effective settings of its own, or fewer "
     f"than {LEAST_BESIDE} beside a term with {TIMES_AS_MANY} times as many"
 )
-EXPLANATION = f"{MARK} and a number: {MEANING}, and the least has so many; the interval can be far off"
+EXPLANATION = (
+    f"{MARK} and a number: {MEANING}, and the least has so many; the interval can be far off"
+)
 THIN = pl.List(pl.Struct({"term": pl.String(), "n_effective": pl.Float64()}))
 
 

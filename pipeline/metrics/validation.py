@@ -7,14 +7,14 @@ import polars as pl
 from pipeline import games
 from pipeline.errors import UsageError, choose, nearest
 from pipeline.events.contracts import polars_schema
-from pipeline.lake import Lake
-from pipeline.metrics.catalogue import metric
+from pipeline.lake import StoredLake
 from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition, condition
+from pipeline.metrics.known import metric
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, RELEASE, Request
 
 
-def row_schema(lake: Lake, name: str) -> dict[str, pl.DataType]:
+def row_schema(lake: StoredLake, name: str) -> dict[str, pl.DataType]:
     """The columns that all rows of the metric have, of their own or of their game."""
     tables = [one.table for one in metric(name).rows]
     frames = [lake.table(table) for table in tables if isinstance(table, str)]
@@ -23,7 +23,7 @@ def row_schema(lake: Lake, name: str) -> dict[str, pl.DataType]:
     return _common([dict(frame.collect_schema()) for frame in frames]) | GAME_COLUMNS
 
 
-def condition_on(lake: Lake, metrics: Sequence[str], where: str) -> Condition:
+def condition_on(lake: StoredLake, metrics: Sequence[str], where: str) -> Condition:
     """The condition on the columns that the rows of all these metrics have."""
     return condition(where, _common([row_schema(lake, name) for name in metrics]))
 
@@ -34,7 +34,7 @@ def _common(schemas: Sequence[dict[str, pl.DataType]]) -> dict[str, pl.DataType]
     return {name: first[name] for name in first if all(name in schema for schema in schemas)}
 
 
-def check(lake: Lake, request: Request, metrics: Sequence[str]) -> None:
+def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     """Raises UsageError for a request that these metrics of the lake cannot meet."""
     for name in metrics:
         metric(name, request.edition)
@@ -80,7 +80,7 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
     return f"no column `{column}` to group by: {choose([column], order)}"
 
 
-def check_models(lake: Lake, models: Sequence[str] | None) -> None:
+def check_models(lake: StoredLake, models: Sequence[str] | None) -> None:
     """Raises UsageError for models that no game tests."""
     strangers = _strangers(_tested(lake), models)
     if strangers:
@@ -93,7 +93,7 @@ def check_models(lake: Lake, models: Sequence[str] | None) -> None:
         )
 
 
-def tested(lake: Lake, models: Sequence[str] | None) -> tuple[str, ...] | None:
+def tested(lake: StoredLake, models: Sequence[str] | None) -> tuple[str, ...] | None:
     """Those of the models that a game of the lake tests, None for None."""
     if models is None:
         return None
@@ -101,17 +101,17 @@ def tested(lake: Lake, models: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(model for model in models if model not in strangers)
 
 
-def _tested(lake: Lake) -> pl.LazyFrame:
+def _tested(lake: StoredLake) -> pl.LazyFrame:
     return lake.table("results").filter("is_tested")
 
 
-def check_players(lake: Lake, models: Sequence[str] | None) -> None:
+def check_players(lake: StoredLake, models: Sequence[str] | None) -> None:
     """Raises UsageError for models that sit in no game, be it as an opponent."""
     _check_known(lake, models, lake.table("players"), "magic audit --by model")
 
 
 def _check_known(
-    lake: Lake, models: Sequence[str] | None, accepted: pl.LazyFrame, listing: str
+    lake: StoredLake, models: Sequence[str] | None, accepted: pl.LazyFrame, listing: str
 ) -> None:
     """Raises UsageError for models that sit in no game; only those of `accepted` are suggested."""
     if strangers := _strangers(lake.table("players"), models):
@@ -122,7 +122,7 @@ def _check_known(
         raise UsageError(f"no game of {', '.join(strangers)}: {hint}")
 
 
-def _check_system(lake: Lake, models: Sequence[str]) -> None:
+def _check_system(lake: StoredLake, models: Sequence[str]) -> None:
     """Raises UsageError for models of another system than that of the lake."""
     for system in lake.systems if lake.system else ():
         if not _strangers(lake.of_system(system).table("players"), models):

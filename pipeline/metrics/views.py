@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from pipeline import column, sqlfiles
 from pipeline.column import Column
-from pipeline.metrics.catalogue import has_sql, header, metric, names, sql
 from pipeline.metrics.counting_sql import attempts
+from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
 from pipeline.metrics.terms_sql import of_terms

@@ -14,7 +14,7 @@ class Parameters(Address, frozen=True, kw_only=True):
     model: str = ""
 
 
-class Audit(Content, frozen=True, kw_only=True):
+class AuditContent(Content, frozen=True, kw_only=True):
     """`rows` are those of `audit`; `findings` the first rows of one kind."""
 
     findings: pl.DataFrame | None
@@ -22,13 +22,13 @@ class Audit(Content, frozen=True, kw_only=True):
     is_cut: bool
 
 
-def content(lake: Lake, asked: Parameters) -> Audit:
+def content(lake: Lake, asked: Parameters) -> AuditContent:
     """How often logs contradict themselves, and the findings of the kind that is asked for."""
     models = [asked.model] if asked.model else None
     rows = lake.audit(models=models)
     findings = _first(lake, asked.kind, models) if asked.kind else None
     is_cut = findings is not None and findings.height > ROWS
-    return Audit(
+    return AuditContent(
         title="Audit",
         rows=rows,
         findings=None if findings is None else findings.head(ROWS),

@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.api import Lake
-from pipeline.metrics.catalogue import names
+from pipeline.metrics.known import names
 from pipeline.pages.content import (
     Content,
     Faults,
@@ -12,7 +12,9 @@ from pipeline.pages.content import (
     heads,
     tested_models,
 )
-from pipeline.reports.compare import APART, COLUMNS, common_note, replay_note
+from pipeline.reports.compare.differences import COLUMNS
+from pipeline.reports.compare.notes import common_note, replay_note
+from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import Edition
 
 LANE = "long"
@@ -25,7 +27,7 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     edition: Edition = "paper"
 
 
-class Compare(Content, frozen=True, kw_only=True):
+class CompareContent(Content, frozen=True, kw_only=True):
     """`rows` are those of `compare`; `apart` are the settings with the largest differences."""
 
     models: tuple[str, ...]
@@ -36,7 +38,7 @@ class Compare(Content, frozen=True, kw_only=True):
     apart: pl.DataFrame
 
 
-def content(lake: Lake, asked: Parameters) -> Compare:
+def content(lake: Lake, asked: Parameters) -> CompareContent:
     """The comparison of two models; without names, of the first two."""
     models = tested_models(
         lake.table("results").filter("is_tested").select("model").collect()["model"]
@@ -52,7 +54,7 @@ def content(lake: Lake, asked: Parameters) -> Compare:
     if model and other and not faults:
         with faults.of("metric"):
             apart = lake.settings_apart(model, other, metric, edition=asked.edition)
-    return Compare(
+    return CompareContent(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,
         models=models,

@@ -17,15 +17,15 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     edition: Edition = "paper"
 
 
-class Completeness(Content, frozen=True, kw_only=True):
+class CompletenessContent(Content, frozen=True, kw_only=True):
     """`rows` are those of `completeness`, and `readability` those of the method of this name."""
 
     readability: pl.DataFrame
 
 
-def content(lake: Lake, asked: Parameters) -> Completeness:
+def content(lake: Lake, asked: Parameters) -> CompletenessContent:
     """The games of each model and competition, and the bounds of values."""
-    return Completeness(
+    return CompletenessContent(
         title="Completeness",
         rows=lake.completeness(expected=asked.expected),
         readability=lake.readability(edition=asked.edition),

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from pipeline import games
 from pipeline.errors import UsageError
-from pipeline.metrics.catalogue import header, metric, names
+from pipeline.metrics.known import header, metric, names
 from pipeline.vocabulary import Edition
 
 ROWS = 50

@@ -8,8 +8,8 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.errors import UsageError
-from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import COLUMNS, KEY, Asked, evidence_parts
+from pipeline.metrics.known import names
 from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import (
@@ -37,7 +37,7 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     after: str = ""
 
 
-class Evidence(Content, frozen=True, kw_only=True):
+class EvidenceContent(Content, frozen=True, kw_only=True):
     """`rows` are those of `evidence`, a page of them; `after` is the key of the next page."""
 
     head: Head
@@ -46,7 +46,7 @@ class Evidence(Content, frozen=True, kw_only=True):
     after: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> Evidence:
+def content(lake: Lake, asked: Parameters) -> EvidenceContent:
     """A page of the rows that the metric counted."""
     faults = Faults()
     after = None
@@ -64,7 +64,7 @@ def content(lake: Lake, asked: Parameters) -> Evidence:
     is_more = rows.height > ROWS
     in_edition = names(asked.edition)
     known = asked.metric if asked.metric in in_edition else in_edition[0]
-    return Evidence(
+    return EvidenceContent(
         title=f"Evidence of {head(known, asked.edition).title}",
         rows=shown,
         head=head(known, asked.edition),

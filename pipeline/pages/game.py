@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from pipeline.api import Lake
 from pipeline.errors import UsageError
-from pipeline.metrics.catalogue import titles
+from pipeline.metrics.known import titles
 from pipeline.pages.content import Address, Content
 from pipeline.pages.roles import has_roles, may_say_role, without_roles
 from pipeline.reports.acts import Act, Places, Rows, new_rounds, places
@@ -124,7 +124,7 @@ class OneGame(Struct, frozen=True):
     first: str | None
 
 
-class Game(Content, frozen=True, kw_only=True):
+class GameContent(Content, frozen=True, kw_only=True):
     """`rows` are the messages of the first game; `games` are one or two.
 
     `are_roles_hidden` says that the game has roles and that they are not shown, and so neither is
@@ -137,7 +137,7 @@ class Game(Content, frozen=True, kw_only=True):
     are_roles_hidden: bool
 
 
-def content(lake: Lake, asked: Parameters) -> Game:
+def content(lake: Lake, asked: Parameters) -> GameContent:
     """The game, and the one beside it."""
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")
@@ -147,7 +147,7 @@ def content(lake: Lake, asked: Parameters) -> Game:
     found = [without_roles(one) if h else one for one, h in zip(whole, hides, strict=True)]
     shown = tuple(_one_game(one, asked, hides_roles=h) for one, h in zip(found, hides, strict=True))
     counted = pl.concat([one.counted for one in found])
-    return Game(
+    return GameContent(
         title=title(found[0].game).capitalize(),
         rows=found[0].tables["messages"],
         games=shown,

@@ -25,7 +25,7 @@ class Parameters(Address, frozen=True, kw_only=True):
     after: str = ""
 
 
-class Games(Content, frozen=True, kw_only=True):
+class GamesContent(Content, frozen=True, kw_only=True):
     """`rows` are those of `games`, a page of them; `after` is the key of the next page."""
 
     game_types: tuple[str, ...]
@@ -33,7 +33,7 @@ class Games(Content, frozen=True, kw_only=True):
     after: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> Games:
+def content(lake: Lake, asked: Parameters) -> GamesContent:
     """A page of the games that meet all conditions."""
     faults = Faults()
     rows = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
@@ -44,7 +44,7 @@ def content(lake: Lake, asked: Parameters) -> Games:
         rows = _games(lake, asked, after, ROWS + 1)
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
-    return Games(
+    return GamesContent(
         title="Games",
         rows=shown,
         game_types=game_types(),

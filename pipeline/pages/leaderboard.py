@@ -32,7 +32,7 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     order: Literal["down", "up"] = "down"
 
 
-class Leaderboard(Content, frozen=True, kw_only=True):
+class LeaderboardContent(Content, frozen=True, kw_only=True):
     """`rows` has a row for each model (and group of `by`); `values` are the rows of `metrics`.
 
     The columns of `rows` are those of `leaderboard`, but without `reasons`, and for each metric
@@ -47,7 +47,7 @@ class Leaderboard(Content, frozen=True, kw_only=True):
     is_sliced: bool
 
 
-def content(lake: Lake, asked: Parameters) -> Leaderboard:
+def content(lake: Lake, asked: Parameters) -> LeaderboardContent:
     """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows."""
     groups = listed(asked.by)
     is_sliced = bool(groups or asked.where or asked.game_type != ALL)
@@ -64,7 +64,7 @@ def content(lake: Lake, asked: Parameters) -> Leaderboard:
     notes = [] if is_sliced else _notes(ranking)
     notes += [f"No model has a value of {', '.join(absent)}."] if absent else []
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
-    return Leaderboard(
+    return LeaderboardContent(
         title="Leaderboard",
         rows=_sorted(rows, asked, groups),
         values=values,

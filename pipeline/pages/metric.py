@@ -4,7 +4,7 @@ import polars as pl
 
 from pipeline.api import Lake
 from pipeline.errors import UsageError
-from pipeline.metrics.catalogue import has_sql, header, metric, names, sql
+from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import (
     Content,
@@ -26,7 +26,7 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     where: str = ""
 
 
-class Metric(Content, frozen=True, kw_only=True):
+class MetricContent(Content, frozen=True, kw_only=True):
     """`rows` are those of `metrics` over all game types, `by_type` those of each game type."""
 
     head: Head
@@ -39,14 +39,14 @@ class Metric(Content, frozen=True, kw_only=True):
     groups: tuple[str, ...]
 
 
-def content(lake: Lake, asked: Parameters) -> Metric:
+def content(lake: Lake, asked: Parameters) -> MetricContent:
     """The metric's definition, and its values by model, by game type and by what is asked."""
     declared = metric(asked.metric, asked.edition)
     groups = tuple(name for name in listed(asked.by) if name not in ("model", "game_type"))
     rows, faults = _values(lake, asked, groups)
     is_all = pl.col("game_type") == ALL
     whole = rows.filter(is_all).sort("value", "model", descending=[True, False], nulls_last=True)
-    return Metric(
+    return MetricContent(
         title=head(asked.metric, asked.edition).title,
         rows=whole,
         head=head(asked.metric, asked.edition),

@@ -22,7 +22,7 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     edition: Edition = "paper"
 
 
-class Model(Content, frozen=True, kw_only=True):
+class ModelContent(Content, frozen=True, kw_only=True):
     """`rows` are the model's rows of `metrics`; `field` are those of all models."""
 
     model: str | None
@@ -34,7 +34,7 @@ class Model(Content, frozen=True, kw_only=True):
     completeness: pl.DataFrame
 
 
-def content(lake: Lake, asked: Parameters) -> Model:
+def content(lake: Lake, asked: Parameters) -> ModelContent:
     """The model's values; without a name those of the first model."""
     field = lake.metrics(edition=asked.edition, game_types=[ALL])
     models = tested_models(field["model"])
@@ -42,7 +42,7 @@ def content(lake: Lake, asked: Parameters) -> Model:
     if asked.model and asked.model not in models:
         raise UsageError(f"no games of {asked.model} as a tested model")
     there = lake.completeness()
-    return Model(
+    return ModelContent(
         title=model or "No model",
         rows=field.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
         model=model,

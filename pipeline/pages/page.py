@@ -20,7 +20,7 @@ MENU = (
 
 
 class Page(Protocol):
-    """A page's module. `LANE` says which worker processes compute it: see `pipeline.view`.
+    """A page's module. `LANE` says which worker processes compute it: see `pipeline.server`.
 
     A page that shows a part of its rows has `whole` besides: all of them, some at a time.
     """

@@ -21,13 +21,13 @@ class Parameters(Address, frozen=True, kw_only=True):
     after: str = ""
 
 
-class Quarantine(Content, frozen=True, kw_only=True):
+class QuarantineContent(Content, frozen=True, kw_only=True):
     """`rows` are those of the table, with the beginning of the `raw` bytes as text."""
 
     after: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> Quarantine:
+def content(lake: Lake, asked: Parameters) -> QuarantineContent:
     """A page of the rows, sorted by the place of the document."""
     rows = _asked(lake, asked)
     after = key(asked.after)
@@ -37,7 +37,7 @@ def content(lake: Lake, asked: Parameters) -> Quarantine:
     found = rows.sort(ORDER, nulls_last=True).slice(start.n_shown, ROWS + 1).collect()
     shown = found.head(ROWS)
     is_more = found.height > ROWS
-    return Quarantine(
+    return QuarantineContent(
         title="Quarantine",
         rows=shown.with_columns(raw=_beginning(shown["raw"])),
         after=json.dumps(last_key(shown, KEY, after)) if is_more else None,

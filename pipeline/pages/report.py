@@ -17,7 +17,7 @@ from msgspec import Struct
 from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metric
-from pipeline.metrics.catalogue import header, names, titles
+from pipeline.metrics.known import header, names, titles
 from pipeline.reports.cite import Citation
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition

@@ -25,7 +25,7 @@ class Parameters(Address, frozen=True, kw_only=True):
     after: str = ""
 
 
-class Search(Content, frozen=True, kw_only=True):
+class SearchContent(Content, frozen=True, kw_only=True):
     """`rows` are those of `search`; `after` is the key to continue from."""
 
     game_types: tuple[str, ...]
@@ -36,14 +36,14 @@ class Search(Content, frozen=True, kw_only=True):
     seconds: float
 
 
-def content(lake: Lake, asked: Parameters) -> Search:
+def content(lake: Lake, asked: Parameters) -> SearchContent:
     """The messages that have all of the words; nothing before words are given."""
     faults = Faults()
     found = None
     if asked.words:
         with faults.of("words"):
             found = _found(lake, asked, ROWS, asked.after or None)
-    return Search(
+    return SearchContent(
         title="Search",
         rows=found.rows if found else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String)),
         game_types=game_types(),

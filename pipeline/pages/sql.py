@@ -23,7 +23,7 @@ class Parameters(Address, frozen=True, kw_only=True):
     y: str = ""
 
 
-class Sql(Content, frozen=True, kw_only=True):
+class SqlContent(Content, frozen=True, kw_only=True):
     """`rows` is the result, `plot` is of two of its columns, `place` is where the query fails.
 
     `schemas` are those of the views.
@@ -38,7 +38,7 @@ class Sql(Content, frozen=True, kw_only=True):
     seconds: float
 
 
-def content(lake: Lake, asked: Parameters) -> Sql:
+def content(lake: Lake, asked: Parameters) -> SqlContent:
     """The result of the query; nothing before there is one."""
     faults = Faults()
     rows, place = pl.DataFrame(), ""
@@ -48,7 +48,7 @@ def content(lake: Lake, asked: Parameters) -> Sql:
     if is_plotted:
         with faults.of("x"):
             plot_columns(rows, asked.x, asked.y)
-    return Sql(
+    return SqlContent(
         title="SQL",
         rows=rows,
         tables=tuple(TABLES),

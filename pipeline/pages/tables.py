@@ -15,7 +15,7 @@ class Parameters(Address, frozen=True, kw_only=True):
     table: str = ""
 
 
-class Tables(Content, frozen=True, kw_only=True):
+class TablesContent(Content, frozen=True, kw_only=True):
     """`rows` is a row for each table, or the sample of the table that is asked for."""
 
     sizes: pl.DataFrame
@@ -23,13 +23,13 @@ class Tables(Content, frozen=True, kw_only=True):
     meaning: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> Tables:
+def content(lake: Lake, asked: Parameters) -> TablesContent:
     """The tables with their sizes, and one of them in detail."""
     if asked.table and asked.table not in TABLES:
         raise UsageError(f"no table `{asked.table}`: {choose([asked.table], TABLES)}")
     sizes = lake.tables()
     sample = lake.table(asked.table).head(SAMPLE).collect() if asked.table else None
-    return Tables(
+    return TablesContent(
         title=f"Table {asked.table}" if asked.table else "Tables",
         rows=sizes if sample is None else sample,
         sizes=sizes,

@@ -9,7 +9,7 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.events.contracts import TABLES, OfSeat, polars_schema
-from pipeline.metrics.catalogue import metric
+from pipeline.metrics.known import metric
 from pipeline.reports.course import Course, last_index
 
 _SAID_ELSEWHERE = ("text", "share_text", "number")

@@ -13,7 +13,7 @@ from pipeline import column, sqlfiles
 from pipeline.column import Column, listed
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
 from pipeline.metrics.views import COLUMNS as OF_ROWS
@@ -55,7 +55,7 @@ _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 @listed(COLUMNS)
 def audit(
-    lake: Lake,
+    lake: StoredLake,
     *,
     by: Sequence[str] = (),
     kinds: Sequence[str] | None = None,
@@ -80,7 +80,7 @@ def audit(
 
 
 @listed(FINDINGS)
-def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
+def findings(lake: StoredLake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """The contradictions of one kind that `audit` counts, each with its message.
 
     Raises UsageError for an unknown kind or model.
@@ -89,7 +89,7 @@ def findings(lake: Lake, kind: str, *, models: Sequence[str] | None = None) -> p
 
 
 def findings_parts(
-    lake: Lake, kind: str, *, models: Sequence[str] | None = None
+    lake: StoredLake, kind: str, *, models: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
     """The same rows some at a time, at least one part, in bounded memory."""
     models = several(models)

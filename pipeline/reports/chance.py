@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from pipeline.lake import Lake, of_one_system
-from pipeline.metrics.catalogue import metric
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.counting import rows
+from pipeline.metrics.known import metric
 from pipeline.metrics.request import PAPER, Request
 
 _VOTE = ["model", "game_type", "game_id", "seat", "round", "hit"]
@@ -13,7 +13,7 @@ _IS_KNOWN = pl.col("chance").is_not_null().all()
 
 
 @of_one_system
-def judgement_by_chance(lake: Lake) -> pl.DataFrame:
+def judgement_by_chance(lake: StoredLake) -> pl.DataFrame:
     """A row for each model and game type with a vote that judgement counts; `all` is all of them.
 
     It is the view `judgement_by_chance`, of one system. A vote's chance is the number of sought
@@ -45,7 +45,7 @@ def judgement_by_chance(lake: Lake) -> pl.DataFrame:
     )
 
 
-def _chances(lake: Lake) -> pl.LazyFrame:
+def _chances(lake: StoredLake) -> pl.LazyFrame:
     """The votes that judgement counts, each with its `chance`."""
     judgement = rows(metric("judgement", PAPER), lake.table, Request())
     votes = judgement.filter("is_counted").select(_VOTE)
@@ -61,7 +61,7 @@ def _chances(lake: Lake) -> pl.LazyFrame:
     )
 
 
-def _seats(lake: Lake) -> pl.LazyFrame:
+def _seats(lake: StoredLake) -> pl.LazyFrame:
     """Every seat, whether votes are right that name it, and the first round that it is out in."""
     first_without = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
     left = lake.table("eliminations").select("game_id", "seat", first_without=first_without)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from pipeline import __version__
 from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.vocabulary import Edition
 
@@ -84,7 +84,7 @@ class Citation(Struct, frozen=True):
 
 
 @of_one_system
-def cite(lake: Lake, *, edition: Edition = PAPER) -> Citation:
+def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     """How to cite values of this edition that were computed from the lake in its state.
 
     Raises UsageError for an unknown edition.

@@ -14,12 +14,12 @@ import polars as pl
 from pipeline import column
 from pipeline.column import Column, listed
 from pipeline.errors import UsageError
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, metric, metrics
-from pipeline.metrics.catalogue import names
 from pipeline.metrics.completeness import IS_OWN
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
+from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import METRIC, MODEL
 from pipeline.metrics.validation import check_models
@@ -75,7 +75,7 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 @of_one_system
 @listed(COLUMNS)
 def completeness(
-    lake: Lake, *, expected: int | None = None, models: Sequence[str] | None = None
+    lake: StoredLake, *, expected: int | None = None, models: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """A row for each model and competition that any model played: its games in the lake.
 
@@ -154,7 +154,7 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
 @of_one_system
 @listed(READABILITY)
 def readability(
-    lake: Lake, *, edition: Edition = PAPER, models: Sequence[str] | None = None
+    lake: StoredLake, *, edition: Edition = PAPER, models: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """A row for each model and metric: what could not be read, and the bounds of the value.
 
@@ -181,7 +181,7 @@ def readability(
     return rows.filter(pl.col("model").is_in(models)) if models is not None else rows
 
 
-def _rows(lake: Lake, name: str, request: Request) -> pl.DataFrame:
+def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
     """What a metric found in each setting, by model, competition and term.
 
     `lost` are its hits that may have been misses, `gained` its misses that may have been hits.
@@ -207,7 +207,7 @@ def _rows(lake: Lake, name: str, request: Request) -> pl.DataFrame:
     )
 
 
-def _missing(lake: Lake, request: Request) -> pl.DataFrame:
+def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
     """The settings of each competition that a model finished no game of that would count."""
     results = lake.table("results").filter("is_tested")
     played = results.filter(in_scope(request) | is_unfinished(request))

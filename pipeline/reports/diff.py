@@ -7,12 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
-from pipeline.metrics.catalogue import names
 from pipeline.metrics.counting import rows as rows_of
+from pipeline.metrics.known import names
 from pipeline.metrics.request import Request
-from pipeline.reports.compare import COLUMNS, adjusted, check_margin, of_metric
+from pipeline.reports.compare.differences import COLUMNS, of_metric
+from pipeline.reports.compare.verdicts import adjusted, check_margin
 from pipeline.statistics.margins import fall_seen, p_fall
 from pipeline.statistics.pairs import BASIS, of_basis
 from pipeline.statistics.sums import exact_sum
@@ -25,8 +26,8 @@ _GAMES = pl.Schema({"n_common": pl.Int64(), "n_gone": pl.Int64(), "n_new": pl.In
 
 
 def diff(
-    before: Lake,
-    after: Lake | str | Path,
+    before: StoredLake,
+    after: StoredLake | str | Path,
     *,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -64,7 +65,7 @@ def diff(
     """
     if margin is not None:
         check_margin(margin, None, edition, may_be_0=True)
-    if not isinstance(after, Lake):
+    if not isinstance(after, StoredLake):
         after = open_lake(after)
     before, after = _of_same_system(before, after)
     request = Request(edition=edition)
@@ -107,7 +108,7 @@ def diff(
     )
 
 
-def _of_same_system(before: Lake, after: Lake) -> tuple[Lake, Lake]:
+def _of_same_system(before: StoredLake, after: StoredLake) -> tuple[StoredLake, StoredLake]:
     """The lakes of one system: that of the earlier one, or its largest."""
     before = before.of_one_system()
     if before.system is None or not after.systems:
@@ -142,7 +143,7 @@ def _fall(
 
 def _of_metric(
     name: str,
-    lakes: tuple[Lake, Lake],
+    lakes: tuple[StoredLake, StoredLake],
     answers: list[Answer],
     request: Request,
     confidence: float,
@@ -219,7 +220,7 @@ def _compared(
     return dict(zip(both, found.iter_rows(named=True), strict=True))
 
 
-def _games(name: str, lakes: tuple[Lake, Lake], request: Request) -> pl.DataFrame:
+def _games(name: str, lakes: tuple[StoredLake, StoredLake], request: Request) -> pl.DataFrame:
     """How many counted games of each model are in both lakes, gone, and new."""
     joined = changed_games(lakes, name, request, only_changed=False)
     return joined.group_by("model").agg(
@@ -230,7 +231,7 @@ def _games(name: str, lakes: tuple[Lake, Lake], request: Request) -> pl.DataFram
 
 
 def changed_games(
-    lakes: tuple[Lake, Lake], name: str, request: Request, *, only_changed: bool = True
+    lakes: tuple[StoredLake, StoredLake], name: str, request: Request, *, only_changed: bool = True
 ) -> pl.DataFrame:
     """The games that a metric counts in one lake alone: metric, model, competition, setting_id,
     game_id, change (`gone`, `new`; else `common`), hits, counted."""
@@ -262,7 +263,9 @@ def changed_games(
     return changed.sort(key, nulls_last=True)
 
 
-def diff_games(before: Lake, after: Lake | str | Path, *, edition: Edition = PAPER) -> pl.DataFrame:
+def diff_games(
+    before: StoredLake, after: StoredLake | str | Path, *, edition: Edition = PAPER
+) -> pl.DataFrame:
     """The games behind `diff`: a row for each metric and game that only one lake counts.
 
     `after` is a lake or the path of one.
@@ -273,6 +276,8 @@ def diff_games(before: Lake, after: Lake | str | Path, *, edition: Edition = PAP
     - `change`: `gone` if only the first lake counts the game, `new` if only the second does.
     - `hits`, `counted`: the game's hits and counted rows.
     """
-    before, after = _of_same_system(before, after if isinstance(after, Lake) else open_lake(after))
+    before, after = _of_same_system(
+        before, after if isinstance(after, StoredLake) else open_lake(after)
+    )
     request = Request(edition=edition)
     return pl.concat(changed_games((before, after), name, request) for name in names(edition))

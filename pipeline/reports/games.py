@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.errors import UsageError, choose
 from pipeline.games import names, outcomes
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics.validation import check_players
 
 COLUMNS = (
@@ -19,7 +19,7 @@ _KEY = ("path", "game_id")
 
 
 def find(
-    lake: Lake,
+    lake: StoredLake,
     *,
     model: str | None = None,
     game_type: str | None = None,
@@ -79,7 +79,7 @@ def _is_after(key: Sequence[str]) -> pl.Expr:
     return is_later | ((pl.col("path") == path) & (pl.col("game_id") > game_id))
 
 
-def _with_models(lake: Lake, rows: pl.DataFrame) -> pl.DataFrame:
+def _with_models(lake: StoredLake, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the names of the tested models, sorted."""
     ids = rows["game_id"].to_list()
     models = (

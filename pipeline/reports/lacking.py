@@ -2,13 +2,13 @@
 
 import polars as pl
 
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.completeness import competitions
 from pipeline.vocabulary import Side
 
 
 @of_one_system
-def lacking(lake: Lake, settings: pl.DataFrame) -> pl.DataFrame:
+def lacking(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
     """A row for each tested model: model, n_missing, lacks, n_self_play.
 
     `n_missing` are settings that any model played and this one finished no game of. `lacks` are the
@@ -33,7 +33,7 @@ def lacking(lake: Lake, settings: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_one_system
-def self_play(lake: Lake) -> pl.DataFrame:
+def self_play(lake: StoredLake) -> pl.DataFrame:
     """model, n_self_play: finished games of hidden roles in which one model holds every seat.
 
     What one side wins there the other loses, whoever plays: such games say little of the model. One

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.completeness import played
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_models
@@ -18,7 +18,7 @@ _OF_SIDE = ["model", "competition", "setting_id"]
 
 
 @of_one_system
-def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
+def missing(lake: StoredLake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each setting that any model played, and this model has not finished a game of.
 
     A game that nobody can repeat is missing only where this model did not finish it itself.
@@ -67,7 +67,7 @@ def missing(lake: Lake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
     )
 
 
-def _unfinished(lake: Lake) -> pl.LazyFrame:
+def _unfinished(lake: StoredLake) -> pl.LazyFrame:
     """The games without an end, with their paths, of each model, competition and setting."""
     cut_off = lake.table("results").filter("is_tested", ~pl.col("is_finished"))
     games = lake.table("games").select("game_id", "path")
@@ -80,6 +80,6 @@ def _unfinished(lake: Lake) -> pl.LazyFrame:
     )
 
 
-def _settings(lake: Lake) -> pl.LazyFrame:
+def _settings(lake: StoredLake) -> pl.LazyFrame:
     """What was fixed in each setting; its games have the same values."""
     return lake.table("games").group_by("setting_id").agg(pl.col(*SETTING).first())

@@ -3,16 +3,16 @@
 from collections.abc import Collection, Iterator
 
 from pipeline.events.contracts import polars_schema
-from pipeline.lake import Lake
-from pipeline.metrics.catalogue import names
+from pipeline.lake import StoredLake
 from pipeline.metrics.columns import GAME_COLUMNS
+from pipeline.metrics.known import names
 from pipeline.metrics.request import AUDITED, PAPER
 from pipeline.metrics.validation import row_schema
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.vocabulary import Edition
 
 
-def other_groups(lake: Lake, column: str, views: Collection[str]) -> str | None:
+def other_groups(lake: StoredLake, column: str, views: Collection[str]) -> str | None:
     """How to get the values in one of these views by a column that it lacks, None if nobody can."""
     for view, metric, edition in _of_values():
         if view in views and column in _columns(lake, metric):
@@ -30,7 +30,7 @@ def _of_values() -> Iterator[tuple[str, str | None, Edition]]:
                 yield in_schema(kind, edition, name), metric, edition
 
 
-def _columns(lake: Lake, metric: str | None) -> Collection[str]:
+def _columns(lake: StoredLake, metric: str | None) -> Collection[str]:
     """What rows of the metric can be grouped by; of all metrics, what those of each have."""
     return row_schema(lake, metric) if metric else {*polars_schema("players"), *GAME_COLUMNS}
 

@@ -8,7 +8,7 @@ import polars as pl
 from pipeline import column
 from pipeline.column import Column, listed
 from pipeline.errors import UsageError
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, answered, metric
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import RELEASE, Request
@@ -21,7 +21,6 @@ from pipeline.statistics.planning import setting_sd, settings_needed
 from pipeline.statistics.variance import Shares, shares, squares
 from pipeline.vocabulary import Edition
 
-
 COLUMNS: Mapping[str, Column] = {
     "metric": METRIC,
     "model": MODEL,
@@ -31,9 +30,9 @@ COLUMNS: Mapping[str, Column] = {
     "other_thin": IS_THIN,
     "power": column.share("the probability of detecting it, if it exists"),
     "level": column.number("the significance level, divided by the number of pairs"),
-    "n_settings": column.count(
-        "the settings of the pilot: in common, or the fewer of both"
-    ).shown("pilot settings"),
+    "n_settings": column.count("the settings of the pilot: in common, or the fewer of both").shown(
+        "pilot settings"
+    ),
     "sd": column.share(
         "the standard deviation of a setting's difference, or of a setting, in the metric's unit; "
         "raised because the pilot is small; null if fewer than two settings have nearly all of the "
@@ -57,7 +56,7 @@ COLUMNS: Mapping[str, Column] = {
 @of_one_system
 @listed(COLUMNS)
 def plan(
-    lake: Lake,
+    lake: StoredLake,
     name: str,
     difference: float,
     *,
@@ -117,7 +116,7 @@ def plan(
     return pl.DataFrame(found, schema_overrides=types)
 
 
-def _squares(lake: Lake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
+def _squares(lake: StoredLake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
     """Each model's sums of squares; in groups of one setting, the clusters are the games.
 
     The release edition has no such groups: the sums are those of `paper`, for models it counts.

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 
 KEY = ("source", "path", "json_path")
 # Rows alike in all of these are alike in every column; the bytes are those of their hash.
@@ -10,7 +10,7 @@ ORDER = (*KEY, "rule", "message", "ingest_id", "sha256", "game_id", "n_bytes")
 BRIEF = ("path", "json_path", "rule", "message")
 
 
-def quarantine(lake: Lake, *, with_raw: bool = False) -> pl.DataFrame:
+def quarantine(lake: StoredLake, *, with_raw: bool = False) -> pl.DataFrame:
     """A row for each document, or part of a game, that an ingest could not use, sorted by place.
 
     Columns:

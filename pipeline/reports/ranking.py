@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.column import listed
-from pipeline.lake import Lake, of_one_system
+from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import (
     ALL,
     DEFAULT_CONFIDENCE,
@@ -18,7 +18,7 @@ from pipeline.metrics import (
     Answer,
     answered,
 )
-from pipeline.metrics.catalogue import names
+from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import LEADERBOARD, leaderboard_columns
 from pipeline.reports.compare import compare_rows
@@ -26,14 +26,13 @@ from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups
 from pipeline.vocabulary import Edition, Engine
 
-
 _OF_LETTERS = ("letters", "family")
 
 
 @of_one_system
 @listed(LEADERBOARD)
 def leaderboard(
-    lake: Lake,
+    lake: StoredLake,
     *,
     edition: Edition = PAPER,
     engine: Engine = "polars",
@@ -70,7 +69,7 @@ class Board(NamedTuple):
 
 
 @of_one_system
-def board(lake: Lake, *, edition: Edition = PAPER) -> Board:
+def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
     """The leaderboard with the counts of all its cells, from one computation.
 
     `ranking` has the columns of `leaderboard`, `values` those of `metrics`. Raises UsageError for
@@ -80,7 +79,7 @@ def board(lake: Lake, *, edition: Edition = PAPER) -> Board:
     return Board(_ranked(lake, answer), answer.rows)
 
 
-def _ranked(lake: Lake, answer: Answer, *, include_incomplete: bool = False) -> pl.DataFrame:
+def _ranked(lake: StoredLake, answer: Answer, *, include_incomplete: bool = False) -> pl.DataFrame:
     assert answer.settings is not None, "values with intervals have settings"
     lacks = lacking(lake, answer.settings)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
@@ -94,7 +93,7 @@ def _ranked(lake: Lake, answer: Answer, *, include_incomplete: bool = False) -> 
 
 @of_one_system
 def over_all(
-    lake: Lake,
+    lake: StoredLake,
     *,
     edition: Edition = PAPER,
     engine: Engine = "polars",

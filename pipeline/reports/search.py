@@ -11,7 +11,7 @@ from msgspec import Struct
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
 from pipeline.games import names
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.stream import stream
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
@@ -43,7 +43,7 @@ class Found(Struct, frozen=True):
 
 
 def search(
-    lake: Lake,
+    lake: StoredLake,
     words: str | Sequence[str],
     *,
     models: Sequence[str] | None = None,
@@ -106,7 +106,7 @@ def _check(limit: int, seconds: float, game_types: Sequence[str] | None) -> None
         raise UsageError(f"no game type {', '.join(strangers)}: choose from {known}")
 
 
-def _begun(lake: Lake, after: str | None) -> tuple[Lake, int]:
+def _begun(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:
     """The state of the lake that is searched, and the number of the first row to look at."""
     if after is None:
         return lake, 0

@@ -3,10 +3,10 @@
 import polars as pl
 
 from pipeline.events.contracts import TABLES, row_meaning
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 
 
-def tables(lake: Lake) -> pl.DataFrame:
+def tables(lake: StoredLake) -> pl.DataFrame:
     """A row for each table of the lake, as its Delta log says.
 
     Columns:

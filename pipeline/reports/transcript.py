@@ -13,10 +13,10 @@ from msgspec import Struct
 from pipeline.column import ID_LENGTH
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, polars_schema
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.machine import cores
-from pipeline.metrics.catalogue import metric, names
 from pipeline.metrics.evidence import COLUMNS, of_tables
+from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request
 from pipeline.reports.said import EVERYBODY, as_text, said, title
 from pipeline.sqlfiles import literal
@@ -79,7 +79,7 @@ class Transcript(Struct, frozen=True):
 
 
 def transcript(
-    lake: Lake, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
+    lake: StoredLake, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
 ) -> Transcript:
     """The game with this id, or the first characters of it, or with this path of its log.
 
@@ -98,7 +98,7 @@ def transcript(
 
 
 def transcripts(
-    lake: Lake,
+    lake: StoredLake,
     game_ids: Sequence[str],
     *,
     edition: Edition = PAPER,
@@ -135,7 +135,7 @@ def _split(
             yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()), edition)
 
 
-def _tables(lake: Lake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
+def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
     """The rows of the games. DuckDB reads them, since it uses the files' Bloom filters."""
     if not game_ids:
         return {name: pl.DataFrame(schema=polars_schema(name)) for name in GAME_TABLES}
@@ -157,13 +157,13 @@ def _tables(lake: Lake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
     }
 
 
-def _rows(lake: Lake, table: str, condition: str) -> pl.DataFrame:
+def _rows(lake: StoredLake, table: str, condition: str) -> pl.DataFrame:
     rows = answer(_connection(lake).cursor(), f"FROM {table} WHERE {condition}")
     return rows.cast(pl.Schema(polars_schema(table)))
 
 
 # A connection of each open lake: to make one takes longer than to read a game.
-_connections: WeakKeyDictionary[Lake, DuckDBPyConnection] = WeakKeyDictionary()
+_connections: WeakKeyDictionary[StoredLake, DuckDBPyConnection] = WeakKeyDictionary()
 
 
 @atexit.register
@@ -172,7 +172,7 @@ def _close() -> None:
     _connections.clear()
 
 
-def _connection(lake: Lake) -> DuckDBPyConnection:
+def _connection(lake: StoredLake) -> DuckDBPyConnection:
     if lake not in _connections:
         # The tables are read in parallel, so one thread for each query is enough.
         _connections[lake] = connect(lake, {}, " ".join(GAME_TABLES), threads=1)
@@ -184,7 +184,7 @@ def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {str(game_id): part for (game_id,), part in parts.items()}
 
 
-def _counted(lake: Lake, tables: dict[str, pl.DataFrame], request: Request) -> pl.DataFrame:
+def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request) -> pl.DataFrame:
     """The rows of these games that the metrics counted, as they are counted in the whole lake."""
     known = names(request.edition)
     rows = []
@@ -199,17 +199,17 @@ def _counted(lake: Lake, tables: dict[str, pl.DataFrame], request: Request) -> p
     return pl.concat(rows).collect().sort("message_index", place, "what", nulls_last=True)
 
 
-def _lakes(lake: Lake, tables: dict[str, pl.DataFrame]) -> list[Lake]:
+def _lakes(lake: StoredLake, tables: dict[str, pl.DataFrame]) -> list[StoredLake]:
     """The lake as that of each system that ran one of these games."""
     return [lake.of_system(system) for system in tables["games"]["system"].unique().sort()]
 
 
-def _table(tables: dict[str, pl.DataFrame], lake: Lake | None, name: str) -> pl.LazyFrame:
+def _table(tables: dict[str, pl.DataFrame], lake: StoredLake | None, name: str) -> pl.LazyFrame:
     """A table of the lake, or of these games alone; their messages are all that is shown."""
     return tables[name].lazy() if lake is None or name == "messages" else lake.table(name)
 
 
-def _found(lake: Lake, game: str) -> str:
+def _found(lake: StoredLake, game: str) -> str:
     is_it = pl.col("game_id").str.starts_with(game) | (pl.col("path") == game)
     found = lake.table("games").filter(is_it).select("game_id", "path").head(_NAMED + 1).collect()
     if found.is_empty() or not game:

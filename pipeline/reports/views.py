@@ -13,7 +13,7 @@ from pipeline import sqlfiles
 from pipeline.column import Column, schema
 from pipeline.errors import choose, nearest
 from pipeline.events.contracts import TABLES
-from pipeline.lake import Lake, by_system
+from pipeline.lake import StoredLake, by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics import views as in_sql
 from pipeline.metrics.request import EDITIONS
@@ -22,7 +22,6 @@ from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports.ranking import leaderboard
 from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Computed, Views
-
 
 _LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
 _OF_EDITIONS = {
@@ -114,7 +113,10 @@ def _leaderboard(edition: Edition) -> Computed:
 
 
 def _computed(
-    columns: Mapping[str, Column], row: str, edition: Edition, rows: Callable[[Lake], pl.DataFrame]
+    columns: Mapping[str, Column],
+    row: str,
+    edition: Edition,
+    rows: Callable[[StoredLake], pl.DataFrame],
 ) -> Computed:
     return Computed(
         lambda lake: by_system(lake, rows).select(list(columns)),

@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.events.roles import role_rows
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.lake.lake import ROLES
 from pipeline.lake.schema import arrow_schema
 from pipeline.spark.session import first_line
@@ -30,7 +30,9 @@ class Views:
     path is the same on each of them. Those of an object store Spark itself cannot read.
     """
 
-    def __init__(self, session: "SparkSession", lake: Lake, views: Mapping[str, View]) -> None:
+    def __init__(
+        self, session: "SparkSession", lake: StoredLake, views: Mapping[str, View]
+    ) -> None:
         self.session = session.newSession()
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
         self._lake = lake

@@ -15,7 +15,7 @@ import duckdb
 
 from pipeline import sqlfiles, warehouse
 from pipeline.events.contracts import GAME_TABLES, TABLES, OfPlayer, OfSeat
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.sqlfiles import filled, identifier, literal
 from pipeline.verify.finding import Finding
 
@@ -99,7 +99,7 @@ def tables_of(check: Check) -> set[str]:
 
 
 def run(
-    lake: Lake, chosen: Iterable[Check], most: int, on_progress: Callable[[str], None]
+    lake: StoredLake, chosen: Iterable[Check], most: int, on_progress: Callable[[str], None]
 ) -> list[Finding]:
     """What the checks find, those that find nothing left out."""
     found = []

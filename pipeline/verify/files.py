@@ -13,7 +13,7 @@ from pipeline import games
 from pipeline.errors import LakeError, first_line, is_denied
 from pipeline.events import checks
 from pipeline.events.contracts import TABLES, polars_schema
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.lake.contents import empty_commits
 from pipeline.lake.damage import DENIED, fault
 from pipeline.stores import Location
@@ -73,7 +73,7 @@ def severity_of(check: str) -> str:
     return WARNING if check in WARNINGS else ERROR
 
 
-def look(lake: Lake, table: str, most: int) -> Looked:
+def look(lake: StoredLake, table: str, most: int) -> Looked:
     """Looks at every file of a table, and at every row."""
     looked = Looked(table, _foreign(lake))
     try:
@@ -101,7 +101,7 @@ def look(lake: Lake, table: str, most: int) -> Looked:
     return looked
 
 
-def _foreign(lake: Lake) -> frozenset[str]:
+def _foreign(lake: StoredLake) -> frozenset[str]:
     """The game types whose roles the lake has, of packages that are not installed."""
     try:
         types = lake.table("roles").select("game_type").unique().collect()["game_type"]

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pipeline.errors import DAMAGE_HINT, LakeError, QueryError
 from pipeline.events.contracts import TABLES
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.machine import cores
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.columns import Advise, missing_column
@@ -88,7 +88,7 @@ _LOCKS = (
 
 
 def connect(
-    lake: Lake,
+    lake: StoredLake,
     views: Views,
     wanted: str | None = None,
     *,
@@ -116,7 +116,7 @@ def connect(
 
 @contextmanager
 def bounded(
-    lake: Lake, views: Views, wanted: str, *, sorts_texts: bool = False
+    lake: StoredLake, views: Views, wanted: str, *, sorts_texts: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection as by `connect` that takes `BOUNDED_MEMORY` bytes, whatever the lake's size.
 
@@ -164,7 +164,7 @@ def functions() -> list[str]:
 
 @contextmanager
 def ingest_connection(
-    lake: Lake | None, tables: Sequence[str], scratch: Path, memory: int
+    lake: StoredLake | None, tables: Sequence[str], scratch: Path, memory: int
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for statements of our own, over some tables of the lake: empty ones for None.
 
@@ -220,7 +220,7 @@ def _opened(
 
 
 def _make_views(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, views: Views, wanted: str | None
+    connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: Views, wanted: str | None
 ) -> None:
     files = LakeFiles(lake)
     connection.register_filesystem(files)
@@ -237,7 +237,7 @@ def _make_views(
         comment(connection, meanings(tables, found))
 
 
-def _json_lines(view: Computed, lake: Lake) -> bytes:
+def _json_lines(view: Computed, lake: StoredLake) -> bytes:
     rows = view.rows(lake)
     if rows.schema != view.schema:  # DuckDB would take what it is told for null
         raise TypeError(f"the columns are not those declared: {rows.schema}")

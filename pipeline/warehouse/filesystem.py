@@ -9,7 +9,7 @@ from typing import Any
 
 from fsspec import AbstractFileSystem
 
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.stores import Location
 
 SCHEME = "lake"
@@ -27,7 +27,7 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
     protocol = SCHEME
     cachable = False
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: StoredLake) -> None:
         super().__init__()
         self._lake = lake
         self._files: dict[str, tuple[Location, int]] = {}
@@ -84,7 +84,7 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
 class OwnUrls(LakeFiles):
     """The same files by their own URLs, for a lake on an object store."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: StoredLake) -> None:
         super().__init__(lake)
         self.protocol = str(lake.path).partition("://")[0]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.events.roles import role_rows
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.lake.lake import ROLES
 from pipeline.lake.schema import arrow_schema
 from pipeline.sqlfiles import View, identifier, literal
@@ -18,7 +18,7 @@ from pipeline.warehouse.statements import code
 
 _WORD = re.compile(r"\w+")
 # Words by which a query asks what there is.
-_CATALOGUE = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
+_LISTINGS = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
 _COLUMNS = """SELECT schema_name, table_name, column_name
 FROM duckdb_columns()
 WHERE database_name = current_database() AND NOT internal"""
@@ -32,7 +32,7 @@ class Computed(NamedTuple):
     `schema` has its columns with their types. `row` and `columns` are those of a `View`.
     """
 
-    rows: Callable[[Lake], pl.DataFrame]
+    rows: Callable[[StoredLake], pl.DataFrame]
     schema: pl.Schema
     row: str
     columns: Mapping[str, str]
@@ -52,7 +52,7 @@ def referenced(query: str | None, views: Views) -> tuple[list[str], dict[str, Vi
 
 def lists_names(query: str | None) -> bool:
     """Whether the query asks what tables and views there are; without one, all may be asked."""
-    return query is None or bool(_CATALOGUE & _words_in(query))
+    return query is None or bool(_LISTINGS & _words_in(query))
 
 
 def _reached(words: set[str], views: Views) -> set[str]:
@@ -168,7 +168,7 @@ def _words(query: str) -> set[str]:
 
 
 def create_lake_view(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, lake: StoredLake, table: str, files: Sequence[str]
 ) -> None:
     """Makes the view of one of the lake's tables, whose files have these names here."""
     if table == ROLES and ROLES not in lake.own_tables:

@@ -10,15 +10,15 @@ from wolves import Table, check
 
 from pipeline.archives import documents
 from pipeline.formats import read, splitter
-from pipeline.game import BrokenDocument, Game
-from pipeline.ingest import Report, ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.game import BrokenDocument, GameRecord
+from pipeline.ingest import IngestSummary, ingest
+from pipeline.lake import StoredLake, open_lake
 from pipeline.verify import verify
 
 PATH = "game.log"
 
 
-def game_of(text: str) -> Game:
+def game_of(text: str) -> GameRecord:
     game = read(text.encode(), path=PATH)
     assert game is not None
     return game
@@ -81,7 +81,7 @@ def test_of_a_tie_voted_on_again_the_last_vote_counts() -> None:
 
 
 def test_abilities_with_what_was_learnt() -> None:
-    def used(game: Game) -> list[tuple[int, int, str, str | None, str | None]]:
+    def used(game: GameRecord) -> list[tuple[int, int, str, str | None, str | None]]:
         return [(a.round, a.seat, a.kind, a.target, a.finding) for a in game.abilities]
 
     assert used(game_of(FIVE)) == [
@@ -218,13 +218,15 @@ def naive(archive: Path) -> dict[str, Naive]:
 
 
 @pytest.fixture(scope="module")
-def ingested(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Report]:
+def ingested(
+    archive: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[StoredLake, IngestSummary]:
     lake = tmp_path_factory.mktemp("aiwolf") / "lake"
     report = ingest(archive, lake, jobs=1)
     return open_lake(lake), report
 
 
-def test_every_document_is_accounted_for(ingested: tuple[Lake, Report]) -> None:
+def test_every_document_is_accounted_for(ingested: tuple[StoredLake, IngestSummary]) -> None:
     """The licence is no log. One line of a log has no status, where the player lives."""
     lake, report = ingested
     assert {status: n for status, n in report.statuses.items() if n} == {
@@ -238,7 +240,7 @@ def test_every_document_is_accounted_for(ingested: tuple[Lake, Report]) -> None:
     assert verify(lake.path).faults.is_empty()
 
 
-def test_known_facts(naive: dict[str, Naive], ingested: tuple[Lake, Report]) -> None:
+def test_known_facts(naive: dict[str, Naive], ingested: tuple[StoredLake, IngestSummary]) -> None:
     games = ingested[0].table("games").collect()
     assert Counter(games["n_players"]) == {5: 45, 13: 10}
     assert Counter(games["outcome"]) == {"villagers_won": 28, "werewolves_won": 27}
@@ -253,7 +255,7 @@ def test_known_facts(naive: dict[str, Naive], ingested: tuple[Lake, Report]) -> 
 
 
 def test_the_executed_are_among_those_with_most_votes(
-    naive: dict[str, Naive], ingested: tuple[Lake, Report]
+    naive: dict[str, Naive], ingested: tuple[StoredLake, IngestSummary]
 ) -> None:
     """In a tie the server draws one of them."""
     lake = ingested[0]
@@ -274,7 +276,7 @@ def test_the_executed_are_among_those_with_most_votes(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics_are_those_of_the_naive_reader(
-    naive: dict[str, Naive], ingested: tuple[Lake, Report], engine: str
+    naive: dict[str, Naive], ingested: tuple[StoredLake, IngestSummary], engine: str
 ) -> None:
     games = [
         Table(game.models, game.roles, game.winner == "WEREWOLF", game.votes)

@@ -15,7 +15,7 @@ from rawlogs import fault_of, game_of
 from reallogs import files, values
 
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.verify import verify
 from pipeline.vocabulary import Outcome, ParseStatus, Phase
 
@@ -239,7 +239,7 @@ def raw(shared: Path) -> dict[str, Log]:
 
 
 @pytest.fixture(scope="module")
-def lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> StoredLake:
     top = tmp_path_factory.mktemp("bargain") / "lake"
     ingest(shared / "real" / "bargain.tar.zst", top, jobs=1)
     return open_lake(top)
@@ -270,7 +270,7 @@ def naive(logs: list[Log]) -> dict[tuple[str, str], float]:
     return {key: sum(hits) / len(hits) for key, hits in shares.items()}
 
 
-def test_every_document_is_accounted_for(lake: Lake, raw: dict[str, Log]) -> None:
+def test_every_document_is_accounted_for(lake: StoredLake, raw: dict[str, Log]) -> None:
     documents = lake.table("documents").select("path", "status", "format").collect()
     assert set(documents["path"]) == set(raw)
     assert set(documents.select("status", "format").iter_rows()) == {("ingested", "bargain")}
@@ -284,7 +284,7 @@ def test_every_document_is_accounted_for(lake: Lake, raw: dict[str, Log]) -> Non
     }
 
 
-def test_agreement_is_that_of_the_log(lake: Lake, raw: dict[str, Log]) -> None:
+def test_agreement_is_that_of_the_log(lake: StoredLake, raw: dict[str, Log]) -> None:
     games = lake.table("games").select("game_id", "path", "outcome")
     rows = lake.table("results").join(games, on="game_id").collect()
     agreed = dict(rows.select("path", "agreed").iter_rows())
@@ -292,7 +292,7 @@ def test_agreement_is_that_of_the_log(lake: Lake, raw: dict[str, Log]) -> None:
     assert Counter(agreed.values()) == {True: 67, False: 7}
 
 
-def test_the_author_is_whom_the_log_calls_the_winner(lake: Lake, raw: dict[str, Log]) -> None:
+def test_the_author_is_whom_the_log_calls_the_winner(lake: StoredLake, raw: dict[str, Log]) -> None:
     """Of games with a tally; before, the winner was the agent with the highest utility."""
     rows = lake.table("results").filter("proposed_agreement")
     seats = lake.table("players").select("game_id", "seat", "player")
@@ -306,7 +306,7 @@ def test_the_author_is_whom_the_log_calls_the_winner(lake: Lake, raw: dict[str, 
     assert len(authors) == 61
 
 
-def test_proposals_are_those_logged(lake: Lake, raw: dict[str, Log]) -> None:
+def test_proposals_are_those_logged(lake: StoredLake, raw: dict[str, Log]) -> None:
     games = lake.table("games").select("game_id", "path")
     rows = lake.table("proposals").join(games, on="game_id").collect()
     found = {
@@ -332,7 +332,7 @@ def test_proposals_are_those_logged(lake: Lake, raw: dict[str, Log]) -> None:
     assert strangers.select("game_id", "seat", "round").n_unique() == 74
 
 
-def test_every_row_is_a_message(lake: Lake, raw: dict[str, Log]) -> None:
+def test_every_row_is_a_message(lake: StoredLake, raw: dict[str, Log]) -> None:
     games = lake.table("games").select("game_id", "path")
     rows = lake.table("messages").join(games, on="game_id").sort("path", "message_index").collect()
     expected = [
@@ -344,6 +344,8 @@ def test_every_row_is_a_message(lake: Lake, raw: dict[str, Log]) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_metrics_are_those_of_a_naive_reader(lake: Lake, raw: dict[str, Log], engine: str) -> None:
+def test_metrics_are_those_of_a_naive_reader(
+    lake: StoredLake, raw: dict[str, Log], engine: str
+) -> None:
     names = ["win_rate", "cooperation", "coordination"]
     assert values(lake, engine, names) == pytest.approx(naive(list(raw.values())))

@@ -16,9 +16,9 @@ from reallogs import files
 
 from pipeline.events.identity import content_id
 from pipeline.formats import read
-from pipeline.game import BrokenDocument, Game
+from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.verify import verify
 
@@ -61,7 +61,7 @@ def games(text: str) -> Iterator[list[Row]]:
 
 
 @pytest.fixture(scope="module")
-def lakes(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lake]:
+def lakes(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, StoredLake]:
     top = tmp_path_factory.mktemp("chatarena")
     for name in ("chameleon", "transcripts"):
         archive = shared / "real" / f"chatarena-{name}.tar.zst"
@@ -77,7 +77,7 @@ def lakes(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, L
     ],
 )
 def test_every_document_is_accounted_for(
-    lakes: dict[str, Lake], archive: str, statuses: dict[str, int]
+    lakes: dict[str, StoredLake], archive: str, statuses: dict[str, int]
 ) -> None:
     """Beside games there are settings in JSON, and of each transcript a summary and a log."""
     lake = lakes[archive]
@@ -89,7 +89,7 @@ def test_every_document_is_accounted_for(
     assert verify(lake.path).faults.is_empty()
 
 
-def test_transcripts_end_as_their_summaries_say(shared: Path, lakes: dict[str, Lake]) -> None:
+def test_transcripts_end_as_their_summaries_say(shared: Path, lakes: dict[str, StoredLake]) -> None:
     archive = files(shared / "real" / "chatarena-transcripts.tar.zst")
     line = re.compile(r"run=(\d+), chameleon_won=(\w+), win_method=([\w-]+)")
     expected = {
@@ -111,7 +111,7 @@ def test_transcripts_end_as_their_summaries_say(shared: Path, lakes: dict[str, L
     assert wins == {"claude-3p": 75, "claude-4p": 81, "claude-5p": 83}
 
 
-def test_votes_cut_short_name_several_or_nobody(lakes: dict[str, Lake]) -> None:
+def test_votes_cut_short_name_several_or_nobody(lakes: dict[str, StoredLake]) -> None:
     votes = lakes["transcripts"].table("votes").collect()
     assert Counter(votes["parse_status"]) == {"ok": 619, "ambiguous": 429, "unreadable": 152}
     assert votes["target"].null_count() == 429 + 152
@@ -164,7 +164,7 @@ def answers(logs: list[list[Row]]) -> dict[str, float]:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("archive", ["chameleon", "transcripts"])
 def test_metrics_are_those_of_a_naive_reader(
-    shared: Path, lakes: dict[str, Lake], archive: str, engine: str
+    shared: Path, lakes: dict[str, StoredLake], archive: str, engine: str
 ) -> None:
     place = shared / "real" / f"chatarena-{archive}.tar.zst"
     logs = lists(place) if archive == "chameleon" else transcripts(place)
@@ -214,12 +214,12 @@ def test_games_of_magic_from_their_rows_alone(public: list[tuple[bytes, list[Row
     }
 
 
-def said(game: Game) -> tuple[object, ...]:
+def said(game: GameRecord) -> tuple[object, ...]:
     course = game.messages.course
     return course.seat, course.phase, course.round, game.messages.content
 
 
-def won(game: Game) -> set[tuple[object, ...]]:
+def won(game: GameRecord) -> set[tuple[object, ...]]:
     """Who won: by seat where each plays for itself, else by role."""
     has_roles = game.game_type in ("chameleon", "undercover")
     return {(r.role if has_roles else r.seat, r.is_win, r.win_credit) for r in game.results}

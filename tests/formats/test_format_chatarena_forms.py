@@ -10,14 +10,14 @@ from rawlogs import MODEL, chatarena, moderate, say
 
 from pipeline.formats import read
 from pipeline.formats.chatarena import reprs, splitter
-from pipeline.game import BrokenDocument, Fault, Game
+from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 
 TABLE, TRANSCRIPT = "a.csv", "a.txt#1"
 
 
-def game_in(data: bytes, path: str) -> Game:
+def game_in(data: bytes, path: str) -> GameRecord:
     game = read(data, MODEL, path)
     assert game is not None
     return game

@@ -18,7 +18,7 @@ from format_logs import logs_by_file
 from pipeline import testing
 from pipeline.formats import Format, formats
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.verify import verify
 
@@ -66,7 +66,7 @@ def test_what_holds_of_a_format(check: Callable[[testing.Logs], None], format_: 
 @pytest.fixture(scope="module", params=formats(), ids=lambda format_: format_.NAME)
 def ingested(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Format, Lake]:
+) -> tuple[Format, StoredLake]:
     """A format, and a lake that its logs were ingested into twice."""
     format_, top = request.param, tmp_path_factory.mktemp("format")
     (top / "logs").mkdir()
@@ -80,7 +80,7 @@ def ingested(
 
 
 @pytest.mark.slow
-def test_the_lake_is_whole(ingested: tuple[Format, Lake]) -> None:
+def test_the_lake_is_whole(ingested: tuple[Format, StoredLake]) -> None:
     """Each event refers to a message of its seat, each result to a tested side, and so on."""
     _, lake = ingested
     faults = verify(lake.path).faults.filter(severity="error")
@@ -88,7 +88,7 @@ def test_the_lake_is_whole(ingested: tuple[Format, Lake]) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_metrics_are_the_known_answers(ingested: tuple[Format, Lake], engine: str) -> None:
+def test_metrics_are_the_known_answers(ingested: tuple[Format, StoredLake], engine: str) -> None:
     format_, lake = ingested
     keys = ["metric", "model", "game_type"]
     values = metrics(lake, engine=engine, by=keys[1:], confidence=None)

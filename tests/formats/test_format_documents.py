@@ -15,14 +15,14 @@ from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import formats, read
-from pipeline.game import BrokenDocument, Game
+from pipeline.game import BrokenDocument, GameRecord
 
 BOM = b"\xef\xbb\xbf"
 BUILDERS = list(GAMES.values())
 NAMES = list(GAMES)
 
 
-def rows_of(game: Game, data: bytes) -> Frames:
+def rows_of(game: GameRecord, data: bytes) -> Frames:
     """The game's rows of every event table."""
     placed = IdentifiedGame(
         game,

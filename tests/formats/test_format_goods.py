@@ -11,7 +11,7 @@ from naivepools import Event, answers, logs
 from reallogs import files, values
 
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.verify import verify
 
 SETTINGS = {(8, 4, 1.5): 20, (6, 4, 2.0): 16, (5, 3, 2.5): 26, (3, 5, 4.0): 26}
@@ -23,13 +23,13 @@ def games(shared: Path) -> dict[str, list[Event]]:
 
 
 @pytest.fixture(scope="module")
-def lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> StoredLake:
     top = tmp_path_factory.mktemp("goods") / "lake"
     ingest(shared / "real" / "goods.tar.zst", top, jobs=1)
     return open_lake(top)
 
 
-def test_every_document_is_accounted_for(lake: Lake, games: dict[str, list[Event]]) -> None:
+def test_every_document_is_accounted_for(lake: StoredLake, games: dict[str, list[Event]]) -> None:
     """A file is a game; the lists of scores are no logs, line by line."""
     documents = lake.table("documents").select("path", "status", "format").collect()
     read = documents.filter(status="ingested")
@@ -42,7 +42,7 @@ def test_every_document_is_accounted_for(lake: Lake, games: dict[str, list[Event
     assert verify(lake.path).faults.is_empty()
 
 
-def test_settings_and_ends(lake: Lake) -> None:
+def test_settings_and_ends(lake: StoredLake) -> None:
     rows = lake.table("games").collect()
     fixed = Counter(rows.select("n_rounds_fixed", "n_players", "multiplier").iter_rows())
     assert fixed == SETTINGS
@@ -52,7 +52,7 @@ def test_settings_and_ends(lake: Lake) -> None:
     assert rows["n_messages"].sum() == 0
 
 
-def balances(lake: Lake) -> Iterator[tuple[str, int, int, float]]:
+def balances(lake: StoredLake) -> Iterator[tuple[str, int, int, float]]:
     """Each seat's balance after it put in, derived from what was read: game, seat, round, tokens.
 
     A round's pool is multiplied, and each gets the same whole number; the rest stays in the pool.
@@ -76,7 +76,7 @@ def balances(lake: Lake) -> Iterator[tuple[str, int, int, float]]:
             yield game, seat, 0, tokens
 
 
-def test_balances_are_those_logged(lake: Lake, games: dict[str, list[Event]]) -> None:
+def test_balances_are_those_logged(lake: StoredLake, games: dict[str, list[Event]]) -> None:
     derived = {(game, seat, round_): tokens for game, seat, round_, tokens in balances(lake)}
     paths = dict(lake.table("games").select("path", "game_id").collect().iter_rows())
     n_finals = 0
@@ -94,7 +94,7 @@ def test_balances_are_those_logged(lake: Lake, games: dict[str, list[Event]]) ->
     assert n_finals == 348
 
 
-def test_amounts_without_words(lake: Lake, games: dict[str, list[Event]]) -> None:
+def test_amounts_without_words(lake: StoredLake, games: dict[str, list[Event]]) -> None:
     rows = lake.table("contributions").collect()
     assert rows.height == sum(e["type"] == "contribution" for g in games.values() for e in g)
     assert set(rows["parse_status"]) == {"ok"}
@@ -106,7 +106,7 @@ def test_amounts_without_words(lake: Lake, games: dict[str, list[Event]]) -> Non
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics_are_those_of_a_naive_reader(
-    lake: Lake, games: dict[str, list[Event]], engine: str
+    lake: StoredLake, games: dict[str, list[Event]], engine: str
 ) -> None:
     expected = answers(games.values())
     assert values(lake, engine, ["win_rate", "rationality"]) == pytest.approx(expected)

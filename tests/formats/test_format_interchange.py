@@ -23,7 +23,7 @@ from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import Format, formats, read, splitter
 from pipeline.formats.interchange import encoded, schema
 from pipeline.formats.interchange.acts import ACTS, EVENTS, OF_EVENT
-from pipeline.game import BrokenDocument, Fault, Game
+from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 
@@ -32,7 +32,7 @@ SAMPLE = Path(__file__).parents[2] / "data" / "sample" / "results"
 OF_FORMAT = ["format", "format_version", "assigned_model"]
 
 
-def read_document(document: dict[str, Any]) -> Game:
+def read_document(document: dict[str, Any]) -> GameRecord:
     game = read(json.dumps(document).encode())
     assert game is not None
     return game
@@ -44,7 +44,7 @@ def fault_of(document: dict[str, Any]) -> Fault:
     return error.value.fault
 
 
-def tables_of(games: list[Game]) -> dict[str, pl.DataFrame]:
+def tables_of(games: list[GameRecord]) -> dict[str, pl.DataFrame]:
     """The rows of the games, sorted, each game known by its place alone."""
     digest = sha256(b"")
     rows = frames(
@@ -59,7 +59,7 @@ def tables_of(games: list[Game]) -> dict[str, pl.DataFrame]:
     }
 
 
-def assert_same_when_converted(games: list[Game]) -> None:
+def assert_same_when_converted(games: list[GameRecord]) -> None:
     assert games
     again = [read(encoded(game)) for game in games]
     assert None not in again
@@ -68,7 +68,7 @@ def assert_same_when_converted(games: list[Game]) -> None:
         assert_frame_equal(found[table], wanted[table])
 
 
-def games_in(source: Path, model: str | None = None) -> Iterator[Game]:
+def games_in(source: Path, model: str | None = None) -> Iterator[GameRecord]:
     for document in documents(source, choose=splitter):
         try:
             game = read(document.data, model, document.path) if document.data else None

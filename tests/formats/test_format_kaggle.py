@@ -13,9 +13,9 @@ from logs.kaggle import BROKEN_OFF, VILLAGERS_WIN, WEREWOLVES_WIN, event
 from rawlogs import encode
 
 from pipeline.formats import read
-from pipeline.game import BrokenDocument, Fault, Game
+from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.verify import verify
 
@@ -24,7 +24,7 @@ N_GAMES = 12
 PLAYS = Path(__file__).resolve().parents[1] / "kaggle_games.py"
 
 
-def game_of(log: Log) -> Game:
+def game_of(log: Log) -> GameRecord:
     game = read(encode(log))
     assert game is not None
     return game
@@ -81,7 +81,7 @@ def test_talk_votes_and_abstentions() -> None:
 
 
 def test_nights() -> None:
-    def used(game: Game) -> list[tuple[int, int, str, str | None, str | None]]:
+    def used(game: GameRecord) -> list[tuple[int, int, str, str | None, str | None]]:
         return [(a.round, a.seat, a.kind, a.target, a.finding) for a in game.abilities]
 
     assert used(game_of(VILLAGERS_WIN)) == [
@@ -148,7 +148,7 @@ def test_episodes_of_other_games_are_no_logs() -> None:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Log]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredLake, Log]:
     """A lake of games that random players played, and what the package's evaluator counts."""
     if "KAGGLE_PYTHON" not in os.environ:
         pytest.skip("no kaggle-environments: name a Python that has it in $KAGGLE_PYTHON")
@@ -160,7 +160,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Log]:
     return open_lake(folder / "lake"), json.loads(printed.splitlines()[-1])
 
 
-def test_all_games_are_read(played: tuple[Lake, Log]) -> None:
+def test_all_games_are_read(played: tuple[StoredLake, Log]) -> None:
     lake, counted = played
     games = lake.table("games").collect().sort("game_index")
     words = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
@@ -170,7 +170,7 @@ def test_all_games_are_read(played: tuple[Lake, Log]) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_judgement_is_the_evaluators_irp(played: tuple[Lake, Log], engine: str) -> None:
+def test_judgement_is_the_evaluators_irp(played: tuple[StoredLake, Log], engine: str) -> None:
     """Identification of roles by villagers' votes: those for a werewolf, over all by villagers."""
     lake, counted = played
     rows = metrics(lake, engine=engine, by=["model", "game_type"], confidence=None)

@@ -8,22 +8,22 @@ from rawlogs import encode, public_good
 
 from pipeline.formats import read
 from pipeline.formats.kinds import check_kind
-from pipeline.game import BrokenDocument, Game
+from pipeline.game import BrokenDocument, GameRecord
 
 
-def with_role(game: Game) -> None:
+def with_role(game: GameRecord) -> None:
     game.seats = [replace(game.seats[0], role="werewolf"), *game.seats[1:]]
 
 
-def with_outcome(game: Game) -> None:
+def with_outcome(game: GameRecord) -> None:
     game.outcome = "werewolves_won"
 
 
-def with_table(game: Game) -> None:
+def with_table(game: GameRecord) -> None:
     game.events = {"team_vote": []}
 
 
-def with_type(game: Game) -> None:
+def with_type(game: GameRecord) -> None:
     game.game_type = "cabal"
 
 
@@ -37,7 +37,7 @@ def with_type(game: Game) -> None:
     ],
 )
 def test_a_word_of_another_kind_is_refused(
-    change: Callable[[Game], None], rule: str, value: str
+    change: Callable[[GameRecord], None], rule: str, value: str
 ) -> None:
     game = read(encode(public_good()))
     assert game is not None

@@ -10,7 +10,7 @@ from naivepools import Event, answers, logs
 from reallogs import files, values
 
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.verify import verify
 
 
@@ -20,7 +20,7 @@ def games(shared: Path) -> dict[str, list[Event]]:
 
 
 @pytest.fixture(scope="module")
-def lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> StoredLake:
     top = tmp_path_factory.mktemp("pgg_bench") / "lake"
     ingest(shared / "real" / "pgg-bench.tar.zst", top, jobs=1)
     return open_lake(top)
@@ -31,12 +31,12 @@ def of_type(games: dict[str, list[Event]], kind: str) -> list[tuple[str, Event]]
     return [(path, e) for path, events in games.items() for e in events if e["type"] == kind]
 
 
-def with_path(lake: Lake, table: str) -> pl.DataFrame:
+def with_path(lake: StoredLake, table: str) -> pl.DataFrame:
     paths = lake.table("games").select("game_id", "path")
     return lake.table(table).join(paths, on="game_id").collect()
 
 
-def test_every_document_is_accounted_for(lake: Lake, games: dict[str, list[Event]]) -> None:
+def test_every_document_is_accounted_for(lake: StoredLake, games: dict[str, list[Event]]) -> None:
     documents = lake.table("documents").select("path", "status", "format").collect()
     assert set(documents["path"]) == set(games)
     assert set(documents.select("status", "format").iter_rows()) == {("ingested", "pgg_bench")}
@@ -47,7 +47,7 @@ def test_every_document_is_accounted_for(lake: Lake, games: dict[str, list[Event
     assert (rows.height, fixed) == (92, {(10, 5, 1.6, True)})
 
 
-def test_totals_of_rounds_are_those_logged(lake: Lake, games: dict[str, list[Event]]) -> None:
+def test_totals_of_rounds_are_those_logged(lake: StoredLake, games: dict[str, list[Event]]) -> None:
     logged = {
         (path, event["round"]): event["total_contribution"]
         for path, event in of_type(games, "fund_distribution")
@@ -61,7 +61,9 @@ def test_totals_of_rounds_are_those_logged(lake: Lake, games: dict[str, list[Eve
     assert set(rows["parse_status"]) == {"ok"}
 
 
-def test_balances_follow_from_what_was_read(lake: Lake, games: dict[str, list[Event]]) -> None:
+def test_balances_follow_from_what_was_read(
+    lake: StoredLake, games: dict[str, list[Event]]
+) -> None:
     """All begin with 20; only what each gets of the pool is taken from the log."""
     scores = with_path(lake, "players")
     models = {(p, player): m for p, player, m in scores.select("path", "player", "model").rows()}
@@ -87,7 +89,7 @@ def test_balances_follow_from_what_was_read(lake: Lake, games: dict[str, list[Ev
     assert len(final) == 460
 
 
-def test_punishments(lake: Lake, games: dict[str, list[Event]]) -> None:
+def test_punishments(lake: StoredLake, games: dict[str, list[Event]]) -> None:
     """Each costs a third of what it takes."""
     rows = with_path(lake, "transfers")
     assert rows.height == len(of_type(games, "punishment")) == 1464
@@ -98,7 +100,7 @@ def test_punishments(lake: Lake, games: dict[str, list[Event]]) -> None:
 
 
 def test_messages_are_what_players_said_in_public(
-    lake: Lake, games: dict[str, list[Event]]
+    lake: StoredLake, games: dict[str, list[Event]]
 ) -> None:
     rows = with_path(lake, "messages").sort("path", "message_index")
     said = [
@@ -112,7 +114,7 @@ def test_messages_are_what_players_said_in_public(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics_are_those_of_a_naive_reader(
-    lake: Lake, games: dict[str, list[Event]], engine: str
+    lake: StoredLake, games: dict[str, list[Event]], engine: str
 ) -> None:
     expected = answers(games.values())
     assert values(lake, engine, ["win_rate", "rationality"]) == pytest.approx(expected)

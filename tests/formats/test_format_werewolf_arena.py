@@ -14,15 +14,15 @@ from wolves import Table, check
 
 from pipeline.archives import documents
 from pipeline.formats import read
-from pipeline.game import BrokenDocument, Fault, Game
-from pipeline.ingest import Report, ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.ingest import IngestSummary, ingest
+from pipeline.lake import StoredLake, open_lake
 from pipeline.verify import verify
 
 Log = dict[str, Any]
 
 
-def game_of(log: Log) -> Game:
+def game_of(log: Log) -> GameRecord:
     game = read(encode(log))
     assert game is not None
     return game
@@ -169,13 +169,15 @@ def logs(archive: Path) -> list[Log]:
 
 
 @pytest.fixture(scope="module")
-def ingested(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Report]:
+def ingested(
+    archive: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[StoredLake, IngestSummary]:
     lake = tmp_path_factory.mktemp("arena") / "lake"
     report = ingest(archive, lake, jobs=1)
     return open_lake(lake), report
 
 
-def test_every_document_is_accounted_for(ingested: tuple[Lake, Report]) -> None:
+def test_every_document_is_accounted_for(ingested: tuple[StoredLake, IngestSummary]) -> None:
     """The prompts of a game are no game."""
     lake, report = ingested
     assert {status: n for status, n in report.statuses.items() if n} == {
@@ -193,7 +195,7 @@ def test_every_document_is_accounted_for(ingested: tuple[Lake, Report]) -> None:
     assert verify(lake.path).faults.is_empty()
 
 
-def test_known_facts(ingested: tuple[Lake, Report]) -> None:
+def test_known_facts(ingested: tuple[StoredLake, IngestSummary]) -> None:
     lake = ingested[0]
     games = lake.table("games").collect()
     assert Counter(games["n_players"]) == {8: 16, 10: 3}
@@ -206,7 +208,9 @@ def test_known_facts(ingested: tuple[Lake, Report]) -> None:
     assert votes["is_valid"].all()
 
 
-def test_who_is_left_is_as_the_log_says(logs: list[Log], ingested: tuple[Lake, Report]) -> None:
+def test_who_is_left_is_as_the_log_says(
+    logs: list[Log], ingested: tuple[StoredLake, IngestSummary]
+) -> None:
     """After each day, by the eliminations; and who is exiled has more than half of the votes."""
     lake = ingested[0]
     rows = lake.table("eliminations").select("game_id", "player", "round").collect().rows()
@@ -228,7 +232,7 @@ def test_who_is_left_is_as_the_log_says(logs: list[Log], ingested: tuple[Lake, R
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics_are_those_of_the_naive_reader(
-    logs: list[Log], ingested: tuple[Lake, Report], engine: str
+    logs: list[Log], ingested: tuple[StoredLake, IngestSummary], engine: str
 ) -> None:
     games = [
         Table(

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 from lakes import PROVENANCE, check, nonzero, rows, statuses, table
 
-from pipeline.ingest import Report, ingest
+from pipeline.ingest import IngestSummary, ingest
 
 DEFENDERS = ("gpt-4", "gpt-4-fix")
 
@@ -92,14 +92,14 @@ def test_every_model_was_played_on_the_same_settings(public: dict[str, Path]) ->
 @pytest.fixture(scope="module")
 def transcripts(
     shared: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Path, Report]]:
+) -> Iterator[tuple[Path, IngestSummary]]:
     lake = tmp_path_factory.mktemp("transcripts") / "lake"
     archive = shared / "real" / "chatarena-chameleon.tar.zst"
     yield lake, ingest(archive, lake, model="gpt-3.5-turbo")
     check(lake)
 
 
-def test_transcripts(transcripts: tuple[Path, Report]) -> None:
+def test_transcripts(transcripts: tuple[Path, IngestSummary]) -> None:
     lake, report = transcripts
     assert nonzero(report) == {"ingested": 103, "ignored": 1}
     assert [path for path, s in statuses(lake).items() if s == "ignored"] == ["chameleon.json"]
@@ -115,7 +115,7 @@ def test_transcripts(transcripts: tuple[Path, Report]) -> None:
     assert table(lake, "quarantine").is_empty()
 
 
-def test_transcripts_without_a_model(transcripts: tuple[Path, Report], shared: Path) -> None:
+def test_transcripts_without_a_model(transcripts: tuple[Path, IngestSummary], shared: Path) -> None:
     """They are known by their bytes; where they are new, somebody has to say who played."""
     lake, _ = transcripts
     archive = shared / "real" / "chatarena-chameleon.tar.zst"

@@ -9,7 +9,7 @@ from rawlogs import chatarena, encode, prisoners_dilemma
 
 from pipeline.cli import main
 from pipeline.errors import UsageError
-from pipeline.ingest import Report, ingest
+from pipeline.ingest import IngestSummary, ingest
 from pipeline.ingest.models import Models, ModelsOf, read_models
 from pipeline.lake import open_lake
 
@@ -31,7 +31,7 @@ def logs(tmp_path: Path) -> Path:
     return top
 
 
-def read(logs: Path, model: str | ModelsOf | None) -> Report:
+def read(logs: Path, model: str | ModelsOf | None) -> IngestSummary:
     return ingest(logs, logs.parent / "lake", model=model, jobs=1)
 
 

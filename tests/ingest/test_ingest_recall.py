@@ -24,7 +24,7 @@ import pipeline.ingest.worker
 from pipeline.archives import Unit, read_unit
 from pipeline.cli import main
 from pipeline.events.frames import Frames, IdentifiedGame, frames
-from pipeline.ingest import Report, ingest
+from pipeline.ingest import IngestSummary, ingest
 from pipeline.ingest.retry import retry
 from pipeline.lake import create_lake
 from pipeline.lake.maintain import maintain
@@ -95,7 +95,7 @@ def canonical(found: pl.DataFrame) -> list[tuple[object, ...]]:
     return sorted(found.rows(), key=repr)
 
 
-def result(report: Report) -> dict[str, int]:
+def result(report: IngestSummary) -> dict[str, int]:
     return nonzero(report) | {"superseded": report.n_superseded, "bytes": report.n_bytes}
 
 

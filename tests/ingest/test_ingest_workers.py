@@ -22,7 +22,7 @@ from test_ingest_identity import archive
 
 from pipeline.archives import Unit
 from pipeline.errors import PipelineError, UsageError
-from pipeline.ingest import LEAST_MEMORY, Report, ingest, pool
+from pipeline.ingest import LEAST_MEMORY, IngestSummary, ingest, pool
 from pipeline.lake import open_lake
 
 BROKEN = b'{"history": ['
@@ -56,12 +56,12 @@ def staged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.ingest._MOST_BATCH", 1)
 
 
-def alone(lab: Lab, **options: Any) -> Report:
+def alone(lab: Lab, **options: Any) -> IngestSummary:
     """Takes in the folder by this process."""
     return ingest(lab.root, lab.lake, jobs=1, **options)
 
 
-def by_two(lab: Lab, **options: Any) -> Report:
+def by_two(lab: Lab, **options: Any) -> IngestSummary:
     """Takes in the folder by two processes."""
     return ingest(lab.root, lab.lake, jobs=2, **options)
 

@@ -21,7 +21,7 @@ from pipeline.errors import LakeError, SourceError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import decode
-from pipeline.lake import Lake, create_lake, is_lake, open_lake
+from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.transaction import Transaction, transaction
 from pipeline.stores import location
 
@@ -66,7 +66,7 @@ def test_a_copy_of_a_reader_is_of_the_same_state(lake: Path, more: Path, as_of: 
     assert repr(copied) == repr(reader) == f"<Lake {lake} after ingest {as_of or 3}>"
 
 
-def all_rows(lake: Lake) -> dict[str, list[str]]:
+def all_rows(lake: StoredLake) -> dict[str, list[str]]:
     return {name: sorted(map(repr, lake.table(name).collect().rows())) for name in TABLES}
 
 

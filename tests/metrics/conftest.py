@@ -11,7 +11,7 @@ from event_tables import lake_of, stacked
 from random_tables import TABLES
 
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 
 
 def members(archive: Path) -> list[tuple[str, bytes]]:
@@ -33,7 +33,7 @@ def edge_logs(shared) -> list[tuple[str, bytes]]:
 
 
 @pytest.fixture(scope="session")
-def edge_lake(shared, tmp_path_factory) -> Lake:
+def edge_lake(shared, tmp_path_factory) -> StoredLake:
     """The edge cases, each with its models renamed to `case/model`.
 
     They are ingested once and told apart by the documents' paths: a game that is in several cases

@@ -9,7 +9,7 @@ from event_tables import ENGINES, Frames, lake_of
 
 from pipeline.cli.output import json_text
 from pipeline.events.contracts import polars_schema
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
 from pipeline.reports.compare import compare
 from pipeline.reports.completeness import readability
@@ -78,7 +78,7 @@ def test_metrics(engine: str, edition: str, sides: str, tmp_path) -> None:
     assert len(found) == 1
 
 
-REPORTS: dict[str, Callable[[Lake], pl.DataFrame]] = {
+REPORTS: dict[str, Callable[[StoredLake], pl.DataFrame]] = {
     "leaderboard": leaderboard,
     "compare": lambda lake: compare(lake, names=["win_rate", "deception"]),
     "readability": readability,

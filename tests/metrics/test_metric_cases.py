@@ -7,7 +7,7 @@ import pytest
 from event_tables import ENGINES, assert_same, lake_of
 
 from pipeline.metrics import metrics
-from pipeline.metrics.catalogue import names
+from pipeline.metrics.known import names
 from pipeline.metrics.request import PAPER, RELEASE
 
 EDITIONS = (PAPER, RELEASE)

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables, shuffled
 
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics import NAMES, metric, metrics
-from pipeline.metrics.catalogue import file_of, names
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import attempts
+from pipeline.metrics.known import file_of, names
 from pipeline.metrics.request import AUDITED, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
 from pipeline.metrics.views import in_schema, views
 from pipeline.sqlfiles import header, text
@@ -65,7 +65,7 @@ def questions(draw: st.DrawFn, edition: str, tables: dict[str, pl.DataFrame]) ->
     }
 
 
-def _told(lake: Lake, **question) -> pl.DataFrame:
+def _told(lake: StoredLake, **question) -> pl.DataFrame:
     """The answer, what is found by subtraction to fewer places: float sums differ in their last."""
     return metrics(lake, **question).with_columns(
         pl.col("ci_low", "ci_high", "effective_items").round_sig_figs(9)
@@ -167,7 +167,7 @@ EVIDENCE = (
 every_view = cache(views)
 
 
-def asked(lake: Lake, *queries: str) -> list[pl.DataFrame]:
+def asked(lake: StoredLake, *queries: str) -> list[pl.DataFrame]:
     """The queries' results, over the metrics' views."""
     with connect(lake, every_view(), "\n".join(queries)) as connection:
         return [query(connection, one) for one in queries]
@@ -288,7 +288,7 @@ def test_views_of_terms_give_what_metrics_sum_in_any_lake(edition, tables):
         check_terms(lake, edition, metrics(lake, edition=edition, confidence=None))
 
 
-def check_terms(lake: Lake, edition: str, values: pl.DataFrame) -> None:
+def check_terms(lake: StoredLake, edition: str, values: pl.DataFrame) -> None:
     """Python and SQL have the same hits, denominator and value for each term with any row."""
     keys = ["model", "game_type", "term"]
     columns = [*keys, "hits", "counted", "value"]

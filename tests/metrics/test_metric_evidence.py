@@ -15,7 +15,6 @@ from pipeline import warehouse
 from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import polars_schema
 from pipeline.metrics import metric, metrics
-from pipeline.metrics.catalogue import names
 from pipeline.metrics.evidence import (
     COLUMNS,
     KEY,
@@ -24,6 +23,7 @@ from pipeline.metrics.evidence import (
     evidence_parts,
     evidence_totals,
 )
+from pipeline.metrics.known import names
 from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import EDITIONS, RELEASE
 

@@ -9,7 +9,7 @@ import pytest
 from event_tables import assert_same
 
 from pipeline.events.contracts import GAME_TABLES
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.metrics.request import AUDITED, PAPER, RELEASE
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
@@ -22,7 +22,7 @@ KEYS = ["edition", "metric", "model", "game_type"]
 NUMBERS = {"value": pl.Float64, "hits": pl.Float64, "counted": pl.Int64}
 
 
-def pasted(lake: Lake) -> pl.DataFrame:
+def pasted(lake: StoredLake) -> pl.DataFrame:
     """What each file of a metric gives, with nothing of the package between it and DuckDB."""
     with duckdb.connect() as connection:
         for table in ("roles", *GAME_TABLES):

@@ -14,8 +14,8 @@ from random_tables import MODELS, event_tables, shuffled
 
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
-from pipeline.metrics.catalogue import names as names_in
 from pipeline.metrics.declaration import POOLED, Combine
+from pipeline.metrics.known import names as names_in
 from pipeline.metrics.request import EDITIONS
 
 Tables = dict[str, pl.DataFrame]

@@ -8,7 +8,7 @@ import pytest
 from event_tables import ENGINES, assert_same
 
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.metrics.request import PAPER, RELEASE
 from pipeline.vocabulary import GameType
@@ -26,7 +26,7 @@ SCHEMA = dict.fromkeys(KEYS, pl.String) | {
 
 
 def both(
-    lake: Lake, games: list[dict], edition: str, num_of_game: int = 21
+    lake: StoredLake, games: list[dict], edition: str, num_of_game: int = 21
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The metrics' rows and the oracle's: value, hits, counted and number of games."""
     records = oracle.metrics(games, edition, num_of_game)
@@ -60,7 +60,7 @@ def test_games_of_release_deception(public_logs, public_lake):
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
-def simulated(request, tmp_path_factory) -> tuple[Lake, list[dict]]:
+def simulated(request, tmp_path_factory) -> tuple[StoredLake, list[dict]]:
     """A lake of simulated logs, and the logs."""
     simulate = pytest.importorskip("pipeline.simulate").simulate
     folder = tmp_path_factory.mktemp("simulated")

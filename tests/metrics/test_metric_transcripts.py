@@ -10,16 +10,16 @@ import polars as pl
 import pytest
 
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
-from pipeline.metrics.catalogue import metric, names
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics.evidence import evidence
+from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import EDITIONS, RELEASE
 from pipeline.reports.transcript import transcript, transcripts
 from pipeline.simulate import simulate
 
 
 @pytest.fixture(scope="module")
-def repeated_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def repeated_lake(tmp_path_factory: pytest.TempPathFactory) -> StoredLake:
     """Two runs of a model: each number of a game is there twice."""
     top = tmp_path_factory.mktemp("repeated")
     for run in (1, 2):
@@ -29,7 +29,7 @@ def repeated_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return open_lake(top / "lake")
 
 
-def assert_all_marks_are_evidence(lake: Lake, game_ids: list[str], edition: str) -> None:
+def assert_all_marks_are_evidence(lake: StoredLake, game_ids: list[str], edition: str) -> None:
     whole = pl.concat([evidence(lake, name, edition=edition) for name in names(edition)])
     expected = whole.filter(pl.col("game_id").is_in(game_ids))
     together = pl.concat([one.counted for one in transcripts(lake, game_ids, edition=edition)])
@@ -45,7 +45,7 @@ def assert_all_marks_are_evidence(lake: Lake, game_ids: list[str], edition: str)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_repeated_runs(edition: str, repeated_lake: Lake) -> None:
+def test_repeated_runs(edition: str, repeated_lake: StoredLake) -> None:
     games = repeated_lake.table("games").select("game_id").collect()["game_id"]
     assert_all_marks_are_evidence(repeated_lake, games.sort().to_list()[::2], edition)
     if edition == RELEASE:
@@ -55,13 +55,13 @@ def test_repeated_runs(edition: str, repeated_lake: Lake) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_public_games(edition: str, public_lake: Lake) -> None:
+def test_public_games(edition: str, public_lake: StoredLake) -> None:
     games = public_lake.table("games").select("game_id").collect()["game_id"]
     assert_all_marks_are_evidence(public_lake, games.sort().to_list()[::20], edition)
 
 
 @pytest.mark.parametrize("n_games", [1, 3])
-def test_a_number_of_games_is_that_of_evidence(n_games: int, repeated_lake: Lake) -> None:
+def test_a_number_of_games_is_that_of_evidence(n_games: int, repeated_lake: StoredLake) -> None:
     games = repeated_lake.table("games").select("game_id").collect()["game_id"].to_list()
     asked = {"edition": RELEASE, "num_of_game": n_games}
     counted = pl.concat([one.counted for one in transcripts(repeated_lake, games, **asked)])

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from servers import Served, start, stop
 
-from pipeline.view import connections
-from pipeline.view.connections import OneLine, limits
+from pipeline.server import connections
+from pipeline.server.connections import OneLine, limits
 
 HALF = b"GET /leaderboard HTTP/1.1\r\nHost: x\r\nX-"
 

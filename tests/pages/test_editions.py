@@ -8,11 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pipeline.api import Lake, open_lake
-from pipeline.metrics.catalogue import header, metric, names
+from pipeline.metrics.known import header, metric, names
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages import NAMES, fragment, page, parameters
-from pipeline.pages.game import Game
-from pipeline.view.links import link
+from pipeline.pages.game import GameContent
+from pipeline.server.links import link
 
 WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).Parameters.__struct_fields__]
 NEEDED = {
@@ -59,7 +59,7 @@ def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lak
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_every_row_of_evidence_leads_to_its_mark(edition: str, opened: Lake) -> None:
-    seen: dict[str, Game] = {}
+    seen: dict[str, GameContent] = {}
     for name in names(edition):
         given = {"metric": name, "edition": edition}
         rows = page("evidence").content(opened, parameters("evidence", given)).rows

@@ -15,10 +15,10 @@ from pipeline.errors import UsageError
 from pipeline.pages import as_csv, csv_parts, parameters, render
 from pipeline.pages.render import carrying
 from pipeline.reports.views import schemas
-from pipeline.view.app import Site
-from pipeline.view.links import link
-from pipeline.view.worker import Task, fault, made
-from pipeline.view.workers import Workers
+from pipeline.server.app import Site
+from pipeline.server.links import link
+from pipeline.server.worker import Task, fault, made
+from pipeline.server.workers import Workers
 
 
 def rows_of(text: str) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ from pipeline.ingest import ingest
 from pipeline.pages import NAMES
 from pipeline.pages.render import TEMPLATES
 from pipeline.printable import UNSAFE
-from pipeline.view.worker import Task, made
+from pipeline.server.worker import Task, made
 
 STATIC = TEMPLATES.parent / "static"
 # What our templates and plots are made of. Anything else comes from a log.

@@ -17,9 +17,9 @@ from pipeline.cli import main
 from pipeline.extras import install_command
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
-from pipeline.view.server import reachable
-from pipeline.view.worker import Made, Task
-from pipeline.view.workers import Workers
+from pipeline.server.serve import reachable
+from pipeline.server.worker import Made, Task
+from pipeline.server.workers import Workers
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
 SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b".replace(" ", "+")

@@ -13,9 +13,9 @@ from servers import Served
 from pipeline.api import Lake, open_lake
 from pipeline.events.contracts import polars_schema
 from pipeline.metrics import NAMES
-from pipeline.metrics.catalogue import knowing
 from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.evidence import KEY
+from pipeline.metrics.known import knowing
 from pipeline.metrics.paging import last_key
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS

@@ -11,9 +11,9 @@ import pytest
 
 from pipeline.api import open_lake
 from pipeline.processes import processor_seconds
-from pipeline.view import workers as module
-from pipeline.view.worker import Task
-from pipeline.view.workers import Workers
+from pipeline.server import workers as module
+from pipeline.server.worker import Task
+from pipeline.server.workers import Workers
 
 ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000) b"
 

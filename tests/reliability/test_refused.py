@@ -20,7 +20,7 @@ from pipeline.game import Fault
 from pipeline.ingest import decode, ingest
 from pipeline.ingest.export import MANIFEST, export
 from pipeline.ingest.retry import retry
-from pipeline.lake import Lake, create_lake, open_lake
+from pipeline.lake import StoredLake, create_lake, open_lake
 from pipeline.reports.completeness import completeness
 
 BROKEN = b'{"history": ['
@@ -411,15 +411,15 @@ def no_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(raw: pl.Series) -> pl.Series:
         raise AssertionError("the documents were read")
 
-    table = Lake.table
+    table = StoredLake.table
 
-    def without(lake: Lake, name: str) -> pl.LazyFrame:
+    def without(lake: StoredLake, name: str) -> pl.LazyFrame:
         found = table(lake, name)
         if name != "quarantine":
             return found
         return found.with_columns(pl.col("raw").map_batches(refuse, pl.Binary()))
 
-    monkeypatch.setattr(Lake, "table", without)
+    monkeypatch.setattr(StoredLake, "table", without)
 
 
 @pytest.mark.usefixtures("no_bytes")

@@ -8,12 +8,13 @@ import pytest
 from event_tables import lake_of, table
 
 from pipeline.cli.commands.compare import _narrow, margin_note, sign_note
-from pipeline.lake import Lake
-from pipeline.reports.compare import MOST_NAMED, common_note, compare
+from pipeline.lake import StoredLake
+from pipeline.reports.compare import compare
+from pipeline.reports.compare.notes import MOST_NAMED, common_note
 from pipeline.reports.diff import diff
 
 
-def lake_with(folder: Path, wins: dict[str, list[int]]) -> Lake:
+def lake_with(folder: Path, wins: dict[str, list[int]]) -> StoredLake:
     """Each model's games, won or not, one in each setting from the first on."""
     text = ["game | model | setting_id | game_index | win_credit | is_finished"]
     rows = [(model, s, won) for model, own in wins.items() for s, won in enumerate(own)]

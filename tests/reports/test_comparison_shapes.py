@@ -9,7 +9,7 @@ import pytest
 from rawlogs import PAYOFFS, by_seat, encode, moderate, prisoners_dilemma, public_good
 
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.reports.compare import compare
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
@@ -38,7 +38,7 @@ def public(setting: int, model: str, least: int, *, wins: bool = False) -> dict[
     )
 
 
-def lake_of(folder: Path, logs: Iterable[tuple[str, dict[str, Any]]]) -> Lake:
+def lake_of(folder: Path, logs: Iterable[tuple[str, dict[str, Any]]]) -> StoredLake:
     source = folder / "results"
     for name, log in logs:
         # Documents of equal content would be taken for copies of one game.
@@ -63,7 +63,7 @@ def agree(row: dict[str, Any], level: float = 0.05) -> bool:
 
 
 @pytest.fixture(scope="module")
-def fallen(tmp_path_factory) -> tuple[Lake, Lake]:
+def fallen(tmp_path_factory) -> tuple[StoredLake, StoredLake]:
     """A state with thirty dilemmas and two public goods, and one in which these went worse."""
     generator = np.random.default_rng(1)
     betrayals = generator.binomial(ROUNDS, 0.5, (2, 30)).tolist()

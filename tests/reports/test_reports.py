@@ -10,7 +10,8 @@ from random_tables import event_tables
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.request import EDITIONS
-from pipeline.reports.compare import COLUMNS, compare
+from pipeline.reports.compare import compare
+from pipeline.reports.compare.differences import COLUMNS
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.missing import missing

@@ -11,7 +11,7 @@ from event_tables import lake_of, stacked
 
 from pipeline.extras import install_command
 from pipeline.ingest import ingest
-from pipeline.lake import Lake, open_lake
+from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import NAMES
 from pipeline.spark import open_session
 
@@ -54,7 +54,7 @@ def spark(tmp_path_factory) -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def sample_lake(tmp_path_factory) -> Lake:
+def sample_lake(tmp_path_factory) -> StoredLake:
     """The sample; what Spark would take for a pattern of files is in the lake's name."""
     path = tmp_path_factory.mktemp("sample") / "lakë [1] {a,b}*"
     ingest(TOP / "data" / "sample" / "results", path)
@@ -62,14 +62,14 @@ def sample_lake(tmp_path_factory) -> Lake:
 
 
 @pytest.fixture(scope="session")
-def public_lake(shared, tmp_path_factory) -> Lake:
+def public_lake(shared, tmp_path_factory) -> StoredLake:
     path = tmp_path_factory.mktemp("public") / "lake"
     ingest(shared / "corpus" / "magic-public.tar.zst", path)
     return open_lake(path)
 
 
 @pytest.fixture(scope="session")
-def case_lake(tmp_path_factory) -> Lake:
+def case_lake(tmp_path_factory) -> StoredLake:
     """The metrics' hand-worked cases: nulls, ties, unfinished games, odd names; empty tables."""
     cases = {name: import_module(f"cases.{name}").TABLES for name in NAMES}
     cases[QUOTED] = cases["judgement"]

@@ -23,7 +23,7 @@ from pipeline.archives import Unit
 from pipeline.cli import main
 from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES, TABLES
-from pipeline.ingest import Report, ingest
+from pipeline.ingest import IngestSummary, ingest
 from pipeline.ingest.tasks import Task
 from pipeline.lake import open_lake
 from pipeline.lake.maintain import maintain
@@ -40,7 +40,7 @@ DAY = 86_400
 BROKEN = b'{"history": ['
 
 
-def on_spark(source: object, lake: Path) -> Report:
+def on_spark(source: object, lake: Path) -> IngestSummary:
     return ingest(source, lake, team=cluster())
 
 

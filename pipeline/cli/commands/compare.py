@@ -108,8 +108,9 @@ def compare(
 
     from pipeline.cli.output import say, show, with_ids
     from pipeline.cli.thin import explanation, with_marks
-    from pipeline.reports.compare import DECIMALS, common_note, contrast, replay_note
     from pipeline.reports.compare import compare as compared
+    from pipeline.reports.compare import contrast
+    from pipeline.reports.compare.notes import DECIMALS, common_note, replay_note
 
     opened = lake_of(lake, system)
     options: dict[str, Any] = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from pipeline.cli.folds import Fold
-    from pipeline.lake import Lake
+    from pipeline.lake import StoredLake
 
 NO_GAMES = "the lake has no games: nothing can be complete"
 
@@ -149,7 +149,7 @@ def _missing_folds() -> "list[Fold]":
     ]
 
 
-def _has_games(lake: "Lake") -> bool:
+def _has_games(lake: "StoredLake") -> bool:
     return any(lake.counts("games").values())
 
 
@@ -168,7 +168,7 @@ def _incomplete(models: list[str | None], *, is_listed: bool) -> str:
     return f"incomplete: {names}{more}"
 
 
-def _quarantined(lake: "Lake") -> list[str]:
+def _quarantined(lake: "StoredLake") -> list[str]:
     """A note where whole documents are quarantined: they may be games that are missing."""
     import polars as pl
 

@@ -94,7 +94,7 @@ def diff(
     from pipeline.cli.output import say, show
     from pipeline.cli.thin import explanation, with_marks
     from pipeline.lake import open_lake
-    from pipeline.reports.compare import common_note, replay_note
+    from pipeline.reports.compare.notes import common_note, replay_note
     from pipeline.reports.diff import diff as differ
     from pipeline.reports.diff import diff_games
 

@@ -72,8 +72,8 @@ def evidence(
 
     from pipeline.cli.folds import short
     from pipeline.cli.output import show_parts
-    from pipeline.metrics.catalogue import metric as declared
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
+    from pipeline.metrics.known import metric as declared
 
     opened = lake_of(lake, system)
     asked: Asked = {

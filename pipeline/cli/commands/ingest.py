@@ -18,7 +18,7 @@ from pipeline.cli.options import (
 from pipeline.cli.renewal import renew_catalog
 
 if TYPE_CHECKING:
-    from pipeline.ingest import Report
+    from pipeline.ingest import IngestSummary
     from pipeline.ingest.models import ModelsOf
     from pipeline.ingest.pool import Team
 
@@ -146,7 +146,7 @@ def ingest(
         raise typer.Exit(QUARANTINED)
 
 
-def _tell(report: "Report", lake: str, form: str, *, is_given: bool, dry_run: bool) -> None:
+def _tell(report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool) -> None:
     from pipeline.cli.counts import show_report, why_ignored
 
     show_report(report, form)
@@ -201,7 +201,7 @@ def _refused(n_documents: int, n_parts: int) -> str:
     return " and ".join(counts)
 
 
-def _where(lake: object, report: "Report") -> str:
+def _where(lake: object, report: "IngestSummary") -> str:
     if report.ingest_id is not None:
         return f"run `magic quarantine --lake {lake}` to see why"
     first = report.faults.row(0, named=True)

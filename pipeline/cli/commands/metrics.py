@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from pipeline.cli.folds import Fold
-    from pipeline.lake import Lake
+    from pipeline.lake import StoredLake
 
 BY = "model,game_type"
 
@@ -165,7 +165,7 @@ def _folds(rows: "pl.DataFrame") -> "list[Fold]":
     ]
 
 
-def _self_play(lake: "Lake", rows: "pl.DataFrame") -> list[str]:
+def _self_play(lake: "StoredLake", rows: "pl.DataFrame") -> list[str]:
     """What to say of win rates that are so by construction, of the models in the rows."""
     from pipeline.reports.lacking import self_play, self_play_notes
 

@@ -137,7 +137,7 @@ def sql(
 def _known() -> "dict[str, Added]":
     """The metrics of --metric-file."""
     # Imported when a query is asked, so that its process starts first.
-    from pipeline.metrics.catalogue import known
+    from pipeline.metrics.known import known
 
     return dict(known())
 

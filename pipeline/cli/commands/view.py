@@ -39,7 +39,7 @@ def view(
       magic view --lake lake/ --port 9000 --no-browser
     """
     check_extra("`magic view`", "view", NEEDED)
-    from pipeline.view.server import serve
+    from pipeline.server.serve import serve
 
     serve(
         lake_with(lake, metric_file),

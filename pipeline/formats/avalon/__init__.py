@@ -12,7 +12,7 @@ from pipeline.formats.broken import decode
 from pipeline.formats.building import messages, team_results
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players
-from pipeline.game import Game, Seat
+from pipeline.game import GameRecord, Seat
 from pipeline.games.avalon import KIND
 
 NAME = "avalon"
@@ -31,12 +31,12 @@ def claims(look: Look) -> bool:
     return look.first == "{" and look.keys >= _KEYS
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game in a document of its own; a file of all games of a tournament has other keys."""
     return _game(decode(_LOG, look.data))
 
 
-def _game(log: Log) -> Game:
+def _game(log: Log) -> GameRecord:
     names = [player.name for player in log.players]
     check_players(names, "$.players")
     check_names(log, set(names))
@@ -51,7 +51,7 @@ def _game(log: Log) -> Game:
     n_rounds = max((mission.mission_number for mission in log.missions), default=0)
     if log.assassin_phase is not None:
         acts.add_assassination(log.assassin_phase, max(n_rounds, 1))
-    game = Game(
+    game = GameRecord(
         game_type=KIND.name,
         system=SYSTEM,
         format=NAME,

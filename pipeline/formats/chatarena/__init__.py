@@ -14,7 +14,7 @@ from pipeline.formats.chatarena import forms
 from pipeline.formats.chatarena.talk import Talk
 from pipeline.formats.look import Look
 from pipeline.formats.rows import history
-from pipeline.game import Game
+from pipeline.game import GameRecord
 from pipeline.games import names
 
 NAME = "chatarena"
@@ -30,13 +30,13 @@ splitter = forms.splitter
 claims = forms.claims
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule, or that no module here knows."""
     rows, faults = forms.rows(look)
     talk = Talk(history(rows))
     for module in GAMES:
         if any(map(module.claims, talk.sentences)):
-            game: Game = module.game(talk, model)
+            game: GameRecord = module.game(talk, model)
             game.faults += faults
             return game
     known = ", ".join(module.TITLE for module in GAMES)

@@ -6,7 +6,7 @@ from pipeline.formats import hidden_roles
 from pipeline.formats.chatarena import hidden_role
 from pipeline.formats.chatarena.talk import Talk, lacking
 from pipeline.formats.given import models_of
-from pipeline.game import Game, JsonValue
+from pipeline.game import GameRecord, JsonValue
 
 TITLE = "Chameleon"
 
@@ -29,7 +29,7 @@ def claims(sentence: str) -> bool:
     )
 
 
-def game(talk: Talk, model: str | None) -> Game:
+def game(talk: Talk, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument where the roles or the word are not in it."""
     hidden = list(talk.told(_IS_CHAMELEON))
     words = talk.told(_WORD)

@@ -3,7 +3,7 @@
 from pipeline.formats import hidden_roles
 from pipeline.formats.chatarena.talk import FORMAT, SYSTEM, VERSION, Talk
 from pipeline.formats.hidden_roles import Rules
-from pipeline.game import Game, JsonValue, Seat, Vote
+from pipeline.game import GameRecord, JsonValue, Seat, Vote
 from pipeline.vocabulary import Phase
 
 
@@ -13,12 +13,12 @@ def game(
     seats: list[Seat],
     setting: dict[str, JsonValue],
     flag: int | None,
-) -> Game:
+) -> GameRecord:
     """The game without its results; `flag` is the number of its outcome, None if it has no end."""
     spoken = hidden_roles.messages(rules, talk.history, [seat.player for seat in seats])
     course = spoken.course
     outcome = rules.outcome(flag)
-    built = Game(
+    built = GameRecord(
         game_type=rules.kind.name,
         system=SYSTEM,
         format=FORMAT,

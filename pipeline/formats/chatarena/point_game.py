@@ -13,7 +13,7 @@ from pipeline.formats.chatarena.talk import FORMAT, SYSTEM, VERSION, Talk
 from pipeline.formats.given import models_of
 from pipeline.formats.magic.point_game import TIMELINES
 from pipeline.formats.rows import messages
-from pipeline.game import Course, Game, JsonValue, Seat
+from pipeline.game import Course, GameRecord, JsonValue, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 PHASES = {
@@ -29,7 +29,7 @@ def game(
     setting: dict[str, JsonValue],
     n_rounds: int,
     model: str | None,
-) -> Game:
+) -> GameRecord:
     """The game without decisions and winners; it is finished if the moderator says so.
 
     Raises BrokenDocument where a decision is missing in a game that is.
@@ -42,7 +42,7 @@ def game(
         raise broken("$", rule, f"it ends after {int(ended[1])}")
     if ended:
         _check_decisions(spoken.course, phase, len(players), n_rounds)
-    return Game(
+    return GameRecord(
         game_type=game_type,
         system=SYSTEM,
         format=FORMAT,
@@ -60,12 +60,12 @@ def game(
     )
 
 
-def leave_open(built: Game) -> None:
+def leave_open(built: GameRecord) -> None:
     """Makes the game an unfinished one: who won it is not known."""
     built.is_finished, built.outcome = False, None
 
 
-def add_results(built: Game, points: Sequence[float]) -> None:
+def add_results(built: GameRecord, points: Sequence[float]) -> None:
     """Adds who won: each with the most points of all, if the game is finished."""
     built.results = results(
         built,

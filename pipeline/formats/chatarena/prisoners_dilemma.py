@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from pipeline.formats.chatarena import point_game
 from pipeline.formats.chatarena.talk import Talk, lacking
 from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisions
-from pipeline.game import Game, JsonValue
+from pipeline.game import GameRecord, JsonValue
 from pipeline.vocabulary import GameType
 
 TITLE = "Prisoner's Dilemma"
@@ -30,7 +30,7 @@ def claims(sentence: str) -> bool:
     return sentence.lstrip().startswith(_START) and "to defect" in sentence
 
 
-def game(talk: Talk, model: str | None) -> Game:
+def game(talk: Talk, model: str | None) -> GameRecord:
     """The game with every choice as MAgIC registers it; raises BrokenDocument."""
     scoring = talk.last(_SCORING)
     if scoring is None:

@@ -9,7 +9,7 @@ from pipeline.formats.building import contributions
 from pipeline.formats.chatarena import point_game
 from pipeline.formats.chatarena.talk import Talk, lacking
 from pipeline.formats.magic.public_good import registered
-from pipeline.game import Fault, Game, JsonValue
+from pipeline.game import Fault, GameRecord, JsonValue
 from pipeline.vocabulary import GameType, Phase
 
 TITLE = "Public Good"
@@ -25,7 +25,7 @@ def claims(sentence: str) -> bool:
     return _START.search(sentence) is not None
 
 
-def game(talk: Talk, model: str | None) -> Game:
+def game(talk: Talk, model: str | None) -> GameRecord:
     """The game with every contribution as MAgIC registers it; raises BrokenDocument."""
     background = talk.last(_BACKGROUND)
     if background is None:

@@ -7,7 +7,7 @@ from pipeline.formats import hidden_roles
 from pipeline.formats.chatarena import hidden_role
 from pipeline.formats.chatarena.talk import Talk, lacking
 from pipeline.formats.given import models_of
-from pipeline.game import Game, JsonValue
+from pipeline.game import GameRecord, JsonValue
 
 TITLE = "Undercover"
 
@@ -25,7 +25,7 @@ def claims(sentence: str) -> bool:
     return bool(_WORD.fullmatch(sentence) or sentence.startswith(_VOTE))
 
 
-def game(talk: Talk, model: str | None) -> Game:
+def game(talk: Talk, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument where the words do not say who the undercover is."""
     words = talk.told(_WORD)
     players = talk.players(words)

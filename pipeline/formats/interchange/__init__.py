@@ -9,7 +9,7 @@ from pipeline.formats.interchange.document import DECODER, schema
 from pipeline.formats.interchange.reading import FORMAT, game_of
 from pipeline.formats.interchange.writing import encoded
 from pipeline.formats.look import Look
-from pipeline.game import Game
+from pipeline.game import GameRecord
 
 __all__ = ["KEY", "NAME", "NAMES_MODELS", "claims", "encoded", "read", "schema"]
 
@@ -22,5 +22,5 @@ def claims(look: Look) -> bool:
     return look.first == "{" and KEY in look.keys
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     return game_of(decode(DECODER, look.data))

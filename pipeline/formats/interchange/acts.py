@@ -11,7 +11,7 @@ from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import FieldInfo, fields
 
 from pipeline.column import Column
-from pipeline.game import Event, Game
+from pipeline.game import Event, GameRecord
 from pipeline.games import kinds
 from pipeline.games.kind import EventTable
 from pipeline.vocabulary import Choice, ParseStatus
@@ -163,8 +163,8 @@ def _events() -> Iterator[tuple[str, type[Event]]]:
     """Each table that acts are rows of, with the event that a row is made of."""
     for act in Act.__subclasses__():
         tag = str(act.__struct_config__.tag)
-        if tag in Game.__annotations__:
-            yield tag, get_args(Game.__annotations__[tag])[0]
+        if tag in GameRecord.__annotations__:
+            yield tag, get_args(GameRecord.__annotations__[tag])[0]
     for kind in kinds().values():
         yield from ((name, table.event) for name, table in kind.tables.items())
 

@@ -20,7 +20,7 @@ from pipeline.formats.interchange.setting import check_setting
 from pipeline.formats.players import check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Event as Row
-from pipeline.game import Game, Result
+from pipeline.game import GameRecord, Result
 from pipeline.game import Seat as PlayedSeat
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import GameType, Phase
@@ -40,7 +40,7 @@ _PHASES = {
 _AGREEMENTS = {"agreed": True, "not_agreed": False}
 
 
-def game_of(document: Document) -> Game:
+def game_of(document: Document) -> GameRecord:
     """The game of a document; raises BrokenDocument where it breaks a rule."""
     kind = _kind(document.game_type)
     check_setting(document.setting)
@@ -53,7 +53,7 @@ def game_of(document: Document) -> Game:
     rows = list(_rows(document.events, numbers, kind))
     last = max((event.round or 0 for event in document.events), default=0)
     last = max([last, *(row["round"] for _, row in rows)])
-    game = Game(
+    game = GameRecord(
         game_type=kind.name,
         system=document.system,
         format=FORMAT,
@@ -78,7 +78,7 @@ def game_of(document: Document) -> Game:
     return game
 
 
-def derived_results(game: Game, wins: list[bool | None]) -> list[Result]:
+def derived_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
     """The results that follow from how the game ended and, without sides, from who won."""
     kind = games.kind(game.game_type)
     if kind.has_sides:
@@ -211,7 +211,7 @@ def _row(act: Act, event: Event, numbers: dict[str, int], place: tuple[int, int]
     return row
 
 
-def _add_rows(game: Game, rows: list[tuple[str, dict[str, Any]]], around: Around) -> None:
+def _add_rows(game: GameRecord, rows: list[tuple[str, dict[str, Any]]], around: Around) -> None:
     """Puts the rows into the game, each with what is derived for it."""
     rows.sort(key=itemgetter(0))
     for table, group in groupby(rows, key=itemgetter(0)):
@@ -236,7 +236,7 @@ def _event(table: str, row: dict[str, Any]) -> Row:
     return EVENTS[table](**row)
 
 
-def _stated(given: list[Any], game: Game, kind: GameKind) -> list[Result]:
+def _stated(given: list[Any], game: GameRecord, kind: GameKind) -> list[Result]:
     for number, one in enumerate(given):
         at = f"$.results[{number}]"
         if kind.role(one.role) is None:

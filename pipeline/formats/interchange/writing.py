@@ -14,18 +14,18 @@ from pipeline.formats.interchange.document import ENCODER, VERSION, Document, En
 from pipeline.formats.interchange.reading import derived_results, phase_of
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Event as Row
-from pipeline.game import Game, Seat
+from pipeline.game import GameRecord, Seat
 from pipeline.games import kind
 
 _Acts = dict[int | None, list[tuple[Row, Act]]]
 
 
-def encoded(game: Game) -> bytes:
+def encoded(game: GameRecord) -> bytes:
     """The game as JSON on one line, without an end of line."""
     return ENCODER.encode(document_of(game))
 
 
-def document_of(game: Game) -> Document:
+def document_of(game: GameRecord) -> Document:
     """The game as a document."""
     events = _events(game)
     wins = _wins(game)
@@ -48,12 +48,12 @@ def document_of(game: Game) -> Document:
     )
 
 
-def _end(game: Game) -> End | None:
+def _end(game: GameRecord) -> End | None:
     end = End(outcome=game.outcome, outcome_code=game.outcome_code, ended_by=game.ended_by)
     return None if end == End() else end
 
 
-def _wins(game: Game) -> list[bool | None]:
+def _wins(game: GameRecord) -> list[bool | None]:
     """Who won, by seat; unknown where there are sides, which win as a whole."""
     if kind(game.game_type).has_sides:
         return [None] * len(game.seats)
@@ -73,7 +73,7 @@ def _seat(seat: Seat, is_win: bool | None) -> parts.Seat:
     )
 
 
-def _events(game: Game) -> list[Event]:
+def _events(game: GameRecord) -> list[Event]:
     """The texts with the acts read from them, and each silent act after the texts of its round."""
     acts = _acts(game)
     rounds = game.messages.course.round
@@ -90,11 +90,11 @@ def _events(game: Game) -> list[Event]:
     return events + silent[len(rounds)]
 
 
-def _silent(game: Game, row: Row, act: Act) -> Event:
+def _silent(game: GameRecord, row: Row, act: Act) -> Event:
     return Event(actor=game.seats[row.seat - 1].player, round=row.round, acts=[act])
 
 
-def _spoken(game: Game, index: int, acts: list[tuple[Row, Act]]) -> Event:
+def _spoken(game: GameRecord, index: int, acts: list[tuple[Row, Act]]) -> Event:
     course = game.messages.course
     player = course.player[index]
     event = Event(
@@ -116,7 +116,7 @@ def _shown(visible_to: str | tuple[str, ...]) -> str | tuple[str, ...]:
     return EVERYONE if visible_to == EVERYONE else visible_to
 
 
-def _placed(game: Game, row: Row, act: Act, player: str, round_: int | None) -> Act:
+def _placed(game: GameRecord, row: Row, act: Act, player: str, round_: int | None) -> Act:
     """The act with its player and round, where they are not those of its message."""
     own = game.seats[row.seat - 1].player
     return replace(
@@ -126,7 +126,7 @@ def _placed(game: Game, row: Row, act: Act, player: str, round_: int | None) -> 
     )
 
 
-def _acts(game: Game) -> _Acts:
+def _acts(game: GameRecord) -> _Acts:
     """The acts by the index of the message that each was read from."""
     around = Around({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
     acts: _Acts = {}

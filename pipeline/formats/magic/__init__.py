@@ -14,7 +14,7 @@ from pipeline.formats.broken import broken, decode
 from pipeline.formats.look import Look
 from pipeline.formats.magic.log import Log
 from pipeline.formats.players import unseated
-from pipeline.game import Game
+from pipeline.game import GameRecord
 from pipeline.games import names
 
 NAME = "magic"
@@ -45,14 +45,14 @@ def claims(look: Look) -> bool:
     return "history" in keys or (not keys.isdisjoint(_SETUP) and not keys.isdisjoint(_ENDING))
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule."""
     if "history" not in look.keys:
         raise broken("$", "`history` is present", "this MAgIC log has no `history`")
     log = decode(_LOG, look.data)
     for module in GAMES:
         if module.claims(log):
-            game: Game = module.game(log)
+            game: GameRecord = module.game(log)
             game.faults += unseated(game.messages.course)
             return game
     raise broken("$", "the keys are those of one of MAgIC's games", "a history, but no game's keys")

@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct
 from pipeline.formats import hidden_roles
 from pipeline.formats.magic import hidden_role
 from pipeline.formats.magic.log import Log, required
-from pipeline.game import Game
+from pipeline.game import GameRecord
 
 
 class Setting(Struct):
@@ -22,7 +22,7 @@ def claims(log: Log) -> bool:
     return log.chameleon is not UNSET
 
 
-def game(log: Log) -> Game:
+def game(log: Log) -> GameRecord:
     """The game; its one guess, where there was one, is added to the votes and questions."""
     setting = required(log.game_setting, _SETTING, "game_setting")
     built = hidden_role.game(

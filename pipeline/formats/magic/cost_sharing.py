@@ -21,7 +21,7 @@ from pipeline.formats.magic.log import (
 )
 from pipeline.formats.players import ModelName, check_distinct, check_players, opponents, seat_of
 from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages
-from pipeline.game import Fault, Game, Proposal, ProposalVote, Result, Seat
+from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Result, Seat
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 AGREE, FAIL = "agree", "fail"
@@ -82,7 +82,7 @@ def _timeline(outline: Outline) -> Timeline:
     return found
 
 
-def game(log: Log) -> Game:
+def game(log: Log) -> GameRecord:
     """The negotiation: every round's proposals and votes, the last ones as the game logged them."""
     models = required(log.player_backends, _BACKENDS, "player_backends")
     check_players(models, "$.player_backends", most=len(PARTIES))
@@ -99,7 +99,7 @@ def game(log: Log) -> Game:
     tested = list(models).index(log.test_player_name) + 1
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     outcomes = {AGREE: Outcome.AGREED, FAIL: Outcome.NOT_AGREED, None: None}
-    built = Game(
+    built = GameRecord(
         game_type=GameType.COST_SHARING,
         system=SYSTEM,
         format=FORMAT,
@@ -128,7 +128,7 @@ def game(log: Log) -> Game:
     return built
 
 
-def _proposals(built: Game, log: Log) -> list[Proposal]:
+def _proposals(built: GameRecord, log: Log) -> list[Proposal]:
     """Each player's proposal of each round, its last one as logged, the others from texts."""
     logged = optional(log.proposal, _PROPOSALS, "proposal", built.faults) or {}
     course, texts = built.messages.course, built.messages.content
@@ -150,7 +150,7 @@ def _proposals(built: Game, log: Log) -> list[Proposal]:
     return rows
 
 
-def _stated_shares(text: str, built: Game) -> dict[str, str | None]:
+def _stated_shares(text: str, built: GameRecord) -> dict[str, str | None]:
     if "  " in text or "\t" in text:  # rewriting costs as much as reading, and is seldom needed
         text = _SPACES.sub(" ", text)
     found: dict[str, str | None] = {
@@ -160,7 +160,7 @@ def _stated_shares(text: str, built: Game) -> dict[str, str | None]:
 
 
 def _rows(
-    built: Game,
+    built: GameRecord,
     shares: dict[str, str | None],
     seat: int,
     round_: int,
@@ -178,7 +178,7 @@ def _rows(
     return rows
 
 
-def _votes(built: Game, log: Log, numbers: dict[str, int]) -> list[ProposalVote]:
+def _votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[ProposalVote]:
     """Each vote of each round; the final round's are the log's, the others are the texts'."""
     logged: dict[str, str | int] = {}
     if log.vote is not UNSET:
@@ -209,7 +209,7 @@ def _candidate(registered: str | int) -> str | None:
     return registered or None if isinstance(registered, str) else None
 
 
-def _result(built: Game, log: Log, ended: str | None, tested: int) -> Result:
+def _result(built: GameRecord, log: Log, ended: str | None, tested: int) -> Result:
     agreed = None if ended is None else ended == AGREE
     return Result(
         model=built.seats[tested - 1].model,
@@ -224,7 +224,7 @@ def _result(built: Game, log: Log, ended: str | None, tested: int) -> Result:
     )
 
 
-def _first_choice(built: Game, log: Log) -> int | None:
+def _first_choice(built: GameRecord, log: Log) -> int | None:
     """The seat that the benchmark's script takes for the agreed proposal's author.
 
     That is the first logged vote's choice or, without logged votes, the one that the last message

@@ -26,7 +26,15 @@ from pipeline.formats.magic.log import (
     result,
 )
 from pipeline.formats.players import ModelName, check_distinct, check_players
-from pipeline.game import Event, Fault, Game, JsonValue, RoleAnalysis, RoleIdentification, Vote
+from pipeline.game import (
+    Event,
+    Fault,
+    GameRecord,
+    JsonValue,
+    RoleAnalysis,
+    RoleIdentification,
+    Vote,
+)
 from pipeline.vocabulary import Phase
 
 
@@ -61,7 +69,7 @@ def game(
     setting: dict[str, JsonValue],
     votes_key: str,
     winners: tuple[str, str],
-) -> Game:
+) -> GameRecord:
     """The game, without what only one of the two has.
 
     `votes_key` is the log's word for votes, `winners` its words for the side that won.
@@ -81,7 +89,7 @@ def game(
     outcome = rules.outcome(log.win_flag)
     is_finished = outcome is not None and result(log, winners) is not None
     is_pgm = any(model.endswith(PGM_SUFFIX) for model in models.values())
-    built = Game(
+    built = GameRecord(
         game_type=rules.kind.name,
         system=SYSTEM,
         format=FORMAT,
@@ -103,7 +111,9 @@ def game(
     return built
 
 
-def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoken: Answers) -> None:
+def _add_votes(
+    built: GameRecord, part: Part, key: str, numbers: dict[str, int], spoken: Answers
+) -> None:
     votes = optional(part, _VOTES, key, built.faults)
     for player, target in (votes or {}).items():
         if target is None:  # the engine's votes are null until they are cast
@@ -116,7 +126,9 @@ def _add_votes(built: Game, part: Part, key: str, numbers: dict[str, int], spoke
     built.votes.sort(key=_SEAT)  # the order of keys in JSON says nothing
 
 
-def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
+def _add_identifications(
+    built: GameRecord, part: Part, numbers: dict[str, int], spoken: Answers
+) -> None:
     rounds = optional(part, _IDENTIFICATIONS, "consistency_metric", built.faults)
     if rounds is None:
         return
@@ -139,7 +151,7 @@ def _add_identifications(built: Game, part: Part, numbers: dict[str, int], spoke
     _tell_missing(built, "consistency_metric", numbers, spoken, built.role_identifications)
 
 
-def _add_analyses(built: Game, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
+def _add_analyses(built: GameRecord, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
     rounds = optional(part, _ANALYSES, "pgm_metric", built.faults)
     if rounds is None:
         return
@@ -165,7 +177,7 @@ def _answer(spoken: Answers, player: str, round_: int) -> int | None:
     return said[round_ - 1] if round_ <= len(said) else None
 
 
-def _truths(built: Game, at: str, key: str, logged: Sequence[int]) -> list[bool | None]:
+def _truths(built: GameRecord, at: str, key: str, logged: Sequence[int]) -> list[bool | None]:
     """Each seat's truth, None where the log has none; faults for what is none, or nobody's."""
     n_seats = len(built.seats)
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
@@ -182,7 +194,7 @@ def _truths(built: Game, at: str, key: str, logged: Sequence[int]) -> list[bool 
 
 
 def _tell_missing(
-    built: Game, key: str, numbers: dict[str, int], spoken: Answers, judged: Sequence[Event]
+    built: GameRecord, key: str, numbers: dict[str, int], spoken: Answers, judged: Sequence[Event]
 ) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
     indices = {event.message_index for event in judged} - {None}
@@ -204,7 +216,7 @@ def _tell_missing(
         built.faults.append(Fault(f"$.{key}.{round_ - 1}", rule, f"none of {', '.join(silent)}"))
 
 
-def _round(built: Game, key: str, at: str) -> int | None:
+def _round(built: GameRecord, key: str, at: str) -> int | None:
     """The round that a part's key stands for; a key that is no number is a fault."""
     round_ = _round_of_key(key)
     if round_ is None:

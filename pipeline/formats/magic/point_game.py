@@ -26,7 +26,7 @@ from pipeline.formats.rows import (
     Timeline,
     messages,
 )
-from pipeline.game import Game, JsonValue, Seat
+from pipeline.game import GameRecord, JsonValue, Seat
 from pipeline.vocabulary import Outcome, Phase, Role
 
 WIN, LOSE = "win", "lose"
@@ -82,7 +82,7 @@ def game(
     *,
     setting: dict[str, JsonValue],
     n_rounds: int | None,
-) -> Game:
+) -> GameRecord:
     """The game without its decisions. `n_rounds` is None where the setting does not fix it."""
     tested = log.test_player_name
     if tested is UNSET:
@@ -110,7 +110,7 @@ def game(
     ]
     numbers = {name: number for number, name in enumerate(names, start=1)}
     spoken = messages(logged, names, TIMELINES[phase])
-    built = Game(
+    built = GameRecord(
         game_type=game_type,
         system=SYSTEM,
         format=FORMAT,

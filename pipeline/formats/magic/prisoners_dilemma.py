@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from pipeline.formats.magic import point_game
 from pipeline.formats.magic.log import Log, required, setting_keys
-from pipeline.game import Decision, Game
+from pipeline.game import Decision, GameRecord
 from pipeline.vocabulary import Choice, GameType, Phase
 
 N_PLAYERS = 3
@@ -35,7 +35,7 @@ def claims(log: Log) -> bool:
     return "topic_values" in setting_keys(log)
 
 
-def game(log: Log) -> Game:
+def game(log: Log) -> GameRecord:
     """The game with every choice as the game registered it."""
     setting = required(log.game_setting, _SETTING, "game_setting")
     built = point_game.game(
@@ -50,7 +50,7 @@ def game(log: Log) -> Game:
     return built
 
 
-def decisions(built: Game, payoffs: Payoffs) -> list[Decision]:
+def decisions(built: GameRecord, payoffs: Payoffs) -> list[Decision]:
     """What each seat chose, and its points; those are null in a round with a choice missing."""
     course, texts = built.messages.course, built.messages.content
     indices = course.said(Phase.DECISION)

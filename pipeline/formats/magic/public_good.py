@@ -9,7 +9,7 @@ from msgspec import Meta
 from pipeline.formats.building import contributions
 from pipeline.formats.magic import point_game
 from pipeline.formats.magic.log import PGM, Log, required, setting_keys
-from pipeline.game import Game
+from pipeline.game import GameRecord
 from pipeline.vocabulary import GameType, Phase
 
 
@@ -28,7 +28,7 @@ def claims(log: Log) -> bool:
     return "multiplier" in setting_keys(log)
 
 
-def game(log: Log) -> Game:
+def game(log: Log) -> GameRecord:
     """The game with every contribution as the game registered it."""
     setting = required(log.game_setting, _SETTING, "game_setting")
     built = point_game.game(

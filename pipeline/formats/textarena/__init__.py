@@ -19,7 +19,7 @@ from pipeline.formats.players import ModelName, check_number
 from pipeline.formats.rows import Int64
 from pipeline.formats.textarena import rows
 from pipeline.formats.textarena.rows import ENGINE, Row
-from pipeline.game import Fault, Game, Seat
+from pipeline.game import Fault, GameRecord, Seat
 from pipeline.games.avalon import KIND
 
 NAME = "textarena"
@@ -63,19 +63,19 @@ def claims(look: Look) -> bool:
     return is_log and bytes(look.top["env_id"]).startswith(_ENVIRONMENT)
 
 
-def read(look: Look, model: str | None) -> Game:
+def read(look: Look, model: str | None) -> GameRecord:
     """The game of a log of the environment Avalon."""
     return _game(decode(_LOG, look.data))
 
 
-def _game(log: Log) -> Game:
+def _game(log: Log) -> GameRecord:
     seats = list(_seats(log))
     rows.check_senders(log.logs, len(seats))
     moments = rows.moments(log.logs)
     players = [moment for moment in moments if moment.row.sender != ENGINE]
     first = next((moment.state for moment in moments if moment.state), None)
     faults: list[Fault] = []
-    game = Game(
+    game = GameRecord(
         game_type=KIND.name,
         system=SYSTEM,
         format=NAME,

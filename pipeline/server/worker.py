@@ -12,7 +12,7 @@ from pipeline.processes import theirs
 if TYPE_CHECKING:
     from pipeline.api import Lake
 
-PROGRAM = "from pipeline.view.worker import main; main({nice})"
+PROGRAM = "from pipeline.server.worker import main; main({nice})"
 Form = Literal["html", "json", "csv"]
 
 
@@ -83,7 +83,7 @@ def _answer(lake: "Lake", task: Task) -> Made:
 def made(lake: "Lake", task: Task) -> Made:
     """The page as HTML, JSON or CSV; raises PipelineError for what cannot be shown."""
     from pipeline.pages import as_csv, as_json, content, csv_parts, fragment, parameters
-    from pipeline.view.links import link
+    from pipeline.server.links import link
 
     asked = parameters(task.page, task.given)
     if task.form == "csv":

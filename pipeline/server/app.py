@@ -18,10 +18,10 @@ from pipeline.api import Lake, reopened
 from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, page
 from pipeline.pages.render import TEMPLATES, Link, carrying, environment
-from pipeline.view.links import link
-from pipeline.view.security import Guard, Token, fault_answer, may_be_foreign
-from pipeline.view.worker import Form, Made, Task, fault
-from pipeline.view.workers import NICE, Workers
+from pipeline.server.links import link
+from pipeline.server.security import Guard, Token, fault_answer, may_be_foreign
+from pipeline.server.worker import Form, Made, Task, fault
+from pipeline.server.workers import NICE, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Collection

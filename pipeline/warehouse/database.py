@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
-from pipeline.lake import Lake
+from pipeline.lake import StoredLake
 from pipeline.sqlfiles import View
 from pipeline.warehouse import new_database, register
 from pipeline.warehouse.filesystem import OwnUrls
@@ -36,7 +36,7 @@ class Stored(NamedTuple):
 
 
 def write_database(
-    file: Path, lake: Lake, views: Mapping[str, View], stored: Mapping[str, Stored]
+    file: Path, lake: StoredLake, views: Mapping[str, View], stored: Mapping[str, Stored]
 ) -> None:
     """Writes a new database: the lake's tables as views of its files, the views, and `stored`.
 
@@ -54,7 +54,7 @@ def write_database(
 
 
 def _make_views(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, views: Mapping[str, View]
+    connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: Mapping[str, View]
 ) -> None:
     remote = None if lake.path.is_local else OwnUrls(lake)
     if remote:

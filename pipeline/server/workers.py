@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from pipeline.processes import how_it_ended, processor_seconds, start
-from pipeline.view.worker import PROGRAM, Made, Task, fault
+from pipeline.server.worker import PROGRAM, Made, Task, fault
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

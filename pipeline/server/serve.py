@@ -14,10 +14,10 @@ import uvicorn
 
 from pipeline.api import Lake
 from pipeline.errors import PipelineError, UsageError
-from pipeline.view.app import Site
-from pipeline.view.connections import Connection, OneLine, limits
-from pipeline.view.security import HEADERS, LONGEST_ADDRESS, Token
-from pipeline.view.workers import Workers
+from pipeline.server.app import Site
+from pipeline.server.connections import Connection, OneLine, limits
+from pipeline.server.security import HEADERS, LONGEST_ADDRESS, Token
+from pipeline.server.workers import Workers
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 

@@ -11,7 +11,7 @@ from http import HTTPStatus
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pipeline.view.security import HEADERS
+from pipeline.server.security import HEADERS
 
 REQUEST_SECONDS = 10.0
 """A request that is not complete after this time is refused."""

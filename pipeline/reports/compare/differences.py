@@ -1,0 +1,198 @@
+"""The difference of each pair of values, with its interval and p-value, or why there is none."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from pipeline.metrics import Answer, metric
+from pipeline.metrics.grouping import group_columns
+from pipeline.metrics.intervals import by_cluster, terms_of
+from pipeline.metrics.request import Request
+from pipeline.metrics.thin import THIN
+from pipeline.reports.compare.pairs import SIDES, entities
+from pipeline.statistics.influence import COLUMNS as INFLUENCE
+from pipeline.statistics.pairs import BASIS, PAIRED, GamesOf, differences, left_out
+from pipeline.vocabulary import Edition
+
+COLUMNS = pl.Schema(
+    {
+        "metric": pl.String(),
+        "model": pl.String(),
+        "other": pl.String(),
+        "value": pl.Float64(),
+        "other_value": pl.Float64(),
+        "thin": THIN,
+        "other_thin": THIN,
+        "difference": pl.Float64(),
+        "ci_low": pl.Float64(),
+        "ci_high": pl.Float64(),
+        "p_value": pl.Float64(),
+        "p_holm": pl.Float64(),
+        "family": pl.Int64(),
+        "method": pl.String(),
+        "n_settings": pl.Int64(),
+        "share_paired": pl.Float64(),
+        "common_value": pl.Float64(),
+        "other_common_value": pl.Float64(),
+        "is_replayed": pl.Boolean(),
+        "reason": pl.String(),
+    }
+)
+_VALUES = {"one": pl.String()} | {
+    name: COLUMNS[name]
+    for name in ("other", "value", "other_value", "thin", "other_thin", "reason")
+}
+
+
+def compared(
+    answer: Answer,
+    pairs: pl.DataFrame,
+    confidence: float,
+    *,
+    label: str = "model",
+    influence: bool = False,
+) -> pl.DataFrame:
+    """The rows of `pairs` with their differences, without p_holm and family."""
+    rows, request = entities(answer), answer.request
+    assert answer.sums is not None, "values without intervals cannot be compared"
+    sums = by_entity(answer.sums, rows, request)
+    parts = [
+        of_metric(
+            name,
+            rows.filter(metric=name).with_columns(label=pl.col(label).cast(pl.String)),
+            sums.filter(metric=name),
+            list(part.select(SIDES).iter_rows()),
+            edition=request.edition,
+            confidence=confidence,
+            games_of=games_of(answer, rows, name),
+            influence=influence,
+        )
+        for (name,), part in pairs.partition_by("metric", as_dict=True, maintain_order=True).items()
+    ]
+    groups = pairs.drop(SIDES, "lacking", strict=False)
+    values = pl.concat(parts) if parts else _nothing(influence)
+    if "lacking" in pairs.columns:
+        values = values.with_columns(reason=pl.coalesce(pairs["lacking"], "reason"))
+    named = pl.concat([groups, values], how="horizontal")
+    return named.with_columns(
+        p_holm=pl.lit(None, pl.Float64), family=pl.lit(None, pl.Int64)
+    ).select(
+        *groups.columns,
+        *(name for name in COLUMNS if name not in ("metric", "model", "other")),
+        *(INFLUENCE if influence else ()),
+        "basis",
+    )
+
+
+def by_entity(sums: pl.DataFrame, rows: pl.DataFrame, request: Request) -> pl.DataFrame:
+    """The sums over the groups of these rows, each of an `entity`; of each game if it is known."""
+    keys = group_columns(request)
+    of_group = by_cluster(sums, request, also=["game"] if "game" in sums.columns else ())
+    return of_group.collect().join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
+
+
+def games_of(answer: Answer, rows: pl.DataFrame, name: str) -> GamesOf | None:
+    """What counts a metric's games of entities, which are rows of the answer."""
+    if answer.by_game is None:
+        return None
+    count = answer.by_game
+
+    def counted(entities: Sequence[str]) -> pl.DataFrame:
+        rows_of = rows.filter(pl.col("entity").is_in(entities), metric=name)
+        models = rows_of["model"].drop_nulls().unique().sort().to_list()
+        sums = by_entity(count(name, models), rows_of, answer.request)
+        return sums.select("stratum", "cluster", "term", "game", "h", "c", model="entity")
+
+    return counted
+
+
+def of_metric(
+    name: str,
+    rows: pl.DataFrame,
+    sums: pl.DataFrame,
+    pairs: Sequence[tuple[str | None, str | None]],
+    *,
+    edition: Edition,
+    confidence: float,
+    games_of: GamesOf | None = None,
+    influence: bool = False,
+) -> pl.DataFrame:
+    """Of each pair of entities, in their order: values, difference and reason.
+
+    `rows` are the metric's values, each of an `entity` with a `label` for its reason; `sums` are
+    hits and counted items by entity, stratum, cluster and term, `games_of` those by game.
+    """
+    terms = terms_of(rows.lazy(), metric(name, edition), ["entity"]).collect()
+    row_of = {row["entity"]: row for row in rows.iter_rows(named=True)}
+    parts = terms.group_by("entity").agg("term").iter_rows()
+    terms_by = {entity: set(of_entity) for entity, of_entity in parts}
+    reasons = [_reason(pair, row_of, terms_by) for pair in pairs]
+    comparable = [
+        (one, other)
+        for (one, other), reason in zip(pairs, reasons, strict=True)
+        if reason is None and one is not None and other is not None
+    ]
+    of_entities = sums.select("stratum", "cluster", "term", "h", "c", model="entity").lazy()
+    of_terms = terms.rename({"entity": "model"}).lazy()
+    paired = differences(of_entities, of_terms, comparable, confidence, games_of)
+    if influence:
+        without = left_out(of_entities, of_terms, paired)
+        paired = paired.join(without, on=["one", "other"], how="left")
+    values = [
+        {
+            "one": one,
+            "other": other,
+            "value": row_of.get(one, {}).get("value"),
+            "other_value": row_of.get(other, {}).get("value"),
+            "thin": row_of.get(one, {}).get("thin"),
+            "other_thin": row_of.get(other, {}).get("thin"),
+            "reason": reason,
+        }
+        for (one, other), reason in zip(pairs, reasons, strict=True)
+    ]
+    joined = pl.DataFrame(values, schema=_VALUES).join(
+        paired, on=["one", "other"], how="left", maintain_order="left"
+    )
+    on_common = {"common_value": _on_common("one"), "other_common_value": _on_common("other")}
+    return joined.with_columns(**on_common).drop("one", "other")
+
+
+def _on_common(side: str) -> pl.Expr:
+    """The value of a side that a paired difference is made of, null for an unpaired one."""
+    rate = pl.col("basis").struct.field(side)
+    value = rate.struct.field("rate") * rate.struct.field("range")
+    return pl.when(pl.col("method") == PAIRED).then(value)
+
+
+def _nothing(influence: bool) -> pl.DataFrame:
+    """No row, with the columns of `of_metric`."""
+    schema = {
+        n: t
+        for n, t in COLUMNS.items()
+        if n not in ("metric", "model", "other", "p_holm", "family")
+    }
+    return pl.DataFrame(
+        schema=schema | {"basis": BASIS} | (dict.fromkeys(INFLUENCE, pl.Null) if influence else {})
+    )
+
+
+def _reason(
+    pair: tuple[str | None, str | None],
+    row_of: Mapping[str | None, dict[str, Any]],
+    terms: Mapping[str, set[str]],
+) -> str | None:
+    """Why two entities that there are cannot be compared, null if they can."""
+    one, other = pair
+    if one is None or other is None:
+        return None
+    for entity in (one, other):
+        if row_of[entity]["value"] is None:
+            return f"{row_of[entity]['label']}: {row_of[entity]['reason']}"
+    only = [(one, terms[one] - terms[other]), (other, terms[other] - terms[one])]
+    lacks = [
+        f"only {row_of[name]['label']} has {', '.join(sorted(others))}"
+        for name, others in only
+        if others
+    ]
+    return "; ".join(lacks) or None

@@ -1,0 +1,113 @@
+"""Which pairs are compared: of models, or of one model's groups."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.metrics import Answer
+from pipeline.metrics.grouping import with_group
+from pipeline.metrics.request import ALL
+
+MOST_GROUPS = 100
+SIDES = ("entity", "other_entity")
+
+
+def check_pairs(pairs: Sequence[object]) -> None:
+    """Raises UsageError for what is no pair of models, or one too many."""
+    named: Counter[tuple[str, ...]] = Counter()
+    for pair in pairs:
+        match pair:
+            case [str(one), str(other)] if one != other:
+                named[tuple(sorted((one, other)))] += 1
+            case [str(one), str()]:
+                raise UsageError(f"{one} is named twice: name two different models")
+            case _:
+                # Such as a name alone, or a list of pairs, from calls that look right.
+                raise UsageError(
+                    f'a pair must be two models, such as ("gpt-4", "cohere"), not {pair!r}'
+                )
+    if twice := [" and ".join(pair) for pair, n in named.items() if n > 1]:
+        raise UsageError(f"give each pair only once, in either order: {', '.join(twice)}")
+
+
+def entities(answer: Answer) -> pl.DataFrame:
+    """The answer's rows, each with the name `entity` that sums and pairs know it by."""
+    numbered = answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
+    return with_group(numbered.lazy(), answer.request).collect()
+
+
+def of_models(answer: Answer, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
+    """A row for each metric, group and pair of models: metric, the other groups, model, other,
+    their entities, null where a model has no row, and `lacking`, what is to be said of that."""
+    everything = entities(answer)
+    rows = everything.filter(pl.col("model").is_not_null())
+    by = ["metric", *(name for name in answer.request.by if name != "model")]
+    wanted = pl.DataFrame(
+        list(pairs), schema={"model": pl.String, "other": pl.String}, orient="row"
+    )
+    # Of a metric of which a condition leaves nothing there is one row, without a model.
+    is_nothing = ~pl.col("metric").is_in(rows["metric"].unique().implode())
+    groups = (
+        everything.filter(is_nothing | pl.col("model").is_not_null())
+        .select(*by, nothing=pl.when(is_nothing).then("reason"))
+        .unique(maintain_order=True)
+        .join(wanted, how="cross")
+    )
+    entities_of = rows.select(*by, "model", "entity")
+    others = entities_of.rename({"model": "other", "entity": "other_entity"})
+    pairs_of = groups.join(
+        entities_of, on=[*by, "model"], how="left", nulls_equal=True, maintain_order="left"
+    ).join(others, on=[*by, "other"], how="left", nulls_equal=True, maintain_order="left")
+    without = [
+        pl.when(pl.col(entity).is_null()).then(pl.col(name))
+        for name, entity in zip(("model", "other"), SIDES, strict=True)
+    ]
+    names = pl.concat_str(without, separator=", ", ignore_nulls=True)
+    no_rows = pl.when(names != "").then(pl.lit("no rows there of ") + names)
+    return pairs_of.with_columns(lacking=pl.coalesce("nothing", no_rows)).drop("nothing")
+
+
+def of_values(answer: Answer, by: str) -> pl.DataFrame:
+    """The same for each metric and pair of a model's groups, in the order of their values."""
+    rows = entities(answer).filter(pl.col("model").is_not_null(), pl.col(by).is_not_null())
+    if by == "game_type":
+        rows = rows.filter(pl.col(by) != ALL)
+    most = rows.group_by("metric").len()["len"].max() or 0
+    if isinstance(most, int) and most > MOST_GROUPS:
+        raise UsageError(
+            f"`{by}` has {most:,} groups: all pairs of at most {MOST_GROUPS} are compared; choose "
+            "some by a condition (--where), or another column"
+        )
+    pairs = [
+        (name, one["model"], str(one[by]), str(other[by]), one["entity"], other["entity"])
+        for (name,), part in rows.partition_by("metric", as_dict=True, maintain_order=True).items()
+        for one, other in combinations(part.sort(by, maintain_order=True).to_dicts(), 2)
+    ]
+    columns = ["metric", "model", by, "other", *SIDES]
+    return pl.DataFrame(pairs, dict.fromkeys(columns, pl.String), orient="row")
+
+
+def within(answer: Answer) -> Answer:
+    """The answer with game types for competitions, so that roles that share a setting are paired.
+
+    A term that is a competition is also named by its game type, unless a group has two of one type.
+    """
+    if answer.sums is None or "game_type" not in answer.sums.columns:
+        return answer
+    type_of = dict(answer.sums.select("stratum", "game_type").unique().drop_nulls().iter_rows())
+    named = pl.element().struct.with_fields(term=pl.field("term").replace(type_of))
+    terms = answer.rows["terms"].list.eval(named)
+    counted = pl.element().struct["counted"] > 0
+    names = terms.list.eval(pl.element().struct["term"].filter(counted))
+    renamed = ["stratum"]
+    if (names.list.n_unique() == names.list.len()).all():
+        renamed += ["term"]
+        answer = answer._replace(rows=answer.rows.with_columns(terms=terms))
+    of_types, count = pl.col(renamed).replace(type_of), answer.by_game
+    if count is not None:
+        answer = answer._replace(by_game=lambda *games: count(*games).with_columns(of_types))
+    assert answer.sums is not None
+    return answer._replace(sums=answer.sums.with_columns(of_types))

@@ -1,0 +1,78 @@
+"""The settings in which two models differ most."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.lake import StoredLake, of_one_system
+from pipeline.metrics import PAPER, metrics
+from pipeline.metrics.request import ALL, RELEASE
+from pipeline.reports.compare.pairs import check_pairs
+from pipeline.vocabulary import Edition
+
+APART = pl.Schema(
+    {
+        "setting_id": pl.String(),
+        "game_type": pl.String(),
+        "value": pl.Float64(),
+        "other_value": pl.Float64(),
+        "difference": pl.Float64(),
+        "game": pl.String(),
+        "other_game": pl.String(),
+    }
+)
+
+
+@of_one_system
+def settings_apart(
+    lake: StoredLake, one: str, other: str, name: str, *, edition: Edition = PAPER, limit: int = 10
+) -> pl.DataFrame:
+    """The settings that both models played in which the values of a metric differ most.
+
+    The edition `release` has no values of settings: no rows.
+
+    Columns:
+
+    - `setting_id`, `game_type`: the setting.
+    - `value`, `other_value`: both models' values in it, in the metric's unit.
+    - `difference`: value − other_value.
+    - `game`, `other_game`: the id of the first of each model's games of the setting, by index.
+
+    Raises UsageError for an unknown model or metric, and for a model compared with itself.
+    """
+    if limit < 0:
+        raise UsageError(f"the limit must be 0 or more, not {limit}")
+    check_pairs([(one, other)])
+    nothing = pl.DataFrame(schema=APART)
+    if edition == RELEASE:
+        return nothing
+    values = metrics(
+        lake,
+        names=[name],
+        edition=edition,
+        models=[one, other],
+        by=["model", "setting_id", "game_type"],
+        confidence=None,
+    ).filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
+    keys = ["setting_id", "game_type"]
+    of_one, of_other = (values.filter(model=model).select(*keys, "value") for model in (one, other))
+    apart = (
+        of_one.join(of_other.rename({"value": "other_value"}), on=keys)
+        .with_columns(difference=pl.col("value") - pl.col("other_value"))
+        .sort(-pl.col("difference").abs(), *keys)
+        .head(limit)
+    )
+    games = _first_games(lake, apart["setting_id"].to_list())
+    for model, column in ((one, "game"), (other, "other_game")):
+        game_ids = games.filter(model=model).select("setting_id", pl.col("game_id").alias(column))
+        apart = apart.join(game_ids, on="setting_id", how="left", maintain_order="left")
+    return pl.concat([nothing, apart.select(APART.names())])
+
+
+def _first_games(lake: StoredLake, settings: Sequence[str]) -> pl.DataFrame:
+    """model, setting_id, game_id: the finished game of each model and setting that comes first."""
+    is_theirs = pl.col("setting_id").is_in(list(settings))
+    games = lake.table("results").filter("is_tested", "is_finished", is_theirs)
+    first = games.sort("game_index", "game_id", nulls_last=True)
+    return first.group_by("model", "setting_id").agg(pl.col("game_id").first()).collect()
