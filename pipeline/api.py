@@ -12,7 +12,7 @@ import polars as pl
 from pipeline import lake as stored
 from pipeline import plots, warehouse
 from pipeline.catalog import write_catalog
-from pipeline.errors import MetricError, PipelineError, UsageError, may_be_of_a_file
+from pipeline.errors import MetricError, PipelineError, UsageError, choose, may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metrics
@@ -22,6 +22,9 @@ from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.files import declared_in
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, known
+from pipeline.present import NAMES as TABLES_OF_RESULTS
+from pipeline.present import present
+from pipeline.present.table import Table
 from pipeline.replacing import replacing
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.chance import judgement_by_chance
@@ -216,6 +219,21 @@ class Lake(stored.StoredLake):
         damaged, `is_contradicted` whether logs contradict themselves.
         """
         return verify(self.path, most=most)
+
+    @_method
+    def present(self, name: str, *given: Any, **asked: Any) -> Table:
+        """A result as a table, with its notes, as commands and pages show it.
+
+        `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
+        arguments are the method's own. The table is shown by a notebook, and as text by `print`;
+        `text(width)`, `markdown()`, `latex()` and `html()` write it, `csv()` and `json()` its
+        `rows` with all columns. Raises UsageError for a name that has no table, and what the method
+        raises.
+        """
+        if name not in TABLES_OF_RESULTS or not hasattr(self, name):
+            raise UsageError(f"no table `{name}`: {choose([name], TABLES_OF_RESULTS)}")
+        result = getattr(self, name)(*given, **asked)
+        return present(name, getattr(result, "rows", result), lake=self, **asked)
 
     @_method
     def page(self, name: str, **parameters: object) -> "Shown":

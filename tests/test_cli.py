@@ -28,7 +28,6 @@ from rich.cells import cell_len
 import pipeline
 from pipeline.archives import measure
 from pipeline.cli import commands, main, output, prompt, suggestions, terminal
-from pipeline.cli.layout import in_one_line
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
@@ -397,19 +396,6 @@ def test_a_column_has_one_name_in_all_forms(magic: Magic, showing: list[str]) ->
     heading = next(line for line in markdown.splitlines() if line.startswith("| "))
     names = {name.strip().replace("\\", "") for name in heading.strip(" |").split("|")}
     assert names - set(record) <= ({"values"} if showing[0] == "schema" else set())
-
-
-def test_headings_for_paper_break_names_and_change_none() -> None:
-    """What a narrow page breaks is the column's name."""
-    broken = [
-        (name, heading)
-        for found in iter_modules(commands.__path__)
-        for key, headings in vars(import_module(f"{commands.__name__}.{found.name}")).items()
-        if key.endswith("HEADINGS")
-        for name, heading in headings.items()
-    ]
-    assert len(broken) > 10
-    assert [name for name, heading in broken if in_one_line(heading) != name] == []
 
 
 # Tables of which each row is a line, or two where a cell has an interval.

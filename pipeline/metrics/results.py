@@ -1,4 +1,4 @@
-"""What the columns of values mean: of `metrics`, of the leaderboard, and of the rows behind them."""
+"""What the columns of values mean: those of `metrics`, and of the leaderboard."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ EDITION = column.text("the edition: paper, release or audited")
 METRIC = column.text("the metric's name")
 MODEL = column.text("the tested model, null if the log does not say", nullable=True)
 SYSTEM = column.text("the harness that ran the games; each is counted by itself")
-GAME_TYPE = column.text("the game type, or `all` for all game types of the metric").shown("game")
+GAME_TYPE = column.text("the game type, or `all` for all game types of the metric")
 LOW = column.share("the lower end of its confidence interval, in the metric's unit")
 HIGH = column.share("the upper end of its confidence interval, in the metric's unit")
 IS_THIN = Column(THIN, "the terms with very few settings of their own: the interval can be far off")
@@ -97,7 +97,8 @@ LEADERBOARD: Mapping[str, Column] = {
 
 def leaderboard_columns() -> dict[str, Column]:
     """The columns of `LEADERBOARD`, with those of each metric there is."""
-    before, after = {}, {}
+    before: dict[str, Column] = {}
+    after: dict[str, Column] = {}
     for name, declared in LEADERBOARD.items():
         if not name.startswith(_METRIC):
             (after if name in ("lacks", "reasons") else before)[name] = declared

@@ -16,7 +16,8 @@ MEANING = (
     f"than {LEAST_BESIDE} beside a term with {TIMES_AS_MANY} times as many"
 )
 EXPLANATION = (
-    f"{MARK} and a number: {MEANING}, and the least has so many; the interval can be far off"
+    f"{MARK} and a number: a term of the value has only so many effective settings; its interval "
+    "can be far off"
 )
 THIN = pl.List(pl.Struct({"term": pl.String(), "n_effective": pl.Float64()}))
 

@@ -12,7 +12,7 @@ from pipeline.pages.content import (
     heads,
     tested_models,
 )
-from pipeline.reports.compare.differences import COLUMNS
+from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.notes import common_note, replay_note
 from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import Edition
@@ -46,7 +46,7 @@ def content(lake: Lake, asked: Parameters) -> CompareContent:
     model = asked.model or next((name for name in models if name != asked.other), "")
     other = asked.other or next((name for name in models if name != model), "")
     metric = asked.metric or names(asked.edition)[0]
-    rows, apart = pl.DataFrame(schema=COLUMNS), pl.DataFrame(schema=APART)
+    rows, apart = pl.DataFrame(schema=SCHEMA), pl.DataFrame(schema=APART)
     faults = Faults()
     if model and other:
         with faults.of("other"):

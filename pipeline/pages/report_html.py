@@ -9,8 +9,9 @@ import polars as pl
 from markupsafe import Markup
 
 from pipeline import plots
+from pipeline.cells import MARK
 from pipeline.metrics import ALL
-from pipeline.metrics.thin import EXPLANATION, MARK
+from pipeline.metrics.thin import EXPLANATION
 from pipeline.pages.render import TEMPLATES, environment
 from pipeline.pages.report import Card, Report
 from pipeline.reports.said import EVERYBODY, Said, seats, with_messages

@@ -40,7 +40,7 @@ class View(NamedTuple):
 
     def with_cells(self, old: Field, texts: Sequence[str], heading: str = "") -> "View":
         """The view with these texts in a column, perhaps under another heading."""
-        new = Field(old.name, heading or old.heading, [Cell(text) for text in texts])
+        new = old._replace(heading=heading or old.heading, cells=[Cell(text) for text in texts])
         return self._replace(fields=tuple(new if one is old else one for one in self.fields))
 
     def noting(self, *notes: str) -> "View":
@@ -154,5 +154,5 @@ def titled(*columns: str) -> Fold:
 
 def by_label(view: View) -> View:
     """The first column that says what a row is about as a title, if there are others."""
-    first, *others = view.labels() or [None]
-    return titled(first.name)(view) if first and others else view
+    labels = view.labels()
+    return titled(labels[0].name)(view) if len(labels) > 1 else view

@@ -134,7 +134,8 @@ class Table:
         """Whether it is optional, and no row has anything in it."""
         if column.name not in self.optional:
             return False
-        return column.null_count() == len(column) or not any(column.drop_nulls())
+        values = column.drop_nulls()
+        return values.is_empty() or not (column.dtype.is_float() or any(values))
 
     def texts(self, column: pl.Series) -> list[str]:
         """The printable texts of a column's values."""
@@ -159,14 +160,14 @@ class Table:
             for name in (estimate.low, estimate.high)
         )
         ends = [cells.ends(*pair) for pair in zip(low, high, strict=True)]
-        thin = [rows[name].to_list() for name in estimate.thin if name in rows.columns]
-        marks = [cells.mark(term for terms in row for term in terms or ()) for row in zip(*thin)]
+        thin = rows.select(name for name in estimate.thin if name in rows.columns).rows()
+        marks = [cells.mark(term for terms in row for term in terms or ()) for row in thin]
         marks = marks or [""] * rows.height
         if estimate.value is None:
             return [Cell(text or cells.NULL) for text in ends]
         texts = self.texts(rows[estimate.value])
         return [
-            Cell(text, f"({interval})" if interval else "", mark)
+            Cell(text, f"({interval})" if interval else "", "" if text == cells.NULL else mark)
             for text, interval, mark in zip(texts, ends, marks, strict=True)
         ]
 
@@ -181,6 +182,19 @@ class Table:
     def of_rows(self, rows: pl.DataFrame) -> "Table":
         """The same table of other rows."""
         return replace(self, rows=rows)
+
+    @classmethod
+    def of(cls, name: str, rows: pl.DataFrame, **shown: Any) -> "Table":
+        """The table of a frame that no report declares; columns of bytes are shown as sizes."""
+        columns = {
+            column: Column(dtype, unit="bytes" if "bytes" in column else None)
+            for column, dtype in rows.schema.items()
+        }
+        return cls(name, rows, columns, **shown)
+
+    def noting(self, *notes: str) -> "Table":
+        """The same table with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
     # --- forms ----------------------------------------------------------------------------------
 

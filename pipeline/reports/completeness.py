@@ -31,7 +31,7 @@ _COMPETITION = column.text("the competition")
 COLUMNS: Mapping[str, Column] = {
     "model": MODEL,
     "competition": _COMPETITION,
-    "game_type": column.text("its game").shown("game"),
+    "game_type": column.text("its game"),
     "expected": column.count(
         "settings that any model played, or of games that nobody can repeat those that this model "
         "played; or games, if `expected` is given"

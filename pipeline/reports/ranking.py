@@ -125,9 +125,10 @@ def ranked(
 ) -> pl.DataFrame:
     """A row for each model, from the rows `over_all` and what models are `lacking`.
 
-    Columns are those of `LEADERBOARD` without letters. Ties share the better rank. A model that lacks a whole competition has no rank and comes after the others,
-    unless `include_incomplete`, since its win rate is of something else; one without a win rate has
-    none either and comes last.
+    The columns are those of `LEADERBOARD`, but the letters. Ties share the better rank. A model
+    that lacks a whole competition has no rank and comes after the others, unless
+    `include_incomplete`, since its win rate is of something else; one without a win rate has none
+    either and comes last.
     """
     named = rows.rename({"ci_low": "low", "ci_high": "high"})
     # The columns are named, since without a game there is no row to tell them.

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from event_tables import ENGINES, Frames, lake_of
 
-from pipeline.cli.output import json_text
+from pipeline.written import json_text
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics import metrics

@@ -24,8 +24,6 @@ from pipeline.cli.options import (
 if TYPE_CHECKING:
     import polars as pl
 
-BRIEF = ("game_id", "model", "player", "round", "what", "hit", "message_index", "content")
-
 
 @with_metric_files
 def evidence(
@@ -70,10 +68,10 @@ def evidence(
         )
     num_of_game = number_of_games(edition, games)
 
-    from pipeline.cli.folds import short
     from pipeline.cli.output import show_parts
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
     from pipeline.metrics.known import metric as declared
+    from pipeline.present import present
 
     opened = lake_of(lake, system)
     asked: Asked = {
@@ -87,20 +85,11 @@ def evidence(
     n_shown = show_parts(
         evidence_parts(opened, metric, is_hit=is_hit, limit=limit, **asked),
         form,
-        brief=partial(_brief, has_terms=len(declared(metric, edition).terms) > 1),
-        folds=[short(message_index="message")],
+        partial(present, "evidence", has_terms=len(declared(metric, edition).terms) > 1),
     )
     wanted = "with a hit" if hits else "without a hit" if misses else "counted"
     totals = evidence_totals(opened, metric, is_hit=is_hit, **asked)
     terminal.note(_sum(metric, totals, wanted, n_shown))
-
-
-def _brief(rows: "pl.DataFrame", *, has_terms: bool) -> "pl.DataFrame":
-    """What fits on a line or two: of ids and texts the beginning."""
-    from pipeline.cli.output import beginning_of_id, beginning_of_text
-
-    columns = [*BRIEF[:2], *(["term"] if has_terms else []), *BRIEF[2:]]
-    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(columns)
 
 
 def _sum(metric: str, totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:

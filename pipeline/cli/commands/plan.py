@@ -15,8 +15,6 @@ from pipeline.cli.options import (
     with_metric_files,
 )
 
-THIN = ("thin", "other_thin")
-
 
 @with_metric_files
 def plan(
@@ -75,9 +73,8 @@ def plan(
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
       magic plan --metric reasoning --difference 0.1 --pairs 45 --unpaired
     """
-    from pipeline.cli import folds
-    from pipeline.cli.output import say, show
-    from pipeline.cli.thin import explanation, with_marks
+    from pipeline.cli.output import show
+    from pipeline.present import present
     from pipeline.reports.plan import plan as planned
 
     rows = planned(
@@ -90,20 +87,4 @@ def plan(
         is_paired=not unpaired,
         edition=edition,
     )
-    brief = with_marks(rows.drop("metric", "difference", "power", "level"), THIN)
-    shares = ("share_settings", "share_games", "share_items")
-    narrower = [
-        folds.merged("shares", *shares, note=f"shares: {', '.join(shares)}"),
-        folds.mark("sd"),
-        folds.titled("model"),
-    ]
-    show(rows, form, brief=brief, folds=narrower)
-    needed = sorted(rows["settings"].drop_nulls())
-    notes = explanation(rows, THIN)
-    if needed:
-        what = (
-            f"to detect {difference:g} in {metric} with power {power:g} at level {level / pairs:g}"
-        )
-        half, whole = needed[len(needed) // 2], needed[-1]
-        notes.append(f"{what}: {half} settings are enough for half of the pairs, {whole} for all")
-    say(notes, form)
+    show(present("plan", rows, edition=edition), form)

@@ -1,0 +1,79 @@
+"""Rows of games: decisions with their messages, games, and what could not be read."""
+
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from pipeline import column
+from pipeline.events.contracts import TABLES
+from pipeline.metrics.views import COLUMNS as OF_ROWS
+from pipeline.present import folds
+from pipeline.present.table import Table, brief_id, brief_texts
+from pipeline.reports.audit import FINDINGS
+from pipeline.reports.quarantine import BRIEF
+
+_EVIDENCE = {**TABLES["players"].columns(), **TABLES["messages"].columns(), **OF_ROWS}
+_BRIEF = ("model", "player", "round", "what", "hit", "message_index", "content")
+_BRIEF_FINDINGS = ("model", "player", "round", "logged", "says", "message_index", "content")
+_SEARCH = {**_EVIDENCE, "text": column.text("the text around the hit")}
+
+
+def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
+    columns = ("game_id", *(("term",) if has_terms else ()), *_BRIEF)
+    return Table("evidence", rows, _EVIDENCE, brief=partial(_brief, columns=columns))
+
+
+def findings(rows: pl.DataFrame, **_: Any) -> Table:
+    columns = ("game_id", *_BRIEF_FINDINGS)
+    return Table("findings", rows, FINDINGS, brief=partial(_brief, columns=columns))
+
+
+def _brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+    """What fits on a line or two: of ids and texts the beginning."""
+    return brief_texts(rows).select(columns)
+
+
+def search(rows: pl.DataFrame, **_: Any) -> Table:
+    return Table("search", rows, _SEARCH, brief=_around)
+
+
+def _around(rows: pl.DataFrame) -> pl.DataFrame:
+    """What fits on a line: of ids the beginning, and the text around the hit as one."""
+    text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
+    columns = ("game_id", "game_type", "message_index", "round", "seat", "model")
+    return rows.with_columns(brief_id("game_id")).select(*columns, text=text)
+
+
+def find(rows: pl.DataFrame, **_: Any) -> Table:
+    return Table(
+        "games",
+        rows,
+        {**TABLES["games"].columns(), "models": column.texts("the tested models")},
+        folds=(folds.begun("game_id", "setting_id"), folds.below("source")),
+    )
+
+
+def quarantine(rows: pl.DataFrame, full: bool = False, **_: Any) -> Table:
+    """The rows by part and rule; in full, each as a block of lines."""
+    columns = TABLES["quarantine"].columns()
+    if full:
+        return Table("quarantine", rows, columns, brief=_shortened, as_records=True)
+    return Table("quarantine", rows, columns, brief=lambda one: one.select(BRIEF))
+
+
+RAW_SHOWN = 400
+
+
+def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the first of each raw document."""
+    from pipeline.cells import spelt
+
+    texts = [None if raw is None else _first(spelt(raw)) for raw in rows["raw"]]
+    return rows.with_columns(pl.Series("raw", texts, pl.String))
+
+
+def _first(text: str) -> str:
+    if len(text) <= RAW_SHOWN:
+        return text
+    return text[:RAW_SHOWN] + " … (use `--format json` to see more)"
