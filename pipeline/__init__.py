@@ -6,7 +6,7 @@ lake.metrics(by=["model"])     # a polars DataFrame
 lake.sql("SELECT ...")         # a polars DataFrame
 lake.game("3f2a")              # one game, with its transcript
 
-`Metric`, `Rows`, `Term` and `Combine` declare a new metric for `Lake.metric`.
+`Metric`, `Rows`, `Term` and `Combine` declare a new metric for `Lake.with_metric`.
 """
 
 import os

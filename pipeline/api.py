@@ -15,7 +15,7 @@ from pipeline.catalog import write_catalog
 from pipeline.errors import MetricError, PipelineError, UsageError, choose, may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.lake.damage import explanation
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metrics
+from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, metrics
 from pipeline.metrics.added import added
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
@@ -33,7 +33,7 @@ from pipeline.reports.compare import compare, contrast
 from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
-from pipeline.reports.games import find
+from pipeline.reports.games import games
 from pipeline.reports.missing import missing
 from pipeline.reports.other_groups import other_groups
 from pipeline.reports.plan import plan
@@ -44,7 +44,7 @@ from pipeline.reports.search import search
 from pipeline.reports.tables import tables
 from pipeline.reports.transcript import Transcript, transcript, transcripts
 from pipeline.reports.views import not_a_table, views
-from pipeline.verify import MOST, Verification, verify
+from pipeline.verify import LIMIT, Verification, verify
 from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Views
 
@@ -140,7 +140,7 @@ class Lake(stored.StoredLake):
     audit = _method(audit)
     findings = _method(findings)
     judgement_by_chance = _method(judgement_by_chance)
-    find = _method(find)
+    games = _method(games)
     transcripts = _method(transcripts)
     search = _method(search)
     quarantine = _method(quarantine)
@@ -149,17 +149,19 @@ class Lake(stored.StoredLake):
     write_catalog = _method(write_catalog)
 
     @_method
-    def game(self, game: str, *, edition: Edition = PAPER) -> Game:
+    def game(
+        self, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
+    ) -> Game:
         """The game with this id, or the first characters of it, or with this path of its log.
 
-        What was counted in it is that of the edition. Raises UsageError if no game or several games
-        match, and for an unknown edition.
+        `edition` and `num_of_game` say what was counted in it, as in `Lake.evidence`. Raises
+        UsageError if no game or several games match, and for an unknown edition.
         """
-        found = transcript(self, game, edition=edition)
+        found = transcript(self, game, edition=edition, num_of_game=num_of_game)
         return Game(found.tables, found.counted, found.edition, self)
 
     @_method
-    def metric(
+    def with_metric(
         self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
     ) -> "Lake":
         """A copy of the lake that also knows this metric, under this name, in all its methods.
@@ -178,17 +180,17 @@ class Lake(stored.StoredLake):
         return with_metrics(self, {name: one})
 
     @_method
-    def metric_file(self, file: str | Path) -> "Lake":
-        """A copy of the lake that also knows the metric of this file, as `Lake.metric` has it.
+    def with_metric_file(self, file: str | Path) -> "Lake":
+        """A copy of the lake that also knows the metric of this file, as `Lake.with_metric` has it.
 
         The file is Python, and is run; it declares `PAPER = Metric(...)`. Its name is the metric's:
         `silence.py` has `silence`, and its SQL, if there is any, is in `silence.sql` beside it.
-        Raises MetricError as `Lake.metric` does, and for a file that declares no metric.
+        Raises MetricError as `Lake.with_metric` does, and for a file that declares no metric.
         """
         name, declared, sql = declared_in(Path(file))
         if name in self._added:
             raise MetricError(f"{file}: the lake has a metric `{name}` from elsewhere already")
-        return self.metric(declared, name=name, sql=sql)
+        return self.with_metric(declared, name=name, sql=sql)
 
     @_method
     def schema(self, *names: str) -> pl.DataFrame:
@@ -210,15 +212,15 @@ class Lake(stored.StoredLake):
         return schema(names)
 
     @_method
-    def verify(self, *, most: int = MOST) -> Verification:
+    def verify(self, *, limit: int = LIMIT) -> Verification:
         """What is wrong with the lake, in its latest state: every file and every row is read.
 
-        The result's `faults` has at most `most` rows for each check and table: check, severity
+        The result's `faults` has at most `limit` rows for each check and table: check, severity
         (error, contradiction or warning), table, finds (what the check looks for), n_rows (how
         often it was found), and row (one of these as JSON). `is_whole` says whether nothing is
         damaged, `is_contradicted` whether logs contradict themselves.
         """
-        return verify(self.path, most=most)
+        return verify(self.path, limit=limit)
 
     @_method
     def present(self, name: str, *given: Any, **asked: Any) -> Table:
@@ -299,7 +301,7 @@ class Lake(stored.StoredLake):
 
     @_method
     def plot_metric(
-        self, name: str, *, by: str | None = None, edition: Edition = PAPER, **asked: Any
+        self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **asked: Any
     ) -> "plots.Chart":
         """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
 
@@ -308,7 +310,7 @@ class Lake(stored.StoredLake):
         without the extra `view` or `notebooks`.
         """
         columns = list(dict.fromkeys(["model", by or "model"]))
-        rows = self.metrics(names=[name], by=columns, edition=edition, **asked)
+        rows = self.metrics(metric=metric, by=columns, edition=edition, **asked)
         return plots.plot_metric(rows, by=by)
 
     @_method
@@ -322,14 +324,17 @@ class Lake(stored.StoredLake):
 
     @_method
     def plot_compare(
-        self, *pairs: tuple[str, str], names: Sequence[str] | None = None, edition: Edition = PAPER
+        self,
+        *pairs: tuple[str, str],
+        metric: str | Sequence[str] | None = None,
+        edition: Edition = PAPER,
     ) -> "plots.Chart":
         """A chart of the differences between models, with the arguments of `compare`.
 
         Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
         or `notebooks`.
         """
-        return plots.plot_differences(self.compare(*pairs, names=names, edition=edition))
+        return plots.plot_differences(self.compare(*pairs, metric=metric, edition=edition))
 
     @_method
     def sql(

@@ -31,17 +31,17 @@ class Sandbox:
     def __init__(
         self,
         *,
-        seconds: float,
+        timeout: float,
         memory: int,
         while_waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
         metrics: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """A query has that many seconds, and DuckDB that many bytes: all it does, twice as many.
+        """A query has `timeout` seconds, and DuckDB `memory` bytes: all it does, twice as many.
 
         `while_waiting` is entered for a query that takes longer than two seconds. `metrics` gives
         those that every lake is to know besides the package's.
         """
-        self._seconds = seconds
+        self._timeout = timeout
         self._memory = memory
         self._while_waiting = while_waiting
         self._metrics = metrics
@@ -78,7 +78,7 @@ class Sandbox:
         try:
             given = dict(parameters or {}), self._memory, dict(temporary or {}), self._metrics()
             asked = (lake, query, *given)
-            return process.answer(asked, self._seconds, self._while_waiting)
+            return process.answer(asked, self._timeout, self._while_waiting)
         finally:
             process.kill()
 
@@ -90,14 +90,14 @@ class _Process:
     def answer(
         self,
         asked: tuple[object, ...],
-        seconds: float,
+        timeout: float,
         while_waiting: Callable[[], AbstractContextManager[object]],
     ) -> "pl.DataFrame":
         try:
             self._connection.send(asked)
-            if not self._is_answered(seconds, while_waiting):
+            if not self._is_answered(timeout, while_waiting):
                 raise QueryError(
-                    f"the query took longer than {seconds:g} seconds: query less, or give it more "
+                    f"the query took longer than {timeout:g} seconds: query less, or give it more "
                     "time with `magic sql --timeout`"
                 )
             error = self._connection.recv()
@@ -111,13 +111,13 @@ class _Process:
         return pl.read_ipc_stream(rows)
 
     def _is_answered(
-        self, seconds: float, while_waiting: Callable[[], AbstractContextManager[object]]
+        self, timeout: float, while_waiting: Callable[[], AbstractContextManager[object]]
     ) -> bool:
-        at_once = min(seconds, _SECONDS_TO_SHOW)
+        at_once = min(timeout, _SECONDS_TO_SHOW)
         if self._connection.poll(at_once):
             return True
         with while_waiting():
-            return self._connection.poll(seconds - at_once)
+            return self._connection.poll(timeout - at_once)
 
     def kill(self) -> None:
         self._process.kill()

@@ -12,9 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -27,7 +25,8 @@ from rich.cells import cell_len
 
 import pipeline
 from pipeline.archives import measure
-from pipeline.cli import commands, main, output, prompt, suggestions, terminal
+from pipeline.cli import main, output, prompt, suggestions, terminal
+from pipeline.cli.exits import CHECK_FAILED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
@@ -50,6 +49,7 @@ COMMANDS = (
     "convert",
     "diff",
     "evidence",
+    "games",
     "ingest",
     "leaderboard",
     "maintain",
@@ -330,18 +330,19 @@ SHOWING = {
     "audit": ["audit", "--by", "model"],
     "audit of a kind": ["audit", "role_identifications"],
     "evidence": ["evidence", "deception"],
+    "games": ["games", "--limit", "9"],
     "metrics": ["metrics"],
     "leaderboard": ["leaderboard"],
     "compare": ["compare", "--all-pairs"],
     "diff": ["diff", "--as-of", "1"],
     "completeness": ["completeness"],
-    "completeness by metric": ["completeness", "--metrics"],
+    "completeness by metric": ["completeness", "--readability"],
     "plan": ["plan", "--metric", "win_rate", "--difference", "0.1"],
     "sql": ["sql", "SELECT game_id, n_rounds, [1, 2] AS l, {'a': 0.5::DOUBLE} AS s FROM games"],
     "tables": ["tables"],
     "schema": ["schema", "votes"],
     "quarantine": ["quarantine"],
-    "quarantine in full": ["quarantine", "--full"],
+    "quarantine in full": ["quarantine", "--raw"],
     "maintain": ["maintain", "--dry-run"],
 }
 
@@ -408,8 +409,9 @@ NARROW = (
     "compare sim-atlas --by role --metric reasoning",
     "compare --all-pairs",
     "completeness",
-    "completeness --metrics",
+    "completeness --readability",
     "diff {lake} {lake} --fail-on-regression .1",
+    "games",
     "metrics",
     "metrics --by model --influence",
     "plan --metric judgement --difference 0.1",
@@ -699,7 +701,7 @@ def test_metrics_of_no_row_have_reasons(magic: Magic, lake: Path) -> None:
 
 def test_magic_json_is_one_line_with_the_scripts_names(magic: Magic, lake: Path) -> None:
     result = magic(
-        *("metrics", "--lake", lake, "--edition", "release", "--games", 20),
+        *("metrics", "--lake", lake, "--edition", "release", "--num-of-game", 20),
         *("--model", MODEL, "--format", "magic-json"),
     )
     assert result.code == 0
@@ -853,13 +855,16 @@ def test_a_comparison_of_no_models_is_empty_and_says_so(
     assert result.err == "nothing to compare: there are fewer than two models or groups\n"
 
 
-@pytest.mark.parametrize("options", [[], ["--missing"], ["--incomplete"], ["--metrics"]])
+@pytest.mark.parametrize("options", [[], ["--missing"], ["--incomplete"], ["--readability"]])
 def test_of_no_games_nothing_is_complete(
     magic: Magic, lake_without_games: Path, options: list[str]
 ) -> None:
     result = magic("completeness", *options, "--lake", lake_without_games)
     assert (result.code, result.err) == (0, "the lake has no games: nothing can be complete\n")
-    assert magic("completeness", "--fail-if-incomplete", "--lake", lake_without_games).code == 1
+    assert (
+        magic("completeness", "--fail-if-incomplete", "--lake", lake_without_games).code
+        == CHECK_FAILED
+    )
 
 
 def test_what_is_missing_is_named_and_can_fail_a_build(
@@ -877,7 +882,7 @@ def test_what_is_missing_is_named_and_can_fail_a_build(
     cut_off.write_text(json.dumps(json.loads(cut_off.read_text()) | {"result": None}))
     ingest(tmp_path / "logs", tmp_path / "lake")
     result = magic(*asked, tmp_path / "lake", "--incomplete", "--format", "json")
-    assert result.code == 1
+    assert result.code == CHECK_FAILED
     assert [row["competition"] for row in result.records] == ["prisoners_dilemma"] * 2
     listed = magic("completeness", "--missing", "--lake", tmp_path / "lake", "--format", "json")
     missing = {row["game_index"]: row for row in listed.records}
@@ -886,7 +891,7 @@ def test_what_is_missing_is_named_and_can_fail_a_build(
     assert missing[1]["paths"] == [str(cut_off.relative_to(tmp_path / "logs"))]
     assert json.loads(missing[0]["setting"])["payoffs"]["defect"] == missing[0]["payoff_defect"]
     of_one = magic(*asked, tmp_path / "lake", "--model", missing[0]["model"], "--missing")
-    assert of_one.code == 1
+    assert of_one.code == CHECK_FAILED
     assert "incomplete: " in of_one.err
     assert missing[0]["setting_id"] in of_one.text
     assert missing[1]["setting_id"] not in of_one.text
@@ -978,7 +983,7 @@ def test_quarantine_tells_part_and_rule(magic: Magic, broken_lake: Path) -> None
     result = magic("quarantine", "--lake", broken_lake)
     part = next(line for line in result.text.splitlines() if line.startswith("1.json"))
     assert "$.consistency_metric" in part
-    full = magic("quarantine", "--lake", broken_lake, "--full", "--format", "json")
+    full = magic("quarantine", "--lake", broken_lake, "--raw", "--format", "json")
     assert {record["raw"] for record in full.records} >= {'{"history": [\x1b[31m'}
 
 
@@ -1125,7 +1130,7 @@ MISTAKES = {
     "a source at an odd URL": (1, "ingest s3://bucket/a/../b --lake {tmp}/new", "between slashes"),
     "an export to a URL": (2, "quarantine --export s3://bucket/x --lake {lake}", "this machine"),
     "a simulation at a URL": (2, "simulate --out file:///x/y", "this machine"),
-    "upkeep since no time": (2, "maintain --keep nan --lake {lake}", "keep"),
+    "upkeep since no time": (2, "maintain --keep-days nan --lake {lake}", "keep"),
     "into something else": (1, "ingest {logs} --lake {logs}", "not a lake"),
     "into a file": (1, "ingest {logs} --lake {tmp}/file", "file"),
     "no lake": (1, "tables --lake {tmp}/nothing", "no such lake"),
@@ -1222,8 +1227,8 @@ MISTAKES = {
     "diff of no lake": (2, "diff --lake {lake}", "--as-of"),
     "diff of three states": (2, "diff {lake} {lake} --as-of 1", "--as-of"),
     "diff of no such ingest": (1, "diff {lake} --as-of 99", "no ingest 99"),
-    "games without release": (2, "metrics --games 20 --lake {lake}", "release"),
-    "no games": (2, "metrics --games 0 --edition release --lake {lake}", "--games"),
+    "games without release": (2, "metrics --num-of-game 20 --lake {lake}", "release"),
+    "no games": (2, "metrics --num-of-game 0 --edition release --lake {lake}", "--num-of-game"),
     "release by role": (
         2,
         "metrics --edition release --by role --lake {lake}",

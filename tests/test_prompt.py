@@ -130,7 +130,7 @@ def test_a_query_is_highlighted_where_colours_are_wanted(opened: Callable[..., T
 def test_commands_at_the_prompt(opened: Callable[..., Terminal], tmp_path: Path) -> None:
     file = tmp_path / "two queries.sql"
     file.write_text("SELECT 7 AS seven;\nSELECT count(*) AS n FROM votes WHERE model = $model;")
-    terminal = opened("--param", "model=nobody")
+    terminal = opened("--parameter", "model=nobody")
     terminal.send(f".tables{ENTER}")
     terminal.expect("in evidence: .*judgement")
     terminal.send(f".schema evidence.judg{TAB}{ENTER}")

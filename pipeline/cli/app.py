@@ -32,7 +32,7 @@ _UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORE
 TASKS = {
     "Logs": ("ingest", "quarantine", "convert", "validate", "simulate"),
     "Numbers": ("leaderboard", "metrics", "compare", "plan", "completeness", "diff"),
-    "Games behind them": ("evidence", "show", "search", "audit"),
+    "Games behind them": ("games", "evidence", "show", "search", "audit"),
     "Tables": ("sql", "tables", "schema", "catalog"),
     "To show and to quote": ("view", "report", "cite"),
     "Upkeep": ("verify", "maintain"),
@@ -129,8 +129,9 @@ def magic(
       magic COMMAND --help         help on a command, with examples
 
     Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 failed, 2 wrong
-    usage, 3 done but some input was quarantined (--strict), 4 no damage but some logs contradict
-    themselves (verify), 130 interrupted.
+    usage, 3 done but some input was quarantined (--strict), 4 done and the check failed (diff
+    --fail-on-regression, completeness --fail-if-incomplete, validate, verify), 5 no damage but
+    some logs contradict themselves (verify), 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
         terminal.out(ctx.get_help() + "\n")

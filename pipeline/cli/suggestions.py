@@ -31,6 +31,13 @@ def game_types(incomplete: str) -> list[str]:
     return _starting(incomplete, names())
 
 
+def outcomes(incomplete: str) -> list[str]:
+    """The outcomes of games that begin so."""
+    from pipeline.reports.games import OUTCOMES
+
+    return _starting(incomplete, OUTCOMES)
+
+
 def tables(incomplete: str) -> list[str]:
     """The tables and views that begin so."""
     from pipeline.events.contracts import TABLES

@@ -81,7 +81,7 @@ def maintain(
     Raises LakeError for what is no lake, UsageError for a span of time that is none.
     """
     if not keep_days >= 0 or math.isnan(older_than_hours):
-        raise UsageError("--keep must be 0 days or more; --older-than must be 0 hours or more")
+        raise UsageError("--keep-days and --older-than-hours must be 0 or more")
     lake = open_lake(path)
     before = {table: _files(lake, table) for table in lake.own_tables}
     replaced = {table: _to_replace(table, files) for table, files in before.items()}

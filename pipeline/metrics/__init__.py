@@ -89,34 +89,35 @@ def metrics(
     edition: Edition = PAPER,
     engine: Engine = "polars",
     master: str | None = None,
-    by: Sequence[str] | None = DEFAULT_BY,
+    by: str | Sequence[str] | None = DEFAULT_BY,
     num_of_game: int = DEFAULT_GAMES,
-    models: Sequence[str] | None = None,
-    names: Sequence[str] | None = None,
-    game_types: Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     confidence: float | None = DEFAULT_CONFIDENCE,
     influence: bool = False,
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group.
 
-    `names` are the metrics, by default all; `models` and `game_types` choose rows. With `game_type`
-    in `by`, rows with the game type `all` cover all types. If `by` is None or empty, there is one
-    group. Only games of one system are counted, see `Lake.of_system`; with `system` in `by`, those
-    of each system, as if the lake had no others. `where` is a SQL condition on the rows: see
-    `pipeline.metrics.condition.condition`. The engines polars, duckdb and spark give the same rows;
-    `master` is for spark: see `pipeline.spark.open_session`. `num_of_game` is for the edition
-    release: only games with a lower number count. The columns of `by` follow the metric.
+    `metric`, `model` and `game_type` choose rows: each is a value of its column or several, by
+    default all. With `game_type` in `by`, rows with the game type `all` cover all types. If `by` is
+    None or empty, there is one group. Only games of one system are counted, see `Lake.of_system`;
+    with `system` in `by`, those of each system, as if the lake had no others. `where` is a SQL
+    condition on the rows: see `pipeline.metrics.condition.condition`. The engines polars, duckdb
+    and spark give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
+    `num_of_game` is for the edition release: only games with a lower number count. The columns of `by`
+    follow the metric.
 
     If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
     as the rest. With `influence`, also `without_low` and `without_high` (the range of the value if
     any one setting is left out; a game, if `ci_method` says so) and `influential` (the clusters
     that change it most, with the value without each).
 
-    Raises UsageError for an unknown name, model, column or edition, and for a wrong condition.
+    Raises UsageError for an unknown metric, model, column or edition, and for a wrong condition.
     """
-    asked = several(edition_names(edition) if names is None else names)
-    by, models = several(by or ()), several(models)
+    asked = several(edition_names(edition) if metric is None else metric)
+    by, models = several(by or ()), several(model)
     if influence and confidence is None:
         raise UsageError("influence comes with intervals: leave out `confidence=None`")
     request = Request(
@@ -124,7 +125,7 @@ def metrics(
         by=tuple(column for column in by if column != _SYSTEM),
         num_of_game=num_of_game,
         models=models,
-        game_types=several(game_types),
+        game_types=several(game_type),
         where=None if where is None else condition_on(lake, asked, where),
     )
 

@@ -7,7 +7,7 @@ edition `release` is what one published script computes, and has no other metric
 
 Other packages add metrics by entry points of the group `magic_pipeline.metrics`: see
 `pipeline.metrics.installed`. Besides these there are the metrics that a lake was given by
-`Lake.metric`. They are known as long
+`Lake.with_metric`. They are known as long
 as one of the lake's methods runs, or a command that was given them by `--metric-file`.
 """
 
@@ -156,5 +156,8 @@ def header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
         return sqlfiles.header(file_of(name, edition))
     plain = {"row": ["a row that the metric is about"], "value": ["hits / counted"]}
     low, high = added.declared.low, added.declared.high
-    plain |= {"range": [f"{low:g}..{high:g}"], "source": ["added by a package or by `Lake.metric`"]}
+    plain |= {
+        "range": [f"{low:g}..{high:g}"],
+        "source": ["added by a package or by `Lake.with_metric`"],
+    }
     return plain | sqlfiles.header_of(added.sql or "") | {"title": [added.title]}

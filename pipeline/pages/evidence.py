@@ -55,7 +55,7 @@ def content(lake: Lake, asked: Parameters) -> EvidenceContent:
         after = key(asked.after)
         rows = lake.evidence_page(
             asked.metric,
-            is_hit=IS_HIT.get(asked.hit),
+            hit=IS_HIT.get(asked.hit),
             after=after,
             limit=ROWS + 1,
             **_asked(asked),
@@ -77,14 +77,14 @@ def content(lake: Lake, asked: Parameters) -> EvidenceContent:
 
 def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All rows that the metric counted, whatever the page."""
-    return evidence_parts(lake, asked.metric, is_hit=IS_HIT.get(asked.hit), **_asked(asked))
+    return evidence_parts(lake, asked.metric, hit=IS_HIT.get(asked.hit), **_asked(asked))
 
 
 def _asked(asked: Parameters) -> Asked:
     return {
         "edition": asked.edition,
-        "models": [asked.model] if asked.model else None,
-        "game_types": None if asked.game_type == ALL else [asked.game_type],
+        "model": asked.model or None,
+        "game_type": None if asked.game_type == ALL else asked.game_type,
         "where": asked.where or None,
     }
 

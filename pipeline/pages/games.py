@@ -19,7 +19,7 @@ class Parameters(Address, frozen=True, kw_only=True):
     model: str = ""
     game_type: str = ALL
     outcome: str = ""
-    setting: str = ""
+    setting_id: str = ""
     path: str = ""
     edition: Edition = "paper"
     after: str = ""
@@ -62,11 +62,11 @@ def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
 def _games(
     lake: Lake, asked: Parameters, after: Sequence[str] | None, limit: int | None
 ) -> pl.DataFrame:
-    return lake.find(
+    return lake.games(
         model=asked.model or None,
         game_type=None if asked.game_type == ALL else asked.game_type,
         outcome=asked.outcome or None,
-        setting=asked.setting or None,
+        setting_id=asked.setting_id or None,
         path=asked.path or None,
         after=after,
         limit=limit,

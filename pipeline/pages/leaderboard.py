@@ -98,7 +98,7 @@ def _of_slice(
     ranking = pl.DataFrame(schema=schema)
     by = list(dict.fromkeys(["model", "game_type", *groups]))
     parts: dict[str, dict[str, Any]] = {
-        "game_type": {"game_types": [asked.game_type]},
+        "game_type": {"game_type": asked.game_type},
         "where": {"where": asked.where or None},
         "by": {"by": by},
     }

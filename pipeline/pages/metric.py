@@ -77,7 +77,7 @@ def _values(lake: Lake, asked: Parameters, groups: tuple[str, ...]) -> tuple[pl.
     ):
         with faults.of("by" if by else field):
             found = lake.metrics(
-                names=[asked.metric],
+                metric=asked.metric,
                 edition=asked.edition,
                 by=["model", "game_type", *by],
                 where=where,

@@ -39,7 +39,7 @@ class ModelContent(Content, frozen=True, kw_only=True):
 
 def content(lake: Lake, asked: Parameters) -> ModelContent:
     """The model's values; without a name those of the first model."""
-    field = lake.metrics(edition=asked.edition, game_types=[ALL])
+    field = lake.metrics(edition=asked.edition, game_type=ALL)
     models = tested_models(field["model"])
     model = asked.model or (models[0] if models else None)
     if asked.model and asked.model not in models:
@@ -70,5 +70,5 @@ def _by(lake: Lake, asked: Parameters, model: str | None, column: str) -> pl.Dat
     """The model's values by one more column; no rows where the edition has none."""
     if asked.edition == RELEASE or model is None:
         return pl.DataFrame()
-    rows = lake.metrics(edition=asked.edition, models=[model], by=["model", "game_type", column])
+    rows = lake.metrics(edition=asked.edition, model=model, by=["model", "game_type", column])
     return rows.filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())

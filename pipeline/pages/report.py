@@ -149,7 +149,7 @@ def report(
         cards=[_card(name, edition, by_type.filter(metric=name)) for name in names(edition)],
         profiles=[_profile(model, cells) for model in models],
         comparisons=lake.compare(
-            names=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
+            metric=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
             edition=edition,
             confidence=confidence,
         ),

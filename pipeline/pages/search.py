@@ -12,7 +12,7 @@ from pipeline.reports.search import COLUMNS, Found
 from pipeline.vocabulary import Edition
 
 LANE = "search"
-SECONDS = 10.0
+TIMEOUT = 10.0
 MOST = 100_000
 """A CSV has at most so many messages."""
 
@@ -33,7 +33,7 @@ class SearchContent(Content, frozen=True, kw_only=True):
     n_messages: int
     stopped: str | None
     after: str | None
-    seconds: float
+    timeout: float
 
 
 def content(lake: Lake, asked: Parameters) -> SearchContent:
@@ -51,7 +51,7 @@ def content(lake: Lake, asked: Parameters) -> SearchContent:
         n_messages=found.n_messages if found else 0,
         stopped=found.stopped if found else None,
         after=found.key if found else None,
-        seconds=SECONDS,
+        timeout=TIMEOUT,
         faults=faults,
     )
 
@@ -72,9 +72,9 @@ def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
 def _found(lake: Lake, asked: Parameters, limit: int, after: str | None) -> Found:
     return lake.search(
         asked.words,
-        models=[asked.model] if asked.model else None,
-        game_types=None if asked.game_type == ALL else [asked.game_type],
+        model=asked.model or None,
+        game_type=None if asked.game_type == ALL else asked.game_type,
         limit=limit,
-        seconds=SECONDS,
+        timeout=TIMEOUT,
         after=after,
     )

@@ -11,7 +11,7 @@ from pipeline.reports.views import Schema, schemas
 from pipeline.sandbox import Sandbox
 
 LANE = "free"
-SECONDS = 20.0
+TIMEOUT = 20.0
 MEMORY = 2**30
 SHOWN = 1000
 """A page shows so many rows; `.csv` and `.json` have all."""
@@ -35,7 +35,7 @@ class SqlContent(Content, frozen=True, kw_only=True):
     has_run: bool
     is_plotted: bool
     shown: int
-    seconds: float
+    timeout: float
 
 
 def content(lake: Lake, asked: Parameters) -> SqlContent:
@@ -57,14 +57,14 @@ def content(lake: Lake, asked: Parameters) -> SqlContent:
         has_run=bool(asked.query.strip()) and not faults.get("query"),
         is_plotted=is_plotted and "x" not in faults,
         shown=SHOWN,
-        seconds=SECONDS,
+        timeout=TIMEOUT,
         faults=faults,
     )
 
 
 def _answer(lake: Lake, query: str, faults: Faults) -> tuple[pl.DataFrame, str]:
     try:
-        with Sandbox(seconds=SECONDS, memory=MEMORY) as sandbox:
+        with Sandbox(timeout=TIMEOUT, memory=MEMORY) as sandbox:
             return sandbox.sql(lake, query), ""
     except QueryError as error:
         faults["query"] = error.message

@@ -11,11 +11,13 @@ from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.present import folds
 from pipeline.present.table import Table, brief_id, brief_texts
 from pipeline.reports.audit import FINDINGS
+from pipeline.reports.games import UNFINISHED
 from pipeline.reports.quarantine import BRIEF
 
 _EVIDENCE = {**TABLES["players"].columns(), **TABLES["messages"].columns(), **OF_ROWS}
 _BRIEF = ("model", "player", "round", "what", "hit", "message_index", "content")
 _BRIEF_FINDINGS = ("model", "player", "round", "logged", "says", "message_index", "content")
+_BRIEF_GAMES = ("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", "path")
 _SEARCH = {**_EVIDENCE, "text": column.text("the text around the hit")}
 
 
@@ -45,19 +47,23 @@ def _around(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(brief_id("game_id")).select(*columns, text=text)
 
 
-def find(rows: pl.DataFrame, **_: Any) -> Table:
-    return Table(
-        "games",
-        rows,
-        {**TABLES["games"].columns(), "models": column.texts("the tested models")},
-        folds=(folds.begun("game_id", "setting_id"), folds.below("source")),
-    )
+def games(rows: pl.DataFrame, **_: Any) -> Table:
+    columns = {**TABLES["games"].columns(), "models": column.texts("the tested models")}
+    columns["n_rounds"] = columns["n_rounds"].shown("rounds")
+    columns["n_messages"] = columns["n_messages"].shown("messages")
+    return Table("games", rows, columns, brief=_of_games, folds=(folds.titled("game_type"),))
 
 
-def quarantine(rows: pl.DataFrame, full: bool = False, **_: Any) -> Table:
+def _of_games(rows: pl.DataFrame) -> pl.DataFrame:
+    """What fits on a line: of ids the beginning, and how the game ended."""
+    end = pl.when("is_finished").then("outcome").otherwise(pl.lit(UNFINISHED))
+    return rows.with_columns(brief_id("game_id"), outcome=end).select(_BRIEF_GAMES)
+
+
+def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:
     """The rows by part and rule; in full, each as a block of lines."""
     columns = TABLES["quarantine"].columns()
-    if full:
+    if raw:
         return Table("quarantine", rows, columns, brief=_shortened, as_records=True)
     return Table("quarantine", rows, columns, brief=lambda one: one.select(BRIEF))
 

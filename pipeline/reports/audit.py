@@ -57,19 +57,19 @@ _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 def audit(
     lake: StoredLake,
     *,
-    by: Sequence[str] = (),
-    kinds: Sequence[str] | None = None,
-    models: Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
+    kind: str | Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """A row for each kind and group: how often logs contradict themselves.
 
-    `kinds` are the kinds of contradiction, by default all; `by` are columns of games or players,
+    `kind` and `model` choose rows, by default all; `by` are columns of games or players,
     which come first. The share and the mean hits are in 0..1.
 
     Raises UsageError for an unknown kind, column or model.
     """
-    by, kinds = several(by), several(KINDS if kinds is None else kinds)
-    models = several(models)
+    by, kinds = several(by or ()), several(KINDS if kind is None else kind)
+    models = several(model)
     _check(by, kinds)
     check_players(lake, models)
     selects = [_summary(kind, by, models) for kind in kinds]
@@ -80,19 +80,21 @@ def audit(
 
 
 @listed(FINDINGS)
-def findings(lake: StoredLake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
+def findings(
+    lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
+) -> pl.DataFrame:
     """The contradictions of one kind that `audit` counts, each with its message.
 
     Raises UsageError for an unknown kind or model.
     """
-    return pl.concat(findings_parts(lake, kind, models=models))
+    return pl.concat(findings_parts(lake, kind, model=model))
 
 
 def findings_parts(
-    lake: StoredLake, kind: str, *, models: Sequence[str] | None = None
+    lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
     """The same rows some at a time, at least one part, in bounded memory."""
-    models = several(models)
+    models = several(model)
     _check((), (kind,))
     check_players(lake, models)
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))

@@ -75,7 +75,7 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 @of_one_system
 @listed(COLUMNS)
 def completeness(
-    lake: StoredLake, *, expected: int | None = None, models: Sequence[str] | None = None
+    lake: StoredLake, *, expected: int | None = None, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
     """A row for each model and competition that any model played: its games in the lake.
 
@@ -85,7 +85,7 @@ def completeness(
     """
     if expected is not None and not 1 <= expected <= MOST_EXPECTED:
         raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
-    models = several(models)
+    models = several(model)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = results.group_by(_OF_SIDE).agg(
@@ -154,7 +154,7 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
 @of_one_system
 @listed(READABILITY)
 def readability(
-    lake: StoredLake, *, edition: Edition = PAPER, models: Sequence[str] | None = None
+    lake: StoredLake, *, edition: Edition = PAPER, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
     """A row for each model and metric: what could not be read, and the bounds of the value.
 
@@ -163,7 +163,7 @@ def readability(
 
     Raises UsageError for an unknown model or edition.
     """
-    models = several(models)
+    models = several(model)
     check_models(lake, models)
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)

@@ -7,6 +7,7 @@ import polars as pl
 from pipeline.errors import UsageError, choose
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
+from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
 
 COLUMNS = (
@@ -18,22 +19,22 @@ OUTCOMES = (*outcomes(), UNFINISHED)
 _KEY = ("path", "game_id")
 
 
-def find(
+def games(
     lake: StoredLake,
     *,
-    model: str | None = None,
-    game_type: str | None = None,
-    setting: str | None = None,
-    outcome: str | None = None,
+    model: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
+    setting_id: str | None = None,
+    outcome: str | Sequence[str] | None = None,
     path: str | None = None,
     after: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> pl.DataFrame:
     """A row for each game that meets all conditions, sorted by path, at most `limit`.
 
-    `model` sits in the game, tested or not. `setting` is the beginning of a setting's id, and
-    `path` a part of the path of the log. `outcome` is a word of the column `outcome`, or
-    `unfinished`. `after` is the path and game_id of the last row of the page before.
+    `model` sits in the game, tested or not. `setting_id` is the id or its beginning, and `path` a
+    part of the path of the log. `outcome` is a word of the column `outcome`, or `unfinished`.
+    `after` is the path and game_id of the last row of the page before.
 
     Columns:
 
@@ -46,29 +47,34 @@ def find(
 
     Raises UsageError for an unknown model, game type or outcome.
     """
-    if game_type is not None and game_type not in names():
-        raise UsageError(f"no game type {game_type}: {choose([game_type], names())}")
-    if outcome is not None and outcome not in OUTCOMES:
-        raise UsageError(f"no outcome {outcome}: {choose([outcome], OUTCOMES)}")
-    check_players(lake, None if model is None else [model])
+    models, game_types, outcomes = several(model), several(game_type), several(outcome)
+    _check("game type", game_types, names())
+    _check("outcome", outcomes, OUTCOMES)
+    check_players(lake, models)
     found = lake.table("games")
     if after is not None:
         found = found.filter(_is_after(after))
-    if model is not None:
-        seats = lake.table("players").filter(pl.col("model") == model).select("game_id")
+    if models is not None:
+        seats = lake.table("players").filter(pl.col("model").is_in(models)).select("game_id")
         found = found.join(seats.unique(), on="game_id", how="semi")
-    if game_type is not None:
-        found = found.filter(game_type=game_type)
-    if setting is not None:
-        found = found.filter(pl.col("setting_id").str.starts_with(setting))
+    if game_types is not None:
+        found = found.filter(pl.col("game_type").is_in(game_types))
+    if setting_id is not None:
+        found = found.filter(pl.col("setting_id").str.starts_with(setting_id))
     if path is not None:
         found = found.filter(pl.col("path").str.contains(path, literal=True))
-    if outcome is not None:
-        is_it = ~pl.col("is_finished") if outcome == UNFINISHED else pl.col("outcome") == outcome
-        found = found.filter(is_it)
+    if outcomes is not None:
+        is_cut_off = ~pl.col("is_finished") & (UNFINISHED in outcomes)
+        found = found.filter(is_cut_off | pl.col("outcome").is_in(outcomes))
     found = found.sort(_KEY)
     rows = (found if limit is None else found.head(limit)).collect()
     return _with_models(lake, rows).select(COLUMNS)
+
+
+def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
+    """Raises UsageError for a word that there is not."""
+    if strangers := [name for name in asked or () if name not in known]:
+        raise UsageError(f"no {what} {', '.join(strangers)}: {choose(strangers, known)}")
 
 
 def _is_after(key: Sequence[str]) -> pl.Expr:

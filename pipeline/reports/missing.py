@@ -18,7 +18,7 @@ _OF_SIDE = ["model", "competition", "setting_id"]
 
 
 @of_one_system
-def missing(lake: StoredLake, *, models: Sequence[str] | None = None) -> pl.DataFrame:
+def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each setting that any model played, and this model has not finished a game of.
 
     A game that nobody can repeat is missing only where this model did not finish it itself.
@@ -34,7 +34,7 @@ def missing(lake: StoredLake, *, models: Sequence[str] | None = None) -> pl.Data
 
     Raises UsageError for a model without games.
     """
-    models = several(models)
+    models = several(model)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = played(lake).lazy()

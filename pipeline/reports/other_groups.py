@@ -37,7 +37,7 @@ def _columns(lake: StoredLake, metric: str | None) -> Collection[str]:
 
 def _hint(metric: str | None, edition: Edition, column: str) -> str:
     options = [f"--metric {metric}"] if metric else []
-    arguments = [f'names=["{metric}"]'] if metric else []
+    arguments = [f'metric="{metric}"'] if metric else []
     if edition != PAPER:
         options.append(f"--edition {edition}")
         arguments.append(f'edition="{edition}"')

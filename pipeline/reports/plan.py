@@ -9,7 +9,8 @@ from pipeline import column
 from pipeline.column import Column, listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics import PAPER, answered, metric
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
+from pipeline.metrics import metric as declaration
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import RELEASE, Request
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL
@@ -57,35 +58,36 @@ COLUMNS: Mapping[str, Column] = {
 @listed(COLUMNS)
 def plan(
     lake: StoredLake,
-    name: str,
+    metric: str,
     difference: float,
     *,
     power: float = 0.8,
-    level: float = 0.05,
+    confidence: float = DEFAULT_CONFIDENCE,
     n_pairs: int = 1,
-    is_paired: bool = True,
+    unpaired: bool = False,
     edition: Edition = PAPER,
 ) -> pl.DataFrame:
     """A row for each pair of models: the settings needed to detect the difference in the metric.
 
-    If `n_pairs` pairs are to be compared, the level is divided by their number. If not
-    `is_paired`, models will play different settings.
+    The significance level is 1 − `confidence`; it is divided by `n_pairs`, the number of pairs
+    that will be compared. If `unpaired`, models will play different settings.
 
     Raises UsageError if the lake has fewer than two models with the metric, if the difference is
-    impossible, and for a wrong difference, power, level or number of pairs.
+    impossible, and for a wrong difference, power, confidence or number of pairs.
     """
+    level = round(1 - confidence, 15)  # 1 - .95 is .050000000000000044
     _check(difference, power, level, n_pairs)
-    declared = metric(name, edition)
+    declared = declaration(metric, edition)
     if not abs(difference) <= declared.high - declared.low:
         raise UsageError(
-            f"a difference of {difference:g} in {name} is impossible: its values are within "
+            f"a difference of {difference:g} in {metric} is impossible: its values are within "
             f"{declared.low:g}..{declared.high:.3g}"
         )
-    answer = answered(lake, Request(edition=edition, by=("model",)), names=[name])
+    answer = answered(lake, Request(edition=edition, by=("model",)), names=[metric])
     has_value = answer.rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
     known = has_value["model"].sort().to_list()
     if len(known) < 2:
-        raise UsageError(f"a plan needs two models that have {name}: the lake has {len(known)}")
+        raise UsageError(f"a plan needs two models that have {metric}: the lake has {len(known)}")
     terms = terms_of(has_value.lazy(), declared, ["model"])
     thin = dict(has_value.select("model", "thin").iter_rows())
     pairs = list(combinations(known, 2))
@@ -95,9 +97,10 @@ def plan(
     own = dict(zip(known, in_common(sums, terms, [(m, m) for m in known]), strict=True))
     of_model = rates(sums, terms, ["model"]).collect().iter_rows(named=True)
     rate_of = {row["model"]: Rate.of(row) for row in of_model}
-    parts = _squares(lake, name, edition)
+    parts = _squares(lake, metric, edition)
     asked = {"power": power, "level": level / n_pairs}
     found = []
+    is_paired = not unpaired
     for (one, other), paired in zip(pairs, common, strict=True):
         pilot = paired if is_paired else min(own[one], own[other])
         numbers = own[one].n_settings, own[other].n_settings
@@ -107,7 +110,7 @@ def plan(
         )
         both = _shares([parts[name] for name in (one, other) if name in parts])
         of_variance = {f"share_{level}": share for level, share in both._asdict().items()}
-        pair = {"metric": name, "model": one, "other": other, "difference": difference}
+        pair = {"metric": metric, "model": one, "other": other, "difference": difference}
         pair |= {"thin": thin[one], "other_thin": thin[other]}
         needs = {"n_settings": pilot.n_settings, "sd": sd, "settings": needed}
         found.append(pair | asked | needs | of_variance)
@@ -138,10 +141,10 @@ def _shares(parts: list[dict[str, float]]) -> Shares:
 def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
     if difference == 0:
         raise UsageError("the difference must not be 0")
-    for name, share in (("power", power), ("level", level)):
+    for name, share, given in (("power", power, power), ("confidence", level, 1 - level)):
         if not 0 < share < 1:
-            raise UsageError(f"the {name} must be between 0 and 1, not {share:g}")
+            raise UsageError(f"the {name} must be between 0 and 1, not {given:g}")
     if n_pairs < 1:
         raise UsageError("the number of pairs must be 1 or more")
     if power <= level:
-        raise UsageError("the power must be greater than the level")
+        raise UsageError("the power must be greater than 1 - confidence")

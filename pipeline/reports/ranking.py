@@ -37,7 +37,7 @@ def leaderboard(
     edition: Edition = PAPER,
     engine: Engine = "polars",
     master: str | None = None,
-    models: Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
     num_of_game: int = DEFAULT_GAMES,
     confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: bool = False,
@@ -54,7 +54,7 @@ def leaderboard(
         edition=edition,
         engine=engine,
         master=master,
-        models=models,
+        model=model,
         num_of_game=num_of_game,
         confidence=confidence,
     )
@@ -99,7 +99,7 @@ def over_all(
     engine: Engine = "polars",
     master: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
-    models: Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     with_games: Collection[str] | None = ("win_rate",),
 ) -> Answer:
@@ -107,7 +107,7 @@ def over_all(
     request = Request(
         edition=edition,
         num_of_game=num_of_game,
-        models=several(models),
+        models=several(model),
         game_types=(ALL,),
     )
     return answered(

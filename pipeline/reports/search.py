@@ -17,7 +17,7 @@ from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
 
 LIMIT = 50
-SECONDS = 30.0
+TIMEOUT = 30.0
 MOST_WORDS, LONGEST_WORD = 20, 200
 AROUND = 60
 """So many characters are shown on each side of a hit."""
@@ -46,27 +46,27 @@ def search(
     lake: StoredLake,
     words: str | Sequence[str],
     *,
-    models: Sequence[str] | None = None,
-    game_types: Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     limit: int = LIMIT,
-    seconds: float = SECONDS,
+    timeout: float = TIMEOUT,
     after: str | None = None,
 ) -> Found:
     """The messages that contain every one of the words, in the order of the lake's files.
 
     A text is split into words at blanks; each item of a list is searched as it is, blanks
     included. Case is ignored, no sign has a special meaning, and a word may be a part of a longer
-    one. `models` are those of the speakers. The search stops after `limit` messages found or after
-    so many `seconds`; to continue, pass the result's `key` as `after`. A key belongs to a state of
+    one. `model` is that of the speaker. The search stops after `limit` messages found or after
+    `timeout` seconds; to continue, pass the result's `key` as `after`. A key belongs to a state of
     the lake, and a search that continues stays in this state. Raises UsageError for words that are
     missing or too long, for an unknown model or game type, and for a wrong limit or key.
     """
-    asked, models, game_types = _words(words), several(models), several(game_types)
-    _check(limit, seconds, game_types)
+    asked, models, game_types = _words(words), several(model), several(game_type)
+    _check(limit, timeout, game_types)
     check_players(lake, models)
     state, start = _begun(lake, after)
     wanted = _wanted(asked, models, game_types)
-    ends_at = time.monotonic() + seconds
+    ends_at = time.monotonic() + timeout
     found = [pl.DataFrame(schema=polars_schema("messages")).select(*_PLACE, "content")]
     n_left, stopped, at = limit, "end", start
     for first, rows in stream(state, "messages", (*_PLACE, "content"), start):
@@ -96,11 +96,11 @@ def _words(words: str | Sequence[str]) -> tuple[str, ...]:
     return asked
 
 
-def _check(limit: int, seconds: float, game_types: Sequence[str] | None) -> None:
+def _check(limit: int, timeout: float, game_types: Sequence[str] | None) -> None:
     if limit < 1:
         raise UsageError("the limit must be 1 message or more")
-    if not 0 < seconds < math.inf:
-        raise UsageError("the time must be more than 0 seconds")
+    if not 0 < timeout < math.inf:
+        raise UsageError("the timeout must be more than 0 seconds")
     if strangers := [one for one in game_types or () if one not in names()]:
         known = ", ".join(names())
         raise UsageError(f"no game type {', '.join(strangers)}: choose from {known}")

@@ -60,7 +60,7 @@ def _method(view: str) -> str | None:
         return f'lake.findings("{name}")'
     if schema == "" and name in (OF_ALL, LEADERBOARD, *sqlfiles.names("")):
         return f"lake.{name}()"
-    return f'lake.metrics(names=["{name}"])' if schema == "" else None
+    return f'lake.metrics(metric="{name}")' if schema == "" else None
 
 
 class Schema(NamedTuple):

@@ -99,7 +99,7 @@ def tables_of(check: Check) -> set[str]:
 
 
 def run(
-    lake: StoredLake, chosen: Iterable[Check], most: int, on_progress: Callable[[str], None]
+    lake: StoredLake, chosen: Iterable[Check], limit: int, on_progress: Callable[[str], None]
 ) -> list[Finding]:
     """What the checks find, those that find nothing left out."""
     found = []
@@ -110,19 +110,19 @@ def run(
     with warehouse.bounded(lake, {}, " ".join(read)) as connection:
         for check in chosen:
             on_progress(title(check))
-            if finding := _made(connection, check, _n_slices(n_rows, check), most):
+            if finding := _made(connection, check, _n_slices(n_rows, check), limit):
                 found.append(finding)
     return found
 
 
 def _made(
-    connection: duckdb.DuckDBPyConnection, check: Check, n_slices: int, most: int
+    connection: duckdb.DuckDBPyConnection, check: Check, n_slices: int, limit: int
 ) -> Finding | None:
     n_rows = 0
     rows: list[dict[str, object]] = []
     for number in range(n_slices):
         sliced = _sliced(check, number, n_slices)
-        n_wanted = max(most - len(rows), 1)
+        n_wanted = max(limit - len(rows), 1)
         found = warehouse.answer(connection, f"{sliced}\nLIMIT {n_wanted}")
         n_found = found.height
         if n_found == n_wanted:
@@ -131,7 +131,7 @@ def _made(
         n_rows += n_found
     if not n_rows:
         return None
-    return Finding(check.name, check.severity, check.finds, check.table, n_rows, rows[:most])
+    return Finding(check.name, check.severity, check.finds, check.table, n_rows, rows[:limit])
 
 
 def _n_slices(n_rows: dict[str, int], check: Check) -> int:

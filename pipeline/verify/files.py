@@ -54,11 +54,11 @@ class Looked(Struct):
     counts: Counter[str] = field(default_factory=Counter)
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
 
-    def add(self, check: str, row: Mapping[str, object], most: int, n: int = 1) -> None:
+    def add(self, check: str, row: Mapping[str, object], limit: int, n: int = 1) -> None:
         """Notes what a check found, the first of it with the row."""
         self.counts[check] += n
         rows = self.rows.setdefault(check, [])
-        if len(rows) < most:
+        if len(rows) < limit:
             rows.append(dict(row))
 
     @property
@@ -73,7 +73,7 @@ def severity_of(check: str) -> str:
     return WARNING if check in WARNINGS else ERROR
 
 
-def look(lake: StoredLake, table: str, most: int) -> Looked:
+def look(lake: StoredLake, table: str, limit: int) -> Looked:
     """Looks at every file of a table, and at every row."""
     looked = Looked(table, _foreign(lake))
     try:
@@ -81,23 +81,23 @@ def look(lake: StoredLake, table: str, most: int) -> Looked:
         latest = lake.latest_version(table)
     except (LakeError, OSError) as error:
         looked.is_readable = False
-        looked.add(DENIED if is_denied(error) else "log", {"error": str(error)}, most)
+        looked.add(DENIED if is_denied(error) else "log", {"error": str(error)}, limit)
         return looked
     if latest != lake.delta(table).version():
         row = {"version": lake.delta(table).version(), "latest": latest}
-        looked.add("latest_version", row, most)
+        looked.add("latest_version", row, limit)
     folder, schema = lake.folder(table), pl.Schema(lake.file_schema(table))
     for name in empty_commits(folder):
-        looked.add("log_empty", {"commit": name}, most)
+        looked.add("log_empty", {"commit": name}, limit)
     sizes = {file.name: file.n_bytes for file in folder.files()}
     for entry in logged.iter_rows(named=True):
         name = entry["path"]
         looked.n_files += 1
         if found := fault(folder, name, sizes.get(name), entry["size_bytes"], read=True):
             looked.is_readable = False
-            looked.add(found.check, {"file": name, **found.columns}, most)
+            looked.add(found.check, {"file": name, **found.columns}, limit)
         else:
-            _look_into(folder / name, entry, looked, most, schema)
+            _look_into(folder / name, entry, looked, limit, schema)
     return looked
 
 
@@ -111,7 +111,7 @@ def _foreign(lake: StoredLake) -> frozenset[str]:
 
 
 def _look_into(
-    file: Location, logged: dict[str, Any], looked: Looked, most: int, schema: pl.Schema
+    file: Location, logged: dict[str, Any], looked: Looked, limit: int, schema: pl.Schema
 ) -> None:
     """Looks at the rows of one file, which are to have these columns."""
     name = logged["path"]
@@ -120,18 +120,18 @@ def _look_into(
         for rows in _batches(file):
             if rows.schema != schema:
                 looked.is_readable = False
-                looked.add("contract", {"file": name, "columns": _types(rows)}, most)
+                looked.add("contract", {"file": name, "columns": _types(rows)}, limit)
                 return
             looked.n_rows += rows.height
             found_statistics.add(rows)
-            _look_at(_whole(rows, looked.table), looked, most)
+            _look_at(_whole(rows, looked.table), looked, limit)
     except _DAMAGED as error:
         looked.is_readable = False
-        looked.add("file_damaged", {"file": name, "error": first_line(error)}, most)
+        looked.add("file_damaged", {"file": name, "error": first_line(error)}, limit)
         return
     for what, found, expected in found_statistics.unlike(logged):
         row = {"file": name, "statistic": what, "found": found, "logged": expected}
-        looked.add("file_statistics", row, most)
+        looked.add("file_statistics", row, limit)
 
 
 def _batches(file: Location) -> Iterator[pl.DataFrame]:
@@ -151,7 +151,7 @@ def _whole(rows: pl.DataFrame, table: str) -> pl.DataFrame:
     return rows.match_to_schema(pl.Schema(polars_schema(table)), missing_columns="insert")
 
 
-def _look_at(rows: pl.DataFrame, looked: Looked, most: int) -> None:
+def _look_at(rows: pl.DataFrame, looked: Looked, limit: int) -> None:
     """Holds rows against their contract, but those of games that only another package knows."""
     contract = TABLES[looked.table]
     key = [name for name in _KEYS if name in rows.columns]
@@ -160,11 +160,11 @@ def _look_at(rows: pl.DataFrame, looked: Looked, most: int) -> None:
         foreign = rows.filter(is_foreign).select("game_type", *key)
         rows = rows.filter(~is_foreign)
         if foreign.height:
-            looked.add("not_installed", foreign.row(0, named=True), most, foreign.height)
+            looked.add("not_installed", foreign.row(0, named=True), limit, foreign.height)
     for rule, breaks in checks.broken(contract, rows).items():
         of_rule = rows.filter(breaks).select(key)
         (first,) = of_rule.head(1).to_dicts()
-        looked.add("contract", {"rule": rule, **first}, most, of_rule.height)
+        looked.add("contract", {"rule": rule, **first}, limit, of_rule.height)
 
 
 # The columns by which a row is found again.

@@ -131,7 +131,7 @@ def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collec
     if missing := sorted(names - {*values}):
         signs = ", ".join(f"${name}" for name in missing)
         raise QueryError(
-            f"no value for {signs}: give one, for example `--param {missing[0]}=VALUE` (at the "
+            f"no value for {signs}: give one, for example `--parameter {missing[0]}=VALUE` (at the "
             f"prompt: `.param {missing[0]}=VALUE`; in Python: `parameters`)"
         )
     if unused := sorted({*values} - names):

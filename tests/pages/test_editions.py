@@ -46,7 +46,7 @@ def links(text: str) -> list[tuple[str, dict[str, str]]]:
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("name", WITH_EDITIONS)
 def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lake) -> None:
-    game = opened.find(game_type="undercover")["game_id"][0]
+    game = opened.games(game_type="undercover")["game_id"][0]
     needed = {**NEEDED, "game": {"game": game, "roles": "true"}}.get(name, {})
     text = shown(opened, name, edition=edition, **needed)
     if name == "game":  # which also leads to itself in the other editions

@@ -79,9 +79,9 @@ def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
     assert [row["game_id"] for row in whole] == expected["game_id"].to_list()
     assert list(whole[0]) == expected.columns
     misses = rows_of(served.get(f"/evidence.csv?metric={metric}&hit=misses").text)
-    assert len(misses) == opened.evidence(metric, is_hit=False).height
+    assert len(misses) == opened.evidence(metric, hit=False).height
     games = rows_of(served.get("/games.csv").text)
-    assert [row["game_id"] for row in games] == opened.find()["game_id"].to_list()
+    assert [row["game_id"] for row in games] == opened.games()["game_id"].to_list()
     found = rows_of(served.get("/search.csv?words=I").text)
     every = opened.search("I", limit=100_000).rows
     assert every.height > 50

@@ -89,7 +89,7 @@ def test_without_roles_a_page_does_not_depend_on_them(
     game_type: str, edition: str, opened: Lake
 ) -> None:
     """Neither the text of the page, nor its tooltips, title, JSON and CSV."""
-    for game in opened.find(game_type=game_type)["game_id"].head(4):
+    for game in opened.games(game_type=game_type)["game_id"].head(4):
         given = {"game": game, "edition": edition, "metric": "judgement"}
         assert forms(opened, **given) == forms(Altered(opened), **given)
         shown = forms(opened, **given, roles="true")
@@ -101,7 +101,7 @@ def test_without_roles_a_page_does_not_depend_on_them(
 def test_no_system_s_page_depends_on_roles(game_type: str, lake_of_formats: Path) -> None:
     """The same for every format's games with sides, whose acts say more than MAgIC's."""
     opened = open_lake(lake_of_formats)
-    games = opened.find(game_type=game_type)["game_id"]
+    games = opened.games(game_type=game_type)["game_id"]
     assert games.len()
     for game in games:
         assert forms(opened, game=game) == forms(Altered(opened), game=game)
@@ -127,7 +127,7 @@ def test_nobody_is_seen_to_whisper(lake_of_formats: Path) -> None:
 
 
 def test_what_may_say_a_role_is_folded(opened: Lake) -> None:
-    game = opened.find(game_type="undercover")["game_id"][0]
+    game = opened.games(game_type="undercover")["game_id"][0]
     html, _, _ = forms(opened, game=game)
     open_text = re.sub(r"<details>.*?</details>", "", html, flags=re.DOTALL)
     assert "Your word is" in html
@@ -138,7 +138,7 @@ def test_what_may_say_a_role_is_folded(opened: Lake) -> None:
 
 def test_other_games_have_nothing_to_hide(opened: Lake) -> None:
     for game_type in ("cost_sharing", "prisoners_dilemma", "public_good"):
-        game = opened.find(game_type=game_type)["game_id"][0]
+        game = opened.games(game_type=game_type)["game_id"][0]
         found = page("game").content(opened, parameters("game", {"game": game}))
         assert found.counted.height == opened.game(game).counted.height > 0
         assert not found.are_roles_hidden

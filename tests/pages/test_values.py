@@ -62,7 +62,7 @@ def check_cells(text: str, name: str, values: pl.DataFrame, keys: list[str]) -> 
 
 def test_a_list_of_no_models_has_no_rows(opened: Lake) -> None:
     for method in (opened.completeness, opened.missing, opened.readability, opened.metrics):
-        assert method(models=[]).is_empty()
+        assert method(model=[]).is_empty()
     assert opened.completeness().height
 
 
@@ -73,7 +73,7 @@ def test_an_address_says_0() -> None:
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])
 def test_leaderboard(opened: Lake, edition: str) -> None:
     text = html(opened, "leaderboard", edition=edition)
-    values = opened.metrics(edition=edition, game_types=["all"])
+    values = opened.metrics(edition=edition, game_type="all")
     check_cells(text, "leaderboard", values, ["metric", "model"])
     ranked = opened.leaderboard(edition=edition)
     shown = table(text, "leaderboard")[1:]
@@ -87,22 +87,20 @@ def test_leaderboard(opened: Lake, edition: str) -> None:
 def test_slice(opened: Lake) -> None:
     where = "is_tested AND n_players = 3"
     text = html(opened, "leaderboard", where=where, by="role", game_type="undercover")
-    values = opened.metrics(
-        by=["model", "game_type", "role"], where=where, game_types=["undercover"]
-    )
+    values = opened.metrics(by=["model", "game_type", "role"], where=where, game_type="undercover")
     check_cells(text, "leaderboard", values, ["metric", "model", "role"])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_metric(opened: Lake, name: str) -> None:
-    rows = opened.metrics(names=[name])
+    rows = opened.metrics(metric=[name])
     is_all = pl.col("game_type") == "all"
     text = html(opened, "metric", metric=name)
     check_cells(text, "all-types", rows.filter(is_all), ["metric", "model"])
 
 
 def test_model(opened: Lake) -> None:
-    rows = opened.metrics(game_types=["all"], models=["sim-cedar"])
+    rows = opened.metrics(game_type="all", model="sim-cedar")
     text = html(opened, "model", model="sim-cedar")
     check_cells(text, "profile", rows, ["metric"])
 
@@ -160,7 +158,7 @@ def test_pages_of_evidence_are_all_of_it(opened: Lake, name: str) -> None:
 
 def test_pages_of_games_are_all_of_them(opened: Lake) -> None:
     found, after = [], None
-    while part := opened.find(after=after, limit=25)["game_id", "path"].rows():
+    while part := opened.games(after=after, limit=25)["game_id", "path"].rows():
         found += part
         after = (part[-1][1], part[-1][0])
     games = opened.table("games").select("game_id", "path").sort("path", "game_id").collect()
@@ -197,7 +195,7 @@ SELECT
 FROM attempts
 WHERE is_counted
 GROUP BY GROUPING SETS ((model, game_type), (model))"""
-    given = opened.metric(declared, name="high_shares", sql=sql)
+    given = opened.with_metric(declared, name="high_shares", sql=sql)
     whole = given.evidence("high_shares")
     assert whole.select(KEY).is_duplicated().any()
     assert whole.height > 2 * ROWS
@@ -221,7 +219,7 @@ def test_pages_of_the_quarantine_are_all_of_it(tmp_path: Path) -> None:
 
 def test_pages_of_evidence_and_games_follow_each_other(opened: Lake) -> None:
     assert pages_of(opened, "evidence", metric="reasoning").equals(opened.evidence("reasoning"))
-    assert pages_of(opened, "games").equals(opened.find())
+    assert pages_of(opened, "games").equals(opened.games())
 
 
 def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
@@ -243,7 +241,7 @@ def test_csv_has_the_rows_of_json(served: Served) -> None:
 
 def test_csv_has_all_rows_of_all_pages(served: Served, opened: Lake) -> None:
     whole = {
-        "games": opened.find().height,
+        "games": opened.games().height,
         "evidence?metric=judgement": opened.evidence("judgement").height,
         "search?words=player": opened.search("player", limit=100_000).rows.height,
     }

@@ -107,7 +107,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["tables"],
         ["search", "i", "a"],
         ["quarantine"],
-        ["quarantine", "--full"],
+        ["quarantine", "--raw"],
         ["sql", "FROM players"],
         pytest.param(["sql", "FROM messages"], marks=pytest.mark.slow),
         pytest.param(["sql", "FROM documents"], marks=pytest.mark.slow),

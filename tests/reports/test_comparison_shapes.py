@@ -115,7 +115,7 @@ def test_a_model_that_replays_is_not_told_apart_for_it(tmp_path, replays, wins):
     ]
     logs += [(f"b/{setting}", public(setting, "b", 0)) for setting in range(20)]
     lake = lake_of(tmp_path, logs)
-    (row,) = compare(lake, ("a", "b"), names=["win_rate"]).to_dicts()
+    (row,) = compare(lake, ("a", "b"), metric="win_rate").to_dicts()
     assert row["is_replayed"] is True
     assert row["p_value"] > 0.3
     assert agree(row)
@@ -129,7 +129,7 @@ def test_a_model_that_replays_and_wins_is_told_apart(tmp_path):
         for replay in range(10)
     ]
     logs += [(f"b/{setting}", public(setting, "b", 0, wins=setting < 4)) for setting in range(20)]
-    (row,) = compare(lake_of(tmp_path, logs), ("a", "b"), names=["win_rate"]).to_dicts()
+    (row,) = compare(lake_of(tmp_path, logs), ("a", "b"), metric="win_rate").to_dicts()
     assert row["is_replayed"] is True
     assert row["p_value"] < 0.001
     assert row["ci_low"] > 0
@@ -142,7 +142,7 @@ def test_as_many_replays_of_both_are_none(tmp_path):
         for setting in range(6)
         for replay in range(3)
     ]
-    (row,) = compare(lake_of(tmp_path, logs), ("a", "b"), names=["win_rate"]).to_dicts()
+    (row,) = compare(lake_of(tmp_path, logs), ("a", "b"), metric="win_rate").to_dicts()
     assert row["is_replayed"] is False
 
 
@@ -160,7 +160,7 @@ def test_where_interval_and_p_disagree_the_far_end_stays(tmp_path):
     lake = lake_of(tmp_path, logs)
     ends = []
     for confidence in (0.8, 0.9, 0.95, 0.99):
-        asked = {"names": ["rationality"], "confidence": confidence}
+        asked = {"metric": "rationality", "confidence": confidence}
         (row,) = compare(lake, ("a", "b"), **asked).to_dicts()
         assert agree(row, 1 - confidence)
         ends.append(row["ci_high"] - row["difference"])

@@ -163,7 +163,7 @@ def test_without_messages_a_game_has_its_rounds(lake: Lake) -> None:
 
 def test_every_act_and_every_counted_row_stands_once(lake: Lake) -> None:
     """In every game of every format; what a metric counted says its act where it was read."""
-    for game_id in lake.find()["game_id"]:
+    for game_id in lake.games()["game_id"]:
         found = lake.game(game_id)
         shown = list(said(found.tables, found.counted))
         marks = [mark for part in shown for mark in part.marks]

@@ -60,11 +60,11 @@ def audit(
             raise typer.BadParameter(
                 "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
             )
-        rows = findings_parts(opened, kind, models=model or None)
+        rows = findings_parts(opened, kind, model=model or None)
         if not show_parts(rows, form, partial(present, "findings")):
             terminal.note(f"{kind}: no contradiction was found")
         return
-    found = audited(opened, by=columns(by or []), models=model or None)
+    found = audited(opened, by=columns(by or []), model=model or None)
     show(present("audit", found), form)
     if found.is_empty():
         terminal.note("no game in the lake has anything to check")

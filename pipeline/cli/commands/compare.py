@@ -106,10 +106,10 @@ def compare(
 
     opened = lake_of(lake, system)
     options: dict[str, Any] = {
-        "names": metric or None,
+        "metric": metric or None,
         "edition": edition,
         "confidence": confidence,
-        "game_types": game_type or None,
+        "game_type": game_type or None,
         "where": where,
         "margin": margin,
         "influence": influence,

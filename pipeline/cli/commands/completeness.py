@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.exits import FAILED
+from pipeline.cli.exits import CHECK_FAILED
 from pipeline.cli.options import (
     DEFAULT_LAKE,
     EditionOption,
@@ -44,10 +44,11 @@ def completeness(
             "any model played.",
         ),
     ] = None,
-    metrics: Annotated[
+    readability: Annotated[
         bool,
         typer.Option(
-            "--metrics", help="By metric: unreadable and missing rows, and the bounds of the value."
+            "--readability",
+            help="By metric: unreadable and missing rows, and the bounds of the value.",
         ),
     ] = False,
     edition: EditionOption = "paper",
@@ -55,7 +56,7 @@ def completeness(
         bool,
         typer.Option(
             "--fail-if-incomplete",
-            help="Exit with 1 if a model is not complete, or if the lake has no games.",
+            help="Exit with 4 if a model is not complete, or if the lake has no games.",
         ),
     ] = False,
     form: FormOption = "table",
@@ -64,7 +65,7 @@ def completeness(
 
     A row is a model and a competition: the settings expected (those that any model played), found
     and finished; its games, unfinished games and quarantined parts. With --missing, a row is a
-    missing setting. With --metrics, a row is a model and a metric: the texts that could not be
+    missing setting. With --readability, a row is a model and a metric: the texts that could not be
     read, the outages and the rows of missing games, and the lowest and highest value that the
     metric could have if these were known. These bounds are not confidence intervals; do not use
     them to rank models.
@@ -75,12 +76,12 @@ def completeness(
       magic completeness --expected 20 --format csv
       magic completeness --missing --model gpt-4
       magic completeness --incomplete --fail-if-incomplete
-      magic completeness --metrics
+      magic completeness --readability
     """
-    if metrics and expected is not None:
-        raise typer.BadParameter("cannot be combined with --metrics", param_hint="--expected")
-    if missing and (metrics or expected is not None):
-        other = "--metrics" if metrics else "--expected"
+    if readability and expected is not None:
+        raise typer.BadParameter("cannot be combined with --readability", param_hint="--expected")
+    if missing and (readability or expected is not None):
+        other = "--readability" if readability else "--expected"
         raise typer.BadParameter(f"cannot be combined with {other}", param_hint="--missing")
 
     from pipeline.cli.output import show
@@ -88,25 +89,25 @@ def completeness(
     from pipeline.present.counts import NO_GAMES
     from pipeline.present.counts import incomplete as incomplete_models
     from pipeline.reports.completeness import completeness as games
-    from pipeline.reports.completeness import readability
+    from pipeline.reports.completeness import readability as texts
     from pipeline.reports.missing import missing as missing_settings
 
     opened = lake_of(lake, system)
-    if metrics:
-        rows = readability(opened, edition=edition, models=model or None)
+    if readability:
+        rows = texts(opened, edition=edition, model=model or None)
         table = present("readability", rows, edition=edition)
     else:
-        rows = games(opened, expected=expected, models=model or None)
+        rows = games(opened, expected=expected, model=model or None)
         table = present("completeness", rows, lake=opened, model=model)
     has_games = any(opened.counts("games").values())
-    if metrics and not has_games:
+    if readability and not has_games:
         table = table.noting(NO_GAMES)
     if missing:
-        listed = present("missing", missing_settings(opened, models=model or None))
+        listed = present("missing", missing_settings(opened, model=model or None))
         show(listed.noting(*table.notes), form)
     else:
         shown = rows.filter(~rows["is_complete"].fill_null(value=False)) if incomplete else rows
         show(table.of_rows(shown), form)
     lacking = incomplete_models(rows)
     if fail_if_incomplete and (lacking or not has_games):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(CHECK_FAILED)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.exits import FAILED
+from pipeline.cli.exits import CHECK_FAILED
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
@@ -48,8 +48,8 @@ def diff(
             "Give it twice to compare two ingests.",
         ),
     ] = None,
-    games: Annotated[
-        bool, typer.Option("--games", help="List the games that only one of the two has.")
+    list_games: Annotated[
+        bool, typer.Option("--list-games", help="List the games that only one of the two has.")
     ] = False,
     fail_on_regression: Annotated[
         float | None,
@@ -57,7 +57,7 @@ def diff(
             "--fail-on-regression",
             metavar="MARGIN",
             min=0,
-            help="Exit with 1 if a value fell by more than MARGIN, by a one-sided test.",
+            help="Exit with 4 if a value fell by more than MARGIN, by a one-sided test.",
         ),
     ] = None,
     edition: EditionOption = "paper",
@@ -78,7 +78,7 @@ def diff(
       magic diff before/ after/
       magic diff before/ after/ --fail-on-regression 0.05
       magic diff before/ --lake lake/
-      magic diff --as-of 1 --games
+      magic diff --as-of 1 --list-games
     """
     states = as_of or []
     named = compared(lakes or [], lake, states)
@@ -94,12 +94,12 @@ def diff(
     first = lake_of(named[0], system, states[0] if states else None)
     second = open_lake(named[-1], after)
     rows = differ(first, second, edition=edition, confidence=confidence, margin=fail_on_regression)
-    if games:
+    if list_games:
         show(present("diff_games", diff_games(first, second, edition=edition)), form)
     else:
         show(present("diff", rows, edition=edition), form)
     if fail_on_regression is not None and _regressions(rows):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(CHECK_FAILED)
 
 
 def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[str]:

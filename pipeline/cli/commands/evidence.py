@@ -10,14 +10,14 @@ from pipeline.cli.options import (
     DEFAULT_LAKE,
     EditionOption,
     FormOption,
-    GamesOption,
     GameTypesOption,
     LakeOption,
     ModelsOption,
+    NumOfGameOption,
     SystemOption,
     WhereOption,
+    games_counted,
     lake_of,
-    number_of_games,
     with_metric_files,
 )
 
@@ -39,7 +39,7 @@ def evidence(
     lake: LakeOption = DEFAULT_LAKE,
     system: SystemOption = None,
     edition: EditionOption = "paper",
-    games: GamesOption = None,
+    num_of_game: NumOfGameOption = None,
     model: ModelsOption = None,
     game_type: GameTypesOption = None,
     hits: Annotated[bool, typer.Option("--hits", help="Only hits, also partial ones.")] = False,
@@ -66,7 +66,7 @@ def evidence(
         raise typer.BadParameter(
             "cannot be combined with --hits: leave out both to see all rows", param_hint="--misses"
         )
-    num_of_game = number_of_games(edition, games)
+    num_of_game = games_counted(edition, num_of_game)
 
     from pipeline.cli.output import show_parts
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
@@ -77,18 +77,18 @@ def evidence(
     asked: Asked = {
         "edition": edition,
         "num_of_game": num_of_game,
-        "models": model or None,
-        "game_types": game_type or None,
+        "model": model or None,
+        "game_type": game_type or None,
         "where": where,
     }
-    is_hit = hits if hits or misses else None
+    hit = hits if hits or misses else None
     n_shown = show_parts(
-        evidence_parts(opened, metric, is_hit=is_hit, limit=limit, **asked),
+        evidence_parts(opened, metric, hit=hit, limit=limit, **asked),
         form,
         partial(present, "evidence", has_terms=len(declared(metric, edition).terms) > 1),
     )
     wanted = "with a hit" if hits else "without a hit" if misses else "counted"
-    totals = evidence_totals(opened, metric, is_hit=is_hit, **asked)
+    totals = evidence_totals(opened, metric, hit=hit, **asked)
     terminal.note(_sum(metric, totals, wanted, n_shown))
 
 

@@ -11,15 +11,15 @@ from pipeline.cli.options import (
     ConfidenceOption,
     EditionOption,
     EngineOption,
-    GamesOption,
     LakeOption,
     MasterOption,
     ModelsOption,
+    NumOfGameOption,
     PaperFormOption,
     SystemOption,
     confidence_level,
+    games_counted,
     lake_of,
-    number_of_games,
     with_metric_files,
 )
 
@@ -30,7 +30,7 @@ def leaderboard(
     lake: LakeOption = DEFAULT_LAKE,
     system: SystemOption = None,
     edition: EditionOption = "paper",
-    games: GamesOption = None,
+    num_of_game: NumOfGameOption = None,
     engine: EngineOption = "polars",
     master: MasterOption = None,
     model: ModelsOption = None,
@@ -61,7 +61,7 @@ def leaderboard(
       magic leaderboard --edition release --format markdown > leaderboard.md
       magic leaderboard --format latex > leaderboard.tex
     """
-    num_of_game = number_of_games(edition, games)
+    num_of_game = games_counted(edition, num_of_game)
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import show
@@ -74,7 +74,7 @@ def leaderboard(
         engine=engine,
         master=master,
         num_of_game=num_of_game,
-        models=model or None,
+        model=model or None,
         confidence=confidence,
         include_incomplete=include_incomplete,
     )

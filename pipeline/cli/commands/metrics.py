@@ -11,18 +11,18 @@ from pipeline.cli.options import (
     ConfidenceOption,
     EditionOption,
     EngineOption,
-    GamesOption,
     LakeOption,
     MasterOption,
     MetricsOption,
     ModelsOption,
+    NumOfGameOption,
     SystemOption,
     WhereOption,
     columns,
     confidence_level,
     form_option,
+    games_counted,
     lake_of,
-    number_of_games,
     with_metric_files,
 )
 from pipeline.vocabulary import Edition
@@ -36,7 +36,7 @@ def metrics(
     lake: LakeOption = DEFAULT_LAKE,
     system: SystemOption = None,
     edition: EditionOption = "paper",
-    games: GamesOption = None,
+    num_of_game: NumOfGameOption = None,
     engine: EngineOption = "polars",
     master: MasterOption = None,
     by: Annotated[
@@ -89,14 +89,14 @@ def metrics(
       magic metrics --metric win_rate --by model --influence
       magic metrics --metric judgement --by system,model
       magic metrics --by model,opponent --where "format_version = 'plain' AND n_rounds = 3"
-      magic metrics --edition release --games 20 --engine duckdb
+      magic metrics --edition release --num-of-game 20 --engine duckdb
       magic metrics --engine spark --master spark://head:7077
       magic metrics --edition release --model gpt-4 --format magic-json
     """
     grouped = columns([BY] if by is None else by)
     if form == "magic-json":
         _check_magic_json(edition, grouped, model, metric, game_type, where, influence)
-    num_of_game = number_of_games(edition, games)
+    num_of_game = games_counted(edition, num_of_game)
     confidence = confidence_level(confidence)
 
     from pipeline.cli.output import show
@@ -113,9 +113,9 @@ def metrics(
         engine=engine,
         master=master,
         by=grouped,
-        models=model or None,
-        names=metric or None,
-        game_types=game_type or None,
+        model=model or None,
+        metric=metric or None,
+        game_type=game_type or None,
         where=where,
         num_of_game=num_of_game,
         confidence=None if form == "magic-json" else confidence,

@@ -6,6 +6,7 @@ import typer
 
 from pipeline.cli import suggestions
 from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
     EditionOption,
     FormOption,
@@ -38,14 +39,18 @@ def plan(
         float,
         typer.Option("--power", metavar="SHARE", help="Probability of detecting it, if it exists."),
     ] = 0.8,
-    level: Annotated[
+    confidence: Annotated[
         float,
-        typer.Option("--level", metavar="SHARE", help="Significance level: share of false alarms."),
-    ] = 0.05,
-    pairs: Annotated[
+        typer.Option(
+            "--confidence",
+            metavar="SHARE",
+            help="Confidence level; 1 less this is the share of false alarms.",
+        ),
+    ] = DEFAULT_CONFIDENCE,
+    n_pairs: Annotated[
         int,
         typer.Option(
-            "--pairs", metavar="N", help="You will compare N pairs: divide the level by N."
+            "--n-pairs", metavar="N", help="You will compare N pairs: divide the level by N."
         ),
     ] = 1,
     unpaired: Annotated[
@@ -71,7 +76,7 @@ def plan(
     Examples:
       magic plan --metric judgement --difference 0.1
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
-      magic plan --metric reasoning --difference 0.1 --pairs 45 --unpaired
+      magic plan --metric reasoning --difference 0.1 --n-pairs 45 --unpaired
     """
     from pipeline.cli.output import show
     from pipeline.present import present
@@ -82,9 +87,9 @@ def plan(
         metric,
         difference,
         power=power,
-        level=level,
-        n_pairs=pairs,
-        is_paired=not unpaired,
+        confidence=confidence,
+        n_pairs=n_pairs,
+        unpaired=unpaired,
         edition=edition,
     )
     show(present("plan", rows, edition=edition), form)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def quarantine(
     *,
     lake: LakeOption = DEFAULT_LAKE,
-    full: Annotated[
-        bool, typer.Option("--full", help="Show every column, with the raw document.")
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Show every column, with the raw document.")
     ] = False,
     export: Annotated[
         Path | None,
@@ -55,12 +55,12 @@ def quarantine(
     \b
     Examples:
       magic quarantine
-      magic quarantine --full --format json > refused.json
+      magic quarantine --raw --format json > refused.json
       magic quarantine --export refused/
       magic quarantine --retry --model gpt-3.5-turbo
     """
-    if sum([full, export is not None, retry]) > 1:
-        raise UsageError("use only one of --full, --export and --retry")
+    if sum([raw, export is not None, retry]) > 1:
+        raise UsageError("use only one of --raw, --export and --retry")
     if model is not None and not retry:
         raise typer.BadParameter("works only with --retry", param_hint="--model")
     if export is not None:
@@ -68,21 +68,21 @@ def quarantine(
     elif retry:
         _retry(lake, model, n_bytes(max_document, "--max-document"), form)
     else:
-        _list(lake, form, full=full)
+        _list(lake, form, raw=raw)
 
 
-def _list(lake: str, form: str, *, full: bool) -> None:
+def _list(lake: str, form: str, *, raw: bool) -> None:
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
     from pipeline.present import present
     from pipeline.reports.quarantine import quarantine as quarantined
 
-    rows = quarantined(open_lake(lake), with_raw=full)
-    show(present("quarantine", rows, full=full), form)
+    rows = quarantined(open_lake(lake), raw=raw)
+    show(present("quarantine", rows, raw=raw), form)
     if rows.is_empty():
         terminal.note("the quarantine is empty")
-    elif not full:
-        terminal.note("use `--full` to see all columns and the raw document")
+    elif not raw:
+        terminal.note("use `--raw` to see all columns and the raw document")
 
 
 def _export(lake: str, folder: Path, form: str) -> None:

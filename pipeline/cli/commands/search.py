@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pipeline.reports.search import Found
 
 ID_SHOWN = 8
-LIMIT, SECONDS = 50, 30.0
+LIMIT, TIMEOUT = 50, 30.0
 
 
 def search(
@@ -31,9 +31,10 @@ def search(
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Stop after N messages.")
     ] = LIMIT,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", help="Stop after S seconds.")
-    ] = SECONDS,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", metavar="SECONDS", help="Stop after so many seconds."),
+    ] = TIMEOUT,
     after: Annotated[
         str | None,
         typer.Option("--after", metavar="KEY", help="Continue where an earlier search stopped."),
@@ -60,10 +61,10 @@ def search(
     found = searched(
         open_lake(lake),
         words,
-        models=model or None,
-        game_types=game_type or None,
+        model=model or None,
+        game_type=game_type or None,
         limit=limit,
-        seconds=seconds,
+        timeout=timeout,
         after=after,
     )
     show(present("search", found.rows), form)
@@ -72,10 +73,10 @@ def search(
         "--model": model or [],
         "--game-type": game_type or [],
         "--limit": [str(limit)] if limit != LIMIT else [],
-        "--seconds": [f"{seconds:g}"] if seconds != SECONDS else [],
+        "--timeout": [f"{timeout:g}"] if timeout != TIMEOUT else [],
     }
     again = _again(words, named)
-    bounds = {"limit": f"--limit {limit}", "time": f"--seconds {seconds:g}", "end": ""}
+    bounds = {"limit": f"--limit {limit}", "time": f"--timeout {timeout:g}", "end": ""}
     for line in _notes(found, bounds[found.stopped], again):
         terminal.note(line)
 

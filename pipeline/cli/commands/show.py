@@ -8,9 +8,9 @@ from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import (
     DEFAULT_LAKE,
     EditionOption,
-    GamesOption,
     LakeOption,
-    number_of_games,
+    NumOfGameOption,
+    games_counted,
     with_metric_files,
 )
 
@@ -32,7 +32,7 @@ def show(
         typer.Option("--seat", min=1, metavar="N", help="Only the messages that seat N was shown."),
     ] = None,
     edition: EditionOption = "paper",
-    games: GamesOption = None,
+    num_of_game: NumOfGameOption = None,
     form: Annotated[
         Literal["text", "json", "markdown"],
         typer.Option(
@@ -52,7 +52,7 @@ def show(
       magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json --edition audited
       magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --format markdown > game.md
     """
-    num_of_game = number_of_games(edition, games)
+    num_of_game = games_counted(edition, num_of_game)
 
     from pipeline.cli import transcript as page
     from pipeline.lake import open_lake

@@ -25,20 +25,20 @@ from pipeline.vocabulary import Edition
 def compare(
     lake: StoredLake,
     *pairs: tuple[str, str],
-    names: Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
-    by: Sequence[str] | None = None,
-    game_types: Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     margin: float | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
     """A row for each metric and pair of models: the difference, its interval and p-value.
 
-    A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `names` are the
-    metrics, by default all. `by`, `game_types` and `where` are those of `metrics`: the models are
-    compared in each group of `by`, whose columns follow the metric.
+    A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `metric`, `by`,
+    `game_type` and `where` are those of `metrics`: the models are compared in each group of `by`,
+    whose columns follow the metric.
 
     With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
     `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
@@ -52,15 +52,15 @@ def compare(
     """
     check_pairs(pairs)
     if margin is not None:
-        check_margin(margin, names, edition)
+        check_margin(margin, metric, edition)
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair)) if pairs else None
     request = Request(
         edition=edition,
         by=("model", *several(by or ())),
         models=models,
-        game_types=several(game_types),
+        game_types=several(game_type),
     )
-    answer = _answer(lake, names, request, where, confidence)
+    answer = _answer(lake, metric, request, where, confidence)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     wanted = [(one, other) for one, other in pairs] or list(combinations(known, 2))
     family = [] if pairs else ["metric"]
@@ -75,10 +75,10 @@ def contrast(
     model: str,
     by: str,
     *,
-    names: Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
-    game_types: Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     margin: float | None = None,
     influence: bool = False,
@@ -88,7 +88,7 @@ def contrast(
     `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`: it and
     `other` have two of its values, as texts, after `metric` and `model`. Groups
     are paired by setting where they share settings. p_holm is adjusted for all rows. Without
-    `names`, the metrics are those whose rows have the column.
+    `metric`, the metrics are those whose rows have the column.
 
     Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
     an unknown model or a column that no metric has.
@@ -98,11 +98,11 @@ def contrast(
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
     having = [name for name in edition_names(edition) if by in row_schema(lake, name)]
-    names = names or having or None
+    names = metric or having or None
     if margin is not None:
         check_margin(margin, names, edition)
     request = Request(
-        edition=edition, by=("model", by), models=(model,), game_types=several(game_types)
+        edition=edition, by=("model", by), models=(model,), game_types=several(game_type)
     )
     answer = within(_answer(lake, names, request, where, confidence))
     pairs = of_values(answer, by)
@@ -112,7 +112,7 @@ def contrast(
 
 def _answer(
     lake: StoredLake,
-    names: Sequence[str] | None,
+    names: str | Sequence[str] | None,
     request: Request,
     where: str | None,
     confidence: float,

@@ -26,7 +26,13 @@ APART = pl.Schema(
 
 @of_one_system
 def settings_apart(
-    lake: StoredLake, one: str, other: str, name: str, *, edition: Edition = PAPER, limit: int = 10
+    lake: StoredLake,
+    model: str,
+    other: str,
+    metric: str,
+    *,
+    edition: Edition = PAPER,
+    limit: int = 10,
 ) -> pl.DataFrame:
     """The settings that both models played in which the values of a metric differ most.
 
@@ -43,20 +49,20 @@ def settings_apart(
     """
     if limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
-    check_pairs([(one, other)])
+    check_pairs([(model, other)])
     nothing = pl.DataFrame(schema=APART)
     if edition == RELEASE:
         return nothing
     values = metrics(
         lake,
-        names=[name],
+        metric=metric,
         edition=edition,
-        models=[one, other],
+        model=[model, other],
         by=["model", "setting_id", "game_type"],
         confidence=None,
     ).filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
     keys = ["setting_id", "game_type"]
-    of_one, of_other = (values.filter(model=model).select(*keys, "value") for model in (one, other))
+    of_one, of_other = (values.filter(model=name).select(*keys, "value") for name in (model, other))
     apart = (
         of_one.join(of_other.rename({"value": "other_value"}), on=keys)
         .with_columns(difference=pl.col("value") - pl.col("other_value"))
@@ -64,8 +70,8 @@ def settings_apart(
         .head(limit)
     )
     games = _first_games(lake, apart["setting_id"].to_list())
-    for model, column in ((one, "game"), (other, "other_game")):
-        game_ids = games.filter(model=model).select("setting_id", pl.col("game_id").alias(column))
+    for name, column in ((model, "game"), (other, "other_game")):
+        game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(column))
         apart = apart.join(game_ids, on="setting_id", how="left", maintain_order="left")
     return pl.concat([nothing, apart.select(APART.names())])
 

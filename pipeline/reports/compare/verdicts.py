@@ -18,7 +18,7 @@ ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
 
 
 def check_margin(
-    margin: float, names: Sequence[str] | None, edition: Edition, *, may_be_0: bool = False
+    margin: float, names: str | Sequence[str] | None, edition: Edition, *, may_be_0: bool = False
 ) -> None:
     """Raises UsageError for a margin below which are none or all of the metrics' differences."""
     if not (margin > 0 or (may_be_0 and margin == 0)):
