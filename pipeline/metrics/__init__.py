@@ -106,8 +106,8 @@ def metrics(
     with `system` in `by`, those of each system, as if the lake had no others. `where` is a SQL
     condition on the rows: see `pipeline.metrics.condition.condition`. The engines polars, duckdb
     and spark give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
-    `num_of_game` is for the edition release: only games with a lower number count. The columns of `by`
-    follow the metric.
+    `num_of_game` is for the edition release: only games with a lower number count. The columns of
+    `by` follow the metric.
 
     If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
     as the rest. With `influence`, also `without_low` and `without_high` (the range of the value if
