@@ -309,15 +309,15 @@ def test_version(magic: Magic) -> None:
 
 
 def test_shell_completion_knows_commands_and_words() -> None:
-    for words, expected in (("magic le", "leaderboard"), ("magic metrics --edition re", "release")):
+    for line, expected in (("magic le", "leaderboard"), ("magic metrics --edition re", "release")):
         result = subprocess.run(
             PROGRAM,
             cwd=TOP,
             env=os.environ
             | {
                 "_MAGIC_COMPLETE": "complete_bash",
-                "COMP_WORDS": words,
-                "COMP_CWORD": str(words.count(" ")),
+                "COMP_WORDS": line,
+                "COMP_CWORD": str(line.count(" ")),
             },
             capture_output=True,
             check=False,

@@ -111,7 +111,8 @@ def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
 def _cell(one: Field, cell: Cell, row: Row, around: Around) -> str:
     tag, scope = ("th", "row") if one.name == around.row_heading else ("td", None)
     metric = row.get("metric", one.name) if one.estimate and one.estimate.counted else None
-    attributes = _attributes({"scope": scope, "class": _kind(one), "data-metric": metric})
+    kind = "letters" if one.name == "letters" else _kind(one)
+    attributes = _attributes({"scope": scope, "class": kind, "data-metric": metric})
     return f"<{tag}{attributes}>{_content(one, cell, row, around)}</{tag}>"
 
 
@@ -149,7 +150,8 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
     said = _said(estimate, row, _named)
     inner = "".join(
         [
-            f'<data class="value" value="{value!r}">{escape(cell.text)}</data>{mark}{drawing}',
+            f'<span><data class="value" value="{value!r}">{escape(cell.text)}</data>{mark}</span>',
+            drawing,
             interval if cell.interval else "",
             f'<span class="vh">; {said}</span>' if said else "",
         ]
@@ -193,7 +195,7 @@ def _named(kind: str, value: object) -> str:
 
 
 def _kind(one: Field) -> str | None:
-    return "n" if one.is_number or one.estimate else one.name if one.name == "letters" else None
+    return "n" if one.is_number or one.estimate else None
 
 
 def _linked(inner: str, href: str | None) -> str:
