@@ -235,7 +235,8 @@ class Lake(stored.StoredLake):
         if name not in TABLES_OF_RESULTS or not hasattr(self, name):
             raise UsageError(f"no table `{name}`: {choose([name], TABLES_OF_RESULTS)}")
         result = getattr(self, name)(*given, **asked)
-        return present(name, getattr(result, "rows", result), lake=self, **asked)
+        rows = result if isinstance(result, pl.DataFrame) else result.rows
+        return present(name, rows, lake=self, **asked)
 
     @_method
     def page(self, name: str, **parameters: object) -> "Shown":

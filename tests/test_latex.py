@@ -60,13 +60,13 @@ def table_of(text: str) -> list[list[str]]:
     inner = text.partition("\\toprule\n")[2].partition("\\bottomrule")[0]
     lines = [line for line in inner.splitlines() if line != r"\midrule"]
     assert all(line.endswith(r" \\") for line in lines)
-    # What is below in a cell follows what is above, without hyphens of ours.
+    # What is below in a cell follows what is above.
     flat = (re.sub(r"\\shortstack\[l\]\{(.*?[^\\])\}(?= & | \\\\)", _flat, line) for line in lines)
     return [re.split(" & ", line.removesuffix(r" \\")) for line in flat]
 
 
 def _flat(found: re.Match[str]) -> str:
-    return re.sub(r"-?\\\\(\\scriptsize )?", lambda below: " " if below[1] else "", found[1])
+    return re.sub(r"\\\\(\\scriptsize )?", " ", found[1])
 
 
 def number(cell: str) -> float | None:

@@ -53,7 +53,7 @@ def table(
     texts = [one for one in fields if not one.is_number and one.estimate is None]
     first = around.row_heading or (texts[0].name if texts else "")
     rows = list(_rows(shown, fields, around._replace(row_heading=first)))
-    name = escape(caption or shown.name)
+    name = _text(caption or shown.name)
     wide = " wide" if len(fields) > 8 else ""
     lines = [
         f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{name}">',
@@ -70,7 +70,7 @@ def table(
 
 def items(notes: Iterable[str]) -> str:
     """Notes as a list."""
-    listed = "".join(f"<li>{escape(printable(note))}</li>" for note in notes)
+    listed = "".join(f"<li>{_text(note)}</li>" for note in notes)
     return f'<ul class="notes">{listed}</ul>' if listed else ""
 
 
@@ -124,6 +124,8 @@ def _content(one: Field, cell: Cell, row: Row, around: Around) -> str:
     mark = f' <span class="mark">{escape(cell.mark)}</span>' if cell.mark else ""
     if cell.text == NULL:
         return f'<span class="none">{NULL}</span>{mark}'
+    if one.estimate:
+        return _ends(one.estimate, cell.text, row)
     return _linked(_value(row.get(one.name), cell.text), href) + mark
 
 
@@ -142,11 +144,11 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
     value, reason = row.get(estimate.value or ""), row.get(estimate.reason or "")
     mark = f' <span class="mark">{escape(cell.mark)}</span>' if cell.mark else ""
     if value is None:
-        said = escape(str(reason or "no value"))
+        said = _text(reason or "no value")
         return (
             f'<span class="none" title="{said}">{NULL}<span class="vh"> {said}</span></span>{mark}'
         )
-    interval = f' <span class="interval">{_interval(estimate, cell, row)}</span>'
+    interval = f' <span class="interval">({_ends(estimate, cell.interval, row)})</span>'
     said = _said(estimate, row, _named)
     inner = "".join(
         [
@@ -165,14 +167,16 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
     return f"<{tag}{_attributes(attributes)}>{inner}</{tag}>"
 
 
-def _interval(estimate: Estimate, cell: Cell, row: Row) -> str:
-    """The interval as it is written, each end also for programs."""
-    low, _, high = cell.interval.strip("()").partition(" to ")
+def _ends(estimate: Estimate, text: str, row: Row) -> str:
+    """The ends of an interval as they are written, each also for programs."""
+    if not text:
+        return ""
+    low, _, high = text.strip("()").partition(" to ")
     ends = (("low", estimate.low, low), ("high", estimate.high, high))
     one, other = (
         f'<data class="{end}" value="{row[name or ""]!r}">{text}</data>' for end, name, text in ends
     )
-    return f"({one} to {other})"
+    return f"{one} to {other}"
 
 
 def _said(estimate: Estimate, row: Row, written: Callable[[str, object], str]) -> str:
@@ -190,8 +194,13 @@ def _said(estimate: Estimate, row: Row, written: Callable[[str, object], str]) -
 
 
 def _named(kind: str, value: object) -> str:
-    text = escape(printable(str(value)))
-    return f'<data class="{kind}" value="{text}">{text}</data>'
+    text = _text(value)
+    return text if kind == "term" else f'<data class="{kind}" value="{text}">{text}</data>'
+
+
+def _text(value: object) -> str:
+    """A text that no browser obeys, without what hides or turns another."""
+    return escape(printable(str(value)))
 
 
 def _kind(one: Field) -> str | None:
@@ -204,5 +213,5 @@ def _linked(inner: str, href: str | None) -> str:
 
 def _attributes(given: Mapping[str, str | None]) -> str:
     return "".join(
-        f' {name}="{escape(value)}"' for name, value in given.items() if value is not None
+        f' {name}="{_text(value)}"' for name, value in given.items() if value is not None
     )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from pipeline.present.table import Cell, Table
 from pipeline.printable import printable
@@ -41,14 +42,18 @@ def escaped(text: str) -> str:
     return _SIGN.sub(lambda found: _SPECIAL.get(found[0]) or f"{found[0]}{{}}", text)
 
 
-def table(shown: Table) -> Iterator[str]:
-    """A tabular with the rules of booktabs, a line for each row.
+def table(shown: Table, others: Iterable[Table] = ()) -> Iterator[str]:
+    """A tabular with the rules of booktabs, a line for each row; `others` are more rows of it.
 
     An interval is below its value, and each word of a heading below the one before, so that a
     leaderboard is not wider than a page.
     """
     fields = shown.fields
-    lines = [_joined(map(_cell, row)) for row in zip(*(one.cells for one in fields), strict=True)]
+    lines = [
+        _joined(map(_cell, row))
+        for part in chain([shown], others)
+        for row in zip(*(one.cells for one in part.fields), strict=True)
+    ]
     names = _joined(_stacked(one.heading) for one in fields)
     yield NEEDS
     if any(map(_FOREIGN.search, [names, *lines])):
