@@ -13,12 +13,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.version import __version__
+
 if TYPE_CHECKING:
     from pipeline.api import Game, Lake
     from pipeline.metrics.declaration import Combine, Metric, Rows, Term
     from pipeline.vocabulary import GameType
 
-__version__ = "0.1.0"
 __all__ = [
     "Combine",
     "Game",

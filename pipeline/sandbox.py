@@ -16,7 +16,7 @@ from pipeline.processes import end_with, how_it_ended, limit_memory, start, thei
 if TYPE_CHECKING:
     import polars as pl
 
-    from pipeline.api import Lake
+    from pipeline.answers import AnsweringLake
 
 _PROGRAM = "from pipeline.sandbox import main; main()"
 # Beside the data: stacks of threads and what allocators reserve.
@@ -61,7 +61,7 @@ class Sandbox:
 
     def sql(
         self,
-        lake: "str | Lake",
+        lake: "str | AnsweringLake",
         query: str,
         parameters: Mapping[str, str] | None = None,
         temporary: Mapping[str, str] | None = None,
@@ -135,7 +135,8 @@ class _Process:
 def main() -> None:
     """Answers one query from the process that started this one, through a connection, and ends."""
     connection = theirs()
-    from pipeline.api import open_lake, with_metrics
+    from pipeline.answers import AnsweringLake, with_metrics
+    from pipeline.lake import open_lake
 
     try:
         lake, query, parameters, memory, temporary, metrics = connection.recv()
@@ -144,7 +145,7 @@ def main() -> None:
     end_with(connection)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries tell that memory ran out
     try:
-        opened = open_lake(lake) if isinstance(lake, str) else lake
+        opened = open_lake(lake, None, AnsweringLake) if isinstance(lake, str) else lake
         limit_memory(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
         found = with_metrics(opened, metrics).sql(

@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 from rawlogs import write_logs
 
 import pipeline
+from pipeline.answers import AnsweringLake
 from pipeline.api import Lake
 from pipeline.errors import LakeError, QueryError, UsageError
 from pipeline.ingest import ingest
@@ -30,7 +31,12 @@ from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 from pipeline.vocabulary import Edition, Engine
 
-METHODS = {name: one for name, one in vars(Lake).items() if callable(one) and name[0] != "_"}
+METHODS = {
+    name: one
+    for kind in (AnsweringLake, Lake)
+    for name, one in vars(kind).items()
+    if callable(one) and name[0] != "_"
+}
 FUNCTIONS: list[Callable[..., pl.DataFrame]] = [
     *(audit, compare, completeness, diff, evidence, leaderboard, metrics, plan, readability)
 ]

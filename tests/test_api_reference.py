@@ -14,6 +14,7 @@ from typer.main import get_command
 
 import pipeline
 from pipeline import plots
+from pipeline.answers import AnsweringLake
 from pipeline.api import Game, Lake
 from pipeline.cli import commands
 from pipeline.cli.app import app
@@ -93,6 +94,8 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "audit": (lambda lake: lake.audit(by=["game_type"]), {"game_type"}),
     "findings": (lambda lake: lake.findings("stated_votes"), set()),
     "judgement_by_chance": (lambda lake: lake.judgement_by_chance(), set()),
+    "documents": (lambda lake: lake.documents(), set()),
+    "document_counts": (lambda lake: lake.document_counts(), set()),
     "games": (lambda lake: lake.games(), set()),
     "quarantine": (lambda lake: lake.quarantine(), set()),
     "tables": (lambda lake: lake.tables(), set()),
@@ -103,7 +106,12 @@ FREE = {"sql"}
 
 
 def returning_frames() -> set[str]:
-    methods = {name: one for name, one in vars(Lake).items() if inspect.isfunction(one)}
+    methods = {
+        name: one
+        for kind in (AnsweringLake, Lake)
+        for name, one in vars(kind).items()
+        if inspect.isfunction(one)
+    }
     returned = {name: inspect.signature(one).return_annotation for name, one in methods.items()}
     return {name for name, kind in returned.items() if name[0] != "_" and kind is pl.DataFrame}
 

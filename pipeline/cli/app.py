@@ -17,12 +17,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pipeline import __version__
 from pipeline.cli import commands, terminal
 from pipeline.cli.damage import with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError, first_line
+from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
+from pipeline.library_errors import reason
+from pipeline.version import __version__
 
 _NO_MEMORY = "memory ran out; process less at a time, raise `ulimit -v`, or use a larger machine"
 # What the system says of a library for which a process may take no memory.
@@ -30,7 +31,7 @@ _UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORE
 
 
 TASKS = {
-    "Logs": ("ingest", "quarantine", "convert", "validate", "simulate"),
+    "Logs": ("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
     "Numbers": ("leaderboard", "metrics", "compare", "plan", "completeness", "diff"),
     "Games behind them": ("games", "evidence", "show", "search", "audit"),
     "Tables": ("sql", "tables", "schema", "catalog"),
@@ -235,10 +236,9 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 def _told(error: OSError) -> str:
     """The operating system's complaint, the file first."""
-    reason = error.strerror or first_line(error)
     hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
     where = "" if error.filename is None else f"{error.filename}: "
-    return f"{where}{reason}{hint}{_gone()}"
+    return f"{where}{reason(error)}{hint}{_gone()}"
 
 
 def _gone() -> str:

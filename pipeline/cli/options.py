@@ -205,7 +205,7 @@ def with_metric_files(command: Callable[..., None]) -> Callable[..., None]:
         if not metric_file:
             command(**given)
             return
-        from pipeline.api import metrics_of
+        from pipeline.answers import metrics_of
 
         lakes = given.get("lakes") or [given["lake"]]  # `magic diff` names several
         with metrics_of(lake_with(lakes[-1], metric_file)):

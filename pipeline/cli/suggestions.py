@@ -31,6 +31,13 @@ def game_types(incomplete: str) -> list[str]:
     return _starting(incomplete, names())
 
 
+def statuses(incomplete: str) -> list[str]:
+    """The statuses of documents that begin so."""
+    from pipeline.reports.documents import STATUSES
+
+    return _starting(incomplete, STATUSES)
+
+
 def outcomes(incomplete: str) -> list[str]:
     """The outcomes of games that begin so."""
     from pipeline.reports.games import OUTCOMES

@@ -14,22 +14,16 @@ import polars as pl
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from pipeline import __version__
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
 from pipeline.lake.files import MAX_FILE_BYTES, MAX_FILE_ROWS, SORTED, TEXTS, DataFile, TableWriter
-from pipeline.lake.lake import (
-    COMMITS,
-    StoredLake,
-    TableState,
-    open_lake,
-    opened_at,
-    scan,
-    table_states,
-)
+from pipeline.lake.lake import StoredLake
+from pipeline.lake.opening import open_lake
+from pipeline.lake.tables import COMMITS, TableState, opened_at, scan, table_states
 from pipeline.lake.transaction import locked, transaction
 from pipeline.lake.writing import tokens, writing
 from pipeline.stores import File, Location
+from pipeline.version import __version__
 
 KEEP_DAYS = 7.0
 OLDER_THAN_HOURS = 24.0

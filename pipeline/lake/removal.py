@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DAMAGE_HINT, LakeError
 from pipeline.lake.files import TEXTS, DataFile, TableWriter
-from pipeline.lake.lake import one_line
 from pipeline.lake.schema import arrow_schema
+from pipeline.library_errors import one_line
 from pipeline.stores import Location, open_file
 
 Mask = NDArray[np.bool_]

@@ -17,24 +17,18 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
 
-from pipeline.errors import DENIED_HINT, LakeError, is_denied
+from pipeline.errors import DENIED_HINT, LakeError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema
 from pipeline.games import kinds
 from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
-from pipeline.lake.lake import (
-    COMMITS,
-    LOCK,
-    LOCK_SECONDS,
-    StoredLake,
-    TableState,
-    create_tables,
-    one_line,
-    open_lake,
-)
+from pipeline.lake.lake import StoredLake
+from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.schema import arrow_schema
+from pipeline.lake.tables import COMMITS, TableState
 from pipeline.lake.writing import check_clock
+from pipeline.library_errors import is_denied, one_line
 from pipeline.stores import Location, location
 
 

@@ -51,6 +51,15 @@ def start_of(after: Sequence[object] | None, columns: Sequence[str]) -> Start:
     return Start(values, _integer(n_shown))
 
 
+def is_at_or_after(values: Sequence[object], columns: Sequence[str]) -> pl.Expr:
+    """Whether a row has these values in columns of texts without nulls, or comes later."""
+    holds = pl.lit(value=True)
+    for column, value in zip(reversed(columns), reversed(values), strict=True):
+        of_column, text = pl.col(column), pl.lit(str(value))
+        holds = (of_column > text) | ((of_column == text) & holds)
+    return holds
+
+
 def is_from(values: Sequence[object] | None, columns: Sequence[str]) -> str:
     """The SQL condition that a row has these values in the columns, or comes later.
 

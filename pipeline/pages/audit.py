@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.pages.content import ROWS, Address, Content
 from pipeline.reports.audit import TITLES, findings_parts
 
@@ -22,7 +22,7 @@ class AuditContent(Content, frozen=True, kw_only=True):
     is_cut: bool
 
 
-def content(lake: Lake, asked: Parameters) -> AuditContent:
+def content(lake: AnsweringLake, asked: Parameters) -> AuditContent:
     """How often logs contradict themselves, and the findings of the kind that is asked for."""
     model = asked.model or None
     rows = lake.audit(model=model)
@@ -37,7 +37,7 @@ def content(lake: Lake, asked: Parameters) -> AuditContent:
     )
 
 
-def _first(lake: Lake, kind: str, model: str | None) -> pl.DataFrame:
+def _first(lake: AnsweringLake, kind: str, model: str | None) -> pl.DataFrame:
     """The first findings, and one more if there are more."""
     found: list[pl.DataFrame] = []
     for part in findings_parts(lake, kind, model=model):

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
 from pipeline.pages.content import (
     Content,
@@ -38,7 +38,7 @@ class CompareContent(Content, frozen=True, kw_only=True):
     apart: pl.DataFrame
 
 
-def content(lake: Lake, asked: Parameters) -> CompareContent:
+def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
     """The comparison of two models; without names, of the first two."""
     models = tested_models(
         lake.table("results").filter("is_tested").select("model").collect()["model"]

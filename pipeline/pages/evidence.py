@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.evidence import COLUMNS, KEY, Asked, evidence_parts
 from pipeline.metrics.known import names
@@ -46,7 +46,7 @@ class EvidenceContent(Content, frozen=True, kw_only=True):
     after: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> EvidenceContent:
+def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
     """A page of the rows that the metric counted."""
     faults = Faults()
     after = None
@@ -75,7 +75,7 @@ def content(lake: Lake, asked: Parameters) -> EvidenceContent:
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All rows that the metric counted, whatever the page."""
     return evidence_parts(lake, asked.metric, hit=IS_HIT.get(asked.hit), **_asked(asked))
 

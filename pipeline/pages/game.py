@@ -8,7 +8,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.known import titles
 from pipeline.pages.content import Address, Content
@@ -137,7 +137,7 @@ class GameContent(Content, frozen=True, kw_only=True):
     are_roles_hidden: bool
 
 
-def content(lake: Lake, asked: Parameters) -> GameContent:
+def content(lake: AnsweringLake, asked: Parameters) -> GameContent:
     """The game, and the one beside it."""
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
 from pipeline.pages.evidence import key
@@ -33,7 +33,7 @@ class GamesContent(Content, frozen=True, kw_only=True):
     after: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> GamesContent:
+def content(lake: AnsweringLake, asked: Parameters) -> GamesContent:
     """A page of the games that meet all conditions."""
     faults = Faults()
     rows = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
@@ -54,13 +54,13 @@ def content(lake: Lake, asked: Parameters) -> GamesContent:
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All games that meet the conditions, whatever the page."""
     return [_games(lake, asked, None, None)]
 
 
 def _games(
-    lake: Lake, asked: Parameters, after: Sequence[str] | None, limit: int | None
+    lake: AnsweringLake, asked: Parameters, after: Sequence[str] | None, limit: int | None
 ) -> pl.DataFrame:
     return lake.games(
         model=asked.model or None,

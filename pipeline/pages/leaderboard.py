@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.metrics.results import OF_A_CELL
@@ -53,7 +53,7 @@ class LeaderboardContent(Content, frozen=True, kw_only=True):
     is_sliced: bool
 
 
-def content(lake: Lake, asked: Parameters) -> LeaderboardContent:
+def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows."""
     groups = listed(asked.by)
     is_sliced = bool(groups or asked.where or asked.game_type != ALL)
@@ -85,13 +85,13 @@ def content(lake: Lake, asked: Parameters) -> LeaderboardContent:
     )
 
 
-def _whole(lake: Lake, asked: Parameters) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _whole(lake: AnsweringLake, asked: Parameters) -> tuple[pl.DataFrame, pl.DataFrame]:
     board = lake.board(edition=asked.edition)
     return board.ranking, board.values
 
 
 def _of_slice(
-    lake: Lake, asked: Parameters, groups: tuple[str, ...], faults: Faults
+    lake: AnsweringLake, asked: Parameters, groups: tuple[str, ...], faults: Faults
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """No ranking, and the values; what is wrong with the request is said beside its field."""
     schema = {"model": pl.String, **dict.fromkeys(("family", *OF_MODEL), pl.Null)}

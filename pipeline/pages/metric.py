@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import ALL
@@ -40,7 +40,7 @@ class MetricContent(Content, frozen=True, kw_only=True):
     groups: tuple[str, ...]
 
 
-def content(lake: Lake, asked: Parameters) -> MetricContent:
+def content(lake: AnsweringLake, asked: Parameters) -> MetricContent:
     """The metric's definition, and its values by model, by game type and by what is asked."""
     declared = metric(asked.metric, asked.edition)
     groups = tuple(name for name in listed(asked.by) if name not in ("model", "game_type"))
@@ -68,7 +68,9 @@ def content(lake: Lake, asked: Parameters) -> MetricContent:
     )
 
 
-def _values(lake: Lake, asked: Parameters, groups: tuple[str, ...]) -> tuple[pl.DataFrame, Faults]:
+def _values(
+    lake: AnsweringLake, asked: Parameters, groups: tuple[str, ...]
+) -> tuple[pl.DataFrame, Faults]:
     faults = Faults()
     for field, where, by in (
         ("where", asked.where or None, groups),

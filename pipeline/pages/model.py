@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL, RELEASE
 from pipeline.pages.content import (
@@ -37,7 +37,7 @@ class ModelContent(Content, frozen=True, kw_only=True):
     completeness: pl.DataFrame
 
 
-def content(lake: Lake, asked: Parameters) -> ModelContent:
+def content(lake: AnsweringLake, asked: Parameters) -> ModelContent:
     """The model's values; without a name those of the first model."""
     field = lake.metrics(edition=asked.edition, game_type=ALL)
     models = tested_models(field["model"])
@@ -66,7 +66,7 @@ def _of_metrics(field: pl.DataFrame) -> Iterator[tuple[str, Sequence[float]]]:
         yield name, rows["value"].to_list()
 
 
-def _by(lake: Lake, asked: Parameters, model: str | None, column: str) -> pl.DataFrame:
+def _by(lake: AnsweringLake, asked: Parameters, model: str | None, column: str) -> pl.DataFrame:
     """The model's values by one more column; no rows where the edition has none."""
     if asked.edition == RELEASE or model is None:
         return pl.DataFrame()

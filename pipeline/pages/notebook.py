@@ -6,7 +6,7 @@ import polars as pl
 from markupsafe import Markup
 from msgspec import Struct
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.pages import style
@@ -51,7 +51,7 @@ class Shown(Struct, frozen=True):
         return self.html
 
 
-def shown(lake: Lake, name: str, given: dict[str, object]) -> Shown:
+def shown(lake: AnsweringLake, name: str, given: dict[str, object]) -> Shown:
     """The page of this name with these parameters.
 
     Raises UsageError for an unknown page or parameter, and for whatever is wrong with a value.
@@ -69,7 +69,7 @@ def shown(lake: Lake, name: str, given: dict[str, object]) -> Shown:
     return Shown(found.rows, framed(html))
 
 
-def lake_html(lake: Lake) -> str:
+def lake_html(lake: AnsweringLake) -> str:
     """The lake's state, and its tables with their rows."""
     sizes = [
         (name, row_meaning(name).rstrip("."), sum(lake.counts(name).values())) for name in TABLES

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, Protocol
 
@@ -12,10 +13,11 @@ import polars as pl
 from pipeline.errors import UsageError, choose
 from pipeline.pages.content import Address, Content, OfSystem
 
+TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; a page that is not in it is reached by links.
 MENU = (
     *("leaderboard", "metric", "model", "compare", "games", "search"),
-    *("completeness", "audit", "quarantine", "tables", "sql"),
+    *("completeness", "audit", "documents", "tables", "sql"),
 )
 
 
@@ -33,8 +35,6 @@ class Page(Protocol):
 
 def _names() -> tuple[str, ...]:
     """The pages: the modules beside this one that have a template."""
-    from pipeline.pages.render import TEMPLATES
-
     package = __package__ or ""
     modules = {module.name for module in iter_modules(import_module(package).__path__)}
     return tuple(sorted(name for name in modules if (TEMPLATES / f"{name}.html").is_file()))

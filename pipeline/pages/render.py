@@ -6,7 +6,6 @@ other pages are.
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
@@ -21,12 +20,12 @@ from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content
 from pipeline.pages.linked import narrowed, table
+from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
 from pipeline.printable import printable
 from pipeline.reports.said import sign
 from pipeline.written import json_text, safe_csv_texts, safe_json
 
-TEMPLATES = Path(__file__).parent / "templates"
 Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
 NULL = cells.NULL
@@ -79,9 +78,6 @@ def carrying(link: Link, asked: Mapping[str, object]) -> Link:
 
     `asked` are the page's own parameters.
     """
-    # Imported here: it looks for the templates of this module.
-    from pipeline.pages.page import page
-
     chosen = {
         name: asked[name]
         for name, default in _CARRIED.items()
@@ -109,12 +105,26 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "asked": asked,
         "name": name,
         "link": link,
-        "links": {"game": lambda row: link("game", game=row["game_id"])},
+        "links": _of_ids(link),
         "level": 1,
         "is_interactive": True,
         "prefix_of": lambda _, place: "b-" if place else "",
     }
     return Markup(template.render(context | more))
+
+
+def _of_ids(link: Link) -> Mapping[str, Callable[[Mapping[str, object]], str | None]]:
+    """Where a row's ids lead, by their column: to a game, its message, or a setting's games."""
+
+    def message(row: Mapping[str, object]) -> str | None:
+        game, index = row.get("game_id"), row["message_index"]
+        return None if game is None else link("game", game=game, at=f"m{index}")
+
+    return {
+        "game_id": lambda row: link("game", game=row["game_id"]),
+        "message_index": message,
+        "setting_id": lambda row: link("games", setting_id=row["setting_id"]),
+    }
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:

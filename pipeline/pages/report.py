@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 from msgspec import Struct
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metric
 from pipeline.metrics.known import header, names, titles
@@ -115,7 +115,7 @@ def _options(citation: Citation) -> str:
 
 
 def report(
-    lake: Lake,
+    lake: AnsweringLake,
     *,
     title: str = TITLE,
     edition: Edition = PAPER,
@@ -160,7 +160,7 @@ def report(
     )
 
 
-def _sample(lake: Lake, edition: Edition, games_per_cell: int) -> list[Transcript]:
+def _sample(lake: AnsweringLake, edition: Edition, games_per_cell: int) -> list[Transcript]:
     """Some games of each model and competition, those with the lowest ids."""
     if not games_per_cell:
         return []

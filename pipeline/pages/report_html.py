@@ -14,7 +14,8 @@ from pipeline.cells import NULL
 from pipeline.metrics import ALL
 from pipeline.pages import style
 from pipeline.pages.linked import SIGNIFICANT
-from pipeline.pages.render import TEMPLATES, environment
+from pipeline.pages.page import TEMPLATES
+from pipeline.pages.render import environment
 from pipeline.pages.report import Card, Report
 from pipeline.present import present
 from pipeline.reports.said import EVERYBODY, Said, seats, with_messages

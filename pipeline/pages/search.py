@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
@@ -36,7 +36,7 @@ class SearchContent(Content, frozen=True, kw_only=True):
     timeout: float
 
 
-def content(lake: Lake, asked: Parameters) -> SearchContent:
+def content(lake: AnsweringLake, asked: Parameters) -> SearchContent:
     """The messages that have all of the words; nothing before words are given."""
     faults = Faults()
     found = None
@@ -56,7 +56,7 @@ def content(lake: Lake, asked: Parameters) -> SearchContent:
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All messages found, whatever the page; raises UsageError where they take too long."""
     if not asked.words:
         return [content(lake, asked).rows]
@@ -69,7 +69,7 @@ def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
     return [found.rows]
 
 
-def _found(lake: Lake, asked: Parameters, limit: int, after: str | None) -> Found:
+def _found(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Found:
     return lake.search(
         asked.words,
         model=asked.model or None,

@@ -13,7 +13,9 @@ _MODULES = {
     "values": ("metrics", "leaderboard"),
     "comparisons": ("compare", "contrast", "diff", "diff_games", "plan"),
     "counts": ("audit", "completeness", "missing", "readability", "schema", "tables"),
-    "rows": ("evidence", "findings", "games", "quarantine", "search"),
+    "rows": (
+        *("document_counts", "documents", "evidence", "findings", "games", "quarantine", "search"),
+    ),
 }
 NAMES = tuple(name for names in _MODULES.values() for name in names)
 

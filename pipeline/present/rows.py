@@ -10,6 +10,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.present import folds
 from pipeline.present.table import Table, brief_id, brief_texts
+from pipeline.reports import documents as listed
 from pipeline.reports.audit import FINDINGS
 from pipeline.reports.games import UNFINISHED
 from pipeline.reports.quarantine import BRIEF
@@ -18,6 +19,7 @@ _EVIDENCE = {**TABLES["players"].columns(), **TABLES["messages"].columns(), **OF
 _BRIEF = ("model", "player", "round", "what", "hit", "message_index", "content")
 _BRIEF_FINDINGS = ("model", "player", "round", "logged", "says", "message_index", "content")
 _BRIEF_GAMES = ("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", "path")
+_BRIEF_DOCUMENTS = ("source", "status", "path", "reason", "detail", "n_faulty_parts", "game_id")
 _SEARCH = {**_EVIDENCE, "text": column.text("the text around the hit")}
 
 
@@ -58,6 +60,27 @@ def _of_games(rows: pl.DataFrame) -> pl.DataFrame:
     """What fits on a line: of ids the beginning, and how the game ended."""
     end = pl.when("is_finished").then("outcome").otherwise(pl.lit(UNFINISHED))
     return rows.with_columns(brief_id("game_id"), outcome=end).select(_BRIEF_GAMES)
+
+
+def documents(rows: pl.DataFrame, **_: Any) -> Table:
+    return Table(
+        "documents",
+        rows,
+        listed.COLUMNS,
+        brief=_of_documents,
+        optional=("detail", "n_faulty_parts", "game_id"),
+        folds=(folds.titled("source"), folds.titled("status")),
+    )
+
+
+def _of_documents(rows: pl.DataFrame) -> pl.DataFrame:
+    """What fits on a line or two: of ids the beginning."""
+    return rows.with_columns(brief_id("game_id")).select(_BRIEF_DOCUMENTS)
+
+
+def document_counts(rows: pl.DataFrame, **_: Any) -> Table:
+    by_source = (folds.titled("source"), folds.titled("status"))
+    return Table("document_counts", rows, listed.COUNT_COLUMNS, folds=by_source)
 
 
 def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:

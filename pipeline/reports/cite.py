@@ -5,11 +5,11 @@ from datetime import datetime
 import polars as pl
 from msgspec import Struct
 
-from pipeline import __version__
 from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.request import EDITIONS, PAPER
+from pipeline.version import __version__
 from pipeline.vocabulary import Edition
 
 BENCHMARK = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"

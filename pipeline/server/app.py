@@ -13,15 +13,16 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from pipeline import __version__
 from pipeline.api import Lake, reopened
 from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, page
-from pipeline.pages.render import TEMPLATES, Link, carrying, environment
+from pipeline.pages.page import TEMPLATES
+from pipeline.pages.render import Link, carrying, environment
 from pipeline.server.links import link
 from pipeline.server.security import Guard, Token, fault_answer, may_be_foreign
 from pipeline.server.worker import Form, Made, Task, fault
 from pipeline.server.workers import NICE, Workers
+from pipeline.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -67,7 +67,7 @@ def main(nice: int) -> None:
 
 
 def _answer(lake: "Lake", task: Task) -> Made:
-    from pipeline.api import metrics_of
+    from pipeline.answers import metrics_of
 
     try:
         with metrics_of(lake):

@@ -19,7 +19,8 @@ from pipeline.errors import PipelineError
 from pipeline.ingest.pool import Team, Workers
 from pipeline.ingest.tasks import Task
 from pipeline.ingest.worker import Found, Job, Staged, Worker
-from pipeline.spark.session import first_line, open_session
+from pipeline.library_errors import one_line
+from pipeline.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -73,7 +74,7 @@ class _Cluster:
             done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
-                f"the ingest failed on Spark: {first_line(error)}; nothing was changed; fix the "
+                f"the ingest failed on Spark: {one_line(error)}; nothing was changed; fix the "
                 "cause and run the same command again"
             ) from None
         for _, found, staged in sorted(done, key=lambda one: one[0]):

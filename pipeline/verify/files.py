@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 from msgspec import Struct, field
 
 from pipeline import games
-from pipeline.errors import LakeError, first_line, is_denied
+from pipeline.errors import LakeError
 from pipeline.events import checks
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.contents import empty_commits
 from pipeline.lake.damage import DENIED, fault
+from pipeline.library_errors import is_denied, one_line
 from pipeline.stores import Location
 from pipeline.verify.finding import ERROR, WARNING, Finding
 
@@ -127,7 +128,7 @@ def _look_into(
             _look_at(_whole(rows, looked.table), looked, limit)
     except _DAMAGED as error:
         looked.is_readable = False
-        looked.add("file_damaged", {"file": name, "error": first_line(error)}, limit)
+        looked.add("file_damaged", {"file": name, "error": one_line(error)}, limit)
         return
     for what, found, expected in found_statistics.unlike(logged):
         row = {"file": name, "statistic": what, "found": found, "logged": expected}

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
-from pipeline.lake.lake import ROLES
 from pipeline.lake.schema import arrow_schema
+from pipeline.lake.tables import ROLES
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.statements import code
 

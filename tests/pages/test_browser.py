@@ -92,7 +92,7 @@ def pages(served: Served) -> dict[str, str]:
         "search": "/search?words=vote",
         "completeness": "/completeness",
         "audit": "/audit?kind=stated_votes",
-        "quarantine": "/quarantine",
+        "documents": "/documents",
         "tables": "/tables",
         "table": "/tables?table=votes",
         "sql": "/sql?query=SELECT+model,count(*)+AS+n,max(seat)+AS+s+FROM+votes+GROUP+BY+1&x=n&y=s",
@@ -264,6 +264,32 @@ def test_search_and_sql(visit: Visit) -> None:
     assert tab.locator("#result td").all_inner_texts() == ["42", "7"]
 
 
+def test_queries_run_by_keys_and_are_kept(visit: Visit) -> None:
+    tab = visit.go("/sql")
+    assert not tab.locator(".recent").is_visible()
+    queries = ["SELECT '<img src=x>' AS first", "SELECT game_id, 0 AS message_index FROM games"]
+    for query, keys in zip(queries, ("Control+Enter", "Meta+Enter"), strict=True):
+        tab.get_by_role("textbox", name="Query").fill(query)
+        tab.keyboard.press(keys)
+        tab.wait_for_selector(f"form[data-ran='{query.replace(chr(39), chr(92) + chr(39))}']")
+    assert tab.locator("#result tbody tr").count() > 100
+    tab.locator(".recent summary").click()
+    assert tab.locator(".recent li").all_inner_texts() == queries[:1]
+    tab.locator("#result tbody a").nth(1).click()
+    tab.wait_for_url("**/game?**#m0")
+    tab = visit.go("/sql")
+    tab.locator(".recent summary").click()
+    assert tab.locator(".recent li").all_inner_texts() == queries[::-1]
+    tab.locator(".recent a").last.click()
+    tab.wait_for_selector("#result")
+    assert tab.locator("#result td").all_inner_texts() == ["<img src=x>"]
+    tab.locator(".recent summary").click()
+    tab.get_by_role("button", name="Forget them").click()
+    assert not tab.locator(".recent").is_visible()
+    visit.go("/sql")
+    assert not tab.locator(".recent").is_visible()
+
+
 def test_the_theme_is_switched_and_kept(visit: Visit) -> None:
     tab = visit.go("/leaderboard")
     paper = "getComputedStyle(document.body).backgroundColor"
@@ -313,7 +339,7 @@ def test_hostile_texts_do_nothing_and_break_nothing(
     browser: "playwright.Browser", attacked: Served
 ) -> None:
     games = attacked.json("/games.json")["rows"]
-    paths = ["/leaderboard", "/games", "/quarantine", "/metric", "/model", "/search?words=vote"]
+    paths = ["/leaderboard", "/games", "/documents", "/metric", "/model", "/search?words=vote"]
     paths += [f"/game?game={game['game_id']}&roles=true" for game in games[::3]]
     visit = Visit(browser, attacked, viewport={"width": 1280, "height": 850})
     visit.tab.on("dialog", lambda dialog: visit.errors.append(dialog.message))

@@ -12,8 +12,10 @@ from servers import Served
 
 from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
+from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.pages import as_csv, csv_parts, parameters, render
 from pipeline.pages.render import carrying
+from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
 from pipeline.server.app import Site
 from pipeline.server.links import link
@@ -60,14 +62,44 @@ def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
         assert "content-disposition" not in answer.headers
 
 
-def test_the_page_of_sql_lists_every_view_and_marks_what_is_wrong(served: Served) -> None:
+def test_the_page_of_sql_lists_columns_and_views_and_marks_what_is_wrong(served: Served) -> None:
     page = served.get("/sql").text
+    for table in TABLES:
+        assert f"<summary>{table}</summary>" in page
+        for column, dtype in polars_schema(table).items():
+            assert f'<li>{column} <span class="none">{type_name(dtype)}</span></li>' in page
     for schema, _, names in schemas():
-        assert f"<dt>{schema or 'main'}</dt>" in page
-        assert ", ".join(names) in page
+        assert f"<summary>{schema or 'main'} " in page
+        for name in names:
+            full = f"{schema}.{name}" if schema else name
+            assert f'<a href="/tables?table={full}">{name}</a>' in page
     asked = urlencode({"query": "SELECT\n  '<b>', nope\nFROM votes"})
     wrong = served.get(f"/sql?{asked}").text
     assert '<pre class="fault">LINE 2:   &#39;&lt;b&gt;&#39;, nope\n' in wrong
+
+
+def test_a_view_is_described_as_a_table_is(lake: Path, served: Served) -> None:
+    page = served.json("/tables.json?table=evidence.judgement")
+    rows = open_lake(lake).schema("evidence.judgement")
+    assert page["title"] == "View evidence.judgement"
+    assert page["rows"] == rows.select("column", "type", "description").to_dicts()
+    assert "FROM+evidence.judgement+LIMIT" in served.get("/tables?table=evidence.judgement").text
+    assert served.get("/tables?table=nothing").status == 400
+
+
+def test_ids_in_a_result_lead_to_games_messages_and_settings(served: Served) -> None:
+    query = "SELECT game_id, message_index, setting_id FROM messages WHERE seat = 1 LIMIT 1"
+    (row,) = served.json(f"/sql.json?{urlencode({'query': query})}")["rows"]
+    page = served.get(f"/sql?{urlencode({'query': query})}").text
+    game, index, setting = row.values()
+    assert f'<a href="/game?game={game}">{game}</a>' in page
+    assert f'<a href="/game?game={game}#m{index}">{index}</a>' in page
+    assert f'<a href="/games?setting_id={setting}">{setting}</a>' in page
+    lone = "SELECT message_index, NULL AS game_id FROM messages LIMIT 1"
+    assert "/game?" not in served.get(f"/sql?{urlencode({'query': lone})}").text
+    odd = "SELECT '\"><b>' AS game_id, {'a': 1} AS message_index"
+    hostile = served.get(f"/sql?{urlencode({'query': odd})}").text
+    assert "<b>" not in hostile.partition('id="result"')[2]
 
 
 def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:

@@ -17,7 +17,7 @@ from servers import Served
 from pipeline.api import open_lake
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
-from pipeline.pages.render import TEMPLATES
+from pipeline.pages.page import TEMPLATES
 from pipeline.printable import UNSAFE
 from pipeline.server.worker import Task, made
 

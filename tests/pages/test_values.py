@@ -6,12 +6,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from event_tables import lake_of
 from readback import number, table
 from servers import Served
 
 from pipeline.api import Lake, open_lake
-from pipeline.events.contracts import polars_schema
 from pipeline.metrics import NAMES
 from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.evidence import KEY
@@ -19,8 +17,6 @@ from pipeline.metrics.known import knowing
 from pipeline.metrics.paging import last_key
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
-from pipeline.reports.quarantine import KEY as KEY_OF_QUARANTINE
-from pipeline.reports.quarantine import quarantine
 from pipeline.vocabulary import GameType
 
 
@@ -205,20 +201,6 @@ GROUP BY GROUPING SETS ((model, game_type), (model))"""
         assert pages_of(given, "evidence", metric="high_shares").equals(whole)
 
 
-def test_pages_of_the_quarantine_are_all_of_it(tmp_path: Path) -> None:
-    """One document can break several rules at one place, and be quarantined several times."""
-    places = [(f"s{at % 2}", f"p{at % 3}", "$.x") for at in range(4 * ROWS)]
-    rows = [
-        dict(zip(KEY_OF_QUARANTINE, place, strict=True))
-        | {"ingest_id": 1, "rule": "r", "message": f"m{at}", "raw": b"{}"}
-        for at, place in enumerate(places)
-    ]
-    lake = lake_of(tmp_path, {"quarantine": pl.DataFrame(rows, schema=polars_schema("quarantine"))})
-    whole = quarantine(lake)
-    assert pages_of(lake, "quarantine").select(whole.columns).equals(whole)
-    assert whole.height == whole["message"].n_unique() == 4 * ROWS
-
-
 def test_pages_of_evidence_and_games_follow_each_other(opened: Lake) -> None:
     assert pages_of(opened, "evidence", metric="reasoning").equals(opened.evidence("reasoning"))
     assert pages_of(opened, "games").equals(opened.games())
@@ -236,7 +218,7 @@ def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
 
 
 def test_csv_has_the_rows_of_json(served: Served) -> None:
-    for name in ("leaderboard", "games", "completeness", "audit", "tables", "evidence"):
+    for name in ("leaderboard", "games", "completeness", "audit", "documents", "evidence"):
         rows = list(csv.DictReader(io.StringIO(served.get(f"/{name}.csv").text)))
         assert len(rows) >= len(served.json(f"/{name}.json")["rows"]) > 0
 

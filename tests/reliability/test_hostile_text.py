@@ -106,6 +106,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["metrics"],
         ["tables"],
         ["search", "i", "a"],
+        ["documents"],
+        ["documents", "--path", "."],
         ["quarantine"],
         ["quarantine", "--raw"],
         ["sql", "FROM players"],
