@@ -75,7 +75,7 @@ def compare(
 
     Games are paired by competition and setting; replays of a setting are added up. If the models
     share too few settings, they are compared unpaired, and the row says so. The null hypothesis of
-    the p-value is that the two models behave alike. `p_holm` is adjusted by Holm's method for all
+    the p-value is that the two models behave alike. `p (Holm)` is adjusted by Holm's method for all
     p-values printed; with --all-pairs, for those of one metric. The interval excludes 0 if and only
     if the p-value of a paired comparison reaches the level; an end of 0.00 was moved there. A note
     says where one model played the common settings much more often than the other.
@@ -83,8 +83,8 @@ def compare(
     `--game-type`, `--where` and `--by` choose and group rows as in `magic metrics`. With one model
     and one column, all pairs of its groups are compared, such as its roles. With `--margin D`,
     `verdict` is alike (the difference is shown to be within -D..D), better, worse or undecided.
-    With `--influence`, `without_low` and `without_high` are the range of the difference if any one
-    setting is left out, and `influential` names the settings that change it most.
+    With `--influence`, `without one` is the range of the difference if any one setting
+    is left out, and `influential` names the settings that change it most.
 
     \b
     Examples:

@@ -74,10 +74,10 @@ def metrics(
     """Compute the metrics, with counts and confidence intervals.
 
     The intervals are clustered by setting: the settings played are taken as a sample of all
-    settings. A value that cannot be computed is null, and `reason` says why. `thin` marks a value
-    if one of its terms has fewer than five settings of its own, and says how many. With
-    `--influence`, each setting is left out in turn: `without_low` and `without_high` are the lowest
-    and the highest value that results, and `influential` names the settings that change it most.
+    settings. A value that cannot be computed is null, and `reason` says why. † marks a value if
+    one of its terms has fewer than five settings of its own, and says how many. With
+    `--influence`, each setting is left out in turn: `without one` has the lowest and the highest
+    value that results, and `influential` names the settings that change it most.
 
     `--format magic-json` writes the JSON of the benchmark's own script, for one model of the
     release edition.

@@ -61,15 +61,15 @@ def plan(
 ) -> None:
     """Compute how many settings are needed to detect a difference between two models.
 
-    The lake is the pilot study. For each pair of models, `n_settings` is the number of settings
-    that both played in it. `settings` is the number that each model needs to play: over all of the
-    metric's competitions together, in the pilot's proportions, each as often as in the pilot.
+    The lake is the pilot study. For each pair of models, `pilot settings` is the number of settings
+    that both played in it. `settings needed` is the number that each model has to play: over all of
+    the metric's competitions together, in the pilot's proportions, each as often as in the pilot.
     Playing a setting again does not give a new setting. `sd` is the standard deviation of a
     setting's difference (of a setting's value with --unpaired), raised so that the plan is large
     enough with a probability of 80 %.
 
-    `share_settings`, `share_games` and `share_items` say where the variance of an item lies:
-    between settings, between games of a setting, or within a game. Replays of a setting reduce the
+    The last three columns say where the variance of an item lies: which share is between settings,
+    between games of a setting, or within a game. Replays of a setting reduce the
     second and the third only; without replays in the pilot, the first includes the second.
 
     \b
