@@ -132,5 +132,8 @@ def first_line(kind: type) -> str:
 
 
 def prose(value: Any) -> str:
-    """A docstring as markdown."""
-    return escaped(inspect.getdoc(value) or "")
+    """A docstring as markdown; its examples as code."""
+    paragraphs = (inspect.getdoc(value) or "").split("\n\n")
+    return "\n\n".join(
+        fence("pycon", text) if text.startswith(">>> ") else escaped(text) for text in paragraphs
+    )

@@ -61,6 +61,10 @@ def open_lake(path: str | Path | None = None, as_of: int | None = None) -> "Lake
 
     Without a path it is the lake of the command line: `$MAGIC_LAKE`, else `lake`. Raises LakeError
     if there is no lake.
+
+    >>> lake = pipeline.open_lake("lake/")
+    >>> lake.systems
+    {'magic': 112}
     """
     # Imported here, so that what only needs the version or the help does not wait for it.
     from pipeline.api import open_lake as opened

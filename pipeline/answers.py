@@ -133,6 +133,11 @@ class AnsweringLake(stored.StoredLake):
         The metric is counted once, and if there is SQL, by both: this takes as long as
         `Lake.metrics` with `confidence=None`. Raises MetricError if the two differ, if one of them
         cannot be counted, and for a name that is taken.
+
+        >>> from pipeline.metrics import judgement
+        >>> mine = lake.with_metric(judgement.PAPER, name="accusations")
+        >>> mine.metrics(metric="accusations", by=None)["value"].item()
+        0.703125
         """
         one = added(self, declared, name, title=title, sql=sql)
         return with_metrics(self, {name: one})
@@ -166,6 +171,9 @@ class AnsweringLake(stored.StoredLake):
         - `description`: what it means, with its unit.
 
         Raises UsageError for a name that is neither a table nor a view.
+
+        >>> lake.schema("votes").select("column", "type", "is_nullable").rows()[0]
+        ('game_id', 'string', False)
         """
         return schema(names)
 
@@ -177,6 +185,9 @@ class AnsweringLake(stored.StoredLake):
         (error, contradiction or warning), table, finds (what the check looks for), n_rows (how
         often it was found), and row (one of these as JSON). `is_whole` says whether nothing is
         damaged, `is_contradicted` whether logs contradict themselves.
+
+        >>> lake.verify().is_whole
+        True
         """
         return verify(self.path, limit=limit)
 
@@ -189,6 +200,9 @@ class AnsweringLake(stored.StoredLake):
         With `by`, a column such as `game_type`, there is a panel for each of its values. Other
         arguments are those of `metrics`. Raises UsageError for an unknown metric, and PipelineError
         without the extra `view` or `notebooks`.
+
+        >>> type(lake.plot_metric("judgement", by="game_type")).__name__
+        'FacetChart'
         """
         columns = list(dict.fromkeys(["model", by or "model"]))
         rows = self.metrics(metric=metric, by=columns, edition=edition, **asked)
@@ -200,6 +214,9 @@ class AnsweringLake(stored.StoredLake):
 
         See `pipeline.plots.plot_profile`. Raises UsageError for an unknown model, and PipelineError
         without the extra `view` or `notebooks`.
+
+        >>> type(lake.plot_profile("sim-atlas")).__name__
+        'LayerChart'
         """
         return plots.plot_profile(self.metrics(by=["model"], edition=edition), model)
 
@@ -214,6 +231,9 @@ class AnsweringLake(stored.StoredLake):
 
         Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
         or `notebooks`.
+
+        >>> type(lake.plot_compare(("sim-delta", "sim-atlas"), metric="win_rate")).__name__
+        'LayerChart'
         """
         return plots.plot_differences(self.compare(*pairs, metric=metric, edition=edition))
 
@@ -236,6 +256,10 @@ class AnsweringLake(stored.StoredLake):
         alone, by its name; it can use those before it. Raises UsageError for a parameter that is
         neither, and for a view whose name is taken; QueryError for a wrong statement, and for one
         that would do more than read the lake.
+
+        >>> query = "SELECT count(*) AS n FROM votes WHERE model = $model"
+        >>> lake.sql(query, parameters={"model": "sim-atlas"}).rows()
+        [(24,)]
         """
         texts = {name: _text(name, value) for name, value in (parameters or {}).items()}
         own = temporary or {}
@@ -256,6 +280,10 @@ class AnsweringLake(stored.StoredLake):
         It can read only the lake's files, and write only to memory. Numbers have DuckDB's own
         types: cast a sum of integers, for example `sum(seat)::BIGINT`, before polars or pandas read
         it.
+
+        >>> with lake.connect() as connection:
+        ...     connection.sql("SELECT count(*) FROM games").fetchall()
+        [(112,)]
         """
         return warehouse.connect(self, self._views, memory=memory)
 
@@ -277,6 +305,9 @@ class AnsweringLake(stored.StoredLake):
         - `setting`: the whole as JSON.
 
         What a game does not have is null.
+
+        >>> lake.settings().select("game_type", "topic", "n_games").rows()[0]
+        ('chameleon', 'Desserts', 8)
         """
         return self.sql("FROM settings ORDER BY game_type, setting_id")
 

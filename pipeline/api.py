@@ -63,6 +63,12 @@ class Lake(AnsweringLake):
 
         `edition` and `num_of_game` say what was counted in it, as in `Lake.evidence`. Raises
         UsageError if no game or several games match, and for an unknown edition.
+
+        >>> game = lake.game(lake.games(game_type="undercover")["game_id"][0])
+        >>> game
+        <Game c2eb10893571d15fcfcfa70609dc783b: undercover, caught, 29 messages>
+        >>> game.text.splitlines()[0]
+        'undercover: caught'
         """
         transcript = super().game(game, edition=edition, num_of_game=num_of_game)
         return Game(transcript.tables, transcript.counted, transcript.edition, self)
@@ -91,6 +97,9 @@ class Lake(AnsweringLake):
         `lake.page("compare", model="gpt-4", other="cohere")`: see docs/view.md. The result's `rows`
         are the page's frame. Raises UsageError for an unknown page or parameter, and PipelineError
         without the extra `view` or `notebooks`.
+
+        >>> lake.page("evidence", metric="judgement", model="sim-atlas", hit="misses").rows.height
+        8
         """
         try:
             from pipeline.pages.notebook import shown

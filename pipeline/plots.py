@@ -40,6 +40,10 @@ def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
     """A dot with its interval for each model, from rows of `lake.metrics` for one metric.
 
     With `by`, a column of the rows such as `game_type`, there is a panel for each of its values.
+
+    >>> rows = lake.metrics(metric="judgement", by=["model"])
+    >>> type(plot_metric(rows)).__name__
+    'LayerChart'
     """
     name = _only(rows, "metric")
     declared = metric(name, _only(rows, "edition"))
@@ -55,6 +59,9 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
 
     The rows are those of `lake.metrics(by=["model"])`. A value is drawn at its place in the range
     of its metric. Raises UsageError for a model without a row.
+
+    >>> type(plot_profile(lake.metrics(by=["model"]), "sim-atlas")).__name__
+    'LayerChart'
     """
     if model not in rows["model"].to_list():
         raise UsageError(f"no row of {model} to plot")
@@ -74,7 +81,12 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
 
 
 def plot_differences(rows: pl.DataFrame) -> "Chart":
-    """The differences of `lake.compare` with their intervals, a panel for each pair of models."""
+    """The differences of `lake.compare` with their intervals, a panel for each pair of models.
+
+    >>> rows = lake.compare(("sim-delta", "sim-atlas"))
+    >>> type(plot_differences(rows)).__name__
+    'LayerChart'
+    """
     titled = rows.with_columns(
         title=pl.col("metric").replace_strict(titles()),
         pair=pl.concat_str(pl.col("model"), pl.lit(" − "), pl.col("other")),
@@ -94,6 +106,10 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     A column of numbers or times has an axis of its own kind; any other is taken for names. Of many
     rows only the first `MOST_POINTS` are drawn, and the title says so. Raises UsageError for a
     column that is not there, is nested, or has too many different names.
+
+    >>> rows = lake.sql("SELECT model, count(*) AS votes FROM votes GROUP BY model")
+    >>> type(plot_columns(rows, "model", "votes")).__name__
+    'Chart'
     """
     if strangers := [name for name in (x, y) if name not in rows.columns]:
         known = ", ".join(rows.columns)
@@ -120,6 +136,10 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
 
     The names of its parts begin with `prefix`, so that a page can have several. It refers to
     nothing outside of itself.
+
+    >>> chart = lake.plot_metric("judgement")
+    >>> svg(chart)[:4]
+    '<svg'
     """
     try:
         from vl_convert import vegalite_to_svg

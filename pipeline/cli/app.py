@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -151,18 +151,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without arguments it is the program itself, and stdout is kept for results until it ends.
     """
     terminal.prepare()
+    codes: list[int] = []
     if arguments is None:
         terminal.guard()
-        atexit.register(_end_quickly)
+        atexit.register(_end_at_once, codes)  # before all others, so that it is called after them
     with _ended_as_by_ctrl_c():
-        return _run(arguments)
+        codes.append(_run(arguments))
+    return codes[0]
 
 
-def _end_quickly() -> None:
-    """Leaves what is left to the end of the process: Python would search all of it for cycles."""
-    # DuckDB's library complains on stderr of what it finds left.
-    if "duckdb" not in sys.modules:
-        gc.freeze()
+def _end_at_once(codes: Sequence[int]) -> None:
+    """Ends the process with its exit code; without one, after a bug, Python ends it.
+
+    To take all modules apart first, Python needs 0.15 s of a command that takes 0.8 s.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    if codes:
+        os._exit(codes[0])
 
 
 @contextmanager

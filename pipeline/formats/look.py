@@ -1,7 +1,8 @@
 """What every format is shown of a document, to say whether it is one of its own."""
 
 import re
-from collections.abc import KeysView, Mapping
+from collections.abc import Iterator, KeysView, Mapping
+from itertools import chain
 
 import msgspec
 from msgspec import Raw
@@ -44,9 +45,13 @@ class Look:
     def keys(self) -> KeysView[str]:
         """The keys of `top`; of a JSON list those of all its objects."""
         if self._keys is None:
-            top = _of_entries(self.data) if self.first == "[" else self.top
-            self._keys = top.keys()
+            entries = _entries(self.data) if self.first == "[" else [self.top]
+            self._keys = dict.fromkeys(chain.from_iterable(entries)).keys()
         return self._keys
+
+    def lists(self, key: str) -> bool:
+        """Whether any object in a JSON list has the key; the first that has it is the last read."""
+        return self.first == "[" and any(key in entry for entry in _entries(self.data))
 
 
 def _first(data: bytes) -> str:
@@ -63,13 +68,13 @@ def _top(data: bytes) -> Mapping[str, Raw]:
         return _object(data.lstrip().partition(b"\n")[0])
 
 
-def _of_entries(data: bytes) -> Mapping[str, Raw]:
-    """What is at the keys of any object in a JSON list."""
+def _entries(data: bytes) -> Iterator[Mapping[str, Raw]]:
+    """The values of each object in a JSON list by key; none for another document."""
     try:
         entries = _LIST.decode(data)
     except _UNDECODABLE:
-        return {}
-    return {key: value for entry in entries for key, value in _object(bytes(entry)).items()}
+        return iter(())
+    return map(_object, map(bytes, entries))
 
 
 def _object(data: bytes) -> Mapping[str, Raw]:

@@ -5,6 +5,7 @@ the ingest's to handle: a worker whose ingest is gone takes its files away and e
 """
 
 import gc
+import os
 import pickle
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
@@ -185,9 +186,10 @@ def main() -> None:
         for task in tasks:
             connection.send(_done(worker, task))
     except (EOFError, OSError):
-        return  # nobody is there any more to make use of its files
+        pass  # nobody is there any more to make use of its files
     finally:
         worker.stop()
+    os._exit(0)  # at once: Python would take all modules apart first, which takes it 0.1 s
 
 
 def _received(connection: Connection) -> Iterator[Task | None]:

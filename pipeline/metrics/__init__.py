@@ -115,6 +115,13 @@ def metrics(
     that change it most, with the value without each).
 
     Raises UsageError for an unknown metric, model, column or edition, and for a wrong condition.
+
+    >>> values = lake.metrics(metric="judgement", by="model")
+    >>> values.select("model", "value", "hits", "counted").rows()[0]
+    ('sim-atlas', 0.5, 8.0, 16)
+    >>> civilians = lake.metrics(metric="judgement", by="role", where="side = 'civilian'")
+    >>> civilians.select("role", "hits", "counted").rows()
+    [('civilian', 25.0, 32), ('non_chameleon', 20.0, 32)]
     """
     asked = several(edition_names(edition) if metric is None else metric)
     by, models = several(by or ()), several(model)

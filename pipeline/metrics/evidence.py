@@ -96,6 +96,10 @@ def evidence(
       none.
 
     Raises UsageError for an unknown metric, model or engine, and for a wrong condition.
+
+    >>> misses = lake.evidence("judgement", model="sim-atlas", hit=False)
+    >>> misses.select("player", "what", "hit").rows()[:2]
+    [('Player 1', 'nobody', 0.0), ('Player 3', 'Player 1', 0.0)]
     """
     asked: Asked = {
         "edition": edition,
@@ -161,6 +165,12 @@ def evidence_page(
       `message_index`, `content`: those of `evidence`.
 
     Raises UsageError for an unknown metric or model, and for a key that is not of this kind.
+
+    >>> from pipeline.metrics.evidence import KEY
+    >>> from pipeline.metrics.paging import last_key
+    >>> first = lake.evidence_page("judgement", limit=60)
+    >>> lake.evidence_page("judgement", after=last_key(first, KEY, None), limit=60).height
+    4
     """
     _check_limit(limit)
     request = _request(lake, metric, asked)

@@ -21,6 +21,10 @@ class Parameters(Address, frozen=True, kw_only=True):
     words: str = ""
     model: str = ""
     game_type: str = ALL
+    secret: bool = False
+    aloud: bool = False
+    tested: bool = False
+    roles: bool = False
     edition: Edition = "paper"
     after: str = ""
 
@@ -37,10 +41,10 @@ class SearchContent(Content, frozen=True, kw_only=True):
 
 
 def content(lake: AnsweringLake, asked: Parameters) -> SearchContent:
-    """The messages that have all of the words; nothing before words are given."""
+    """The messages that have all of the words; nothing before there is anything to search for."""
     faults = Faults()
     found = None
-    if asked.words:
+    if asked.words or asked.secret:
         with faults.of("words"):
             found = _found(lake, asked, ROWS, asked.after or None)
     return SearchContent(
@@ -58,7 +62,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> SearchContent:
 
 def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All messages found, whatever the page; raises UsageError where they take too long."""
-    if not asked.words:
+    if not (asked.words or asked.secret):
         return [content(lake, asked).rows]
     found = _found(lake, asked, MOST, None)
     if found.stopped != "end":
@@ -73,6 +77,9 @@ def _found(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None
     return lake.search(
         asked.words,
         model=asked.model or None,
+        secret=asked.secret,
+        aloud=asked.aloud,
+        tested=asked.tested,
         game_type=None if asked.game_type == ALL else asked.game_type,
         limit=limit,
         timeout=TIMEOUT,

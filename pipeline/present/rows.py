@@ -38,14 +38,15 @@ def _brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     return brief_texts(rows).select(columns)
 
 
-def search(rows: pl.DataFrame, **_: Any) -> Table:
-    return Table("search", rows, _SEARCH, brief=_around)
+def search(rows: pl.DataFrame, secret: bool = False, **_: Any) -> Table:
+    about = "phase" if secret else "game_type"
+    return Table("search", rows, _SEARCH, brief=partial(_around, about=about))
 
 
-def _around(rows: pl.DataFrame) -> pl.DataFrame:
+def _around(rows: pl.DataFrame, about: str) -> pl.DataFrame:
     """What fits on a line: of ids the beginning, and the text around the hit as one."""
     text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
-    columns = ("game_id", "game_type", "message_index", "round", "seat", "model")
+    columns = ("game_id", about, "message_index", "round", "seat", "model")
     return rows.with_columns(brief_id("game_id")).select(*columns, text=text)
 
 

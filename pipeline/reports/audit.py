@@ -67,6 +67,9 @@ def audit(
     which come first. The share and the mean hits are in 0..1.
 
     Raises UsageError for an unknown kind, column or model.
+
+    >>> lake.audit(kind="stated_votes").select("checked", "found", "metric").rows()
+    [(96, 4, 'judgement')]
     """
     by, kinds = several(by or ()), several(KINDS if kind is None else kind)
     models = several(model)
@@ -86,6 +89,9 @@ def findings(
     """The contradictions of one kind that `audit` counts, each with its message.
 
     Raises UsageError for an unknown kind or model.
+
+    >>> lake.findings("stated_votes").select("model", "logged", "says").rows()[0]
+    ('sim-atlas', 'Player 1', 'Player 3')
     """
     return pl.concat(findings_parts(lake, kind, model=model))
 

@@ -27,6 +27,10 @@ def judgement_by_chance(lake: StoredLake) -> pl.DataFrame:
     - `hits`, `expected`: right votes, and how many of them to expect by chance, the sum of the
       votes' chances; null if a vote had nobody to name.
     - `counted`, `n_games`: votes that judgement counts, and their games.
+
+    >>> rows = lake.judgement_by_chance().filter(model="sim-atlas")
+    >>> rows.select("game_type", "value", "chance").rows()[0]
+    ('all', 0.5, 0.5)
     """
     votes = _chances(lake).collect()
     whole = votes.with_columns(game_type=pl.lit("all"))

@@ -82,6 +82,10 @@ def completeness(
     The model of a document that is quarantined as a whole is unknown: the last row counts them.
 
     Raises UsageError if `expected` is less than 1 or above a billion, and for an unknown model.
+
+    >>> games = lake.completeness(model="sim-atlas")
+    >>> games.select("competition", "expected", "finished", "is_complete").rows()[0]
+    ('chameleon_as_chameleon', 4, 4, True)
     """
     if expected is not None and not 1 <= expected <= MOST_EXPECTED:
         raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
@@ -162,6 +166,10 @@ def readability(
     them. They are no confidence interval, and no order of models follows from them.
 
     Raises UsageError for an unknown model or edition.
+
+    >>> bounds = lake.readability(model="sim-atlas").filter(metric="judgement")
+    >>> bounds.select("value", "value_min", "value_max", "n_unreadable").row(0)
+    (0.5, 0.5, 0.625, 3)
     """
     models = several(model)
     check_models(lake, models)

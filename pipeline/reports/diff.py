@@ -95,6 +95,9 @@ def diff(
 
     Raises UsageError for an unknown edition or a wrong margin, and LakeError if there is no lake at
     the path.
+
+    >>> lake.diff("lake/").select("n_gone", "n_new").unique().rows()
+    [(0, 0)]
     """
     if margin is not None:
         check_margin(margin, None, edition, may_be_0=True)
@@ -295,6 +298,8 @@ def diff_games(
 
     `after` is a lake or the path of one.
 
+    >>> lake.diff_games("lake/").height
+    0
     """
     before, after = _of_same_system(
         before, after if isinstance(after, StoredLake) else open_lake(after)

@@ -76,6 +76,9 @@ def documents(
     - `ingest_id`: the last ingest that saw it.
 
     Raises UsageError for an unknown status.
+
+    >>> lake.documents(status="ignored").select("path", "format").rows()[0]
+    ('prisoner/setting/0.json', None)
     """
     start = start_of(after, KEY)
     rows = _asked(lake, {"status": status, "source": source, "reason": reason})
@@ -94,6 +97,9 @@ def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = No
     - `source`, `status`, `reason`: what these documents have in common.
     - `n_documents`: how many they are.
     - `example`: the path of the first of them.
+
+    >>> lake.document_counts().filter(status="ingested")["n_documents"].item()
+    112
     """
     counts = (
         _asked(lake, {"source": source})

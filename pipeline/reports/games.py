@@ -46,6 +46,10 @@ def games(
     - `source`, `path`: the source that was ingested, and the log's path in it.
 
     Raises UsageError for an unknown model, game type or outcome.
+
+    >>> caught = lake.games(game_type="undercover", outcome="caught")
+    >>> caught.select("models", "n_rounds", "path").rows()[0]
+    (['sim-atlas'], 2, 'undercover/sim-atlas_competition_as_non_undercover_vs_gpt4/0.json')
     """
     models, game_types, outcomes = several(model), several(game_type), several(outcome)
     _check("game type", game_types, names())

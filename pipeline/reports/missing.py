@@ -33,6 +33,9 @@ def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl
       `payoff_two_defect`, `setting`: what was fixed before play, as in `Lake.settings`.
 
     Raises UsageError for a model without games.
+
+    >>> lake.missing(model="sim-atlas").height
+    0
     """
     models = several(model)
     check_models(lake, models)

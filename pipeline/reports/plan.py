@@ -74,6 +74,10 @@ def plan(
 
     Raises UsageError if the lake has fewer than two models with the metric, if the difference is
     impossible, and for a wrong difference, power, confidence or number of pairs.
+
+    >>> needed = lake.plan("win_rate", difference=0.2)
+    >>> needed.select("model", "other", "n_settings", "settings").rows()[0]
+    ('sim-atlas', 'sim-birch-pgm', 20, 93)
     """
     level = round(1 - confidence, 15)  # 1 - .95 is .050000000000000044
     _check(difference, power, level, n_pairs)

@@ -22,6 +22,9 @@ def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
     If `raw`, all columns of the table `quarantine`: also the document's id, size and bytes
     (`lake.schema("quarantine")` lists them). All raw documents together can be larger than the
     memory. To ingest them again, use `pipeline.ingest.retry.retry`.
+
+    >>> lake.quarantine().columns
+    ['source', 'path', 'json_path', 'rule', 'message']
     """
     rows = lake.table("quarantine").sort(ORDER, nulls_last=True)
     return (rows if raw else rows.select("source", *BRIEF)).collect()

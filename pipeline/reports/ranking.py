@@ -48,6 +48,9 @@ def leaderboard(
     `include_incomplete` is set. Other arguments are those of `metrics`.
 
     Raises UsageError for an unknown model, edition or engine.
+
+    >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
+    [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
     """
     answer = over_all(
         lake,
@@ -74,6 +77,10 @@ def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
 
     `ranking` has the columns of `leaderboard`, `values` those of `metrics`. Raises UsageError for
     an unknown edition.
+
+    >>> board = lake.board()
+    >>> board.ranking.height, board.values.height
+    (4, 32)
     """
     answer = over_all(lake, edition=edition, with_games=None)
     return Board(_ranked(lake, answer), answer.rows)

@@ -107,6 +107,10 @@ def transcripts(
     """The games with these ids, in their order, with what the edition's metrics counted in them.
 
     All are read at once, and a game that is not there is left out.
+
+    >>> ids = lake.games(limit=2)["game_id"].to_list()
+    >>> [game.messages.height for game in lake.transcripts(ids)]
+    [42, 42]
     """
     names(edition)  # an unknown one is refused before anything is read
     tables = _tables(lake, game_ids)

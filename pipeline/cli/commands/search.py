@@ -19,15 +19,27 @@ LIMIT, TIMEOUT = 50, 30.0
 def search(
     *,
     words: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(metavar="WORDS", help="Words to search for; put a phrase in quotes."),
-    ],
+    ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     model: Annotated[
         list[str] | None,
         typer.Option("--model", metavar="MODEL", help="Only what this model said; repeatable."),
     ] = None,
     game_type: GameTypesOption = None,
+    secret: Annotated[
+        bool,
+        typer.Option(
+            "--secret", help="Only messages in which a player says a secret word of the game."
+        ),
+    ] = False,
+    aloud: Annotated[
+        bool, typer.Option("--aloud", help="Only messages that another player was shown.")
+    ] = False,
+    tested: Annotated[
+        bool, typer.Option("--tested", help="Only what players under test said.")
+    ] = False,
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Stop after N messages.")
     ] = LIMIT,
@@ -44,14 +56,16 @@ def search(
     """Search the messages of all games for words.
 
     A message is found if it contains all of the words. Case is ignored, no sign has a special
-    meaning, and a word may be a part of a longer one. A last line says how much of the lake was
-    searched, and how to continue. `magic show GAME` prints the whole game.
+    meaning, and a word may be a part of a longer one. With --secret, no words are needed: it finds
+    the secret words of each game, as whole words or with -s or -es. A last line says how much of
+    the lake was searched, and how to continue. `magic show GAME` prints the whole game.
 
     \b
     Examples:
       magic search vote
       magic search "i vote for" --game-type chameleon --limit 5
       magic search contribute 10 --model gpt-4 --format json
+      magic search --secret --aloud --tested
     """
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
@@ -60,14 +74,17 @@ def search(
 
     found = searched(
         open_lake(lake),
-        words,
+        words or (),
         model=model or None,
         game_type=game_type or None,
+        secret=secret,
+        aloud=aloud,
+        tested=tested,
         limit=limit,
         timeout=timeout,
         after=after,
     )
-    show(present("search", found.rows), form)
+    show(present("search", found.rows, secret=secret), form)
     named = {
         "--lake": [lake] if lake != DEFAULT_LAKE else [],
         "--model": model or [],
@@ -75,16 +92,17 @@ def search(
         "--limit": [str(limit)] if limit != LIMIT else [],
         "--timeout": [f"{timeout:g}"] if timeout != TIMEOUT else [],
     }
-    again = _again(words, named)
+    flags = {"--secret": secret, "--aloud": aloud, "--tested": tested}
+    again = _again(words or [], [name for name, is_given in flags.items() if is_given], named)
     bounds = {"limit": f"--limit {limit}", "time": f"--timeout {timeout:g}", "end": ""}
     for line in _notes(found, bounds[found.stopped], again):
         terminal.note(line)
 
 
-def _again(words: list[str], options: Mapping[str, list[str]]) -> str:
+def _again(words: list[str], flags: list[str], options: Mapping[str, list[str]]) -> str:
     """The command line that searches for the same."""
     given = [part for name, values in options.items() for one in values for part in (name, one)]
-    return shlex.join(["magic", "search", *given, "--", *words])
+    return shlex.join(["magic", "search", *flags, *given, *(["--", *words] if words else [])])
 
 
 def _notes(found: "Found", bound: str, again: str) -> list[str]:

@@ -35,7 +35,7 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 def claims(look: Look) -> bool:
     """Whether a document is in one of the forms: by its keys, its columns or its banner."""
     if look.first == "[":
-        return "agent_name" in look.keys
+        return look.lists("agent_name")
     if look.first == "=":
         return _TRANSCRIPT.match(look.data.lstrip()) is not None
     return look.first != "{" and _is_table(look.data)

@@ -39,9 +39,9 @@ def claims(look: Look) -> bool:
 
     A document without one that says how a game was set up and how it ended has lost it.
     """
-    keys = look.keys
     if look.first != "{":
         return False
+    keys = look.keys
     return "history" in keys or (not keys.isdisjoint(_SETUP) and not keys.isdisjoint(_ENDING))
 
 

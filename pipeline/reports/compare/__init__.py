@@ -49,6 +49,12 @@ def compare(
 
     Raises UsageError for an unknown model or metric, for a model compared with itself, for a pair
     that is given twice, and for a margin that no difference can reach.
+
+    >>> rows = lake.compare(("sim-delta", "sim-atlas"), metric="win_rate")
+    >>> rows.select(pl.col("difference").round(3), "method", "n_settings").row(0)
+    (0.53, 'paired by setting', 20)
+    >>> lake.compare(metric="win_rate", by="game_type").height
+    36
     """
     check_pairs(pairs)
     if margin is not None:
@@ -92,6 +98,10 @@ def contrast(
 
     Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
     an unknown model or a column that no metric has.
+
+    >>> rows = lake.contrast("sim-delta", "role", metric="judgement", where="side = 'civilian'")
+    >>> rows.select("role", "other", "difference").rows()
+    [('civilian', 'non_chameleon', -0.125)]
     """
     if edition == RELEASE:
         raise UsageError("the edition release has no groups of a model: use the edition paper")

@@ -46,6 +46,10 @@ def settings_apart(
     - `game`, `other_game`: the id of the first of each model's games of the setting, by index.
 
     Raises UsageError for an unknown model or metric, and for a model compared with itself.
+
+    >>> apart = lake.settings_apart("sim-delta", "sim-atlas", "win_rate", limit=2)
+    >>> apart.select("game_type", "value", "other_value").rows()
+    [('public_good', 1.0, 0.0), ('cost_sharing', 1.0, 0.0)]
     """
     if limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
