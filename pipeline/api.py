@@ -11,7 +11,7 @@ from pipeline.answers import AnsweringLake, method, with_metrics
 from pipeline.errors import PipelineError, UsageError, choose
 from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER
 from pipeline.present import NAMES, present
-from pipeline.present.table import Table
+from pipeline.present.presented import Presented
 from pipeline.replacing import replacing
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition
@@ -74,7 +74,7 @@ class Lake(AnsweringLake):
         return Game(transcript.tables, transcript.counted, transcript.edition, self)
 
     @method
-    def present(self, name: str, *given: Any, **asked: Any) -> Table:
+    def present(self, name: str, *given: Any, **asked: Any) -> Presented:
         """A result as a table, with its notes, as commands and pages show it.
 
         `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
@@ -87,7 +87,7 @@ class Lake(AnsweringLake):
             raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
         result = getattr(self, name)(*given, **asked)
         rows = result if isinstance(result, pl.DataFrame) else result.rows
-        return present(name, rows, lake=self, **asked)
+        return Presented.of_table(present(name, rows, lake=self, **asked))
 
     @method
     def page(self, name: str, **parameters: object) -> "Shown":

@@ -27,7 +27,8 @@ def report_text(found: "Report", form: str) -> Iterator[str]:
     }
     for title, table in tables.items():
         yield _heading(title, form)
-        yield table.latex() if form == "latex" else table.markdown()
+        yield from DOCUMENTS[form].table(table)
+        yield DOCUMENTS[form].items(table.notes)
     yield _heading("Where to look", form)
     yield DOCUMENTS[form].items(
         [

@@ -11,7 +11,6 @@ from msgspec import Struct
 from pipeline import cells
 from pipeline.column import Column, heading
 from pipeline.printable import printable
-from pipeline.written import csv_texts, json_texts
 
 ID_SHOWN = 8
 TEXT_SHOWN = 100
@@ -195,45 +194,6 @@ class Table:
     def noting(self, *notes: str) -> "Table":
         """The same table with more notes."""
         return replace(self, notes=(*self.notes, *notes))
-
-    # --- forms ----------------------------------------------------------------------------------
-
-    def text(self, width: int | None = None) -> str:
-        """The table as a terminal of this width has it, with its notes; without one, any width."""
-        from pipeline.present.terminal import laid_out
-
-        shown = laid_out(self, width)
-        return "\n".join([*shown.lines, *shown.notes, ""])
-
-    def markdown(self) -> str:
-        from pipeline.present import markdown
-
-        return "".join([*markdown.table(self), markdown.items(self.notes)])
-
-    def latex(self) -> str:
-        """The table for a paper, with the rules of booktabs."""
-        from pipeline.present import latex
-
-        return "".join([*latex.table(self), latex.items(self.notes)])
-
-    def html(self) -> str:
-        from pipeline.present import html
-
-        return html.table(self) + html.items(self.notes)
-
-    def csv(self) -> str:
-        """All rows and columns with full precision, nested values as JSON."""
-        return "".join(csv_texts([self.rows]))
-
-    def json(self) -> str:
-        """A list of records, one a line, with full precision."""
-        return "".join(json_texts([self.rows]))
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return self.html()
 
 
 def brief_texts(rows: pl.DataFrame) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from test_latex import table_of, typeset
 from pipeline.api import Lake, open_lake
 from pipeline.column import words
 from pipeline.present import NAMES, latex, present
+from pipeline.present.presented import Presented
 from pipeline.present.table import Field, Table
 
 ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
@@ -34,7 +35,7 @@ def lake(sample_lake: Path) -> Lake:
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def table(request: pytest.FixtureRequest, lake: Lake) -> Table:
+def table(request: pytest.FixtureRequest, lake: Lake) -> Presented:
     name = request.param
     if not hasattr(lake, name):
         pytest.skip("no method of a lake")
@@ -86,7 +87,7 @@ def expected(table: Table) -> list[list[list[str]]]:
     ]
 
 
-def test_headings_are_words_from_the_declarations(table: Table) -> None:
+def test_headings_are_words_from_the_declarations(table: Presented) -> None:
     for one in table.fields:
         declared = table.columns.get(one.name)
         named = {one.estimate.heading} if one.estimate else set()
@@ -97,7 +98,7 @@ def test_headings_are_words_from_the_declarations(table: Table) -> None:
         assert "_" not in one.heading
 
 
-def test_the_terminal_shows_the_cells(table: Table) -> None:
+def test_the_terminal_shows_the_cells(table: Presented) -> None:
     lines = table.text().splitlines()
     assert all(note in lines for note in table.notes)
     if table.as_records:
@@ -117,7 +118,7 @@ def test_the_terminal_shows_the_cells(table: Table) -> None:
             assert list(map(in_any_order, row)) == wanted
 
 
-def test_markdown_shows_the_cells(table: Table) -> None:
+def test_markdown_shows_the_cells(table: Presented) -> None:
     heading, _, *rows = (line for line in table.markdown().splitlines() if line[:2] == "| ")
     plain = [re.sub(r"\\(.)", r"\1", row) for row in (heading, *rows)]
     for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"), ("<br>", " ")):
@@ -130,7 +131,7 @@ def test_markdown_shows_the_cells(table: Table) -> None:
         )
 
 
-def test_latex_shows_the_cells(table: Table) -> None:
+def test_latex_shows_the_cells(table: Presented) -> None:
     text = table.latex()
     heading, *rows = table_of(text)
     assert [typeset(one) for one in heading] == [one.heading for one in table.fields]
@@ -146,7 +147,7 @@ def _of_latex(cell: str) -> str:
     return typeset(re.sub(r"\$([-+<>\d.e]+)\$", r"\1", plain))
 
 
-def test_html_shows_the_cells(table: Table) -> None:
+def test_html_shows_the_cells(table: Presented) -> None:
     if table.rows.is_empty():
         return
     text = table.html()
@@ -158,7 +159,7 @@ def test_html_shows_the_cells(table: Table) -> None:
     assert len(notes) == len(table.notes)
 
 
-def test_programs_have_every_column_and_digit(table: Table) -> None:
+def test_programs_have_every_column_and_digit(table: Presented) -> None:
     rows = table.rows.to_dicts()
     assert [list(row) for row in json.loads(table.json())] == [list(row) for row in rows]
     assert next(csv.reader(io.StringIO(table.csv()))) == table.rows.columns
@@ -168,7 +169,7 @@ def test_programs_have_every_column_and_digit(table: Table) -> None:
                 assert record[name] == value
 
 
-def test_an_estimate_is_its_columns(table: Table) -> None:
+def test_an_estimate_is_its_columns(table: Presented) -> None:
     """What a cell says, read back, is what the frame has, as rounded."""
     for one in (one for one in table.fields if one.estimate and one.estimate.value):
         check_estimate(one, table)
@@ -197,7 +198,7 @@ def test_hostile_texts_are_texts_in_html() -> None:
 
     evil = "<script>alert(1)</script>\x1b[2J\u202e"
     rows = pl.DataFrame({"model": [evil], evil: [evil]})
-    text = Table.of(evil, rows, notes=[evil]).html()
+    text = Presented.of_table(Table.of(evil, rows, notes=[evil])).html()
     assert "<script" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
