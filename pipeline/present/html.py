@@ -78,7 +78,7 @@ def _left_out(n_columns: int, n_rows: int) -> str:
     if not n_columns and not n_rows:
         return ""
     return (
-        f'<p class="key">{n_rows:,} more rows and {n_columns:,} more columns make this page too '
+        f'<p class="key more">{n_rows:,} more rows and {n_columns:,} more columns make this page too '
         "long for a browser: read them as CSV or JSON.</p>"
     )
 
@@ -88,7 +88,7 @@ def _heading(one: Field, shown: Table, around: Around) -> str:
     sorting = around.sorting(one.name) if around.sorting else Sorting(None)
     label = one.heading if declared is None else one.heading[:1].upper() + one.heading[1:]
     attributes = {
-        "class": _kind(one),
+        "class": _kind(one, shown),
         "aria-sort": sorting.direction or None,
         "title": (declared.description if declared else "") or None,
     }
@@ -103,15 +103,18 @@ def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
         n_characters += sum(min(len(cell.text), LONGEST_CELL) for cell in own)
         if at and n_characters > MOST_CHARACTERS:
             return
-        cells = (_cell(one, cell, row, around) for one, cell in zip(fields, own, strict=True))
+        cells = (
+            _cell(one, cell, row, around, shown) for one, cell in zip(fields, own, strict=True)
+        )
         attributes = around.attributes(row) if around.attributes else {}
         yield f"<tr{_attributes(attributes)}>{''.join(cells)}</tr>"
 
 
-def _cell(one: Field, cell: Cell, row: Row, around: Around) -> str:
+def _cell(one: Field, cell: Cell, row: Row, around: Around, shown: Table) -> str:
     tag, scope = ("th", "row") if one.name == around.row_heading else ("td", None)
     metric = row.get("metric", one.name) if one.estimate and one.estimate.counted else None
-    kind = "letters" if one.name == "letters" else _kind(one)
+    kinds = [_kind(one, shown), "letters" if one.name == "letters" else None]
+    kind = " ".join(filter(None, kinds)) or None
     attributes = _attributes({"scope": scope, "class": kind, "data-metric": metric})
     return f"<{tag}{attributes}>{_content(one, cell, row, around)}</{tag}>"
 
@@ -126,7 +129,8 @@ def _content(one: Field, cell: Cell, row: Row, around: Around) -> str:
         return f'<span class="none">{NULL}</span>{mark}'
     if one.estimate:
         return _ends(one.estimate, cell.text, row)
-    return _linked(_value(row.get(one.name), cell.text), href) + mark
+    value = row.get(one.name) if href is None else None
+    return _linked(_value(value, cell.text), href) + mark
 
 
 def _value(value: object, text: str) -> str:
@@ -203,8 +207,10 @@ def _text(value: object) -> str:
     return escape(printable(str(value)))
 
 
-def _kind(one: Field) -> str | None:
-    return "n" if one.is_number or one.estimate else None
+def _kind(one: Field, shown: Table) -> str | None:
+    kinds = ["n"] if one.is_number or one.estimate else []
+    kinds += ["aside"] if one.name in shown.asides else []
+    return " ".join(kinds) or None
 
 
 def _linked(inner: str, href: str | None) -> str:

@@ -82,6 +82,7 @@ class Table:
     `hidden` columns are for programs alone, `optional` ones are hidden where no row has anything in
     them. `brief` makes of the rows what is shown instead. `folds` are what a terminal that is too
     narrow gives up, step by step. With `turned`, the rows of that column become columns there.
+    `asides` are what a small screen can do without.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Table:
     brief: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     folds: Sequence[Any] = ()
     turned: str | None = None
+    asides: Sequence[str] = ()
     as_records: bool = False
     notes: Sequence[str] = ()
 
@@ -126,6 +128,7 @@ class Table:
             )
 
     def heading(self, name: str, estimate: Estimate | None = None) -> str:
+        """What stands above a column for eyes."""
         own = self.headings.get(name) or (estimate.heading if estimate else "")
         return printable(own or heading(name, self.columns))
 

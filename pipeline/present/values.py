@@ -86,6 +86,7 @@ def leaderboard(rows: pl.DataFrame, **_: Any) -> Table:
         optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
         star=Star("model", "is_complete", where=False),
         turned="model",
+        asides=("letters", "n_games", "n_missing"),
         notes=_of_leaderboard(rows, names) if "reasons" in rows.columns else (),
     )
 
