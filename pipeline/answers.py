@@ -31,6 +31,7 @@ from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.documents import document_counts, documents
+from pipeline.reports.evidence_sum import evidence_sum
 from pipeline.reports.games import games
 from pipeline.reports.missing import missing
 from pipeline.reports.other_groups import other_groups
@@ -52,16 +53,16 @@ L = TypeVar("L", bound="AnsweringLake")
 
 
 def _text(name: str, value: object) -> str:
-    """A parameter's value as DuckDB is given it; raises UsageError for one without a clear text."""
+    """A parameter's value as text for DuckDB; raises UsageError if it is no text and no number."""
     if not isinstance(value, str | int | float):
         raise UsageError(f"the parameter `{name}` must be a text or a number, not {value!r}")
     return str(value)
 
 
 def method(function: Callable[P, R]) -> Callable[P, R]:
-    """The function as a method of a lake: it knows the metrics that the lake was given.
+    """The function as a method of a lake. It knows the metrics that were added to the lake.
 
-    Where a library cannot read the lake, its error names the damaged file.
+    If a library cannot read a file of the lake, the error that is raised names the file.
     """
 
     @wraps(function)
@@ -80,9 +81,9 @@ def method(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class AnsweringLake(stored.StoredLake):
-    """A lake that computes: its metrics and reports, and SQL over all of them. It shows nothing.
+    """A lake with methods for metrics, reports and SQL. It has no methods that show something.
 
-    `pipeline.Lake` is one of these; whatever shows a lake is made of it.
+    Pages use this class; `pipeline.Lake` is derived from it, and adds pages and notebooks.
     """
 
     _added: Mapping[str, Added] = {}
@@ -93,6 +94,7 @@ class AnsweringLake(stored.StoredLake):
     metrics = method(metrics)
     evidence = method(evidence)
     evidence_page = method(evidence_page)
+    evidence_sum = method(evidence_sum)
     board = method(board)
     leaderboard = method(leaderboard)
     compare = method(compare)
@@ -122,17 +124,16 @@ class AnsweringLake(stored.StoredLake):
     def with_metric(
         self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
     ) -> Self:
-        """A copy of the lake that also knows this metric, under this name, in all its methods.
+        """A copy of the lake with one metric more, in all its methods, under this name.
 
-        The values, intervals, evidence, comparisons, plots and pages of the new metric are those of
-        a built-in one; the lake on the disk is not changed. `sql` is the text of a metric's file,
-        as docs/adding.md has it: a CTE `attempts` and a final SELECT. With it, `Lake.sql` has the
-        metric's views, the engine duckdb counts it, and there is a page of its evidence. Spark does
-        not know it.
+        The metric has values, intervals, evidence, comparisons, plots and pages like a built-in
+        one. The lake on the disk does not change. `sql` is the same metric in SQL: a CTE `attempts`
+        and a final SELECT, see docs/adding.md. With `sql`, the metric also has views in `Lake.sql`
+        and a page of its evidence, and the engine duckdb can count it. The engine spark cannot.
 
-        The metric is counted once, and if there is SQL, by both: this takes as long as
-        `Lake.metrics` with `confidence=None`. Raises MetricError if the two differ, if one of them
-        cannot be counted, and for a name that is taken.
+        To check the metric, it is counted once, with `sql` by both engines; this takes as long as
+        `Lake.metrics` with `confidence=None`. Raises MetricError if polars and SQL differ, if one
+        of them fails, and if the name is taken.
 
         >>> from pipeline.metrics import judgement
         >>> mine = lake.with_metric(judgement.PAPER, name="accusations")
@@ -144,11 +145,12 @@ class AnsweringLake(stored.StoredLake):
 
     @method
     def with_metric_file(self, file: str | Path) -> Self:
-        """A copy of the lake that also knows the metric of this file, as `Lake.with_metric` has it.
+        """A copy of the lake with the metric of this file: see `Lake.with_metric`.
 
-        The file is Python, and is run; it declares `PAPER = Metric(...)`. Its name is the metric's:
-        `silence.py` has `silence`, and its SQL, if there is any, is in `silence.sql` beside it.
-        Raises MetricError as `Lake.with_metric` does, and for a file that declares no metric.
+        The file is a Python module that declares `PAPER = Metric(...)`; it is run. The metric has
+        the name of the file: `silence.py` declares `silence`. If there is a `silence.sql` beside
+        it, this is the metric's SQL. Raises MetricError like `Lake.with_metric`, and for a file
+        that declares no metric.
         """
         name, declared, sql = declared_in(Path(file))
         if name in self._added:
@@ -179,12 +181,12 @@ class AnsweringLake(stored.StoredLake):
 
     @method
     def verify(self, *, limit: int = LIMIT) -> Verification:
-        """What is wrong with the lake, in its latest state: every file and every row is read.
+        """Checks the latest state of the lake; reads every file and every row.
 
         The result's `faults` has at most `limit` rows for each check and table: check, severity
         (error, contradiction or warning), table, finds (what the check looks for), n_rows (how
-        often it was found), and row (one of these as JSON). `is_whole` says whether nothing is
-        damaged, `is_contradicted` whether logs contradict themselves.
+        many rows it found), and row (one of them as JSON). `is_whole` is true if nothing is
+        damaged, `is_contradicted` if logs contradict themselves.
 
         >>> lake.verify().is_whole
         True
@@ -249,13 +251,13 @@ class AnsweringLake(stored.StoredLake):
         """The result of one SELECT on the tables and views.
 
         Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
-        `parameters` has the value of each parameter of the query, for example `{"model": "gpt-4"}`
-        for `$model`: a text, or a number, which becomes a text. In a comparison, DuckDB casts it to
-        the type of the other side. `memory` is DuckDB's memory limit in bytes, by default most of
-        the machine's memory. `temporary` has the SELECT of each view that exists for this query
-        alone, by its name; it can use those before it. Raises UsageError for a parameter that is
-        neither, and for a view whose name is taken; QueryError for a wrong statement, and for one
-        that would do more than read the lake.
+        `parameters` gives a value for each parameter of the query, for example `{"model": "gpt-4"}`
+        for `$model`. A value is a text or a number, and is passed as text; DuckDB casts it to the
+        type that it is compared with. `memory` is DuckDB's memory limit in bytes, by default most
+        of the machine's memory. `temporary` defines views for this query alone: the SELECT of each
+        by its name; a view can use those before it. Raises UsageError for a parameter of another
+        type and for a view whose name is taken, and QueryError for a statement that is wrong or
+        would do more than read the lake.
 
         >>> query = "SELECT count(*) AS n FROM votes WHERE model = $model"
         >>> lake.sql(query, parameters={"model": "sim-atlas"}).rows()
@@ -322,13 +324,13 @@ class AnsweringLake(stored.StoredLake):
 
 @contextmanager
 def metrics_of(lake: object) -> Iterator[None]:
-    """Lets functions know the metrics that the lake was given, and those known already."""
+    """Within it, all functions know the metrics that were added to the lake, too."""
     with knowing({**known(), **(lake._added if isinstance(lake, AnsweringLake) else {})}):
         yield
 
 
 def with_metrics(lake: L, metrics: Mapping[str, Added]) -> L:
-    """The lake, or a copy that also knows these metrics, which were tried before."""
+    """A copy of the lake that also knows these metrics; they are not checked again."""
     if not metrics:
         return lake
     kind, arguments, state = lake.__reduce__()

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Game(Transcript, frozen=True, eq=False):
-    """One game, from `Lake.game`. A notebook shows its transcript; `text` is the same as text.
+    """One game, as `Lake.game` returns it. A notebook shows its transcript, `text` is a plain one.
 
-    `tables` has the game's rows of each table of games by the table's name, such as
-    `tables["votes"]`; `counted` the rows of `Lake.evidence` in the `edition` that are of this game.
+    `tables` has the game's rows of each table, by the table's name, such as `tables["votes"]`.
+    `counted` has the rows of `Lake.evidence` that are of this game, for the `edition`.
     """
 
     lake: "Lake"
@@ -45,14 +45,14 @@ class Game(Transcript, frozen=True, eq=False):
 
 
 class Lake(AnsweringLake):
-    """A lake in one state. Open it again to see what was committed later.
+    """One state of a lake. To see what is committed later, open the lake again.
 
-    `table` gives a lazy polars frame; whatever computes something gives a polars DataFrame. Shares
-    are in 0..1, ids are texts, times are UTC, and what is undefined is null. Every method raises
-    LakeError, which names the file, if the lake is damaged.
+    `table` returns a lazy polars frame; methods that compute return a polars DataFrame. Shares are
+    in 0..1, ids are texts, times are UTC, and an undefined value is null. If a file of the lake is
+    damaged, every method raises LakeError, which names the file.
 
-    It can be pickled, for example for parallel processes: the copy has the same state. A notebook
-    shows its tables.
+    A lake can be pickled, for example for parallel processes; the copy has the same state. A
+    notebook shows the lake's tables.
     """
 
     @method
@@ -91,12 +91,12 @@ class Lake(AnsweringLake):
 
     @method
     def page(self, name: str, **parameters: object) -> "Shown":
-        """A page of `magic view` for a notebook, such as `lake.page("leaderboard")`.
+        """A page of `magic view` for a notebook, for example `lake.page("leaderboard")`.
 
-        `name` and `parameters` are those of the page's address, for example
+        `name` and `parameters` are the parts of the page's address, for example
         `lake.page("compare", model="gpt-4", other="cohere")`: see docs/view.md. The result's `rows`
-        are the page's frame. Raises UsageError for an unknown page or parameter, and PipelineError
-        without the extra `view` or `notebooks`.
+        are the data of the page. Raises UsageError for an unknown page or parameter, and
+        PipelineError without the extra `view` or `notebooks`.
 
         >>> lake.page("evidence", metric="judgement", model="sim-atlas", hit="misses").rows.height
         8
@@ -117,11 +117,11 @@ class Lake(AnsweringLake):
         confidence: float = DEFAULT_CONFIDENCE,
         games_per_cell: int = 1,
     ) -> Path:
-        """The path of the file that the report was written to, one HTML file that needs no network.
+        """Writes a report as one HTML file that needs no network; returns its path.
 
-        It shows up to `games_per_cell` games behind each value. An existing file is replaced.
-        Raises UsageError for an unknown edition, and PipelineError without the extra `view`, or
-        where the file cannot be written: an old one stays as it was.
+        It shows up to `games_per_cell` games behind each value. An existing file is replaced when
+        the new one is complete. Raises UsageError for an unknown edition, and PipelineError without
+        the extra `view` or if the file cannot be written.
         """
         try:
             from pipeline.pages.report import TITLE, report
@@ -142,7 +142,7 @@ class Lake(AnsweringLake):
         return path
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """The lake in a notebook that shows no HTML; where it is stays out of what is kept."""
+        """Shows the lake as text, without the path of its folder: notebooks are passed on."""
         name = str(self.path).rpartition("/")[2]
         printer.text(f"<Lake {name} after ingest {self.ingest_id}>")
 
@@ -156,7 +156,7 @@ class Lake(AnsweringLake):
 
 
 def reopened(lake: Lake) -> Lake:
-    """The lake in its latest state, with the metrics that it was given."""
+    """The same lake in its latest state, with the metrics that were added to it."""
     return with_metrics(open_lake(str(lake.path)), lake._added)
 
 

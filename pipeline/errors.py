@@ -13,7 +13,7 @@ DENIED_HINT = "check its permissions and those of the folders above it"
 
 
 def nearest(wrong: Iterable[str], known: Iterable[str]) -> str | None:
-    """The known names that wrong ones may mean, as a question; None if none is near."""
+    """A question with the known names most similar to the wrong ones; None if none is similar."""
     from difflib import get_close_matches
 
     names = list(known)
@@ -22,13 +22,13 @@ def nearest(wrong: Iterable[str], known: Iterable[str]) -> str | None:
 
 
 def choose(wrong: Iterable[str], known: Iterable[str]) -> str:
-    """What to do about wrong names: the nearest known name, or all that can be chosen from."""
+    """A hint for wrong names: the most similar known name, or the list of all known names."""
     names = list(map(str, known))
     return nearest(wrong, names) or f"choose from {', '.join(names)}"
 
 
 class PipelineError(Exception):
-    """A mistake that the user can mend; the text says what, where and what to do."""
+    """An error that the user can correct. Its text says what is wrong, where, and what to do."""
 
 
 class UsageError(PipelineError):
@@ -44,17 +44,17 @@ class LakeError(PipelineError):
 
 
 class DeniedError(LakeError):
-    """What a lake consists of may not be read or written by this user; it may well be whole."""
+    """The user has no permission to read or write a file of the lake. It need not be damaged."""
 
 
 class MetricError(PipelineError):
-    """A metric that somebody adds is not yet written for both engines."""
+    """A metric cannot be added: it is incomplete, or polars and SQL count it differently."""
 
 
 class QueryError(PipelineError):
     """A SQL query is wrong, or asks for more than reading.
 
-    `place` is the line of the query that is wrong, with a mark below; empty where nobody knows it.
+    `place` is the wrong line of the query, with a mark below the error; empty if unknown.
     """
 
     def __init__(self, message: str, place: str = "") -> None:

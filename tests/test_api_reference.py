@@ -81,6 +81,7 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "metrics": (lambda lake: lake.metrics(by=["model", "role"]), {"model", "role"}),
     "evidence": (lambda lake: lake.evidence("judgement"), set()),
     "evidence_page": (lambda lake: lake.evidence_page("judgement"), set()),
+    "evidence_sum": (lambda lake: lake.evidence_sum("judgement"), set()),
     "leaderboard": (lambda lake: lake.leaderboard(), set()),
     "compare": (lambda lake: lake.compare(by=["game_type"], metric="judgement"), {"game_type"}),
     "contrast": (lambda lake: lake.contrast("gpt-4", "role", metric="win_rate"), {"role"}),

@@ -194,7 +194,8 @@ def _ended_as_by_ctrl_c() -> Iterator[None]:
 
 def _run(arguments: Sequence[str] | None) -> int:
     # What a command imports and plans is no garbage; to look through it for some takes 50 ms.
-    gc.set_threshold(100_000)
+    # An ingest has the most: 124,000 objects.
+    gc.set_threshold(200_000)
     command = typer.main.get_command(app)
     try:
         _check_text(sys.argv[1:] if arguments is None else arguments)

@@ -6,8 +6,10 @@ here, since they depend on what is asked.
 
 from collections.abc import Iterable
 
+from pipeline import sqlfiles
+from pipeline.metrics.compared import COMPARED
 from pipeline.metrics.counts import GAME_MARK, Clusters, Question
-from pipeline.metrics.known import is_added, metric, sql
+from pipeline.metrics.known import compared_file, is_added, metric, sql
 from pipeline.metrics.request import RELEASE, Request
 from pipeline.sqlfiles import identifier, literal, with_clause
 from pipeline.vocabulary import Edition
@@ -29,15 +31,30 @@ def queries(question: Question) -> list[str]:
 
 def attempts(name: str, edition: Edition) -> str:
     """The SELECT of the rows that a metric is about: its file, with another end."""
+    return _with_hits(name, with_clause(sql(name, edition)).text, "attempts")
+
+
+def compared(name: str, edition: Edition) -> str:
+    """The same rows, each with what it is `compared_with`; null where the metric does not say."""
+    clause = with_clause(sql(name, edition))
+    if file := compared_file(name, edition):
+        return f"{clause.text}\n{sqlfiles.text(file)}"
+    if "compared" in clause.names:
+        return _with_hits(name, clause.text, "compared")
+    return f"SELECT *, CAST(NULL AS VARCHAR) AS {COMPARED} FROM ({attempts(name, edition)}) AS rows"
+
+
+def _with_hits(name: str, clause: str, rows: str) -> str:
     # Who adds a metric may give a hit as a Boolean.
     columns = "* EXCLUDE (hit), CAST(hit AS DOUBLE) AS hit" if is_added(name) else "*"
-    return f"{with_clause(sql(name, edition)).text}\nSELECT {columns} FROM attempts"
+    return f"{clause}\nSELECT {columns} FROM {rows}"
 
 
 def counted_rows(name: str, columns: Iterable[str], request: Request) -> str:
     """The SELECT of these columns of the metric's rows that are wanted and counted."""
     asked = [*columns, *request.columns, "model", "game_type", "is_counted"]
-    rows = _with_game(attempts(name, request.edition), asked, request)
+    of_metric = compared if COMPARED in asked else attempts
+    rows = _with_game(of_metric(name, request.edition), asked, request)
     listed = ", ".join(map(identifier, columns))
     own = f"game_type IN ({_literals(metric(name, request.edition).game_types)})"
     wanted = f"is_counted AND {own} AND {_wanted(request)}"

@@ -9,7 +9,9 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.errors import UsageError
+from pipeline.events.contracts import GAME_TABLES
 from pipeline.lake import StoredLake, of_one_system
+from pipeline.metrics.compared import COMPARED
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
@@ -34,11 +36,15 @@ COLUMNS = (
     "seat",
     "round",
     "what",
+    COMPARED,
     "hit",
     "parse_status",
     "message_index",
     "content",
 )
+# What is looked up for the rows that are shown, since for all it is most of the work.
+_LOOKED_UP = (COMPARED, "content")
+_COUNTED = tuple(name for name in COLUMNS if name not in _LOOKED_UP)
 KEY = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
     *("role", "message_index"),
@@ -47,7 +53,7 @@ KEY = (
 _ORDER = (*KEY, "player", "hit", "parse_status")
 
 _ENGINES = ("polars", "duckdb")
-# So few rows are cut out first, and only their messages are looked up.
+# So few rows are cut out first, and their messages are looked up.
 _FEW_ROWS = 1_000
 # Of so few games polars finds all rows before DuckDB is loaded.
 _FEW_GAMES = 50_000
@@ -90,6 +96,7 @@ def evidence(
       to a whole side.
     - `round`: the round, from 1; null if the row belongs to the whole game.
     - `what`: what the player did, in a word or two.
+    - `compared_with`: what tells a hit, such as the players sought; null if the log does not say.
     - `hit`: how much of a hit it is, in 0..1; null if that is unknown.
     - `parse_status`: how clearly the text could be read.
     - `message_index`, `content`: its message, from 0, and its text; both null if the log has
@@ -113,11 +120,12 @@ def evidence(
     _check_limit(limit or 0)
     if engine == "duckdb":
         rows = pl.concat(evidence_parts(lake, metric, hit=hit, **asked))
-    else:
-        counted = of_tables(lake.table, metric, _request(lake, metric, asked))
-        found = counted.filter(_hits(hit)).collect()
-        rows = found.select(pl.lit(metric).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
-    return rows if limit is None else rows.head(limit)
+        return rows if limit is None else rows.head(limit)
+    request = _request(lake, metric, asked)
+    if limit is not None:
+        return _first(lake, metric, request, hit, limit)
+    counted = of_tables(lake.table, metric, request).filter(_hits(hit)).select(COLUMNS).collect()
+    return counted.select(pl.lit(metric).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
 
 
 @of_one_system
@@ -161,8 +169,8 @@ def evidence_page(
     Columns:
 
     - `metric`, `term`, `game_id`, `game_type`, `setting_id`, `game_index`, `competition`,
-      `model`, `role`, `player`, `seat`, `round`, `what`, `hit`, `parse_status`,
-      `message_index`, `content`: those of `evidence`.
+      `model`, `role`, `player`, `seat`, `round`, `what`, `compared_with`, `hit`,
+      `parse_status`, `message_index`, `content`: those of `evidence`.
 
     Raises UsageError for an unknown metric or model, and for a key that is not of this kind.
 
@@ -174,18 +182,49 @@ def evidence_page(
     """
     _check_limit(limit)
     request = _request(lake, metric, asked)
-    columns = COLUMNS[:-1]
     start = start_of(after, KEY)
-    select = f"""SELECT {literal(metric)} AS metric, *
-FROM ({counted_rows(metric, columns, request)}) AS counted
+    select = f"""SELECT *
+FROM ({counted_rows(metric, _COUNTED, request)}) AS counted
 WHERE {_is_asked(hit)} AND {is_from(start.values, KEY)}
 ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
-    rows = pl.concat(_parts(lake, request, select))
-    # Looked up by type and game, since a join would read the messages of all.
-    games = [pl.col(key).is_in(rows[key].unique().to_list()) for key in ("game_type", "game_id")]
-    spoken = lake.table("messages").filter(*games).select("game_id", "message_index", "content")
-    return rows.join(
-        spoken.collect(), on=["game_id", "message_index"], how="left", maintain_order="left"
+    return _looked_up(lake, metric, request, pl.concat(_parts(lake, request, select)))
+
+
+def _first(
+    lake: StoredLake, name: str, request: Request, hit: bool | None, limit: int
+) -> pl.DataFrame:
+    """The first rows, found by polars."""
+    counted = _counted(lake.table, name, request).filter(_hits(hit)).select(_COUNTED)
+    first = counted.sort(_ORDER, nulls_last=True).head(limit).collect()
+    return _looked_up(lake, name, request, first)
+
+
+def _looked_up(
+    lake: StoredLake, name: str, request: Request, counted: pl.DataFrame
+) -> pl.DataFrame:
+    """A few rows with what is read for them alone: by type and game, since a join reads all."""
+    games = [pl.col(key).is_in(counted[key].unique().to_list()) for key in ("game_type", "game_id")]
+
+    def table(name: str) -> pl.LazyFrame:
+        rows = lake.table(name)
+        return rows.filter(*games) if name in GAME_TABLES else rows
+
+    # Without the hit, which may depend on other games.
+    keys = [column for column in _ORDER if column != "hit"]
+    own = rows(declaration(name, request.edition), table, request, is_compared=True)
+    spoken = table("messages").select("game_id", "message_index", "content")
+    return (
+        counted.lazy()
+        .join(
+            own.select(*keys, COMPARED).unique(keys, keep="any"),
+            on=keys,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        .join(spoken, on=["game_id", "message_index"], how="left", maintain_order="left")
+        .select(pl.lit(name).alias("metric"), *COLUMNS)
+        .collect()
     )
 
 
@@ -204,10 +243,7 @@ def evidence_totals(
     request = _request(lake, metric, asked)
     # Without the messages, which are most of the work.
     if _has_few_games(lake):
-        counted = rows(declaration(metric, request.edition), lake.table, request).filter(
-            "is_counted"
-        )
-        return _totals(counted.filter(_hits(hit)))
+        return _totals(_counted(lake.table, metric, request).filter(_hits(hit)))
     select = f"""SELECT
     term,
     CAST(coalesce(sum(CAST(hit AS DECIMAL(38, 18))), 0) AS DOUBLE) AS hits,
@@ -294,5 +330,12 @@ def _parts(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataF
 def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
     """The rows that the metric counted, in no order, with all their own columns."""
     spoken = tables("messages").select("game_id", "message_index", "content")
-    counted = rows(declaration(name, request.edition), tables, request).filter("is_counted")
+    counted = _counted(tables, name, request, is_compared=True)
     return counted.join(spoken, on=["game_id", "message_index"], how="left")
+
+
+def _counted(
+    tables: Tables, name: str, request: Request, *, is_compared: bool = False
+) -> pl.LazyFrame:
+    own = rows(declaration(name, request.edition), tables, request, is_compared=is_compared)
+    return own.filter("is_counted")

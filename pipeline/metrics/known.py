@@ -125,6 +125,14 @@ def file_of(name: str, edition: Edition) -> str:
     return f"{folder}/{name}" if name in sqlfiles.names(folder) else f"metrics/{name}"
 
 
+def compared_file(name: str, edition: Edition) -> str | None:
+    """The SQL file that adds what a metric's rows are compared with, None without one."""
+    if is_added(name):
+        return None
+    files = (f"evidence/{edition}/{name}", f"evidence/{name}")
+    return next((file for file in files if (sqlfiles.folder() / f"{file}.sql").is_file()), None)
+
+
 def is_added(name: str) -> bool:
     """Whether the metric is from elsewhere: of another package, or given."""
     return name in _others()

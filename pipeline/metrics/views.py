@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from pipeline import column, sqlfiles
 from pipeline.column import Column
-from pipeline.metrics.counting_sql import attempts
+from pipeline.metrics.compared import COMPARED
+from pipeline.metrics.counting_sql import attempts, compared
 from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
@@ -29,6 +30,10 @@ COLUMNS: Mapping[str, Column] = {
     "term": column.text("the term (ratio) that counts the row, named as in docs/metrics.md"),
     "what": column.text("what was done, in a word or two"),
     "hit": column.number("how much of a hit the row is, from 0 to 1; null if it is not counted"),
+    "compared_with": column.text(
+        "what it is compared with to tell a hit, such as the players sought; null if the log does "
+        "not say"
+    ),
     "is_counted": column.flag("whether the metric counts the row").shown("counted"),
     "content": column.text("the text of the row's message, null if the log has none"),
     "seat": column.small("the acting player's seat, null if the row belongs to a whole side"),
@@ -123,12 +128,13 @@ FROM ({attempts(name, request.edition)}) AS attempts"""
 
 
 def _evidence(name: str, request: Request) -> str:
-    columns = ", ".join(f"attempts.{column}" for column in ("edition", "metric", *_OF_ATTEMPT))
-    return f"""SELECT {columns}, messages.content
-FROM {in_schema("attempts", request.edition, name)} AS attempts
+    columns = ", ".join(f"counted.{column}" for column in (*_OF_ATTEMPT, COMPARED))
+    return f"""SELECT
+    {literal(request.edition)} AS edition, {literal(name)} AS metric, {columns}, messages.content
+FROM ({compared(name, request.edition)}) AS counted
 LEFT JOIN messages
-    ON messages.game_id = attempts.game_id AND messages.message_index = attempts.message_index
-WHERE attempts.is_counted"""
+    ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
+WHERE counted.is_counted"""
 
 
 def _terms(name: str, request: Request) -> str:

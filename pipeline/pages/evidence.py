@@ -21,6 +21,7 @@ from pipeline.pages.content import (
     game_types,
     head,
 )
+from pipeline.reports.evidence_sum import COLUMNS as OF_SUM
 from pipeline.vocabulary import Edition
 
 LANE = "long"
@@ -38,12 +39,16 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
 
 
 class EvidenceContent(Content, frozen=True, kw_only=True):
-    """`rows` are those of `evidence`, a page of them; `after` is the key of the next page."""
+    """`rows` are those of `evidence`, a page of them; `after` is the key of the next page.
+
+    `sum` are those of `evidence_sum`, on the first page; none on the others.
+    """
 
     head: Head
     names: tuple[str, ...]
     game_types: tuple[str, ...]
     after: str | None
+    sum: pl.DataFrame
 
 
 def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
@@ -51,6 +56,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
     faults = Faults()
     after = None
     rows = pl.DataFrame(schema=dict.fromkeys(("metric", *COLUMNS), pl.String))
+    total = pl.DataFrame(schema=OF_SUM)
     with faults.of("where" if asked.where else "metric"):
         after = key(asked.after)
         rows = lake.evidence_page(
@@ -60,6 +66,8 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
             limit=ROWS + 1,
             **_asked(asked),
         )
+        if after is None:
+            total = lake.evidence_sum(asked.metric, **_asked(asked))
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
     in_edition = names(asked.edition)
@@ -71,6 +79,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
         names=in_edition,
         game_types=game_types(),
         after=json.dumps(last_key(shown, KEY, after)) if is_more else None,
+        sum=total,
         faults=faults,
     )
 

@@ -78,8 +78,8 @@ def _left_out(n_columns: int, n_rows: int) -> str:
     if not n_columns and not n_rows:
         return ""
     return (
-        f'<p class="key more">{n_rows:,} more rows and {n_columns:,} more columns make this page too '
-        "long for a browser: read them as CSV or JSON.</p>"
+        f'<p class="key more">{n_rows:,} more rows and {n_columns:,} more columns make this page '
+        "too long for a browser: read them as CSV or JSON.</p>"
     )
 
 

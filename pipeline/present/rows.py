@@ -16,7 +16,7 @@ from pipeline.reports.games import UNFINISHED
 from pipeline.reports.quarantine import BRIEF
 
 _EVIDENCE = {**TABLES["players"].columns(), **TABLES["messages"].columns(), **OF_ROWS}
-_BRIEF = ("model", "player", "round", "what", "hit", "message_index", "content")
+_BRIEF = ("model", "player", "round", "what", "compared_with", "hit", "message_index", "content")
 _BRIEF_FINDINGS = ("model", "player", "round", "logged", "says", "message_index", "content")
 _BRIEF_GAMES = ("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", "path")
 _BRIEF_DOCUMENTS = ("source", "status", "path", "reason", "detail", "n_faulty_parts", "game_id")

@@ -1,8 +1,7 @@
-"""What a log asserts against what its own content says, a file of `sql/audit/` for each kind.
+"""Contradictions between what a log states and what its texts say; a file of `sql/audit/` a kind.
 
-Such a file gives the rows that were checked, each with what is `logged`, what its text or the rest
-of the log `says`, whether the two are at odds (`is_found`), and what the row is worth to its metric
-either way.
+The SELECT of a kind returns the rows that were checked: what is `logged`, what the text or the rest
+of the log `says`, whether the two differ (`is_found`), and the hit of the row's metric by either.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +60,7 @@ def audit(
     kind: str | Sequence[str] | None = None,
     model: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """A row for each kind and group: how often logs contradict themselves.
+    """How often logs contradict themselves: a row for each kind of contradiction and each group.
 
     `kind` and `model` choose rows, by default all; `by` are columns of games or players,
     which come first. The share and the mean hits are in 0..1.
@@ -99,7 +98,7 @@ def findings(
 def findings_parts(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
-    """The same rows some at a time, at least one part, in bounded memory."""
+    """The same rows in one or more parts, so that memory is bounded."""
     models = several(model)
     _check((), (kind,))
     check_players(lake, models)

@@ -1,9 +1,9 @@
-"""What is there of each model, what is missing, and what it could have made of the values.
+"""Which games of each model the lake has, which are missing, and how far values could move.
 
-A model is expected to have finished a game of every setting that any model played in a competition,
-or so many games as are asked for. Bounds are Manski's (C. F. Manski, American Economic Review 80:2
-(1990) 319–323): a value with everything missing counted as a miss, and as a hit. They are no
-intervals, and no order of models follows from them. Their terms are combined as the value's are.
+A model is expected to finish a game of every setting that any model played in a competition, or a
+given number of games. The bounds of a value are Manski's (C. F. Manski, American Economic Review
+80:2 (1990) 319–323): everything missing is counted as a miss for the lower bound, and as a hit for
+the upper one. They are not intervals, and do not order models. Terms are combined as in the value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,9 +77,10 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 def completeness(
     lake: StoredLake, *, expected: int | None = None, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """A row for each model and competition that any model played: its games in the lake.
+    """How complete the games of each model are: a row for each model and competition.
 
-    The model of a document that is quarantined as a whole is unknown: the last row counts them.
+    The competitions are those that any model played. A last row without a model counts the
+    documents that are quarantined as a whole, since their model is unknown.
 
     Raises UsageError if `expected` is less than 1 or above a billion, and for an unknown model.
 
@@ -160,10 +161,10 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
 def readability(
     lake: StoredLake, *, edition: Edition = PAPER, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """A row for each model and metric: what could not be read, and the bounds of the value.
+    """What could not be read, and how far the value could move: a row for each model and metric.
 
-    The bounds vary `unreadable` rows; `ambiguous` rows were read, and count as the game registered
-    them. They are no confidence interval, and no order of models follows from them.
+    The bounds count each `unreadable` row once as a miss and once as a hit. An `ambiguous` row
+    counts as the game registered it. Bounds are not a confidence interval, and do not order models.
 
     Raises UsageError for an unknown model or edition.
 
@@ -190,9 +191,9 @@ def readability(
 
 
 def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
-    """What a metric found in each setting, by model, competition and term.
+    """The rows of a metric in each setting, counted by model, competition and term.
 
-    `lost` are its hits that may have been misses, `gained` its misses that may have been hits.
+    `lost` are hits that could have been misses, `gained` misses that could have been hits.
     """
     found = rows(metric(name, request.edition), cache(lake.table), request)
     is_counted, hit = pl.col("is_counted"), pl.col("hit")
@@ -216,7 +217,7 @@ def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
 
 
 def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
-    """The settings of each competition that a model finished no game of that would count."""
+    """The settings of each competition without a finished game of the model that counts."""
     results = lake.table("results").filter("is_tested")
     played = results.filter(in_scope(request) | is_unfinished(request))
     finished = results.filter(in_scope(request), "is_finished")
@@ -275,7 +276,7 @@ def _bounds(
 
 
 def _bound(name: str, metric: Metric, terms: pl.DataFrame, hits: pl.Expr) -> pl.DataFrame:
-    """model and, under this name, its value had its terms so many hits of all there would be."""
+    """model, and in a column `name` the value that it would have with so many hits."""
     is_fixed = pl.col("term").is_in([term.name for term in metric.terms if term.fixed_count])
     whole = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
     return (
@@ -287,10 +288,11 @@ def _bound(name: str, metric: Metric, terms: pl.DataFrame, hits: pl.Expr) -> pl.
 
 
 def _lacking(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
-    """`missing`: the rows that missing games would have had, by model and term.
+    """The estimated number of rows that missing games would have had, by model and term.
 
-    As many as the setting has elsewhere, at most, and where it has none, as the largest there are,
-    less those of games without an end that are there.
+    A missing game is taken to have the rows that a game of its setting has on average, for the
+    model where this is most; if there is none, those of a game of its competition. Rows that the
+    model has in unfinished games are subtracted.
     """
     there = found.with_columns(there=pl.col("counted") + pl.col("uncounted"))
     a_game = there.filter(pl.col("n_games") > 0).with_columns(

@@ -1,4 +1,4 @@
-"""What moved between two lakes, or two states of one, and which games did it."""
+"""What changed between two lakes, or two states of one lake, and which games caused it."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -85,7 +85,7 @@ def diff(
     confidence: float = DEFAULT_CONFIDENCE,
     margin: float | None = None,
 ) -> pl.DataFrame:
-    """A row for each metric and model of either lake, with the change of its value.
+    """The change of each value: a row for each metric and model of either lake.
 
     `after` is a lake or the path of one. If both lakes count the same games, the difference is not
     an estimate and has no p-value. Otherwise they are compared like two models, on the settings
@@ -162,7 +162,7 @@ def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
 def _fall(
     basis: dict[str, Any], p: float, margin: float, level: float
 ) -> tuple[float, float | None]:
-    """The one-sided p-value of a fall beyond the margin, and the fall that would be seen."""
+    """The one-sided p-value of a fall of more than the margin, and the fall that it detects."""
     new, old, correlation = of_basis(basis)
     seen = fall_seen(new, old, margin, level, correlation=correlation)
     return p_fall(new, old, margin, p, correlation), seen

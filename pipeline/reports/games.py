@@ -1,4 +1,4 @@
-"""Games by what they are: a page of them at a time, without counting those that follow."""
+"""A list of games by model, type, setting, outcome and path; page by page for long lists."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ def games(
 ) -> pl.DataFrame:
     """A row for each game that meets all conditions, sorted by path, at most `limit`.
 
-    `model` sits in the game, tested or not. `setting_id` is the id or its beginning, and `path` a
+    `model` plays in the game, tested or not. `setting_id` is the id or its beginning, and `path` a
     part of the path of the log. `outcome` is a word of the column `outcome`, or `unfinished`.
     `after` is the path and game_id of the last row of the page before.
 
@@ -76,7 +76,7 @@ def games(
 
 
 def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Raises UsageError for a word that there is not."""
+    """Raises UsageError if one of the words is not known."""
     if strangers := [name for name in asked or () if name not in known]:
         raise UsageError(f"no {what} {', '.join(strangers)}: {choose(strangers, known)}")
 

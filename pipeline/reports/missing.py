@@ -19,9 +19,10 @@ _OF_SIDE = ["model", "competition", "setting_id"]
 
 @of_one_system
 def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
-    """A row for each setting that any model played, and this model has not finished a game of.
+    """The missing games: a row for each model and setting without a finished game of the model.
 
-    A game that nobody can repeat is missing only where this model did not finish it itself.
+    The settings are those that any model played. A game that cannot be repeated is a setting of its
+    own, and is missing only if the model began it and did not finish it.
 
     Columns:
 
@@ -84,5 +85,5 @@ def _unfinished(lake: StoredLake) -> pl.LazyFrame:
 
 
 def _settings(lake: StoredLake) -> pl.LazyFrame:
-    """What was fixed in each setting; its games have the same values."""
+    """What was fixed before play in each setting; it is the same in all of its games."""
     return lake.table("games").group_by("setting_id").agg(pl.col(*SETTING).first())

@@ -1,4 +1,4 @@
-"""How many settings it takes to see a difference between two models of the lake."""
+"""How many settings are needed to detect a difference between two models of the lake."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -124,9 +124,9 @@ def plan(
 
 
 def _squares(lake: StoredLake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
-    """Each model's sums of squares; in groups of one setting, the clusters are the games.
+    """Each model's sums of squares between games of a setting.
 
-    The release edition has no such groups: the sums are those of `paper`, for models it counts.
+    The edition release cannot be grouped by setting; the sums of `paper` are used instead.
     """
     request = Request(edition=PAPER if edition == RELEASE else edition, by=("model", "setting_id"))
     answer = answered(lake, request, names=[name], with_games=())

@@ -1,4 +1,4 @@
-"""The leaderboard, with the models that are not told apart."""
+"""The leaderboard, with letters for models whose difference is not significant."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -65,7 +65,7 @@ def leaderboard(
 
 
 class Board(NamedTuple):
-    """A leaderboard: the rows of `leaderboard`, and those of `metrics` that its cells are."""
+    """A leaderboard: `ranking` has the rows of `leaderboard`, `values` those of `metrics`."""
 
     ranking: pl.DataFrame
     values: pl.DataFrame
@@ -73,10 +73,10 @@ class Board(NamedTuple):
 
 @of_one_system
 def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
-    """The leaderboard with the counts of all its cells, from one computation.
+    """The leaderboard, and the counts behind each of its cells, computed once.
 
-    `ranking` has the columns of `leaderboard`, `values` those of `metrics`. Raises UsageError for
-    an unknown edition.
+    The result's `ranking` has the columns of `leaderboard`, its `values` those of `metrics`. Raises
+    UsageError for an unknown edition.
 
     >>> board = lake.board()
     >>> board.ranking.height, board.values.height
@@ -169,10 +169,10 @@ def _beside(found: re.Match[str]) -> str:
 
 
 def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
-    """model, letters, family: models that share a letter are not told apart by a metric.
+    """model, letters, family: models that share a letter do not differ significantly.
 
-    All pairs of the answer's models are compared, and adjusted by Holm for their number, `family`.
-    That two are not told apart does not make them equal.
+    All pairs of models are compared; their p-values are adjusted by Holm for the number of pairs,
+    `family`. Models that do not differ significantly are not shown to be equal.
     """
     has_value = pl.col("value").is_not_null() & pl.col("model").is_not_null()
     valued = answer._replace(rows=answer.rows.filter(has_value))

@@ -1,4 +1,4 @@
-"""Words in messages over all games, within a bounded time and number of hits."""
+"""A search for words in the messages of all games; its time and number of hits are limited."""
 
 import math
 import re
@@ -35,8 +35,8 @@ class Found(Struct, frozen=True):
     """The messages found, and where the search stopped.
 
     `rows` has the columns `COLUMNS`: the message's place, and its text around the first hit.
-    `n_searched` of `n_messages` in the lake were looked at, those of earlier pages included;
-    `stopped` is `end`, `limit` or `time`. `key` is what to continue from, null at the end.
+    `n_searched` of the lake's `n_messages` were searched so far, earlier pages included. `stopped`
+    says why the search ended: `end`, `limit` or `time`. `key` continues it; null at the end.
     """
 
     rows: pl.DataFrame
@@ -111,7 +111,7 @@ def search(
 
 
 def _words(words: str | Sequence[str], secret: bool) -> tuple[str, ...]:
-    """The words one by one; raises UsageError where one is lacking, or one that is too long."""
+    """The words as a tuple; raises UsageError if a word is needed and missing, or too long."""
     asked = tuple(words.split()) if isinstance(words, str) else tuple(words)
     if not (asked or secret) or not all(map(str.strip, asked)):
         raise UsageError("name at least one word to search for; a word must not be blank")

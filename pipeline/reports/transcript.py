@@ -1,7 +1,7 @@
 """One game as a whole: who sat where, what was said and to whom, and what each metric counted."""
 
 import atexit
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -193,11 +193,11 @@ def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
     known = names(request.edition)
     rows = []
     for name in known:
-        spans_games = any(one.spans_games for one in metric(name, request.edition).rows)
+        whole = {one.table for one in metric(name, request.edition).rows if one.spans_games}
         is_asked = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
-        for of_all in _lakes(lake, tables) if spans_games else [None]:
-            counted = of_tables(partial(_table, tables, of_all), name, request)
-            counted = counted.filter(is_asked) if spans_games else counted
+        for of_all in _lakes(lake, tables) if whole else [lake]:
+            counted = of_tables(partial(_table, tables, of_all, whole), name, request)
+            counted = counted.filter(is_asked) if whole else counted
             rows.append(counted.select(pl.lit(name).alias("metric"), *COLUMNS))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     return pl.concat(rows).collect().sort("message_index", place, "what", nulls_last=True)
@@ -208,9 +208,11 @@ def _lakes(lake: StoredLake, tables: dict[str, pl.DataFrame]) -> list[StoredLake
     return [lake.of_system(system) for system in tables["games"]["system"].unique().sort()]
 
 
-def _table(tables: dict[str, pl.DataFrame], lake: StoredLake | None, name: str) -> pl.LazyFrame:
-    """A table of the lake, or of these games alone; their messages are all that is shown."""
-    return tables[name].lazy() if lake is None or name == "messages" else lake.table(name)
+def _table(
+    tables: dict[str, pl.DataFrame], lake: StoredLake, whole: Collection[object], name: str
+) -> pl.LazyFrame:
+    """A table of these games alone, or of all where a metric looks at others too."""
+    return lake.table(name) if name in whole or name not in tables else tables[name].lazy()
 
 
 def _found(lake: StoredLake, game: str) -> str:

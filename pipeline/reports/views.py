@@ -1,7 +1,7 @@
-"""Every view of SQL: those that are written in SQL, and those whose rows Python computes.
+"""All views of SQL: those written in SQL, and those that Python computes.
 
-Python computes intervals, and what is made of them. `magic sql` and `Lake.sql` compute such a view
-when a query reads it; in `magic.duckdb` it is a table.
+Python computes views with intervals. `magic sql` and `Lake.sql` compute such a view when a query
+reads it; in `magic.duckdb` it is a table.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -38,12 +38,12 @@ _OF_NO_EDITION = {
 
 
 def views() -> Views:
-    """Every view by its name, with its schema; each after those that it is made of."""
+    """Every view by its name; each comes after the views that it uses."""
     return {**in_sql.views(), **computed()}
 
 
 def not_a_table(name: str, known: Collection[str]) -> str:
-    """What is said of a name that is no table; `known` are the views."""
+    """The text of the error for a name that is no table; `known` are the views."""
     if name in known:
         hint = f" or `{method}`" if (method := _method(name)) else ""
         return f'`{name}` is a view, not a table: use `lake.sql("FROM {name}")`{hint}'
@@ -52,7 +52,7 @@ def not_a_table(name: str, known: Collection[str]) -> str:
 
 
 def _method(view: str) -> str | None:
-    """The method of a lake that gives what a view of the edition paper has, if there is one."""
+    """The call of a method that returns the rows of a view; None if there is no such method."""
     schema, _, name = view.rpartition(".")
     if schema == "evidence" and name != OF_ALL:
         return f'lake.evidence("{name}")'

@@ -131,6 +131,7 @@ def test_pages_are_the_whole(edition, data, tables, size):
         lake = lake_of(Path(folder), tables | {"messages": NO_MESSAGES})
         whole = evidence(lake, name, edition=edition)
         parts, after = [whole.clear()], None
+        assert_same(evidence(lake, name, edition=edition, engine="duckdb"), whole)
         for _ in range(whole.height // size + 1):
             parts.append(evidence_page(lake, name, edition=edition, after=after, limit=size))
             if parts[-1].height < size:
@@ -181,3 +182,93 @@ def test_only_what_is_asked_for(engine, public_lake):
 def test_refused(question, message):
     with pytest.raises(UsageError, match=message):
         evidence(LAKE, **question)
+
+
+def tables_of_answers() -> dict[str, pl.DataFrame]:
+    """A game of each type with what tells a hit, and one of which the log does not say it."""
+    hidden = {"game_type": "chameleon", "role": "non_chameleon"}
+    seats = """
+        game | seat | player   | role          | final_score
+        1    | 1    | Player 1 | non_chameleon | -
+        1    | 2    | -        | chameleon     | -
+        2    | 1    | Player 1 | non_chameleon | -
+        """
+    points = """
+        game | seat | player | final_score
+        4    | 1    | Ann    | 12
+        4    | 2    | Bo     | -1/4
+        """
+    players = [table("players", seats, game_type="chameleon")]
+    players += [table("players", points, game_type="prisoners_dilemma")]
+    return {
+        "players": pl.concat(players),
+        "votes": table(
+            "votes",
+            """
+                game | seat | target   | is_correct
+                1    | 1    | Player 1 | no
+                2    | 1    | -        | no
+                """,
+            **hidden,
+        ),
+        "guesses": table(
+            "guesses",
+            """
+                game | round | guess | secret
+                1    | 2     | -     | apple
+                1    | 1     | pear  | apple
+                """,
+            game_type="chameleon",
+            role="chameleon",
+        ),
+        "results": table("results", "game | guess_is_correct\n1 | no\n2 | yes", **hidden),
+        "role_identifications": table(
+            "role_identifications",
+            "game | player | claimed_role\n1 | Player 1 | chameleon\n2 | Player 1 | -",
+            **hidden,
+        ),
+        "contributions": table(
+            "contributions",
+            """
+                game | seat | amount | is_least | is_tested
+                3    | 1    | 5/2    | no       | yes
+                3    | 2    | 2      | yes      | no
+                """,
+            game_type="public_good",
+        ),
+        "decisions": table(
+            "decisions", "game | choice\n4 | cooperate", game_type="prisoners_dilemma"
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("judgement", [("Player 1", "seat 2 (chameleon)"), ("nobody", None)]),
+        (
+            "deception",
+            [("guessed wrong", "guessed pear, nothing, the word: apple"), ("guessed right", None)],
+        ),
+        (
+            "self_awareness",
+            [
+                ("chameleon", "Player 1 (non chameleon)"),
+                ("no clear role", "Player 1 (non chameleon)"),
+            ],
+        ),
+        ("rationality", [("cooperate", "defect"), ("not least", "gave 2.5, the least: 2")]),
+    ],
+)
+def test_a_row_has_what_it_is_compared_with(name, expected, tmp_path):
+    lake = lake_of(tmp_path, tables_of_answers())
+    for engine in ENGINES:
+        rows = evidence(lake, name, engine=engine).select("what", "compared_with")
+        assert rows.rows() == expected, engine
+
+
+def test_a_win_is_compared_with_the_outcome_or_the_points(public_lake):
+    rows = evidence(public_lake, "win_rate").filter(pl.col("compared_with").is_not_null())
+    first = dict(rows.group_by("game_type").agg(pl.col("compared_with").first()).iter_rows())
+    assert first["prisoners_dilemma"].startswith("Player 1 ")
+    assert first["undercover"] in ("caught", "tie", "voted wrong")

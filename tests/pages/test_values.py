@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import polars as pl
@@ -111,6 +112,18 @@ def test_compare(opened: Lake) -> None:
         [number(cell.get("data")) for cell in cells[1:8]] for cells in table(text, "compare")[1:]
     ]
     assert shown == [list(row) for row in rows.select(columns).iter_rows()]
+
+
+@pytest.mark.parametrize("edition", ["paper", "release", "audited"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sum_above_evidence(opened: Lake, name: str, edition: str) -> None:
+    text = html(opened, "evidence", metric=name, model="sim-cedar", edition=edition)
+    rows = opened.evidence_sum(name, model="sim-cedar", edition=edition)
+    shown = [number(one) for one in re.findall(r'<b><data value="([^"]*)">', text)]
+    assert shown == [one for one in rows["value"].tail(1) if one is not None]
+    if rows.height > 2:
+        added = [number(cells[-1].get("data")) for cells in table(text, "terms")[1:]]
+        assert added == rows["value"].to_list()
 
 
 def test_completeness(opened: Lake) -> None:

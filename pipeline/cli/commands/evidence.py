@@ -72,6 +72,7 @@ def evidence(
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
     from pipeline.metrics.known import metric as declared
     from pipeline.present import present
+    from pipeline.reports.evidence_sum import evidence_sum, sentence
 
     opened = lake_of(lake, system)
     asked: Asked = {
@@ -82,31 +83,21 @@ def evidence(
         "where": where,
     }
     hit = hits if hits or misses else None
+    terminal.note(sentence(metric, evidence_sum(opened, metric, **asked)))
     n_shown = show_parts(
         evidence_parts(opened, metric, hit=hit, limit=limit, **asked),
         form,
         partial(present, "evidence", has_terms=len(declared(metric, edition).terms) > 1),
     )
-    wanted = "with a hit" if hits else "without a hit" if misses else "counted"
-    totals = evidence_totals(opened, metric, hit=hit, **asked)
-    terminal.note(_sum(metric, totals, wanted, n_shown))
+    if limit is not None or hit is not None:
+        wanted = "with a hit" if hits else "without a hit" if misses else "counted"
+        terminal.note(_shown(evidence_totals(opened, metric, hit=hit, **asked), wanted, n_shown))
 
 
-def _sum(metric: str, totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:
-    """The rows in one line; the hits of several terms are not added up.
-
-    If hits or misses are `wanted`, the rows are not all that was counted.
-    """
-    *terms, whole = totals.iter_rows(named=True)
-    if not whole["counted"] and wanted != "counted":
-        return f"{metric}: no row {wanted}"
+def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:
+    """How many rows there are of those `wanted`, and how many of them are shown."""
+    whole = totals.row(-1, named=True)
     if not whole["counted"]:
-        return f"{metric}: nothing was counted; run `magic metrics --metric {metric}` to see why"
-    parts = [
-        f"{one['term']}: {one['hits']:g} hits of {one['counted']} counted"
-        if wanted == "counted"
-        else f"{one['term']}: {one['counted']} rows {wanted}"
-        for one in terms
-    ]
-    of_all = "" if n_shown == whole["counted"] else f"; {n_shown} of {whole['counted']} rows shown"
-    return f"{', '.join(parts)}, in {whole['n_games']} games{of_all}"
+        return f"no row {wanted}"
+    of_all = "" if n_shown == whole["counted"] else f"; {n_shown} of them are shown"
+    return f"{whole['counted']} rows {wanted}, in {whole['n_games']} games{of_all}"

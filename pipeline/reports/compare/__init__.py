@@ -34,7 +34,7 @@ def compare(
     margin: float | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
-    """A row for each metric and pair of models: the difference, its interval and p-value.
+    """The difference between two models: a row for each metric and pair, with interval and p-value.
 
     A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `metric`, `by`,
     `game_type` and `where` are those of `metrics`: the models are compared in each group of `by`,
@@ -89,7 +89,7 @@ def contrast(
     margin: float | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
-    """One model's own groups against each other: a row for each metric and pair of values of `by`.
+    """The difference between groups of one model: a row for each metric and pair of groups.
 
     `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`: it and
     `other` have two of its values, as texts, after `metric` and `model`. Groups
@@ -136,5 +136,5 @@ def _answer(
 def compare_rows(
     answer: Answer, pairs: Sequence[tuple[str, str]], *, confidence: float = DEFAULT_CONFIDENCE
 ) -> pl.DataFrame:
-    """The rows of `compare` for an answer by model; the family is all p-values."""
+    """The rows of `compare` from values that are known; p-values are adjusted for all rows."""
     return adjusted(compared(answer, of_models(answer, pairs), confidence), []).drop("basis")

@@ -61,14 +61,14 @@ def compared(
 
 
 def by_entity(sums: pl.DataFrame, rows: pl.DataFrame, request: Request) -> pl.DataFrame:
-    """The sums over the groups of these rows, each of an `entity`; of each game if it is known."""
+    """The sums by `entity`, which stands for a group of these rows; by game if sums have games."""
     keys = group_columns(request)
     of_group = by_cluster(sums, request, also=["game"] if "game" in sums.columns else ())
     return of_group.collect().join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
 
 
 def games_of(answer: Answer, rows: pl.DataFrame, name: str) -> GamesOf | None:
-    """What counts a metric's games of entities, which are rows of the answer."""
+    """A function that counts a metric by game, for some entities; None without intervals."""
     if answer.by_game is None:
         return None
     count = answer.by_game
@@ -93,7 +93,7 @@ def of_metric(
     games_of: GamesOf | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
-    """Of each pair of entities, in their order: values, difference and reason.
+    """Values, difference and reason of each pair of entities, in the order of the pairs.
 
     `rows` are the metric's values, each of an `entity` with a `label` for its reason; `sums` are
     hits and counted items by entity, stratum, cluster and term, `games_of` those by game.
@@ -134,7 +134,7 @@ def of_metric(
 
 
 def _on_common(side: str) -> pl.Expr:
-    """The value of a side that a paired difference is made of, null for an unpaired one."""
+    """The value of one side on the common settings; null if the comparison is unpaired."""
     rate = pl.col("basis").struct.field(side)
     value = rate.struct.field("rate") * rate.struct.field("range")
     return pl.when(pl.col("method") == PAIRED).then(value)
@@ -155,7 +155,7 @@ def _reason(
     row_of: Mapping[str | None, dict[str, Any]],
     terms: Mapping[str, set[str]],
 ) -> str | None:
-    """Why two entities that there are cannot be compared, null if they can."""
+    """Why the two entities cannot be compared; null if they can, or if one has no row."""
     one, other = pair
     if one is None or other is None:
         return None

@@ -34,9 +34,9 @@ def settings_apart(
     edition: Edition = PAPER,
     limit: int = 10,
 ) -> pl.DataFrame:
-    """The settings that both models played in which the values of a metric differ most.
+    """The settings in which two models differ most, of those that both played.
 
-    The edition `release` has no values of settings: no rows.
+    The edition `release` has no values by setting, so it has no rows.
 
     Columns:
 
