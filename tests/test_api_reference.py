@@ -13,7 +13,7 @@ from rawlogs import write_logs
 from typer.main import get_command
 
 import pipeline
-from pipeline import plots
+from pipeline import pages, plots
 from pipeline.answers import AnsweringLake
 from pipeline.api import Game, Lake
 from pipeline.cli import commands
@@ -196,6 +196,12 @@ def parameters_of(command: str) -> set[str]:
     return set(inspect.signature(function).parameters)
 
 
+def addressed(page: str) -> tuple[str, ...]:
+    """What the address of a page can say; empty for a module that is no page."""
+    kind = getattr(import_module(f"{pages.__name__}.{page}"), "Parameters", None)
+    return tuple(kind.__struct_fields__) if kind else ()
+
+
 def options_of(command: str) -> dict[str, str]:
     """The parameter of each option of the command, by `command --option`."""
     return {
@@ -221,3 +227,22 @@ def test_an_option_is_named_like_the_parameter(command: str) -> None:
 def test_every_difference_that_is_declared_is_there() -> None:
     options = {option for command in COMMANDS for option in options_of(command)}
     assert {*WITHOUT_PARAMETER, *MEANT} - options == set()
+
+
+# The method whose answer a page shows, if it is not that of the page's name.
+METHOD_OF = {"leaderboard": "metrics", "metric": "metrics", "model": "metrics"}
+# What an address says besides: which rows are shown, and how.
+OF_PAGES = {
+    *("system", "after", "sort", "order", "roles", "edition"),
+    *("compare model", "compare other", "game beside", "game metric", "sql x", "sql y"),
+    "tables table",
+}
+PAGES = [one.name for one in iter_modules(pages.__path__) if addressed(one.name)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_address_has_the_words_of_the_method(page: str) -> None:
+    method = getattr(Lake, METHOD_OF.get(page, page))
+    known = set(inspect.signature(method).parameters)
+    names = [name for name in addressed(page) if not {name, f"{page} {name}"} & OF_PAGES]
+    assert [name for name in names if name not in known] == []

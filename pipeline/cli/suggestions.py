@@ -38,6 +38,13 @@ def statuses(incomplete: str) -> list[str]:
     return _starting(incomplete, STATUSES)
 
 
+def competitions(incomplete: str) -> list[str]:
+    """The competitions that begin so."""
+    from pipeline.games import competitions as known
+
+    return _starting(incomplete, known())
+
+
 def outcomes(incomplete: str) -> list[str]:
     """The outcomes of games that begin so."""
     from pipeline.reports.games import OUTCOMES

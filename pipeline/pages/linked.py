@@ -94,6 +94,10 @@ def _links(
         "metric": of("metric", "metric", "metric", edition=edition),
         "game_id": of("game_id", "game", "game"),
     }
+    if shown.name == "leaderboard":
+        own["n_missing"] = lambda row: (
+            link("missing", model=row["model"]) if row["n_missing"] else None
+        )
     found = {name: one for name, one in own.items() if name in shown.seen.columns}
     values = [one.value for one in shown.estimates if one.counted and one.value]
     return found | {name: to_evidence(name) for name in values}

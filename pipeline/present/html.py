@@ -54,12 +54,13 @@ def table(
     first = around.row_heading or (texts[0].name if texts else "")
     rows = list(_rows(shown, fields, around._replace(row_heading=first)))
     name = _text(caption or shown.name)
+    boost = ' hx-boost:inherited="true"' if around.sorting else ""
     wide = " wide" if len(fields) > 8 else ""
     lines = [
         f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{name}">',
         f"<table{_attributes({'id': id or None, 'class': kind or None})}>",
         f'<caption class="vh">{name}</caption>',
-        f"<thead><tr>{''.join(_heading(one, shown, around) for one in fields)}</tr></thead>",
+        f"<thead{boost}><tr>{''.join(_heading(one, shown, around) for one in fields)}</tr></thead>",
         "<tbody>",
         *rows,
         "</tbody></table></div>",

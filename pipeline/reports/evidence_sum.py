@@ -58,6 +58,10 @@ def evidence_sum(
     - `reason`: why there is no value.
 
     Raises UsageError for an unknown metric or model, and for a wrong condition.
+
+    >>> total = lake.evidence_sum("judgement", model="sim-atlas")
+    >>> total.select("term", "hits", "counted", "value").rows()
+    [('votes', 8.0, 16, 0.5), (None, 8.0, 16, 0.5)]
     """
     row = metrics(
         lake, metric=[metric], by=_group(asked.get("model")), confidence=confidence, **asked

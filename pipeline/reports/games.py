@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from pipeline.errors import UsageError, choose
+from pipeline.games import competitions as known_competitions
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import several
@@ -24,6 +25,7 @@ def games(
     *,
     model: str | Sequence[str] | None = None,
     game_type: str | Sequence[str] | None = None,
+    competition: str | Sequence[str] | None = None,
     setting_id: str | None = None,
     outcome: str | Sequence[str] | None = None,
     path: str | None = None,
@@ -32,9 +34,10 @@ def games(
 ) -> pl.DataFrame:
     """A row for each game that meets all conditions, sorted by path, at most `limit`.
 
-    `model` plays in the game, tested or not. `setting_id` is the id or its beginning, and `path` a
-    part of the path of the log. `outcome` is a word of the column `outcome`, or `unfinished`.
-    `after` is the path and game_id of the last row of the page before.
+    `model` plays in the game, tested or not. `competition` is one that the game counts for: with
+    `model`, for this model. `setting_id` is the id or its beginning, and `path` a part of the path
+    of the log. `outcome` is a word of the column `outcome`, or `unfinished`. `after` is the path
+    and game_id of the last row of the page before.
 
     Columns:
 
@@ -45,7 +48,7 @@ def games(
     - `setting_id`, `game_index`: what was fixed before play, and the game's number in its file.
     - `source`, `path`: the source that was ingested, and the log's path in it.
 
-    Raises UsageError for an unknown model, game type or outcome.
+    Raises UsageError for an unknown model, game type, competition or outcome.
 
     >>> caught = lake.games(game_type="undercover", outcome="caught")
     >>> caught.select("models", "n_rounds", "path").rows()[0]
@@ -53,14 +56,15 @@ def games(
     """
     models, game_types, outcomes = several(model), several(game_type), several(outcome)
     _check("game type", game_types, names())
+    competitions = several(competition)
+    _check("competition", competitions, known_competitions())
     _check("outcome", outcomes, OUTCOMES)
     check_players(lake, models)
     found = lake.table("games")
     if after is not None:
         found = found.filter(_is_after(after))
-    if models is not None:
-        seats = lake.table("players").filter(pl.col("model").is_in(models)).select("game_id")
-        found = found.join(seats.unique(), on="game_id", how="semi")
+    if models is not None or competitions is not None:
+        found = found.join(_sides(lake, models, competitions), on="game_id", how="semi")
     if game_types is not None:
         found = found.filter(pl.col("game_type").is_in(game_types))
     if setting_id is not None:
@@ -79,6 +83,16 @@ def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None
     """Raises UsageError if one of the words is not known."""
     if strangers := [name for name in asked or () if name not in known]:
         raise UsageError(f"no {what} {', '.join(strangers)}: {choose(strangers, known)}")
+
+
+def _sides(
+    lake: StoredLake, models: Sequence[str] | None, competitions: Sequence[str] | None
+) -> pl.LazyFrame:
+    """The players with these models; where competitions are asked for, the results in these."""
+    rows = lake.table("players" if competitions is None else "results")
+    if competitions is not None:
+        rows = rows.filter("is_tested", pl.col("competition").is_in(competitions))
+    return rows if models is None else rows.filter(pl.col("model").is_in(models))
 
 
 def _is_after(key: Sequence[str]) -> pl.Expr:

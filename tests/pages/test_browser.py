@@ -91,6 +91,7 @@ def pages(served: Served) -> dict[str, str]:
         "games": "/games",
         "search": "/search?words=vote",
         "completeness": "/completeness",
+        "missing": "/missing",
         "audit": "/audit?kind=stated_votes",
         "documents": "/documents",
         "tables": "/tables",

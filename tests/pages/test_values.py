@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,7 +12,7 @@ from readback import number, table
 from servers import Served
 
 from pipeline.api import Lake, open_lake
-from pipeline.metrics import NAMES
+from pipeline.metrics import NAMES, metric
 from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.evidence import KEY
 from pipeline.metrics.known import knowing
@@ -104,14 +105,59 @@ def test_model(opened: Lake) -> None:
     check_cells(text, "profile", rows, ["metric"])
 
 
-def test_compare(opened: Lake) -> None:
-    text = html(opened, "compare", model="sim-atlas", other="sim-delta")
-    rows = opened.compare(("sim-atlas", "sim-delta"))
-    columns = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "p_holm"]
-    shown = [
-        [number(cell.get("data")) for cell in cells[1:8]] for cells in table(text, "compare")[1:]
-    ]
-    assert shown == [list(row) for row in rows.select(columns).iter_rows()]
+SLICE = {"game_type": "undercover", "where": "seat < 3", "by": "role", "margin": "0.2"}
+
+
+@pytest.mark.parametrize("given", [{}, {"game_type": "prisoners_dilemma"}, SLICE])
+def test_compare(opened: Lake, given: dict[str, str]) -> None:
+    text = html(opened, "compare", model="sim-atlas", other="sim-delta", influence="true", **given)
+    asked: dict[str, Any] = {name: one for name, one in given.items() if name != "margin"}
+    rows = opened.compare(
+        ("sim-atlas", "sim-delta"),
+        margin=float(given["margin"]) if "margin" in given else None,
+        influence=True,
+        **asked,
+    )
+    if "game_type" in given:  # of other games there is nothing to compare
+        kept = [n for n in NAMES if given["game_type"] in metric(n).game_types]
+        rows = rows.filter(pl.col("metric").is_in(kept))
+    columns = ["value", "other_value", "common_value", "other_common_value", "difference"]
+    columns += ["ci_low", "ci_high", "p_value", "p_holm", "without_low", "without_high"]
+    cells = [re.findall(r'<data value="([^"]*)"', row) for row in _rows_of(text, "compare")]
+    # What is null, as the values on common settings of an unpaired comparison, is not there.
+    expected = [[one for one in row if one is not None] for row in rows.select(columns).iter_rows()]
+    assert len(cells) == len(expected)
+    assert [list(map(float, c[: len(e)])) for c, e in zip(cells, expected, strict=True)] == expected
+    assert ("Verdict" in text) == ("margin" in given)
+    apart = opened.settings_apart(
+        "sim-atlas",
+        "sim-delta",
+        rows["metric"][0],
+        game_type=given.get("game_type"),
+        where=given.get("where"),
+    )
+    differences = [number(one[4].get("data")) for one in table(text, "apart")[1:]]
+    assert differences == apart["difference"].to_list()
+
+
+def _rows_of(text: str, name: str) -> list[str]:
+    """The rows of a table's body, as HTML."""
+    (body,) = re.findall(rf'<table id="{name}".*?<tbody>(.*?)</tbody>', text, re.DOTALL)
+    return re.findall(r"<tr.*?</tr>", body, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        *(("game_type", "chess"), ("where", "bad("), ("by", "colour"), ("margin", "x")),
+        *(("margin", "9"), ("other", "nobody")),
+    ],
+)
+def test_a_wrong_field_of_a_comparison_has_its_fault(opened: Lake, field: str, wrong: str) -> None:
+    asked = parameters("compare", {"model": "sim-atlas", "other": "sim-delta", field: wrong})
+    found = page("compare").content(opened, asked)
+    assert set(found.faults) == {field}
+    assert found.rows.height == (0 if field == "other" else len(NAMES))
 
 
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])

@@ -21,6 +21,15 @@ def games(
         ),
     ] = None,
     game_type: GameTypesOption = None,
+    competition: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--competition",
+            metavar="NAME",
+            help="Only games that count for this competition; may be repeated.",
+            autocompletion=suggestions.competitions,
+        ),
+    ] = None,
     setting_id: Annotated[
         str | None,
         typer.Option("--setting-id", metavar="ID", help="Only this setting: its id or beginning."),
@@ -63,6 +72,7 @@ def games(
         open_lake(lake),
         model=model or None,
         game_type=game_type or None,
+        competition=competition or None,
         setting_id=setting_id,
         outcome=outcome or None,
         path=path,
