@@ -23,17 +23,17 @@ class Fault(NamedTuple):
 
 
 def fault(
-    folder: Location, name: str, found: int | None, logged: int, *, read: bool
+    folder: Location, name: str, n_bytes: int | None, logged: int, *, read: bool
 ) -> Fault | None:
-    """How a file of `found` bytes (None: no such file) differs from its log; None if it does not.
+    """How a file of `n_bytes` (None: no such file) differs from its log; None if it does not.
 
     Only with `read` all its bytes are read, and their hash is compared with the one in its name.
     """
-    if found is None:
+    if n_bytes is None:
         return Fault("file_missing", "is missing", {})
-    if found != logged:
-        sizes: dict[str, object] = {"n_bytes": found, "logged": logged}
-        return Fault("file_size", f"has {found:,} bytes, not {logged:,}", sizes)
+    if n_bytes != logged:
+        sizes: dict[str, object] = {"n_bytes": n_bytes, "logged": logged}
+        return Fault("file_size", f"has {n_bytes:,} bytes, not {logged:,}", sizes)
     try:
         return _changed(folder / name, hash_of(name)) if read else _cut(folder / name, logged)
     except OSError as error:
@@ -44,10 +44,10 @@ def fault(
 
 
 def _changed(file: Location, committed: str | None) -> Fault | None:
-    if committed is None or (found := hashed(file)) == committed:
+    if committed is None or (sha256 := hashed(file)) == committed:
         return None
     text = "has changed: its SHA-256 is not the one in its name"
-    return Fault("file_hash", text, {"sha256": found})
+    return Fault("file_hash", text, {"sha256": sha256})
 
 
 def _cut(file: Location, n_bytes: int) -> Fault | None:
@@ -60,10 +60,11 @@ def _cut(file: Location, n_bytes: int) -> Fault | None:
 def damaged(folder: Location, logged: Mapping[str, int], *, read: bool) -> Iterator[Fault]:
     """A fault, its text with the file and the table, for each file that is not as logged."""
     table = str(folder).rpartition("/")[2]
-    found = {file.name: file.n_bytes for file in folder.files()}
+    sizes = {file.name: file.n_bytes for file in folder.files()}
     for name, n_bytes in logged.items():
-        if one := fault(folder, name, found.get(name), n_bytes, read=read):
-            yield one._replace(text=f"the file {name} of the table `{table}` {one.text}")
+        if difference := fault(folder, name, sizes.get(name), n_bytes, read=read):
+            text = f"the file {name} of the table `{table}` {difference.text}"
+            yield difference._replace(text=text)
 
 
 def damage(tables: Mapping[Location, Mapping[str, int]]) -> LakeError | None:
@@ -80,7 +81,7 @@ def damage(tables: Mapping[Location, Mapping[str, int]]) -> LakeError | None:
         for folder, logged in tables.items()
         for difference in damaged(folder, logged, read=False)
     ] or _first_changed(tables)
-    if broken := [one.text for one in faults if one.check != DENIED]:
+    if broken := [text for check, text, _ in faults if check != DENIED]:
         more = f", and {len(broken) - 1:,} more are damaged" if broken[1:] else ""
         return LakeError(f"the lake is damaged: {broken[0]}{more}; {DAMAGE_HINT}")
     if faults:

@@ -75,13 +75,13 @@ class StoredLake:
     @cached_property
     def state(self) -> tuple[object, ...]:
         """What no other state has, even of another lake that was made later at the same path."""
-        own = self.delta(COMMITS)
-        return str(self.path), self._as_of, own.version(), own.metadata().id, self.system
+        commits = self.delta(COMMITS)
+        return str(self.path), self._as_of, commits.version(), commits.metadata().id, self.system
 
     def is_newest(self) -> bool:
         """Whether nothing was committed since, and no other lake was made at the path."""
-        own, newest = self.delta(COMMITS), open_table(self.folder(COMMITS))
-        return (own.version(), own.metadata().id) == (newest.version(), newest.metadata().id)
+        opened, newest = self.delta(COMMITS), open_table(self.folder(COMMITS))
+        return (opened.version(), opened.metadata().id) == (newest.version(), newest.metadata().id)
 
     @cached_property
     def last_ingest(self) -> dict[str, object] | None:
@@ -186,7 +186,7 @@ class StoredLake:
             counted = scan("games", mixed).group_by("system").len().collect(engine="streaming")
             for system, n in counted.iter_rows():
                 n_games[system] = n_games.get(system, 0) + n
-        return dict(sorted(n_games.items(), key=lambda one: (-one[1], one[0])))
+        return dict(sorted(n_games.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def of_system(self, system: str) -> Self:
         """The lake with the games of one system alone, in every table that has games.
@@ -256,7 +256,7 @@ class StoredLake:
         if system is None or not _has_system(table):
             return by_file
         ranges = self._ranges(table, "system")
-        return {name: one for name, one in by_file.items() if _may_have(ranges[name], system)}
+        return {name: value for name, value in by_file.items() if _may_have(ranges[name], system)}
 
     def _ranges(self, table: str, column: str) -> _Ranges:
         """The least and the most of a column of texts in each file, as the table's log says."""

@@ -133,8 +133,8 @@ def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
         return files["name"].to_list() if files.height > MAX_COMMIT_FILES else []
     is_sorted = pl.col("name").str.starts_with(SORTED)
     is_full = (pl.col("n_bytes") >= MAX_FILE_BYTES / 2) | (pl.col("n_rows") >= MAX_FILE_ROWS / 2)
-    found = files.filter(~(is_sorted & is_full))["name"].sort().to_list()
-    return [] if len(found) == 1 and found[0].startswith(SORTED) else found
+    names = files.filter(~(is_sorted & is_full))["name"].sort().to_list()
+    return [] if len(names) == 1 and names[0].startswith(SORTED) else names
 
 
 def _guess(

@@ -123,7 +123,7 @@ def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
     ingests = newest.table(COMMITS).filter(pl.col("ingest_id") > as_of).collect()
     later = sorted(ingests["ingest_id"])
     # The oldest go first, so that not all have to be looked at.
-    left = bisect_left(later, True, key=lambda one: _has_files(StoredLake(lake.path, one), there))
+    left = bisect_left(later, True, key=lambda id_: _has_files(StoredLake(lake.path, id_), there))
     raise LakeError(
         f"{lake.path}: the state after ingest {as_of} is gone: `magic maintain` deleted its "
         f"files; the oldest state left is the one after ingest {later[left]}"

@@ -28,5 +28,5 @@ def of_one_system(
 def by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
     """What a function gives of each system by itself, one below the other, with `system` added."""
     return pl.concat(
-        rows(one).with_columns(system=pl.lit(one.system, pl.String)) for one in lake.by_system()
+        rows(part).with_columns(system=pl.lit(part.system, pl.String)) for part in lake.by_system()
     )

@@ -36,10 +36,10 @@ from pipeline.stores import Location, location
 def transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     """A transaction on the lake's newest state, alone; raises LakeError where it cannot be had."""
     try:
-        with ExitStack() as held:
-            check_lock = held.enter_context(locked(path))
+        with ExitStack() as stack:
+            check_lock = stack.enter_context(locked(path))
             change = Transaction(open_lake(path), check_lock)
-            held.callback(change.abandon)
+            stack.callback(change.abandon)
             yield change
     except (OSError, DeltaError) as error:
         hint = f"; {DENIED_HINT}" if is_denied(error) else ""
@@ -55,9 +55,9 @@ def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
     Only here does a `TimeoutError` tell of the lock: that of a disk or a network is another.
     """
     check_clock()
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            check = held.enter_context((location(path) / LOCK).lock(LOCK_SECONDS))
+            check = stack.enter_context((location(path) / LOCK).lock(LOCK_SECONDS))
         except TimeoutError:
             raise LakeError(
                 f"{path}: another ingest or `magic maintain` still holds the lock; try again later"

@@ -20,11 +20,11 @@ def _with_last_shares(tables: Tables) -> pl.LazyFrame:
         .agg("share_text")
     )
     chosen = shares.select("game_id", first_choice_seat="seat", chosen="share_text")
-    own = shares.select("game_id", "seat", own="share_text")
+    last = shares.select("game_id", "seat", own="share_text")
     return (
         tables("results")
         .join(chosen, on=["game_id", "first_choice_seat"], how="left")
-        .join(own, on=["game_id", "seat"], how="left")
+        .join(last, on=["game_id", "seat"], how="left")
     )
 
 

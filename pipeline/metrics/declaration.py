@@ -82,8 +82,8 @@ class Metric(Struct, frozen=True):
     @property
     def game_types(self) -> tuple[str, ...]:
         """The game types that the metric is defined for: rows of others are not counted."""
-        own = {str(game_type) for term in self.terms for game_type in term.game_types}
-        return tuple(name for name in games.names() if name in own)
+        of_terms = {str(game_type) for term in self.terms for game_type in term.game_types}
+        return tuple(name for name in games.names() if name in of_terms)
 
     def among(self, played: Collection[str]) -> "Metric":
         """The metric without the terms of games that are not among those played.

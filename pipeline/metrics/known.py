@@ -73,7 +73,7 @@ TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES
 
 def titles() -> dict[str, str]:
     """The title of every metric, by its name."""
-    return TITLES | {name: one.title for name, one in _others().items()}
+    return TITLES | {name: metric.title for name, metric in _others().items()}
 
 
 def metric(name: str, edition: Edition = PAPER) -> Metric:

@@ -29,8 +29,8 @@ def last_key(
     keys = rows.select(columns)
     last = keys.row(-1)
     is_last = pl.all_horizontal(
-        pl.col(name).eq_missing(pl.lit(one, keys.schema[name]))
-        for name, one in zip(columns, last, strict=True)
+        pl.col(name).eq_missing(pl.lit(value, keys.schema[name]))
+        for name, value in zip(columns, last, strict=True)
     )
     n_shown = keys.select(is_last.sum()).item()
     start = start_of(after, columns)
@@ -71,8 +71,8 @@ def is_from(values: Sequence[object] | None, columns: Sequence[str]) -> str:
     types = polars_schema("votes")
     is_number = [column in types and types[column].is_integer() for column in columns]
     texts = [
-        "NULL" if one is None else str(_integer(one)) if number else literal(str(one))
-        for one, number in zip(values, is_number, strict=True)
+        "NULL" if value is None else str(_integer(value)) if number else literal(str(value))
+        for value, number in zip(values, is_number, strict=True)
     ]
     either, same = [], "TRUE"
     for column, text in zip(map(identifier, columns), texts, strict=True):

@@ -16,7 +16,7 @@ from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, RELEASE, Re
 
 def row_schema(lake: StoredLake, name: str) -> dict[str, pl.DataType]:
     """The columns that all rows of the metric have, of their own or of their game."""
-    tables = [one.table for one in metric(name).rows]
+    tables = [rows.table for rows in metric(name).rows]
     frames = [lake.table(table) for table in tables if isinstance(table, str)]
     # What is made of several tables has the columns of the plain ones beside it, if there are any.
     frames = frames or [table(lake.table) for table in tables if not isinstance(table, str)]

@@ -62,12 +62,12 @@ _OF_ATTEMPT = (
 def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     """Every view by its name, with its schema if that is not the main one; the order is one in
     which they can be made."""
-    found = shared(num_of_game)
+    by_name = shared(num_of_game)
     for edition in EDITIONS:
-        found |= _of_edition(Request(edition=edition, num_of_game=num_of_game))
+        by_name |= _of_edition(Request(edition=edition, num_of_game=num_of_game))
     for kind in sqlfiles.names("audit"):
-        found[f"audit.{kind}"] = _of_file(f"audit/{kind}")
-    return found | {name: _of_file(name) for name in sqlfiles.names("")}
+        by_name[f"audit.{kind}"] = _of_file(f"audit/{kind}")
+    return by_name | {name: _of_file(name) for name in sqlfiles.names("")}
 
 
 def in_schema(schema: str, edition: Edition, name: str) -> str:
@@ -92,30 +92,30 @@ def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
         return sum(other in sqlfiles.text(f"shared/{file}") for other in files)
 
     # A view is made after those that it names.
-    found = {f"shared.{file}": _of_file(f"shared/{file}") for file in sorted(files, key=n_named)}
+    by_name = {f"shared.{file}": _of_file(f"shared/{file}") for file in sorted(files, key=n_named)}
     parameters = f"SELECT CAST({num_of_game} AS BIGINT) AS num_of_game"
     name = "shared.release_parameters"
-    return found | {name: found[name]._replace(select=parameters)}
+    return by_name | {name: by_name[name]._replace(select=parameters)}
 
 
 def _of_edition(request: Request) -> dict[str, View]:
     edition, written = request.edition, _written(request.edition)
     of_value = f"the value of {{}}, edition {edition}, for one model and game type"
-    found = {
+    by_name = {
         in_schema("", edition, name): _view(sql(name, edition), of_value.format(name))
         for name in written
     }
     for schema, (select, row) in _OF_ROWS.items():
         of_edition = f"{row}, edition {edition}"
         for name in written:
-            one = of_edition.format(name=name, row=header(name, edition)["row"][0])
-            found[in_schema(schema, edition, name)] = _view(select(name, request), one)
+            meaning = of_edition.format(name=name, row=header(name, edition)["row"][0])
+            by_name[in_schema(schema, edition, name)] = _view(select(name, request), meaning)
         union = "\nUNION ALL\n".join(
             f"SELECT * FROM {in_schema(schema, edition, name)}" for name in written
         )
         of_any = of_edition.format(name="a metric", row="one row that a metric is about")
-        found[in_schema(schema, edition, OF_ALL)] = _view(union, of_any)
-    return found
+        by_name[in_schema(schema, edition, OF_ALL)] = _view(union, of_any)
+    return by_name
 
 
 def _attempts(name: str, request: Request) -> str:
@@ -155,5 +155,5 @@ def _view(select: str, row: str) -> View:
 
 def _of_file(file: str) -> View:
     header = sqlfiles.header(file)
-    own = dict(line.split(" | ", 1) for line in header.get("column", []))
-    return View(sqlfiles.text(file), header["row"][0], _MEANINGS | own)
+    described = dict(line.split(" | ", 1) for line in header.get("column", []))
+    return View(sqlfiles.text(file), header["row"][0], _MEANINGS | described)

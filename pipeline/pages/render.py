@@ -23,12 +23,15 @@ from pipeline.pages.linked import narrowed, table
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
 from pipeline.printable import printable
-from pipeline.reports.said import sign
+from pipeline.reports.marks import result, sign, style
+from pipeline.reports.parts import EVERYBODY
 from pipeline.written import json_text, safe_csv_texts, safe_json
 
 Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
 NULL = cells.NULL
+LONG_MESSAGE = 1_200
+"""A longer message is shown folded."""
 LONGEST_MESSAGE = 100_000
 """Of a longer text a page shows the beginning: JSON and CSV have the whole."""
 MOST_CSV = 128 * 2**20
@@ -56,7 +59,9 @@ def environment() -> Environment:
         "settings": cells.few,
     }
     made.globals |= {
+        "EVERYBODY": EVERYBODY,
         "bar": bar,
+        "LONG": LONG_MESSAGE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
         "THIN_MEANING": thin.MEANING,
@@ -64,7 +69,7 @@ def environment() -> Environment:
         "table": table,
         "mark": mark,
         "sign": sign,
-        "kind_of": kind_of,
+        "kind_of": style,
         "plot": plot,
     }
     return made
@@ -215,15 +220,8 @@ def spoken(value: str) -> str:
 
 def mark(hit: float | None) -> Markup:
     """A hit, a miss, or how much of a hit, as a sign and in words."""
-    if hit is None:
-        return Markup('<span class="none">unknown</span>')
-    said = "of a hit" if 0 < hit < 1 else kind_of(hit)
-    return Markup(f'<span class="result {kind_of(hit)}">{sign(hit)} {said}</span>')
-
-
-def kind_of(hit: float | None) -> str:
-    """The style of a mark: any part of a hit is a hit."""
-    return "none" if hit is None else "hit" if hit else "miss"
+    said = result(hit) if hit is None else f"{sign(hit)} {result(hit)}"
+    return Markup(f'<span class="result {style(hit)}">{said}</span>')
 
 
 def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:

@@ -18,7 +18,7 @@ from pipeline.pages.page import TEMPLATES
 from pipeline.pages.render import environment
 from pipeline.pages.report import Card, Report
 from pipeline.present import present
-from pipeline.reports.said import EVERYBODY, Said, seats, with_messages
+from pipeline.reports.parts import seats
 from pipeline.reports.transcript import Transcript
 
 LONGEST_TEXT = 20_000
@@ -48,7 +48,6 @@ def report_html(found: Report) -> Iterator[str]:
             ),
             notes_of=lambda name, rows: present(name, rows).notes,
             one_game=_facts,
-            messages=_messages,
             matrix=_matrix,
             plot_of_metric=_plot_of_metric,
             plot_by_type=_plot_by_type,
@@ -110,19 +109,6 @@ def _facts(found: Transcript) -> dict[str, Any]:
     game = found.game
     end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
     return {**game, "end": end, "players": seats(found.tables), "id": str(game["game_id"])[:8]}
-
-
-def _messages(found: Transcript) -> Iterator[tuple[dict[str, Any] | None, Said]]:
-    """Each message with those who were shown it, and what was done and counted in it; None for
-    acts without words and for headings."""
-    for message, part in with_messages(found.tables, found.counted):
-        if message is None:
-            yield None, part
-            continue
-        names = message["visible_to"]
-        others = [name for name in names if name != message["player"]]
-        to = "everybody" if EVERYBODY in names else ", ".join(others) or "nobody else"
-        yield {**message, "to": to}, part
 
 
 def _matrix(found: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:

@@ -18,7 +18,7 @@ from pipeline.machine import cores
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request
-from pipeline.reports.said import EVERYBODY, as_text, said, title
+from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
 from pipeline.sqlfiles import literal
 from pipeline.vocabulary import Edition
 from pipeline.warehouse import answer, connect
@@ -58,7 +58,12 @@ class Transcript(Struct, frozen=True):
     def text(self) -> str:
         """The transcript as plain text: each message with who was shown it, and what was counted
         in it. ✓ is a hit, ✗ a miss, a number a partial hit, and ? an unknown one."""
-        return as_text(title(self.game), said(self.tables, self.counted))
+        return as_text(title(self.game), self.parts)
+
+    @property
+    def parts(self) -> list[Part]:
+        """Messages, and acts without words, each with what was done and counted in it."""
+        return parts(self.tables, self.counted)
 
     def seen_by(self, seat: int) -> pl.DataFrame:
         """The messages that were shown to a seat.

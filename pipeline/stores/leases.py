@@ -72,8 +72,8 @@ class Lease(Struct):
 
     def _look(self) -> tuple[str | None, bytes]:
         try:
-            found = obstore.get(self.store, self.key)
-            return found.meta["e_tag"], bytes(found.bytes())
+            answer = obstore.get(self.store, self.key)
+            return answer.meta["e_tag"], bytes(answer.bytes())
         except (FileNotFoundError, NotFoundError):
             return None, b""
         except BaseError as error:

@@ -128,13 +128,13 @@ def open_file(file: str) -> io.BufferedReader | io.BytesIO:
 
 def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
     """Return the data with what follows, for a file that is being written or read in parts."""
-    held = [data]
+    parts = [data]
     n_bytes = len(data)
     while data and (data := os.read(handle, 1 << 20)):
-        held.append(data)
+        parts.append(data)
         n_bytes += len(data)
         check_size(n_bytes)
-    return b"".join(held)
+    return b"".join(parts)
 
 
 def version(file: str) -> tuple[int, ...] | None:

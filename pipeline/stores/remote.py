@@ -120,9 +120,9 @@ class RemoteLocation:
     def read(self, check_size: Callable[[int], None]) -> bytes:
         """The object's bytes; `check_size` can refuse by raising."""
         with _plain_errors(self.url):
-            found = obstore.get(self._store, self._key)
-            check_size(found.meta["size"])
-            return bytes(found.bytes())
+            answer = obstore.get(self._store, self._key)
+            check_size(answer.meta["size"])
+            return bytes(answer.bytes())
 
     def open(self) -> BinaryIO:
         size = self.size()

@@ -66,25 +66,28 @@ def verify(
     readable lake.
     """
     lake = open_lake(path)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     n_files = n_rows = 0
     unreadable = set()
     for table in lake.own_tables:
         on_progress(f"files of {table}")
         looked = files.look(lake, table, limit)
-        found += looked.findings
+        findings += looked.findings
         n_files += looked.n_files
         n_rows += looked.n_rows
         if not looked.is_readable:
             unreadable.add(table)
     known = checks.all_checks()
     possible = [check for check in known if not checks.tables_of(check) & unreadable]
-    found += checks.run(lake, possible, limit, on_progress)
+    findings += checks.run(lake, possible, limit, on_progress)
     left_out = [checks.title(check) for check in known if check not in possible]
     rows = [
-        (one.check, one.severity, one.table, one.finds, one.n_rows, _ENCODER.encode(row).decode())
-        for one in found
-        for row in one.rows
+        (
+            *(finding.check, finding.severity, finding.table, finding.finds, finding.n_rows),
+            _ENCODER.encode(row).decode(),
+        )
+        for finding in findings
+        for row in finding.rows
     ]
     return Verification(
         faults=pl.DataFrame(rows, FAULT_SCHEMA, orient="row"),

@@ -75,9 +75,9 @@ def _of_seats() -> list[str]:
 
 def _with_a_key() -> list[str]:
     """The tables with a primary key; some have a check of it that is their own."""
-    own = sqlfiles.names(FOLDER)
+    files = sqlfiles.names(FOLDER)
     keyed = [name for name, table in TABLES.items() if table.primary_key()]
-    return [name for name in keyed if f"keys_of_{name}" not in own]
+    return [name for name in keyed if f"keys_of_{name}" not in files]
 
 
 _TABLES: dict[str, Callable[[], list[str]]] = {
@@ -102,7 +102,7 @@ def run(
     lake: StoredLake, chosen: Iterable[Check], limit: int, on_progress: Callable[[str], None]
 ) -> list[Finding]:
     """What the checks find, those that find nothing left out."""
-    found = []
+    findings = []
     chosen = list(chosen)
     # Only the tables that are read: others may be unreadable.
     read = sorted({table for check in chosen for table in tables_of(check)})
@@ -111,8 +111,8 @@ def run(
         for check in chosen:
             on_progress(title(check))
             if finding := _made(connection, check, _n_slices(n_rows, check), limit):
-                found.append(finding)
-    return found
+                findings.append(finding)
+    return findings
 
 
 def _made(
@@ -123,11 +123,11 @@ def _made(
     for number in range(n_slices):
         sliced = _sliced(check, number, n_slices)
         n_wanted = max(limit - len(rows), 1)
-        found = warehouse.answer(connection, f"{sliced}\nLIMIT {n_wanted}")
-        n_found = found.height
+        page = warehouse.answer(connection, f"{sliced}\nLIMIT {n_wanted}")
+        n_found = page.height
         if n_found == n_wanted:
             (n_found,) = warehouse.answer(connection, f"SELECT count(*) FROM ({sliced})").row(0)
-        rows += found.to_dicts()
+        rows += page.to_dicts()
         n_rows += n_found
     if not n_rows:
         return None

@@ -94,9 +94,9 @@ def look(lake: StoredLake, table: str, limit: int) -> Looked:
     for entry in logged.iter_rows(named=True):
         name = entry["path"]
         looked.n_files += 1
-        if found := fault(folder, name, sizes.get(name), entry["size_bytes"], read=True):
+        if difference := fault(folder, name, sizes.get(name), entry["size_bytes"], read=True):
             looked.is_readable = False
-            looked.add(found.check, {"file": name, **found.columns}, limit)
+            looked.add(difference.check, {"file": name, **difference.columns}, limit)
         else:
             _look_into(folder / name, entry, looked, limit, schema)
     return looked
@@ -130,8 +130,8 @@ def _look_into(
         looked.is_readable = False
         looked.add("file_damaged", {"file": name, "error": one_line(error)}, limit)
         return
-    for what, found, expected in found_statistics.unlike(logged):
-        row = {"file": name, "statistic": what, "found": found, "logged": expected}
+    for what, value, expected in found_statistics.unlike(logged):
+        row = {"file": name, "statistic": what, "found": value, "logged": expected}
         looked.add("file_statistics", row, limit)
 
 
@@ -197,19 +197,19 @@ class _Statistics:
         for what, expected in logged.items():
             is_statistic = what == "num_records" or what.startswith(("null_count.", "min.", "max."))
             if is_statistic and expected is not None:
-                found = found_statistics.get(what, 0)
-                if not _agree(what, found, expected):
-                    yield what, found, expected
+                value = found_statistics.get(what, 0)
+                if not _agree(what, value, expected):
+                    yield what, value, expected
 
 
-def _agree(what: str, found: Any, logged: Any) -> bool:
+def _agree(what: str, value: Any, logged: Any) -> bool:
     """Whether a statistic is as logged; ranges are bounds, and those of a dictionary wider."""
-    if found is not None and type(found) is type(logged):
+    if value is not None and type(value) is type(logged):
         if what.startswith("min."):
-            return bool(logged <= found)
+            return bool(logged <= value)
         if what.startswith("max."):
-            return bool(logged >= found)
-    return bool(found == logged)
+            return bool(logged >= value)
+    return bool(value == logged)
 
 
 def _statistics(rows: pl.DataFrame) -> pl.DataFrame:

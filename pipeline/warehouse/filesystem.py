@@ -37,12 +37,12 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
     def of(self, table: str) -> list[str]:
         """The names of the table's files, which can be read from now on."""
         folder = self._lake.folder(table)
-        found = {
+        files = {
             self._shown(folder / name): (folder / name, n_bytes)
             for name, n_bytes in self._lake.sizes(table).items()
         }
-        self._files |= found
-        return sorted(found)
+        self._files |= files
+        return sorted(files)
 
     def computed(self, name: str, content: Callable[[], bytes]) -> str:
         """The name of a file with this content, which is computed once, when it is opened."""

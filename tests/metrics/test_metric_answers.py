@@ -11,7 +11,8 @@ from polars.testing import assert_frame_equal
 
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
-from pipeline.metrics import TITLES, magic_json, metrics
+from pipeline.metrics import TITLES, metrics
+from pipeline.metrics.magic_json import magic_json
 from pipeline.metrics.request import PAPER, RELEASE
 
 NAMES = tuple(oracle.METRICS)

@@ -71,9 +71,9 @@ def test_every_row_of_evidence_leads_to_its_mark(edition: str, opened: Lake) -> 
             seen[key] = seen.get(key) or page("game").content(opened, parameters("game", to))
             marks = [
                 (mark.what, mark.hit, mark.player)
-                for message in seen[key].games[0].messages
-                if message.index == row["message_index"]
-                for mark in message.marks
+                for part in seen[key].games[0].parts
+                if part.message and part.message["message_index"] == row["message_index"]
+                for mark in part.marks
             ]
             assert (row["what"], row["hit"], row["player"]) in marks
 

@@ -113,11 +113,15 @@ def test_nobody_is_seen_to_whisper(lake_of_formats: Path) -> None:
     """Whoever whispers is a werewolf, and so is whoever hears it."""
     opened = open_lake(lake_of_formats)
     found = page("game").content(opened, parameters("game", {"game": "aiwolf/1.log"}))
-    whispers = [one for one in found.games[0].messages if one.phase == "whisper"]
+    shown = found.games[0]
+    messages = {part.place: part.message for part in shown.parts if part.message}
+    whispers = {place: row for place, row in messages.items() if row["phase"] == "whisper"}
     assert len(whispers) == 3
-    assert not any(one.player or one.seat or any(one.seen) for one in whispers)
-    assert all(one.may_say_role for one in whispers)
-    assert found.games[0].players[2]["out"] == "round 1"
+    names = ("player", "seat", "visible_to")
+    assert not any(row[name] for row in whispers.values() for name in names)
+    assert set(whispers) <= set(shown.private)
+    assert shown.players[2]["out_in_round"] == 1
+    assert "out_by" not in shown.players[2]
     html = forms(opened, game="aiwolf/1.log")[0]
     assert "attack" not in html
     assert "Private note of the moderator" not in html

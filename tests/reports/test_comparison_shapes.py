@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from rawlogs import PAYOFFS, by_seat, encode, moderate, prisoners_dilemma, public_good
 
+from pipeline.cli import main
+from pipeline.cli.exits import CHECK_FAILED, FAILED
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.reports.compare import compare
@@ -85,6 +87,20 @@ def test_two_settings_are_no_regression(fallen):
     assert row["p_value"] > 0.05
     assert row["is_regression"] is False
     assert [one["n_effective"] for one in row["thin"]] == [2.0]
+
+
+@pytest.mark.slow
+def test_a_regression_has_another_exit_code_than_a_missing_lake(tmp_path, capfd):
+    """Of thirty dilemmas all rounds were betrayed before, and none after."""
+    states = {"before": ROUNDS, "after": 0}
+    for name, n_betrayals in states.items():
+        lake_of(tmp_path / name, rational("m", [n_betrayals] * 30, [5, 4, 3] * 4))
+    before, after = (str(tmp_path / name / "lake") for name in states)
+    check = ("--fail-on-regression", "0.1", "--format", "json")
+    assert main(["diff", before, after, *check]) == CHECK_FAILED
+    assert "regression: rationality of m fell" in capfd.readouterr().err
+    assert main(["diff", after, before, *check]) == 0
+    assert main(["diff", before, str(tmp_path / "nowhere"), *check]) == FAILED
 
 
 def test_a_plan_from_two_settings_is_marked(tmp_path):

@@ -101,8 +101,8 @@ def metrics(
 
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
-    from pipeline.metrics import magic_json
     from pipeline.metrics import metrics as values
+    from pipeline.metrics.magic_json import magic_json
     from pipeline.present import present
 
     is_by_system = "system" in grouped and system is None
