@@ -36,6 +36,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
     `faults` are the errors of the request, each beside the field that it is about. Of a page that
     counts, `system` is the one whose games it counts, and `systems` are all with their games.
+    `unknown` says what nothing counts, since a package is not installed.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Content(Struct, frozen=True, kw_only=True):
     faults: Mapping[str, str] = {}
     system: str | None = None
     systems: Mapping[str, int] = {}
+    unknown: Sequence[str] = ()
 
 
 _NO_SLICE = (

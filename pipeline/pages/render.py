@@ -122,7 +122,8 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "prefix_of": lambda _, place: "b-" if place else "",
         "picture_at": None,
     }
-    return Markup(template.render(context | more))
+    unknown = [Markup('<p class="key">{}.</p>\n').format(line) for line in content.unknown]
+    return Markup(template.render(context | more)) + Markup("").join(unknown)
 
 
 def _of_ids(link: Link) -> Mapping[str, Callable[[Mapping[str, object]], str | None]]:

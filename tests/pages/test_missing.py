@@ -132,6 +132,10 @@ def test_pages_lose_no_row(lake: Lake) -> None:
     for name, n in counts.items():
         asked = parameters("missing", {"competition": name})
         assert pl.concat(csv_parts("missing", lake, asked)).height == n
+        assert content("missing", lake, asked).rows.height == min(n, ROWS)
+        assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
+    with pytest.raises(UsageError, match="no competition chess"):
+        lake.missing(competition="chess")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ class Altered:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
+        self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
 
     def game(self, game: str, *, edition: str) -> Game:
         found = self.lake.game(game, edition=edition)

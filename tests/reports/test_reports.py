@@ -202,6 +202,12 @@ def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
         ("lacking", f"f{3:031x}", 0, 0, [], 4.5),
     ]
     assert missing(lake, model="whole").is_empty()
+    assert missing(lake, competition="cost_sharing").is_empty()
+    of_one = missing(lake, competition=["public_good", "cost_sharing"])
+    assert of_one.equals(missing(lake))
+    assert missing(lake, competition=[]).is_empty()
+    with pytest.raises(UsageError, match="no competition public_goods: did you mean"):
+        missing(lake, competition="public_goods")
     counts = (
         completeness(lake).group_by("model").agg((pl.col("expected") - pl.col("finished")).sum())
     )
