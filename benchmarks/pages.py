@@ -43,7 +43,7 @@ def main() -> int:
     )
     ids = lake.table("games").select("game_id").collect()["game_id"]
     ids = ids.sample(400, seed=1, with_replacement=True)
-    models = lake.metrics(names=["win_rate"], confidence=None)["model"].unique().sort().to_list()
+    models = lake.metrics(metric="win_rate", confidence=None)["model"].unique().sort().to_list()
     games = [f"game?{urlencode({'game': one})}" for one in ids]
     evidence = [
         f"evidence?{urlencode({'metric': name, 'model': model})}"
@@ -102,7 +102,7 @@ def main() -> int:
 
 def _make(path: Path, n_games: int) -> None:
     copytree(str(multiplied_lake(n_games, messages=True).path), path)
-    run([*MAGIC, "maintain", "--lake", str(path), "--keep", "0", "--older-than", "0"])
+    run([*MAGIC, "maintain", "--lake", str(path), "--keep-days", "0", "--older-than-hours", "0"])
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Builds the documentation site: python docs [FOLDER], by default into site/.
 
-The pages are those of this folder, README.md, CHANGELOG.md, and those that are generated from the
-code. A warning of the site's builder is an error.
+The pages are those of this folder, README.md, CHANGELOG.md, CONTRIBUTING.md, and those that are
+generated from the code. A warning of the site's builder is an error.
 """
 
 import os
@@ -20,7 +20,11 @@ import formulapage
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parent
 # Pages from elsewhere in the repository, by their place in the site.
-FROM_TOP = {"index.md": "README.md", "changelog.md": "CHANGELOG.md"}
+FROM_TOP = {
+    "index.md": "README.md",
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+}
 GENERATED: dict[str, Callable[[], str]] = {
     "api.md": apipage.text,
     "commands.md": commandpage.text,

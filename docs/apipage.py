@@ -12,6 +12,7 @@ from plain import escaped, fence
 import pipeline
 from pipeline import errors
 from pipeline.pages.notebook import Shown
+from pipeline.present.presented import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.ranking import Board
 from pipeline.reports.search import Found
@@ -25,7 +26,7 @@ Everything here is public. What is not on this page may change without notice.
 """
 WIDTH = 88
 # What methods return that is no DataFrame.
-RETURNED = (Board, Citation, Found, Shown, Transcript, Verification)
+RETURNED = (Board, Citation, Found, Presented, Shown, Transcript, Verification)
 BOUND = ("self", "lake")
 FIRST = ("open_lake", "Lake")
 
@@ -132,5 +133,8 @@ def first_line(kind: type) -> str:
 
 
 def prose(value: Any) -> str:
-    """A docstring as markdown."""
-    return escaped(inspect.getdoc(value) or "")
+    """A docstring as markdown; its examples as code."""
+    paragraphs = (inspect.getdoc(value) or "").split("\n\n")
+    return "\n\n".join(
+        fence("pycon", text) if text.startswith(">>> ") else escaped(text) for text in paragraphs
+    )

@@ -6,19 +6,20 @@ lake.metrics(by=["model"])     # a polars DataFrame
 lake.sql("SELECT ...")         # a polars DataFrame
 lake.game("3f2a")              # one game, with its transcript
 
-`Metric`, `Rows`, `Term` and `Combine` declare a new metric for `Lake.metric`.
+`Metric`, `Rows`, `Term` and `Combine` declare a new metric for `Lake.with_metric`.
 """
 
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.version import __version__
+
 if TYPE_CHECKING:
     from pipeline.api import Game, Lake
     from pipeline.metrics.declaration import Combine, Metric, Rows, Term
     from pipeline.vocabulary import GameType
 
-__version__ = "0.1.0"
 __all__ = [
     "Combine",
     "Game",
@@ -60,6 +61,10 @@ def open_lake(path: str | Path | None = None, as_of: int | None = None) -> "Lake
 
     Without a path it is the lake of the command line: `$MAGIC_LAKE`, else `lake`. Raises LakeError
     if there is no lake.
+
+    >>> lake = pipeline.open_lake("lake/")
+    >>> lake.systems
+    {'magic': 112}
     """
     # Imported here, so that what only needs the version or the help does not wait for it.
     from pipeline.api import open_lake as opened

@@ -1,91 +1,31 @@
-"""The Python interface of a lake: its tables, metrics and reports, and SQL over all of them."""
+"""The Python interface of a lake: what it answers, and how it shows itself."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property, partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import polars as pl
 
 from pipeline import lake as stored
-from pipeline import plots, warehouse
-from pipeline.catalog import write_catalog
-from pipeline.errors import MetricError, PipelineError, UsageError, may_be_of_a_file
-from pipeline.events.contracts import TABLES
-from pipeline.lake.damage import explanation
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metrics
-from pipeline.metrics.added import added
-from pipeline.metrics.declaration import Metric
-from pipeline.metrics.evidence import evidence, evidence_page
-from pipeline.metrics.files import declared_in
-from pipeline.metrics.installed import Added
-from pipeline.metrics.known import knowing, known
+from pipeline import plots
+from pipeline.answers import AnsweringLake, method, with_metrics
+from pipeline.errors import PipelineError, UsageError, choose
+from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER
+from pipeline.present import NAMES, present
+from pipeline.present.presented import Presented
 from pipeline.replacing import replacing
-from pipeline.reports.audit import audit, findings
-from pipeline.reports.chance import judgement_by_chance
-from pipeline.reports.cite import cite
-from pipeline.reports.compare import compare, contrast
-from pipeline.reports.compare.settings import settings_apart
-from pipeline.reports.completeness import completeness, readability
-from pipeline.reports.diff import diff, diff_games
-from pipeline.reports.games import find
-from pipeline.reports.missing import missing
-from pipeline.reports.other_groups import other_groups
-from pipeline.reports.plan import plan
-from pipeline.reports.quarantine import quarantine
-from pipeline.reports.ranking import board, leaderboard
-from pipeline.reports.schema import schema
-from pipeline.reports.search import search
-from pipeline.reports.tables import tables
-from pipeline.reports.transcript import Transcript, transcript, transcripts
-from pipeline.reports.views import not_a_table, views
-from pipeline.verify import MOST, Verification, verify
+from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition
-from pipeline.warehouse.views import Views
 
 if TYPE_CHECKING:
-    # A lake shows itself by the pages, which are made of it: they are imported when it does.
+    # The pages need libraries that not every installation has.
     from pipeline.pages.notebook import Shown
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _text(name: str, value: object) -> str:
-    """A parameter's value as DuckDB is given it; raises UsageError for one without a clear text."""
-    if not isinstance(value, str | int | float):
-        raise UsageError(f"the parameter `{name}` must be a text or a number, not {value!r}")
-    return str(value)
-
-
-def _method(function: Callable[P, R]) -> Callable[P, R]:
-    """The function as a method of a lake: it knows the metrics that the lake was given.
-
-    Where a library cannot read the lake, its error names the damaged file.
-    """
-
-    @wraps(function)
-    def run(*given: P.args, **options: P.kwargs) -> R:
-        own = given[0]
-        try:
-            with metrics_of(own):
-                return function(*given, **options)
-        except BaseException as error:
-            if not may_be_of_a_file(error):
-                raise
-            lakes = [one for one in given if isinstance(one, stored.StoredLake)]
-            raise explanation(error, lakes) from None
-
-    return run
 
 
 class Game(Transcript, frozen=True, eq=False):
-    """One game, from `Lake.game`. A notebook shows its transcript; `text` is the same as text.
+    """One game, as `Lake.game` returns it. A notebook shows its transcript, `text` is a plain one.
 
-    `tables` has the game's rows of each table of games by the table's name, such as
-    `tables["votes"]`; `counted` the rows of `Lake.evidence` in the `edition` that are of this game.
+    `tables` has the game's rows of each table, by the table's name, such as `tables["votes"]`.
+    `counted` has the rows of `Lake.evidence` that are of this game, for the `edition`.
     """
 
     lake: "Lake"
@@ -104,127 +44,62 @@ class Game(Transcript, frozen=True, eq=False):
             return None  # without the library for pages, or if the lake is gone
 
 
-class Lake(stored.StoredLake):
-    """A lake in one state. Open it again to see what was committed later.
+class Lake(AnsweringLake):
+    """One state of a lake. To see what is committed later, open the lake again.
 
-    `table` gives a lazy polars frame; whatever computes something gives a polars DataFrame. Shares
-    are in 0..1, ids are texts, times are UTC, and what is undefined is null. Every method raises
-    LakeError, which names the file, if the lake is damaged.
+    `table` returns a lazy polars frame; methods that compute return a polars DataFrame. Shares are
+    in 0..1, ids are texts, times are UTC, and an undefined value is null. If a file of the lake is
+    damaged, every method raises LakeError, which names the file.
 
-    It can be pickled, for example for parallel processes: the copy has the same state. A notebook
-    shows its tables.
+    A lake can be pickled, for example for parallel processes; the copy has the same state. A
+    notebook shows the lake's tables.
     """
 
-    _added: Mapping[str, Added] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (*super().__reduce__(), {"_added": self._added})
-
-    metrics = _method(metrics)
-    evidence = _method(evidence)
-    evidence_page = _method(evidence_page)
-    board = _method(board)
-    leaderboard = _method(leaderboard)
-    compare = _method(compare)
-    contrast = _method(contrast)
-    settings_apart = _method(settings_apart)
-    plan = _method(plan)
-    diff = _method(diff)
-    diff_games = _method(diff_games)
-    completeness = _method(completeness)
-    missing = _method(missing)
-    readability = _method(readability)
-    audit = _method(audit)
-    findings = _method(findings)
-    judgement_by_chance = _method(judgement_by_chance)
-    find = _method(find)
-    transcripts = _method(transcripts)
-    search = _method(search)
-    quarantine = _method(quarantine)
-    tables = _method(tables)
-    cite = _method(cite)
-    write_catalog = _method(write_catalog)
-
-    @_method
-    def game(self, game: str, *, edition: Edition = PAPER) -> Game:
+    @method
+    def game(
+        self, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
+    ) -> Game:
         """The game with this id, or the first characters of it, or with this path of its log.
 
-        What was counted in it is that of the edition. Raises UsageError if no game or several games
-        match, and for an unknown edition.
+        `edition` and `num_of_game` say what was counted in it, as in `Lake.evidence`. Raises
+        UsageError if no game or several games match, and for an unknown edition.
+
+        >>> game = lake.game(lake.games(game_type="undercover")["game_id"][0])
+        >>> game
+        <Game c2eb10893571d15fcfcfa70609dc783b: undercover, caught, 29 messages>
+        >>> game.text.splitlines()[0]
+        'undercover: caught'
         """
-        found = transcript(self, game, edition=edition)
-        return Game(found.tables, found.counted, found.edition, self)
+        transcript = super().game(game, edition=edition, num_of_game=num_of_game)
+        return Game(transcript.tables, transcript.counted, transcript.edition, self)
 
-    @_method
-    def metric(
-        self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
-    ) -> "Lake":
-        """A copy of the lake that also knows this metric, under this name, in all its methods.
+    @method
+    def present(self, name: str, *given: Any, **asked: Any) -> Presented:
+        """A result as a table, with its notes, as commands and pages show it.
 
-        The values, intervals, evidence, comparisons, plots and pages of the new metric are those of
-        a built-in one; the lake on the disk is not changed. `sql` is the text of a metric's file,
-        as docs/adding.md has it: a CTE `attempts` and a final SELECT. With it, `Lake.sql` has the
-        metric's views, the engine duckdb counts it, and there is a page of its evidence. Spark does
-        not know it.
-
-        The metric is counted once, and if there is SQL, by both: this takes as long as
-        `Lake.metrics` with `confidence=None`. Raises MetricError if the two differ, if one of them
-        cannot be counted, and for a name that is taken.
+        `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
+        arguments are the method's own. The table is shown by a notebook, and as text by `print`;
+        `text(width)`, `markdown()`, `latex()` and `html()` write it, `csv()` and `json()` its
+        `rows` with all columns. Raises UsageError for a name that has no table, and what the method
+        raises.
         """
-        one = added(self, declared, name, title=title, sql=sql)
-        return with_metrics(self, {name: one})
+        if name not in NAMES or not hasattr(self, name):
+            raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
+        result = getattr(self, name)(*given, **asked)
+        rows = result if isinstance(result, pl.DataFrame) else result.rows
+        return Presented.of_table(present(name, rows, lake=self, **asked))
 
-    @_method
-    def metric_file(self, file: str | Path) -> "Lake":
-        """A copy of the lake that also knows the metric of this file, as `Lake.metric` has it.
-
-        The file is Python, and is run; it declares `PAPER = Metric(...)`. Its name is the metric's:
-        `silence.py` has `silence`, and its SQL, if there is any, is in `silence.sql` beside it.
-        Raises MetricError as `Lake.metric` does, and for a file that declares no metric.
-        """
-        name, declared, sql = declared_in(Path(file))
-        if name in self._added:
-            raise MetricError(f"{file}: the lake has a metric `{name}` from elsewhere already")
-        return self.metric(declared, name=name, sql=sql)
-
-    @_method
-    def schema(self, *names: str) -> pl.DataFrame:
-        """A row for each column of the tables or views named; without names, of every table.
-
-        Columns:
-
-        - `table`, `column`: the table or view, and the column.
-        - `type`: its type in a word, such as `string`, `int64` or `list of string`.
-        - `is_nullable`, `is_key`: whether it can be null, and whether it is part of the key;
-          both null for a view.
-        - `low`, `high`: the range of its values, in the column's unit; null without a limit.
-        - `words`: the only values that it can have; null if there is no list.
-        - `pattern`: the regular expression that its values match; null if there is none.
-        - `description`: what it means, with its unit.
-
-        Raises UsageError for a name that is neither a table nor a view.
-        """
-        return schema(names)
-
-    @_method
-    def verify(self, *, most: int = MOST) -> Verification:
-        """What is wrong with the lake, in its latest state: every file and every row is read.
-
-        The result's `faults` has at most `most` rows for each check and table: check, severity
-        (error, contradiction or warning), table, finds (what the check looks for), n_rows (how
-        often it was found), and row (one of these as JSON). `is_whole` says whether nothing is
-        damaged, `is_contradicted` whether logs contradict themselves.
-        """
-        return verify(self.path, most=most)
-
-    @_method
+    @method
     def page(self, name: str, **parameters: object) -> "Shown":
-        """A page of `magic view` for a notebook, such as `lake.page("leaderboard")`.
+        """A page of `magic view` for a notebook, for example `lake.page("leaderboard")`.
 
-        `name` and `parameters` are those of the page's address, for example
+        `name` and `parameters` are the parts of the page's address, for example
         `lake.page("compare", model="gpt-4", other="cohere")`: see docs/view.md. The result's `rows`
-        are the page's frame. Raises UsageError for an unknown page or parameter, and PipelineError
-        without the extra `view` or `notebooks`.
+        are the data of the page. Raises UsageError for an unknown page or parameter, and
+        PipelineError without the extra `view` or `notebooks`.
+
+        >>> lake.page("evidence", metric="judgement", model="sim-atlas", hit="misses").rows.height
+        8
         """
         try:
             from pipeline.pages.notebook import shown
@@ -232,7 +107,7 @@ class Lake(stored.StoredLake):
             raise PipelineError(plots.NEEDED) from None
         return shown(self, name, parameters)
 
-    @_method
+    @method
     def report(
         self,
         file: str | Path,
@@ -242,18 +117,18 @@ class Lake(stored.StoredLake):
         confidence: float = DEFAULT_CONFIDENCE,
         games_per_cell: int = 1,
     ) -> Path:
-        """The path of the file that the report was written to, one HTML file that needs no network.
+        """Writes a report as one HTML file that needs no network; returns its path.
 
-        It shows up to `games_per_cell` games behind each value. An existing file is replaced.
-        Raises UsageError for an unknown edition, and PipelineError without the extra `view`, or
-        where the file cannot be written: an old one stays as it was.
+        It shows up to `games_per_cell` games behind each value. An existing file is replaced when
+        the new one is complete. Raises UsageError for an unknown edition, and PipelineError without
+        the extra `view` or if the file cannot be written.
         """
         try:
             from pipeline.pages.report import TITLE, report
             from pipeline.pages.report_html import report_html
         except ModuleNotFoundError:
             raise PipelineError(plots.NEEDED) from None
-        found = report(
+        content = report(
             self,
             title=title or TITLE,
             edition=edition,
@@ -261,17 +136,17 @@ class Lake(stored.StoredLake):
             games_per_cell=games_per_cell,
         )
         path = Path(file)
-        text = "".join(report_html(found))
+        text = "".join(report_html(content))
         with replacing(path) as draft:
             draft.write_text(text, encoding="utf-8")
         return path
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """The lake in a notebook that shows no HTML; where it is stays out of what is kept."""
+        """Shows the lake as text, without the path of its folder: notebooks are passed on."""
         name = str(self.path).rpartition("/")[2]
         printer.text(f"<Lake {name} after ingest {self.ingest_id}>")
 
-    @_method
+    @method
     def _repr_html_(self) -> str | None:
         try:
             from pipeline.pages.notebook import lake_html
@@ -279,132 +154,10 @@ class Lake(stored.StoredLake):
             return None
         return lake_html(self)
 
-    @_method
-    def plot_metric(
-        self, name: str, *, by: str | None = None, edition: Edition = PAPER, **asked: Any
-    ) -> "plots.Chart":
-        """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
 
-        With `by`, a column such as `game_type`, there is a panel for each of its values. Other
-        arguments are those of `metrics`. Raises UsageError for an unknown metric, and PipelineError
-        without the extra `view` or `notebooks`.
-        """
-        columns = list(dict.fromkeys(["model", by or "model"]))
-        rows = self.metrics(names=[name], by=columns, edition=edition, **asked)
-        return plots.plot_metric(rows, by=by)
-
-    @_method
-    def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
-        """A chart of one model over all metrics, against all others.
-
-        See `pipeline.plots.plot_profile`. Raises UsageError for an unknown model, and PipelineError
-        without the extra `view` or `notebooks`.
-        """
-        return plots.plot_profile(self.metrics(by=["model"], edition=edition), model)
-
-    @_method
-    def plot_compare(
-        self, *pairs: tuple[str, str], names: Sequence[str] | None = None, edition: Edition = PAPER
-    ) -> "plots.Chart":
-        """A chart of the differences between models, with the arguments of `compare`.
-
-        Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
-        or `notebooks`.
-        """
-        return plots.plot_differences(self.compare(*pairs, names=names, edition=edition))
-
-    @_method
-    def sql(
-        self,
-        query: str,
-        *,
-        parameters: Mapping[str, str | float] | None = None,
-        memory: int | None = None,
-        temporary: Mapping[str, str] | None = None,
-    ) -> pl.DataFrame:
-        """The result of one SELECT on the tables and views.
-
-        Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
-        `parameters` has the value of each parameter of the query, for example `{"model": "gpt-4"}`
-        for `$model`: a text, or a number, which becomes a text. In a comparison, DuckDB casts it to
-        the type of the other side. `memory` is DuckDB's memory limit in bytes, by default most of
-        the machine's memory. `temporary` has the SELECT of each view that exists for this query
-        alone, by its name; it can use those before it. Raises UsageError for a parameter that is
-        neither, and for a view whose name is taken; QueryError for a wrong statement, and for one
-        that would do more than read the lake.
-        """
-        texts = {name: _text(name, value) for name, value in (parameters or {}).items()}
-        own = temporary or {}
-        if taken := [name for name in own if name.lower() in (*TABLES, *self._views)]:
-            raise UsageError(f"the lake has a table or view `{taken[0]}`: choose another name")
-        # A value can name a table, as in `query_table($name)`.
-        wanted = "\n".join([query, *texts.values(), *own.values()])
-        with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
-            for name, select in own.items():
-                warehouse.define(connection, name, select)
-            known = [*TABLES, *self._views, *own]
-            return warehouse.query(connection, query, known, texts, partial(other_groups, self))
-
-    @_method
-    def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with every table and view, for many queries on this state.
-
-        It can read only the lake's files, and write only to memory. Numbers have DuckDB's own
-        types: cast a sum of integers, for example `sum(seat)::BIGINT`, before polars or pandas read
-        it.
-        """
-        return warehouse.connect(self, self._views, memory=memory)
-
-    @_method
-    def settings(self) -> pl.DataFrame:
-        """A row for each setting, what was fixed before play: the view `settings`, sorted.
-
-        Columns:
-
-        - `setting_id`, `game_type`, `system`: the setting, the game, and the harnesses that ran
-          it.
-        - `topic`, `word`, `other_word`: the words of a game of hidden roles.
-        - `hidden_player`, `tested_player`: who has the hidden role, and who is tested.
-        - `n_rounds_fixed`: the number of rounds.
-        - `multiplier`: by what contributions to the public good are multiplied.
-        - `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`, `payoff_two_defect`: the
-          payoffs of the Prisoner's Dilemma, in points.
-        - `n_games`, `n_finished`: games with this setting, and those with an end.
-        - `setting`: the whole as JSON.
-
-        What a game does not have is null.
-        """
-        return self.sql("FROM settings ORDER BY game_type, setting_id")
-
-    @cached_property
-    def _views(self) -> Views:
-        return views()
-
-    def _no_table(self, name: str) -> str:
-        with metrics_of(self):
-            return not_a_table(name, self._views)
-
-
-@contextmanager
-def metrics_of(lake: object) -> Iterator[None]:
-    """Lets functions know the metrics that the lake was given, and those known already."""
-    with knowing({**known(), **(lake._added if isinstance(lake, Lake) else {})}):
-        yield
-
-
-def reopened(lake: Lake) -> Lake:
-    """The lake in its latest state, with the metrics that it was given."""
-    return with_metrics(open_lake(str(lake.path)), lake._added)
-
-
-def with_metrics(lake: Lake, metrics: Mapping[str, Added]) -> Lake:
-    """The lake, or a copy that also knows these metrics, which were tried before."""
-    if not metrics:
-        return lake
-    kind, arguments, state = lake.__reduce__()
-    copy: Lake = kind(*arguments)
-    copy.__dict__ |= state | {"_added": {**lake._added, **metrics}}
-    return copy
+def reopened(lake: Lake, as_of: int | None = None) -> Lake:
+    """The same lake in its latest state, or after an ingest, with the metrics added to it."""
+    return with_metrics(open_lake(str(lake.path), as_of), lake._added)
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:

@@ -11,14 +11,15 @@ from uuid import uuid4
 
 import polars as pl
 
-from pipeline import __version__
-from pipeline.errors import DAMAGE_HINT, LakeError, first_line
+from pipeline.errors import DAMAGE_HINT, LakeError
 from pipeline.lake import StoredLake, open_lake
-from pipeline.lake.damage import explanation
+from pipeline.lake.explanation import explanation
 from pipeline.lake.names import CATALOG
+from pipeline.library_errors import one_line
 from pipeline.metrics.views import views
 from pipeline.reports.views import computed
 from pipeline.stores import Location, location
+from pipeline.version import __version__
 from pipeline.warehouse.database import Stored, write_database
 
 # Metrics and leaderboard of so many games take a few seconds in all editions, and less memory than
@@ -56,7 +57,7 @@ def renewed_after_ingest(path: str | Path) -> str | None:
             return f"{CATALOG} was not renewed, to save time with {n_games:,} games: {RENEW}"
         renew(path)
     except Exception as error:  # whatever it is, the ingest is done
-        reason = first_line(explanation(error, map(open_lake, [path])))
+        reason = one_line(explanation(error, map(open_lake, [path])))
         hint = "" if DAMAGE_HINT in reason else f"; {RENEW}"
         return f"{CATALOG} could not be renewed: {reason}{hint}"
     return None

@@ -29,6 +29,7 @@ FONT = "system-ui, sans-serif"
 WIDTH, PANEL_WIDTH, PANELS_BESIDE, ROW_HEIGHT = 440, 200, 3, 18
 MOST_POINTS, MOST_NAMES, LONGEST_NAME = 2000, 60, 60
 NONE = "–"
+_SCALE = 3  # dots of a picture to one of the screen, enough for print
 _ID = re.compile(r'(?<=\bid=")|(?<=url\(#)')
 _SIDES = {"right": 8, "top": 4, "bottom": 4}
 # Where the title of the y axis is: written from left to right above it.
@@ -40,6 +41,10 @@ def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
     """A dot with its interval for each model, from rows of `lake.metrics` for one metric.
 
     With `by`, a column of the rows such as `game_type`, there is a panel for each of its values.
+
+    >>> rows = lake.metrics(metric="judgement", by=["model"])
+    >>> type(plot_metric(rows)).__name__
+    'LayerChart'
     """
     name = _only(rows, "metric")
     declared = metric(name, _only(rows, "edition"))
@@ -55,6 +60,9 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
 
     The rows are those of `lake.metrics(by=["model"])`. A value is drawn at its place in the range
     of its metric. Raises UsageError for a model without a row.
+
+    >>> type(plot_profile(lake.metrics(by=["model"]), "sim-atlas")).__name__
+    'LayerChart'
     """
     if model not in rows["model"].to_list():
         raise UsageError(f"no row of {model} to plot")
@@ -74,7 +82,12 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
 
 
 def plot_differences(rows: pl.DataFrame) -> "Chart":
-    """The differences of `lake.compare` with their intervals, a panel for each pair of models."""
+    """The differences of `lake.compare` with their intervals, a panel for each pair of models.
+
+    >>> rows = lake.compare(("sim-delta", "sim-atlas"))
+    >>> type(plot_differences(rows)).__name__
+    'LayerChart'
+    """
     titled = rows.with_columns(
         title=pl.col("metric").replace_strict(titles()),
         pair=pl.concat_str(pl.col("model"), pl.lit(" − "), pl.col("other")),
@@ -94,6 +107,10 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     A column of numbers or times has an axis of its own kind; any other is taken for names. Of many
     rows only the first `MOST_POINTS` are drawn, and the title says so. Raises UsageError for a
     column that is not there, is nested, or has too many different names.
+
+    >>> rows = lake.sql("SELECT model, count(*) AS votes FROM votes GROUP BY model")
+    >>> type(plot_columns(rows, "model", "votes")).__name__
+    'Chart'
     """
     if strangers := [name for name in (x, y) if name not in rows.columns]:
         known = ", ".join(rows.columns)
@@ -120,18 +137,43 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
 
     The names of its parts begin with `prefix`, so that a page can have several. It refers to
     nothing outside of itself.
+
+    >>> chart = lake.plot_metric("judgement")
+    >>> svg(chart)[:4]
+    '<svg'
     """
     try:
         from vl_convert import vegalite_to_svg
     except ModuleNotFoundError:
         raise PipelineError(NEEDED) from None
-    version = ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     # Checking the chart against its schema would take longer than drawing it.
     chosen = chart.to_dict(validate=False)
     chosen["config"]["background"] = "transparent"
-    text = vegalite_to_svg(chosen, vl_version=version, allowed_base_urls=[])
+    text = vegalite_to_svg(chosen, vl_version=_version(), allowed_base_urls=[])
     text = text.replace(INK, "currentColor").replace("<svg ", '<svg overflow="visible" ', 1)
     return _ID.sub(f"{prefix}-", text)
+
+
+def file(chart: "Chart", form: str) -> bytes:
+    """The chart as a file of its own, on white: `svg` or `png`."""
+    try:
+        import vl_convert
+    except ModuleNotFoundError:
+        raise PipelineError(NEEDED) from None
+    options: dict[str, Any] = {"vl_version": _version(), "allowed_base_urls": []}
+    if form == "svg":
+        return vl_convert.vegalite_to_svg(chart.to_dict(validate=False), **options).encode()
+    return vl_convert.vegalite_to_png(chart.to_dict(validate=False), scale=_SCALE, **options)
+
+
+def load() -> None:
+    """Loads the libraries, which takes a second: a process does it before the first plot."""
+    svg(_altair().Chart().mark_point())
+
+
+def _version() -> str:
+    """The version of the grammar that the library's charts are written in."""
+    return ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def _altair() -> Any:

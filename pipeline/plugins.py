@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pipeline.errors import PipelineError, first_line
+from pipeline.errors import PipelineError
+from pipeline.library_errors import one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -58,7 +59,7 @@ def plugins(group: str) -> tuple[Plugin, ...]:
         except (Exception, SystemExit) as error:
             raise PluginError(
                 f"the package {package_of(point)} cannot be used: `{point.value}` ({group}) fails "
-                f"with {type(error).__name__}: {first_line(error)}; mend or uninstall the package"
+                f"with {type(error).__name__}: {one_line(error)}; mend or uninstall the package"
             ) from error
     return tuple(added)
 
@@ -70,8 +71,10 @@ def points() -> tuple["EntryPoint", ...]:
         return ()
     from importlib.metadata import entry_points
 
-    found = [point for group in GROUPS for point in entry_points(group=group)]
-    return tuple(sorted(found, key=lambda one: (one.group, one.name, one.value, package_of(one))))
+    all_points = [point for group in GROUPS for point in entry_points(group=group)]
+    return tuple(
+        sorted(all_points, key=lambda one: (one.group, one.name, one.value, package_of(one)))
+    )
 
 
 def package_of(point: "EntryPoint") -> str:

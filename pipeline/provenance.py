@@ -1,4 +1,4 @@
-"""Which code this is."""
+"""Which code decides the rows of an ingest."""
 
 import hashlib
 from collections.abc import Iterator
@@ -6,20 +6,36 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from pipeline import sqlfiles
 from pipeline.plugins import package_of, points
 
-_CODE = ("*.py", "*.sql")
+PARTS = (
+    *("archives", "column", "errors", "events", "formats", "game", "games", "ingest", "lake"),
+    *("library_errors", "machine", "plugins", "processes", "provenance", "sqlfiles", "stores"),
+    *("version", "vocabulary", "warehouse"),
+)
+"""The parts of this package that `pipeline.ingest` imports, as a test checks.
+
+What an ingest read before is read again if one of these has changed, and not if a page has.
+"""
+_SQL = "internal/ingest"
+_CODE = ("**/*.py", "**/*.sql")
 
 
 @cache
 def code_sha256() -> str:
-    """A hash of this package's modules, names and all: 64 hexadecimal digits.
+    """A hash of the files of `PARTS` and of the ingest's SQL: 64 hexadecimal digits.
 
     A version's number stays while code is worked on; this does not. Packages that add something
     are part of it, by name, version, and what is in their files.
     """
+    ours = (pattern for part in PARTS for pattern in (f"{part}.py", f"{part}/**/*.py"))
     whole = hashlib.sha256()
-    for part in [*_modules(Path(__file__).parent), *_of_plugins()]:
+    for part in [
+        *_files(Path(__file__).parent, *ours),
+        *_files(sqlfiles.folder() / _SQL, *_CODE),
+        *_of_plugins(),
+    ]:
         whole.update(hashlib.sha256(part).digest())
     return whole.hexdigest()
 
@@ -33,7 +49,7 @@ def _of_plugins() -> Iterator[bytes]:
         spec = find_spec(top)
         folders = spec.submodule_search_locations if spec else None
         for folder in folders or ():
-            yield from _modules(Path(folder), *_CODE)
+            yield from _files(Path(folder), *_CODE)
         if spec and not folders and spec.origin:
             # A module may have its SQL beside it.
             for file in sorted(Path(spec.origin).parent.glob(f"{top}.*")):
@@ -41,9 +57,8 @@ def _of_plugins() -> Iterator[bytes]:
                     yield file.read_bytes()
 
 
-def _modules(package: Path, *patterns: str) -> Iterator[bytes]:
-    """The names and the contents of a package's files, by default those of Python."""
-    files = {file for pattern in patterns or ("*.py",) for file in package.rglob(pattern)}
-    for file in sorted(files):
-        yield file.relative_to(package).as_posix().encode()
+def _files(folder: Path, *patterns: str) -> Iterator[bytes]:
+    """The names and the contents of the folder's files of these patterns."""
+    for file in sorted({file for pattern in patterns for file in folder.glob(pattern)}):
+        yield file.relative_to(folder).as_posix().encode()
         yield file.read_bytes()

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from pipeline.errors import PipelineError, first_line
+from pipeline.errors import PipelineError
+from pipeline.library_errors import reason
 
 
 @contextmanager
@@ -31,8 +32,7 @@ def replacing(file: str | Path) -> Iterator[Path]:
         raise
     except OSError as error:
         kept = "" if is_direct or not final.exists() else "; the file is as it was"
-        reason = error.strerror or first_line(error)
-        raise PipelineError(f"{file}: cannot be written: {reason}{kept}") from error
+        raise PipelineError(f"{file}: cannot be written: {reason(error)}{kept}") from error
     finally:
         if not is_direct:
             draft.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from pipeline.processes import end_with, how_it_ended, limit_memory, start, thei
 if TYPE_CHECKING:
     import polars as pl
 
-    from pipeline.api import Lake
+    from pipeline.answers import AnsweringLake
 
 _PROGRAM = "from pipeline.sandbox import main; main()"
 # Beside the data: stacks of threads and what allocators reserve.
@@ -31,17 +31,17 @@ class Sandbox:
     def __init__(
         self,
         *,
-        seconds: float,
+        timeout: float,
         memory: int,
         while_waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
         metrics: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """A query has that many seconds, and DuckDB that many bytes: all it does, twice as many.
+        """A query has `timeout` seconds, and DuckDB `memory` bytes: all it does, twice as many.
 
         `while_waiting` is entered for a query that takes longer than two seconds. `metrics` gives
         those that every lake is to know besides the package's.
         """
-        self._seconds = seconds
+        self._timeout = timeout
         self._memory = memory
         self._while_waiting = while_waiting
         self._metrics = metrics
@@ -61,7 +61,7 @@ class Sandbox:
 
     def sql(
         self,
-        lake: "str | Lake",
+        lake: "str | AnsweringLake",
         query: str,
         parameters: Mapping[str, str] | None = None,
         temporary: Mapping[str, str] | None = None,
@@ -77,8 +77,8 @@ class Sandbox:
         assert process is not None
         try:
             given = dict(parameters or {}), self._memory, dict(temporary or {}), self._metrics()
-            asked = (lake, query, *given)
-            return process.answer(asked, self._seconds, self._while_waiting)
+            question = (lake, query, *given)
+            return process.answer(question, self._timeout, self._while_waiting)
         finally:
             process.kill()
 
@@ -89,15 +89,15 @@ class _Process:
 
     def answer(
         self,
-        asked: tuple[object, ...],
-        seconds: float,
+        question: tuple[object, ...],
+        timeout: float,
         while_waiting: Callable[[], AbstractContextManager[object]],
     ) -> "pl.DataFrame":
         try:
-            self._connection.send(asked)
-            if not self._is_answered(seconds, while_waiting):
+            self._connection.send(question)
+            if not self._is_answered(timeout, while_waiting):
                 raise QueryError(
-                    f"the query took longer than {seconds:g} seconds: query less, or give it more "
+                    f"the query took longer than {timeout:g} seconds: query less, or give it more "
                     "time with `magic sql --timeout`"
                 )
             error = self._connection.recv()
@@ -111,13 +111,13 @@ class _Process:
         return pl.read_ipc_stream(rows)
 
     def _is_answered(
-        self, seconds: float, while_waiting: Callable[[], AbstractContextManager[object]]
+        self, timeout: float, while_waiting: Callable[[], AbstractContextManager[object]]
     ) -> bool:
-        at_once = min(seconds, _SECONDS_TO_SHOW)
+        at_once = min(timeout, _SECONDS_TO_SHOW)
         if self._connection.poll(at_once):
             return True
         with while_waiting():
-            return self._connection.poll(seconds - at_once)
+            return self._connection.poll(timeout - at_once)
 
     def kill(self) -> None:
         self._process.kill()
@@ -135,7 +135,8 @@ class _Process:
 def main() -> None:
     """Answers one query from the process that started this one, through a connection, and ends."""
     connection = theirs()
-    from pipeline.api import open_lake, with_metrics
+    from pipeline.answers import AnsweringLake, with_metrics
+    from pipeline.lake import open_lake
 
     try:
         lake, query, parameters, memory, temporary, metrics = connection.recv()
@@ -144,13 +145,13 @@ def main() -> None:
     end_with(connection)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries tell that memory ran out
     try:
-        opened = open_lake(lake) if isinstance(lake, str) else lake
+        opened = open_lake(lake, None, AnsweringLake) if isinstance(lake, str) else lake
         limit_memory(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
-        found = with_metrics(opened, metrics).sql(
+        result = with_metrics(opened, metrics).sql(
             query, parameters=parameters, memory=memory, temporary=temporary
         )
-        found.write_ipc_stream(rows)
+        result.write_ipc_stream(rows)
     except MemoryError:
         connection.send(
             QueryError("the result needs more memory than is allowed: query less at a time")

@@ -30,6 +30,9 @@ TABLES = (
     "decisions",
     "contributions",
     "proposals",
+    "proposal_votes",
+    "guesses",
+    "players",
 )
 TEXTS = (
     "I contribute 5",
@@ -115,6 +118,8 @@ def _game(random: Random, number: int, index: int | None) -> Iterator[tuple[str,
     if game_type == GameType.COST_SHARING and "two tested negotiators" in LEFT_OUT:
         for player in players[1:]:
             player |= {"is_tested": False, "competition": None}
+    for player in players:
+        yield "players", player | {"final_score": random.choice((None, 3.0, -0.25, 2 / 3))}
     yield from _results(random, game_type, players)
     yield from EVENTS[game_type](random, players)
 
@@ -176,6 +181,9 @@ def _hidden_roles(random: Random, players: list[Row]) -> Iterator[tuple[str, Row
                 **also,
             }
             yield from _event(random, table, player, round_, **own)
+        if player["side"] == Side.HIDDEN:
+            own = {"guess": random.choice((None, "pear")), "secret": "apple"}
+            yield from _event(random, "guesses", player, 1, **own, is_correct=False)
 
 
 def _prisoners_dilemma(random: Random, players: list[Row]) -> Iterator[tuple[str, Row]]:
@@ -191,6 +199,7 @@ def _public_good(random: Random, players: list[Row]) -> Iterator[tuple[str, Row]
         own = {
             "text": random.choice(TEXTS),
             "is_least": random.choice(_MAYBE),
+            "amount": random.choice((None, 0.0, 5.0, 2.5, 1 / 3, 1e20)),
             "message_index": place,
         }
         if "messages unknown" not in LEFT_OUT and place == 1:
@@ -205,6 +214,8 @@ def _cost_sharing(random: Random, players: list[Row]) -> Iterator[tuple[str, Row
             own |= {"share_text": share}
             row = player | {"round": round_, "parse_status": "ok", "is_last": round_ == 2} | own
             yield "proposals", row
+        own = {"candidate": random.choice((None, "Player 1")), "is_final_round": round_ == 2}
+        yield from _event(random, "proposal_votes", player, round_, **own)
 
 
 EVENTS = {

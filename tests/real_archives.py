@@ -49,7 +49,7 @@ def rows(archive: Archive, table: str) -> list[dict[str, Any]]:
 
 def values(archive: Archive, metric: str, by: Sequence[str], engine: str) -> dict[Key, float]:
     """The values of a metric by group, those left out that are undefined."""
-    found = metrics(archive.lake, engine=engine, names=[metric], by=by, confidence=None)
+    found = metrics(archive.lake, engine=engine, metric=[metric], by=by, confidence=None)
     found = found.filter(pl.col("value").is_not_null())
     return {tuple(key): value for *key, value in found.select(*by, "value").iter_rows()}
 

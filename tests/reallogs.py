@@ -24,7 +24,7 @@ def files(archive: Path) -> dict[str, bytes]:
 
 def values(lake: StoredLake, engine: str, names: list[str]) -> dict[tuple[str, str], float]:
     """Each metric's value by metric and model, those without one left out."""
-    rows = metrics(lake, engine=engine, by=["model"], names=names, confidence=None)
+    rows = metrics(lake, engine=engine, by=["model"], metric=names, confidence=None)
     return {
         (metric, model): value
         for metric, model, value in rows.select("metric", "model", "value").iter_rows()

@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 from rawlogs import write_logs
 
 import pipeline
+from pipeline.answers import AnsweringLake
 from pipeline.api import Lake
 from pipeline.errors import LakeError, QueryError, UsageError
 from pipeline.ingest import ingest
@@ -30,7 +31,12 @@ from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 from pipeline.vocabulary import Edition, Engine
 
-METHODS = {name: one for name, one in vars(Lake).items() if callable(one) and name[0] != "_"}
+METHODS = {
+    name: one
+    for kind in (AnsweringLake, Lake)
+    for name, one in vars(kind).items()
+    if callable(one) and name[0] != "_"
+}
 FUNCTIONS: list[Callable[..., pl.DataFrame]] = [
     *(audit, compare, completeness, diff, evidence, leaderboard, metrics, plan, readability)
 ]
@@ -61,7 +67,7 @@ def test_editions_and_engines_are_typed_by_their_words(name: str) -> None:
 
 
 QUESTIONS = {
-    "leaderboard": {"models": ["cohere"], "confidence": 0.5, "include_incomplete": True},
+    "leaderboard": {"model": ["cohere"], "confidence": 0.5, "include_incomplete": True},
     "leaderboard of the release": {"edition": "release", "num_of_game": 3},
     "readability": {"edition": "audited"},
 }
@@ -75,8 +81,8 @@ def test_a_method_answers_as_what_is_beneath(lake: Lake, question: str) -> None:
 
 @pytest.mark.slow
 def test_a_plan_and_a_difference(lake: Lake, tmp_path: Path) -> None:
-    planned = lake.plan("win_rate", 0.2, power=0.9, level=0.1, edition="audited")
-    asked = {"power": 0.9, "level": 0.1, "edition": "audited"}
+    planned = lake.plan("win_rate", 0.2, power=0.9, confidence=0.9, edition="audited")
+    asked = {"power": 0.9, "confidence": 0.9, "edition": "audited"}
     assert_frame_equal(planned, plan(lake, "win_rate", 0.2, **asked))
     ingest(write_logs(tmp_path / "other", "other"), tmp_path / "lake")
     after = pipeline.open_lake(tmp_path / "lake")
@@ -113,7 +119,7 @@ def printed(lake: Lake, *command: str) -> list[dict]:
 @pytest.mark.parametrize(
     ("view", "method"),
     [
-        ("judgement", 'lake.metrics(names=["judgement"])'),
+        ("judgement", 'lake.metrics(metric="judgement")'),
         ("metrics", "lake.metrics()"),
         ("leaderboard", "lake.leaderboard()"),
         ("settings", "lake.settings()"),
@@ -163,27 +169,27 @@ def test_what_is_quarantined_is_what_the_command_prints(tmp_path: Path) -> None:
     ingest(logs, tmp_path / "lake")
     lake = pipeline.open_lake(tmp_path / "lake")
     assert lake.quarantine().to_dicts() == printed(lake, "quarantine") != []
-    assert lake.quarantine(with_raw=True)["raw"][0] == b'{"history": ['
+    assert lake.quarantine(raw=True)["raw"][0] == b'{"history": ['
 
 
 def test_a_game_is_found_by_what_it_is_and_opened_by_its_id(lake: Lake) -> None:
-    found = lake.find(model="gpt-4", game_type="undercover")
+    found = lake.games(model="gpt-4", game_type="undercover")
     assert found.height > 0
     assert set(found["game_type"]) == {"undercover"}
     for game_id, path, outcome in found.select("game_id", "path", "outcome").iter_rows():
         assert lake.game(game_id[:10]).game["game_id"] == game_id
-        assert game_id in lake.find(outcome=outcome, path=path)["game_id"]
+        assert game_id in lake.games(outcome=outcome, path=path)["game_id"]
     game = lake.game(found["game_id"][0])
     assert_frame_equal(game.players, game.tables["players"])
     assert game.messages["message_index"].to_list() == list(range(game.messages.height))
     assert all(text.split("\n")[0].strip() in game.text for text in game.messages["content"])
-    everything = lake.find()
+    everything = lake.games()
     assert everything.height == sum(lake.counts("games").values())
-    assert lake.find(limit=2).equals(everything.head(2))
+    assert lake.games(limit=2).equals(everything.head(2))
     wrong = {"model": "nobody", "game_type": "chess", "outcome": "won"}
     for name, value in wrong.items():
         with pytest.raises(UsageError, match=value):
-            lake.find(**{name: value})
+            lake.games(**{name: value})
 
 
 @pytest.mark.slow

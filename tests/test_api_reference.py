@@ -3,27 +3,32 @@
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pkgutil import iter_modules
 from pydoc import locate
 
 import polars as pl
 import pytest
 from rawlogs import write_logs
+from typer.main import get_command
 
 import pipeline
-from pipeline import plots
+from pipeline import pages, plots
+from pipeline.answers import AnsweringLake
 from pipeline.api import Game, Lake
 from pipeline.cli import commands
+from pipeline.cli.app import app
 from pipeline.ingest import ingest
 from pipeline.metrics.known import NAMES
 from pipeline.pages.notebook import Shown
+from pipeline.present.presented import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.ranking import Board
 from pipeline.reports.search import Found
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 
-CLASSES = [Lake, Game, Transcript, Board, Citation, Found, Shown, Verification]
+CLASSES = [Lake, Game, Transcript, Board, Citation, Found, Presented, Shown, Verification]
 CLASSES += [getattr(pipeline, name) for name in ("Metric", "Rows", "Term", "Combine", "GameType")]
 
 
@@ -76,9 +81,10 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "metrics": (lambda lake: lake.metrics(by=["model", "role"]), {"model", "role"}),
     "evidence": (lambda lake: lake.evidence("judgement"), set()),
     "evidence_page": (lambda lake: lake.evidence_page("judgement"), set()),
+    "evidence_sum": (lambda lake: lake.evidence_sum("judgement"), set()),
     "leaderboard": (lambda lake: lake.leaderboard(), set()),
-    "compare": (lambda lake: lake.compare(by=["game_type"], names=["judgement"]), {"game_type"}),
-    "contrast": (lambda lake: lake.contrast("gpt-4", "role", names=["win_rate"]), {"role"}),
+    "compare": (lambda lake: lake.compare(by=["game_type"], metric="judgement"), {"game_type"}),
+    "contrast": (lambda lake: lake.contrast("gpt-4", "role", metric="win_rate"), {"role"}),
     "settings_apart": (lambda lake: lake.settings_apart("gpt-4", "cohere", "win_rate"), set()),
     "plan": (lambda lake: lake.plan("win_rate", 0.2), set()),
     "diff": (lambda lake: lake.diff(lake), set()),
@@ -90,7 +96,9 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "audit": (lambda lake: lake.audit(by=["game_type"]), {"game_type"}),
     "findings": (lambda lake: lake.findings("stated_votes"), set()),
     "judgement_by_chance": (lambda lake: lake.judgement_by_chance(), set()),
-    "find": (lambda lake: lake.find(), set()),
+    "documents": (lambda lake: lake.documents(), set()),
+    "document_counts": (lambda lake: lake.document_counts(), set()),
+    "games": (lambda lake: lake.games(), set()),
     "quarantine": (lambda lake: lake.quarantine(), set()),
     "tables": (lambda lake: lake.tables(), set()),
     "schema": (lambda lake: lake.schema("votes", "judgement"), set()),
@@ -100,7 +108,12 @@ FREE = {"sql"}
 
 
 def returning_frames() -> set[str]:
-    methods = {name: one for name, one in vars(Lake).items() if inspect.isfunction(one)}
+    methods = {
+        name: one
+        for kind in (AnsweringLake, Lake)
+        for name, one in vars(kind).items()
+        if inspect.isfunction(one)
+    }
     returned = {name: inspect.signature(one).return_annotation for name, one in methods.items()}
     return {name for name, kind in returned.items() if name[0] != "_" and kind is pl.DataFrame}
 
@@ -135,3 +148,101 @@ def test_every_command_has_its_method() -> None:
     assert {name for name in named - ELSEWHERE.keys() if not hasattr(Lake, name)} == set()
     for name in named & ELSEWHERE.keys():
         assert callable(locate(ELSEWHERE[name].replace("Lake", "pipeline.api.Lake")))
+
+
+# Options that say where the lake is, how an answer is shown or what the exit code is.
+OF_COMMANDS = {
+    *("lake", "system", "metric_file", "form", "safe", "out", "dry_run", "strict", "engine"),
+    *("fail_if_incomplete", "fail_on_regression", "allow_contradictions", "allow_empty"),
+}
+# Options that choose another method or a part of its rows, each with the reason.
+WITHOUT_PARAMETER = {
+    "compare --all-pairs": "without pairs, `compare` takes all",
+    "completeness --edition": "is for --readability",
+    "completeness --incomplete": "a filter of rows",
+    "completeness --missing": "the method `missing`",
+    "completeness --readability": "the method `readability`",
+    "diff --as-of": "opens the lake",
+    "diff --list-games": "the method `diff_games`",
+    "evidence --hits": "`hit=True`",
+    "evidence --misses": "`hit=False`",
+    "ingest --models-from": "a map as `model`",
+    "ingest --master": "a Spark team",
+    "quarantine --export": "`pipeline.ingest.export`",
+    "quarantine --retry": "`pipeline.ingest.retry`",
+    "quarantine --model": "of --retry",
+    "quarantine --max-document": "of --retry",
+    "schema --interchange": "the JSON Schema",
+    "show --seat": "`Game.seen_by`",
+    "sql --file": "a file with the query",
+    "sql --timeout": "a process of its own has the query",
+    "view --host": "a server",
+    "view --port": "a server",
+    "view --browser": "a server",
+    "convert --to": "there is one format",
+}
+# Where the method has the values of an option in another form.
+MEANT = {"sql --parameter": "parameters"}
+
+
+def parameters_of(command: str) -> set[str]:
+    """The parameters of the method or function that does the command's job."""
+    name = ELSEWHERE.get(command, f"Lake.{command}")
+    if name.startswith("Lake."):
+        function = getattr(Lake, name.removeprefix("Lake."))
+    else:
+        module, _, attribute = name.rpartition(".")
+        function = getattr(import_module(module), attribute)
+    return set(inspect.signature(function).parameters)
+
+
+def addressed(page: str) -> tuple[str, ...]:
+    """What the address of a page can say; empty for a module that is no page."""
+    kind = getattr(import_module(f"{pages.__name__}.{page}"), "Parameters", None)
+    return tuple(kind.__struct_fields__) if kind else ()
+
+
+def options_of(command: str) -> dict[str, str]:
+    """The parameter of each option of the command, by `command --option`."""
+    return {
+        f"{command} {max(one.opts, key=len)}": one.name
+        for one in get_command(app).commands[command].params
+        if one.param_type_name == "option" and one.name not in OF_COMMANDS
+    }
+
+
+COMMANDS = sorted(one.name for one in iter_modules(commands.__path__))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_option_is_named_like_the_parameter(command: str) -> None:
+    """A dash for each underscore, and no other difference but those declared."""
+    known = parameters_of(command)
+    for option, name in options_of(command).items():
+        assert option == f"{command} --{name.replace('_', '-')}"
+        if option not in WITHOUT_PARAMETER:
+            assert MEANT.get(option, name) in known, option
+
+
+def test_every_difference_that_is_declared_is_there() -> None:
+    options = {option for command in COMMANDS for option in options_of(command)}
+    assert {*WITHOUT_PARAMETER, *MEANT} - options == set()
+
+
+# The method whose answer a page shows, if it is not that of the page's name.
+METHOD_OF = {"leaderboard": "metrics", "metric": "metrics", "model": "metrics"}
+# What an address says besides: which rows are shown, and how.
+OF_PAGES = {
+    *("system", "after", "sort", "order", "roles", "edition"),
+    *("compare model", "compare other", "game beside", "game metric", "sql x", "sql y"),
+    "tables table",
+}
+PAGES = [one.name for one in iter_modules(pages.__path__) if addressed(one.name)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_address_has_the_words_of_the_method(page: str) -> None:
+    method = getattr(Lake, METHOD_OF.get(page, page))
+    known = set(inspect.signature(method).parameters)
+    names = [name for name in addressed(page) if not {name, f"{page} {name}"} & OF_PAGES]
+    assert [name for name in names if name not in known] == []

@@ -47,10 +47,10 @@ def test_public_games(public):
     assert found["announced_winners",] == (110, 800)
     assert found["silent_analyses",] == (600, 6000)
 
-    votes = audit(public, kinds=["stated_votes"], by=["game_type", "format_version"])
+    votes = audit(public, kind="stated_votes", by=["game_type", "format_version"])
     assert counts(votes, "game_type", "format_version")["chameleon", "pgm"] == (80, 180)
 
-    scores = counts(audit(public, kinds=["scores"], by=["game_type"]), "game_type")
+    scores = counts(audit(public, kind="scores", by=["game_type"]), "game_type")
     assert scores == {("prisoners_dilemma",): (0, 630), ("public_good",): (0, 630)}
 
     silent = (
@@ -75,7 +75,7 @@ def test_votes_at_odds_with_their_texts_are_ambiguous(public):
 def test_effects_are_those_of_the_editions(public):
     """Both editions' values over everything, from the rows that the audit checks."""
     values = {
-        edition: metrics(public, edition=edition, by=[], names=["reasoning", "self_awareness"])
+        edition: metrics(public, edition=edition, by=[], metric=["reasoning", "self_awareness"])
         for edition in ("paper", "audited")
     }
     rows = {row["kind"]: row for row in audit(public).iter_rows(named=True)}
@@ -194,7 +194,7 @@ def test_an_empty_lake_has_nothing_to_check(tmp_path):
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"kinds": ["xyz"]}, "no kind xyz: choose from stated_votes, "),
+        ({"kind": ["xyz"]}, "no kind xyz: choose from stated_votes, "),
         ({"by": ["value"]}, "no column value to group by: choose from model, "),
         ({"by": ["model); DROP"]}, "no column model"),
         ({"by": ["model", "model"]}, "same column twice: model, model"),
@@ -211,9 +211,9 @@ def test_odd_names_of_models_are_data(tmp_path):
         "players", f"game | model\n1 | {odd[0]}\n2 | {odd[1]}", game_type="prisoners_dilemma"
     )
     lake = lake_of(tmp_path, {"players": players})
-    assert set(audit(lake, models=odd)["found"]) == {0}
-    assert findings(lake, "scores", models=odd).is_empty()
-    assert findings(lake, "scores", models=[]).is_empty()
+    assert set(audit(lake, model=odd)["found"]) == {0}
+    assert findings(lake, "scores", model=odd).is_empty()
+    assert findings(lake, "scores", model=[]).is_empty()
 
 
 def test_a_model_that_sits_in_no_game_is_refused(tmp_path):
@@ -221,11 +221,11 @@ def test_a_model_that_sits_in_no_game_is_refused(tmp_path):
         "players", "game | model | is_tested\n1 | m | no", game_type="prisoners_dilemma"
     )
     lake = lake_of(tmp_path, {"players": players})
-    assert set(audit(lake, models=["m"])["found"]) == {0}
+    assert set(audit(lake, model="m")["found"]) == {0}
     with pytest.raises(UsageError, match="no game of n: "):
-        audit(lake, models=["m", "n"])
+        audit(lake, model=["m", "n"])
     with pytest.raises(UsageError, match="no game of n: "):
-        findings(lake, "scores", models=["n"])
+        findings(lake, "scores", model="n")
 
 
 def test_the_page_tells_of_every_kind():
@@ -269,7 +269,7 @@ def test_canned_lines_are_at_least_100_of_which_five_texts_are_four_fifths(
     lake = lake_of(tmp_path, tables)
     rows = findings(lake, "canned_lines")
     assert rows.height == n_found
-    assert audit(lake, kinds=["canned_lines"])["found"].sum() == n_found
+    assert audit(lake, kind="canned_lines")["found"].sum() == n_found
     if n_found:
         first = rows.filter(content="text 0").row(0, named=True)
         n_messages = tables["messages"].height
@@ -290,7 +290,7 @@ def test_models_without_a_name_and_bots_are_listed(tmp_path: Path) -> None:
     """
     lake = lake_of(tmp_path, {"players": table("players", text, game_type="werewolf")})
     kinds = ["unnamed_models", "bots"]
-    assert counts(audit(lake, kinds=kinds), "kind") == {
+    assert counts(audit(lake, kind=kinds), "kind") == {
         ("unnamed_models",): (1, 2),
         ("bots",): (1, 4),
     }
@@ -341,5 +341,5 @@ def test_only_deeprole_has_canned_lines(shared: Path, tmp_path: Path) -> None:
     rows = findings(lake, "canned_lines")
     assert set(rows["model"]) == {"deeprole", "deeprole-llm"}
     assert rows.height == 2 * 4
-    assert audit(lake, kinds=["canned_lines"])["checked"].sum() > 500
-    assert audit(lake, kinds=["bots"])["found"].to_list() == [828]
+    assert audit(lake, kind="canned_lines")["checked"].sum() > 500
+    assert audit(lake, kind="bots")["found"].to_list() == [828]

@@ -195,7 +195,9 @@ def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
     assert ingest_ids() == [(2, 2)]
     assert main(["quarantine", "--retry", "--model", "talker", "--lake", str(lake)]) == 0
     assert ingest_ids() == [(3, 3)]
-    assert main(["maintain", "--keep", "0", "--older-than", "0", "--lake", str(lake)]) == 0
+    assert (
+        main(["maintain", "--keep-days", "0", "--older-than-hours", "0", "--lake", str(lake)]) == 0
+    )
     assert ingest_ids()[0] >= (4, 4)
     assert query(lake, "SELECT count(*) FROM evidence.metrics")[0] > (0,)
     assert CATALOG not in capsys.readouterr().err

@@ -102,7 +102,7 @@ def test_a_table_of_three_has_a_chance_of_a_half(tmp_path: Path) -> None:
     assert rows.height == 6
     assert set(rows["chance"]) == {0.5}
     assert_same(rows, in_sql(lake))
-    of_metric = lake.metrics(names=["judgement"]).drop_nulls("value")
+    of_metric = lake.metrics(metric="judgement").drop_nulls("value")
     shared = ["model", "game_type", "value", "hits", "counted", "n_games"]
     assert_same(rows.select(shared), of_metric.sort("model", "game_type").select(shared))
 

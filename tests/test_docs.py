@@ -16,7 +16,7 @@ from pipeline.simulate import simulate
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def magic(*arguments: str, lake: Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:

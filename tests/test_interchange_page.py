@@ -103,7 +103,7 @@ def test_metrics_are_those_of_the_file(lake: StoredLake, table: Path, engine: st
     actions = [x for row in rows for n in (1, 2) for x in literal_eval(row[f"agent_{n}_actions"])]
     n_defect = actions.count("defect")
     assert (n_defect, len(actions)) == (1797, 2660)
-    found = metrics(lake, names=["rationality"], engine=engine, by=["model", "game_type"])
+    found = metrics(lake, metric="rationality", engine=engine, by=["model", "game_type"])
     value = found.filter(pl.col("game_type") == "prisoners_dilemma")["value"].item()
     assert value == pytest.approx(n_defect / len(actions))
 

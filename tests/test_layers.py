@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 
 import pipeline
+from pipeline.provenance import PARTS
 
 PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"cells", "errors", "machine", "printable", "processes", "vocabulary", "stores"},
+    {"cells", "errors", "machine", "printable", "processes", "vocabulary", "stores", "version"},
+    {"library_errors"},
     {"replacing", "plugins"},
-    {"column", "game", "sqlfiles", "archives", "simulate", "extras", "provenance"},
-    {"games", "written"},
+    {"column", "game", "sqlfiles", "archives", "simulate", "extras"},
+    {"games", "provenance", "written"},
     {"formats"},
     {"events"},
     {"conversion"},
@@ -27,10 +29,11 @@ LAYERS: list[set[str]] = [
     {"statistics"},
     {"metrics"},
     {"reports"},
-    {"catalog", "plots"},
-    {"api"},
+    {"catalog", "plots", "present"},
+    {"answers"},
     {"sandbox"},
     {"pages"},
+    {"api"},
     {"server"},
     {"cli"},
     {"__main__"},
@@ -41,13 +44,11 @@ ONLY = {
     "games": {"column", "game", "plugins", "vocabulary"},
     "formats": {"archives", "column", "game", "games", "plugins", "vocabulary"},
     "events": {"column", "game", "games", "vocabulary"},
-    "sandbox": {"api", "errors", "processes"},
+    "sandbox": {"answers", "errors", "lake", "processes"},
     "simulate": {"cells", "errors", "machine", "processes", "replacing"},
     "archives": {"errors", "stores"},
-    "lake": {"errors", "events", "games", "stores"},
+    "lake": {"errors", "events", "games", "library_errors", "stores", "version"},
 }
-# What points up: a lake shows itself in a notebook by the pages, which are made of it.
-UP = {("api", "pages")}
 # A library, and the only parts that may import it.
 KEEPERS = {
     "altair": {"plots"},
@@ -63,7 +64,7 @@ KEEPERS = {
     "starlette": {"server"},
     "uvicorn": {"server"},
     "typer": {"cli"},
-    "rich": {"cells", "cli"},
+    "rich": {"cells", "cli", "present"},
     "prompt_toolkit": {"cli"},
     "pygments": {"cli"},
     "click": {"cli"},
@@ -71,6 +72,7 @@ KEEPERS = {
 }
 WITHOUT_POLARS = {
     "errors",
+    "library_errors",
     "replacing",
     "vocabulary",
     "stores",
@@ -94,33 +96,17 @@ def name_of(file: Path) -> str:
 NAMES = {name_of(file) for file in MODULES}
 
 
-def imports(file: Path) -> Iterator[tuple[str, bool]]:
-    """Every module that a file imports, and whether it does as soon as it is itself imported."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    later = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _is_for_types(node)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        at_once = node not in later
+def imports(file: Path) -> Iterator[str]:
+    """Every module that a file imports, also in functions and for types."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, at_once) for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: imports are absolute"
             assert node.module
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield (inner if inner in NAMES else node.module), at_once
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Name)
-        and node.test.id == "TYPE_CHECKING"
-    )
+                yield inner if inner in NAMES else node.module
 
 
 def part_of(module: str) -> str | None:
@@ -135,16 +121,16 @@ def test_every_part_has_its_place() -> None:
 
 @pytest.mark.parametrize("part", sorted(RANK))
 def test_imports_point_down(part: str) -> None:
-    """Also those in functions and for types. The package's face has the version, for anyone."""
+    """Also those in functions and for types."""
     for file in MODULES:
         if part_of(name_of(file)) != part:
             continue
-        for module, at_once in imports(file):
-            if module.split(".")[0] != "pipeline" or module == "pipeline":
+        for module in imports(file):
+            if module.split(".")[0] != "pipeline":
                 continue
             used = part_of(module)
-            assert used is not None
-            if (part, used) in UP and not at_once:
+            if used is None:
+                assert RANK[part] > RANK["api"], f"{name_of(file)} imports the package's face"
                 continue
             if used != part:
                 assert RANK[used] < RANK[part], f"{name_of(file)} imports {module}"
@@ -154,7 +140,7 @@ def test_imports_point_down(part: str) -> None:
 def test_libraries_stay_with_their_keepers() -> None:
     for file in MODULES:
         part = part_of(name_of(file))
-        for module, _ in imports(file):
+        for module in imports(file):
             library = module.split(".")[0]
             if library in KEEPERS:
                 assert part in KEEPERS[library], f"{name_of(file)} imports {module}"
@@ -172,11 +158,22 @@ def test_one_module_opens_duckdb() -> None:
     assert openers == {"pipeline.warehouse"}
 
 
+def test_what_an_ingest_is_made_of_is_what_its_record_names() -> None:
+    """An archive is read again if code has changed that decides an ingest's rows."""
+    graph = {name_of(file): set(imports(file)) & NAMES for file in MODULES}
+    reached: set[str] = set()
+    left = {"pipeline.ingest"}
+    while left:
+        reached |= left
+        left = {name for module in left for name in graph[module]} - reached - {"pipeline"}
+    assert {part_of(name) for name in reached} == set(PARTS)
+    assert set(PARTS) <= set(RANK)
+
+
 def test_no_module_imports_itself_by_a_detour() -> None:
+    """Nor do imports in functions and for types: what knows another is not known by it."""
     graph = {
-        name_of(file): {module for module, at_once in imports(file) if at_once and module in NAMES}
-        - {"pipeline", name_of(file)}
-        for file in MODULES
+        name_of(file): set(imports(file)) & NAMES - {"pipeline", name_of(file)} for file in MODULES
     }
     # Taking away what imports nothing that is left, all goes unless some go round in a circle.
     while ready := {name for name, used in graph.items() if not used & graph.keys()}:

@@ -90,7 +90,7 @@ def test_harlequin_lists_the_schemas_and_runs_a_query(harlequin: Screen, lake: P
     harlequin.press("C-j")
     (row,) = (
         pipeline.open_lake(lake)
-        .metrics(names=["judgement"], by=["model"])
+        .metrics(metric="judgement", by=["model"])
         .filter(model="sim-delta")
         .rows(named=True)
     )

@@ -19,7 +19,7 @@ import pipeline, sys
 from pipeline.ingest import ingest
 from pipeline.sqlfiles import folder
 ingest(sys.argv[1], "lake")
-rows = pipeline.open_lake("lake").metrics(engine="duckdb", names=["judgement"])
+rows = pipeline.open_lake("lake").metrics(engine="duckdb", metric="judgement")
 assert rows.height, rows
 print(folder())
 """
@@ -27,7 +27,7 @@ IMPORTS = """
 import jupyterlab, nbclient, pyspark, starlette, vl_convert, xlsxwriter
 import pipeline
 assert "site-packages" in pipeline.__file__
-assert pipeline.open_lake().metrics(names=["judgement"]).height
+assert pipeline.open_lake().metrics(metric="judgement").height
 """
 EXTRAS = ("view", "notebooks", "spark", "excel")
 
@@ -77,20 +77,20 @@ assert_type(lake, pipeline.Lake)
 assert_type(lake.table("votes"), pl.LazyFrame)
 assert_type(lake.metrics(by=["model"]), pl.DataFrame)
 assert_type(lake.compare(("a", "b"), margin=0.1), pl.DataFrame)
-assert_type(lake.find(game_type="chameleon"), pl.DataFrame)
+assert_type(lake.games(game_type="chameleon"), pl.DataFrame)
 assert_type(lake.game("x"), pipeline.Game)
 assert_type(lake.game("x").players, pl.DataFrame)
 assert_type(lake.verify().is_whole, bool)
 rows = pipeline.Rows("votes", term=pl.lit("v"), what=pl.lit("w"), hit=pl.lit(1.0))
 term = pipeline.Term("v", (pipeline.GameType.CHAMELEON,))
 declared = pipeline.Metric(terms=(term,), rows=(rows,))
-assert_type(lake.metric(declared, name="x"), pipeline.Lake)
+assert_type(lake.with_metric(declared, name="x"), pipeline.Lake)
 """
 
 
 def check_types(folder: Path, package: Path) -> None:
     """A script outside of the project sees the types of what is installed, and what is wrong."""
-    wrong = "lake.metrics(models=1)\nlake.metrics(nobody=1)\nlake.gone()\n"
+    wrong = "lake.metrics(model=1)\nlake.metrics(nobody=1)\nlake.gone()\n"
     (folder / "right.py").write_text(TYPED)
     (folder / "wrong.py").write_text(TYPED + wrong)
     seen = {}

@@ -65,10 +65,10 @@ def close(found: list[tuple[float, ...]], wanted: list[tuple[float, ...]]) -> bo
 @pytest.mark.parametrize("name", NAMES)
 def test_a_metric_is_drawn_with_the_values_of_the_api(lake: Lake, name: str) -> None:
     drawn = labels(plots.svg(lake.plot_metric(name)))
-    rows = lake.metrics(names=[name], by=["model"])
+    rows = lake.metrics(metric=[name], by=["model"])
     assert close([said(label) for label in drawn], expected(rows))
     by_type = plots.svg(lake.plot_metric(name, by="game_type"))
-    rows = lake.metrics(names=[name])
+    rows = lake.metrics(metric=[name])
     assert close([said(label) for label in labels(by_type)], expected(rows))
     if rows["game_type"].n_unique() > 1:
         assert set(rows["game_type"]) <= set(texts(by_type))

@@ -54,6 +54,13 @@ def test_every_dependency_has_a_lower_bound() -> None:
     assert without == []
 
 
+def test_every_upper_bound_has_a_reason() -> None:
+    lines = (TOP / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    bounded = [line for line in lines if re.match(r'    ".*>=.*,<', line)]
+    assert len(bounded) > 10
+    assert [line for line in bounded if "# " not in line] == []
+
+
 def test_lowest_lock_pins_exactly_the_lower_bounds() -> None:
     lowest = locked("lowest")
     expected = {name: {lower_bound(bounds)} for name, bounds in declared(EVERYTHING).items()}

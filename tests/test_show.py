@@ -192,7 +192,7 @@ def test_a_transcript_of_an_edition_has_its_marks(edition, capsysbinary, place, 
 
 
 def test_a_number_of_games_needs_the_edition_release(capsys, place, games):
-    assert main(["show", games[0], "--games", "3", "--lake", str(place)]) == 2
+    assert main(["show", games[0], "--num-of-game", "3", "--lake", str(place)]) == 2
     assert "release" in capsys.readouterr().err
 
 

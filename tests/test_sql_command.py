@@ -60,7 +60,7 @@ def test_a_parameter_is_a_value(
 @pytest.mark.parametrize(
     ("query", "values", "fault"),
     [
-        (MODEL, {}, r"no value for \$model: give one, for example `--param model=VALUE`"),
+        (MODEL, {}, r"no value for \$model: give one, for example `--parameter model=VALUE`"),
         (MODEL, {"model": "x", "modle": "y"}, "does not use the parameter modle: write .modle"),
         ("SELECT 1", {"x": "1"}, "does not use the parameter x"),
         ("SELECT '$x'", {"x": "1"}, "does not use the parameter x"),
@@ -91,7 +91,7 @@ def test_parameters_reach_the_query_of_the_command(
     lake: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["sql", "SELECT $a AS a, $b AS b", "--lake", str(lake), "--format", "json"]
-    given = ["--param", "a=x=y", "--param", "b="]
+    given = ["--parameter", "a=x=y", "--parameter", "b="]
     assert main([*asked, *given]) == 0
     assert json.loads(capsys.readouterr().out) == [{"a": "x=y", "b": ""}]
     assert main([*asked, *given[:2]]) == 1
@@ -104,13 +104,13 @@ def test_parameters_reach_the_query_of_the_command(
         (["model"], "'model' is not NAME=VALUE"),
         (["=x"], "is not NAME=VALUE"),
         (["a b=x"], "is not NAME=VALUE"),
-        (["a=x", "--param", "a=y"], "a is given twice"),
+        (["a=x", "--parameter", "a=y"], "a is given twice"),
     ],
 )
 def test_what_is_no_parameter(
     lake: Path, given: list[str], fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["sql", MODEL, "--lake", str(lake), "--param", *given]) == 2
+    assert main(["sql", MODEL, "--lake", str(lake), "--parameter", *given]) == 2
     assert fault in capsys.readouterr().err
 
 
@@ -148,7 +148,7 @@ def test_a_wrong_temporary_view(lake: Path, name: str, select: str, fault: str) 
 
 @pytest.mark.slow
 def test_create_temp_view_at_the_prompt(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Sandbox(seconds=60, memory=2**30) as sandbox:
+    with Sandbox(timeout=60, memory=2**30) as sandbox:
         workspace = Workspace(sandbox, str(lake), "csv", {})
         workspace.answer(
             "-- mine\nCREATE TEMP VIEW Mine AS -- of votes\n  SELECT seat, 1 AS n FROM votes;\n"

@@ -44,6 +44,7 @@ COMMANDS = [
     ["metrics", "--by", "model,game_type"],
     ["metrics", "--engine", "duckdb"],
     ["plan", "--metric", "judgement", "--difference", "0.2"],
+    ["documents"],
     ["quarantine"],
     ["schema", "votes", "judgement"],
     ["show", "{game}"],

@@ -62,7 +62,7 @@ NUMBERS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     "leaderboard": lambda lake: lake.leaderboard(),
     "board": lambda lake: lake.board().values,
     "compare": lambda lake: lake.compare(),
-    "contrast": lambda lake: lake.contrast(SHARED_MODEL, "role", names=["win_rate"]),
+    "contrast": lambda lake: lake.contrast(SHARED_MODEL, "role", metric="win_rate"),
     "plan": lambda lake: lake.plan("win_rate", difference=0.1),
     "completeness": lambda lake: lake.completeness(),
     "expected": lambda lake: lake.completeness(expected=5),
@@ -133,11 +133,11 @@ def test_by_system_gives_each_as_if_alone(place: Path) -> None:
         alone = opened(place, system).metrics(by=["model"])
         assert found.filter(system=system).drop("system").equals(alone)
     assert found.columns[:4] == ["edition", "metric", "system", "model"]
-    some = lake.metrics(by=["model", "system"], models=[OTHER], names=["win_rate"])
+    some = lake.metrics(by=["model", "system"], model=[OTHER], metric="win_rate")
     assert some.select("model", "system").rows() == [(OTHER, "chatarena")]
     with pytest.raises(UsageError, match="no game of nobody"):
-        lake.metrics(by=["system"], models=["nobody"])
-    whole = lake.metrics(by="system", names=["judgement"])
+        lake.metrics(by=["system"], model="nobody")
+    whole = lake.metrics(by="system", metric="judgement")
     assert whole["system"].to_list() == ["chatarena", "magic"]
 
 
@@ -182,9 +182,9 @@ def test_a_game_is_shown_as_its_own_system_counts_it(place: Path) -> None:
 def test_a_model_of_another_system_is_named_with_it(place: Path) -> None:
     lake = opened(place, "both")
     with pytest.raises(UsageError, match="no game of other-model in magic, but in chatarena"):
-        lake.metrics(models=[OTHER])
+        lake.metrics(model=[OTHER])
     with pytest.raises(UsageError, match="--system chatarena"):
-        lake.completeness(models=[OTHER])
+        lake.completeness(model=[OTHER])
 
 
 def test_lakes_are_compared_in_one_system(place: Path) -> None:

@@ -21,7 +21,7 @@ from playwright.sync_api import sync_playwright
 
 import pipeline
 from pipeline.ingest import ingest
-from pipeline.pages.render import TEMPLATES
+from pipeline.pages.page import TEMPLATES
 from pipeline.server.worker import Task, made
 
 HERE = Path(__file__).resolve().parent

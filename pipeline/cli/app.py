@@ -17,12 +17,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pipeline import __version__
 from pipeline.cli import commands, terminal
 from pipeline.cli.damage import with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError, first_line
+from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
+from pipeline.library_errors import reason
+from pipeline.version import __version__
 
 _NO_MEMORY = "memory ran out; process less at a time, raise `ulimit -v`, or use a larger machine"
 # What the system says of a library for which a process may take no memory.
@@ -30,9 +31,9 @@ _UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORE
 
 
 TASKS = {
-    "Logs": ("ingest", "quarantine", "convert", "validate", "simulate"),
+    "Logs": ("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
     "Numbers": ("leaderboard", "metrics", "compare", "plan", "completeness", "diff"),
-    "Games behind them": ("evidence", "show", "search", "audit"),
+    "Games behind them": ("games", "evidence", "show", "search", "audit"),
     "Tables": ("sql", "tables", "schema", "catalog"),
     "To show and to quote": ("view", "report", "cite"),
     "Upkeep": ("verify", "maintain"),
@@ -129,8 +130,9 @@ def magic(
       magic COMMAND --help         help on a command, with examples
 
     Results go to stdout, notes and progress to stderr. Exit codes: 0 done, 1 failed, 2 wrong
-    usage, 3 done but some input was quarantined (--strict), 4 no damage but some logs contradict
-    themselves (verify), 130 interrupted.
+    usage, 3 done but some input was quarantined (--strict), 4 done and the check failed (diff
+    --fail-on-regression, completeness --fail-if-incomplete, validate, verify), 5 no damage but
+    some logs contradict themselves (verify), 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
         terminal.out(ctx.get_help() + "\n")
@@ -242,10 +244,9 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 def _told(error: OSError) -> str:
     """The operating system's complaint, the file first."""
-    reason = error.strerror or first_line(error)
     hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
     where = "" if error.filename is None else f"{error.filename}: "
-    return f"{where}{reason}{hint}{_gone()}"
+    return f"{where}{reason(error)}{hint}{_gone()}"
 
 
 def _gone() -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import may_be_of_a_file
+from pipeline.library_errors import may_be_of_a_file
 
 if TYPE_CHECKING:
     from pipeline.lake import StoredLake
@@ -21,7 +21,7 @@ def with_damage(command: Callable[..., None]) -> Callable[..., None]:
             if not may_be_of_a_file(error):
                 raise
             # Imported here, so that no command waits for it.
-            from pipeline.lake.damage import explanation
+            from pipeline.lake.explanation import explanation
 
             raise explanation(error, _states(**given)) from None
 

@@ -88,10 +88,10 @@ MasterOption = Annotated[
         help="With --engine spark: the cluster; default: $SPARK_MASTER, else this machine.",
     ),
 ]
-GamesOption = Annotated[
+NumOfGameOption = Annotated[
     int | None,
     typer.Option(
-        "--games",
+        "--num-of-game",
         min=1,
         metavar="N",
         help="With --edition release: count only games numbered below N; default: 21.",
@@ -192,7 +192,7 @@ def lake_with(path: str, metric_files: Sequence[Path] | None) -> "Lake":
     """The lake, which also knows the metrics of the files."""
     lake = pipeline.open_lake(path)
     for file in metric_files or ():
-        lake = lake.metric_file(file)
+        lake = lake.with_metric_file(file)
     return lake
 
 
@@ -205,7 +205,7 @@ def with_metric_files(command: Callable[..., None]) -> Callable[..., None]:
         if not metric_file:
             command(**given)
             return
-        from pipeline.api import metrics_of
+        from pipeline.answers import metrics_of
 
         lakes = given.get("lakes") or [given["lake"]]  # `magic diff` names several
         with metrics_of(lake_with(lakes[-1], metric_file)):
@@ -277,11 +277,11 @@ def columns(by: Sequence[str]) -> list[str]:
 
 
 def parameters(given: Sequence[str]) -> dict[str, str]:
-    """The values of all --param together; raises UsageError for a name with two values."""
+    """The values of all --parameter together; raises UsageError for a name with two values."""
     values = [parameter(one) for one in given]
     names = [name for name, _ in values]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"--param {twice} is given twice: give one value for each name")
+        raise UsageError(f"--parameter {twice} is given twice: give one value for each name")
     return dict(values)
 
 
@@ -314,12 +314,12 @@ def confidence_level(confidence: float) -> float:
     return confidence
 
 
-def number_of_games(edition: Edition, games: int | None) -> int:
-    """The N of --games or its default; raises where it makes no sense."""
+def games_counted(edition: Edition, num_of_game: int | None) -> int:
+    """The N of --num-of-game or its default; raises where it makes no sense."""
     from pipeline.metrics.request import DEFAULT_GAMES
 
-    if games is None:
+    if num_of_game is None:
         return DEFAULT_GAMES
     if edition != "release":
-        raise typer.BadParameter("works only with --edition release", param_hint="--games")
-    return games
+        raise typer.BadParameter("works only with --edition release", param_hint="--num-of-game")
+    return num_of_game

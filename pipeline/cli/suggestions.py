@@ -31,6 +31,27 @@ def game_types(incomplete: str) -> list[str]:
     return _starting(incomplete, names())
 
 
+def statuses(incomplete: str) -> list[str]:
+    """The statuses of documents that begin so."""
+    from pipeline.reports.documents import STATUSES
+
+    return _starting(incomplete, STATUSES)
+
+
+def competitions(incomplete: str) -> list[str]:
+    """The competitions that begin so."""
+    from pipeline.games import competitions as known
+
+    return _starting(incomplete, known())
+
+
+def outcomes(incomplete: str) -> list[str]:
+    """The outcomes of games that begin so."""
+    from pipeline.reports.games import OUTCOMES
+
+    return _starting(incomplete, OUTCOMES)
+
+
 def tables(incomplete: str) -> list[str]:
     """The tables and views that begin so."""
     from pipeline.events.contracts import TABLES

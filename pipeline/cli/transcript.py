@@ -4,13 +4,17 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from pipeline.cli import layout, output, terminal
+from pipeline.cli import output, terminal
+from pipeline.present import layout
+from pipeline.present.markdown import escaped
 from pipeline.printable import printable
-from pipeline.reports.said import Acts, Marks, Said, said, said_to_one, seats, title
+from pipeline.reports.parts import Part, parts_seen, seats, title
 from pipeline.reports.transcript import Transcript
 from pipeline.statistics.sums import exact_sum
+from pipeline.written import json_text
 
 _INDENT = "    "
+_STYLES = {"none": "aside", "hit": "hit", "miss": "miss"}
 _FACTS = (
     "game_id",
     "setting_id",
@@ -29,8 +33,8 @@ def write(found: Transcript, form: str) -> None:
     _facts({name: game[name] for name in _FACTS} | {"log": game["path"]}, form)
     _section("Players", seats(found.tables), form)
     _heading("Messages", form, level=2)
-    for part in said(found.tables, found.counted):
-        _message(part, form)
+    for part in found.parts:
+        _part(part, form)
     for what, rows in _votes(found):
         _section(what, rows, form)
     _section(f"What the metrics counted, edition {found.edition}", _sums(found.counted), form)
@@ -44,8 +48,8 @@ def write_seen(found: Transcript, seat: int, form: str) -> None:
     game = found.game
     _heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
     _facts({"game_id": game["game_id"]}, form)
-    for one in said_to_one(seen):
-        _message(one, form)
+    for part in parts_seen(seen):
+        _part(part, form)
 
 
 def as_json(found: Transcript) -> str:
@@ -60,7 +64,7 @@ def seen_as_json(found: Transcript, seat: int) -> str:
 
 
 def _object(frames: Mapping[str, pl.DataFrame]) -> str:
-    fields = (f'"{name}": {output.json_text(rows)}' for name, rows in frames.items())
+    fields = (f'"{name}": {json_text(rows)}' for name, rows in frames.items())
     return "{" + ",\n".join(fields) + "}\n"
 
 
@@ -91,7 +95,7 @@ def _sums(counted: pl.DataFrame) -> pl.DataFrame:
 
 def _heading(text: str, form: str, *, level: int) -> None:
     if form == "markdown":
-        terminal.out(f"{'#' * level} {output.escaped(printable(text))}\n\n")
+        terminal.out(f"{'#' * level} {escaped(printable(text))}\n\n")
     else:
         terminal.out("" if level == 1 else "\n")
         terminal.out(printable(text), "heading")
@@ -102,7 +106,7 @@ def _facts(facts: Mapping[str, object], form: str) -> None:
     found = {name: str(value) for name, value in facts.items() if value is not None}
     if form == "markdown":
         for name, value in found.items():
-            terminal.out(f"- {name}: {output.escaped(printable(value))}\n")
+            terminal.out(f"- {name}: {escaped(printable(value))}\n")
         terminal.out("\n")
         return
     values = [printable(value) for value in found.values()]
@@ -118,44 +122,37 @@ def _section(title: str, rows: pl.DataFrame, form: str) -> None:
             terminal.out("\n")
 
 
-def _message(part: Said, form: str) -> None:
-    write_message = _message_in_markdown if form == "markdown" else _message_in_text
-    write_message(*part)
+def _part(part: Part, form: str) -> None:
+    if part.begins is not None:
+        _part(Part("", f"Round {part.begins}", ""), form)
+    write = _in_markdown if form == "markdown" else _in_text
+    write(part, [printable(line) for line in part.content])
 
 
-def _message_in_text(
-    head: str, aside: str, lines: tuple[str, ...], acts: Acts, marks: Marks
-) -> None:
+def _in_text(part: Part, lines: list[str]) -> None:
     terminal.out("\n")
-    terminal.out(head, "heading")
-    terminal.out(f"  {aside}" if aside else "", "aside")
+    terminal.out(printable(part.heading), "heading")
+    terminal.out(f"  {part.aside}" if part.aside else "", "aside")
     terminal.out("\n")
     width = terminal.width()
     room = None if width is None else max(width - len(_INDENT), layout.LONGEST_WORD)
     for line in lines:
         for piece in layout.wrapped(line, room):
             terminal.out(f"{_INDENT}{piece}".rstrip() + "\n")
-    for act, marks_of_act in acts:
-        terminal.out(f"{_INDENT}{act}", "aside" if lines else "")
-        for hit, mark in marks_of_act:
-            terminal.out(f"  {mark}", _style(hit))
+    styles = _STYLES | {"act": "aside" if lines else ""}
+    for item in part.items:
+        before = _INDENT
+        for text, style in item:
+            terminal.out(before)
+            terminal.out(printable(text), styles[style])
+            before = "  "
         terminal.out("\n")
-    for hit, mark in marks:
-        terminal.out(_INDENT)
-        terminal.out(mark, _style(hit))
-        terminal.out("\n")
 
 
-def _style(hit: float | None) -> str:
-    return "aside" if hit is None else "hit" if hit > 0 else "miss"
-
-
-def _message_in_markdown(
-    head: str, aside: str, lines: tuple[str, ...], acts: Acts, marks: Marks
-) -> None:
-    terminal.out(f"**{output.escaped(head)}** {output.escaped(aside)}".rstrip() + "\n\n")
+def _in_markdown(part: Part, lines: list[str]) -> None:
+    heading = escaped(printable(part.heading))
+    terminal.out(f"**{heading}** {escaped(part.aside)}".rstrip() + "\n\n")
     # As code, in which nothing is markdown.
     terminal.out("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
-    items = [*("  ".join([act, *(mark for _, mark in own)]) for act, own in acts)]
-    items += [mark for _, mark in marks]
-    terminal.out("".join(f"- {output.escaped(item)}\n" for item in items) + ("\n" if items else ""))
+    items = ["  ".join(printable(text) for text, _ in item) for item in part.items]
+    terminal.out("".join(f"- {escaped(item)}\n" for item in items) + ("\n" if items else ""))

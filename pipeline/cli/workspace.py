@@ -10,6 +10,7 @@ from pipeline.cli import terminal
 from pipeline.cli.options import Form, parameter, sql_text
 from pipeline.cli.pager import paged
 from pipeline.errors import PipelineError, QueryError, UsageError
+from pipeline.library_errors import reason
 
 if TYPE_CHECKING:
     from pipeline.sandbox import Sandbox
@@ -141,7 +142,7 @@ class Workspace:
         try:
             text = sql_text(Path(rest.strip("'\"")).expanduser())
         except OSError as error:
-            raise PipelineError(f"{rest}: {error.strerror or error}") from None
+            raise PipelineError(f"{rest}: {reason(error)}") from None
         self._run(text)
 
     def _set_form(self, rest: str) -> None:
@@ -176,7 +177,7 @@ def _no_arguments(command: str, rest: str) -> None:
 
 def _views() -> str:
     """The views, a line for each schema."""
-    from pipeline.cli.layout import wrapped
+    from pipeline.present.layout import wrapped
     from pipeline.reports.views import schemas
 
     lines = ["", "views; `.schema NAME` describes one:"]

@@ -390,7 +390,9 @@ class Ingests(Table):
     n_quarantined = column.count("of these, put into quarantine")
     n_ignored = column.count("of these, not logs")
     n_superseded = column.count("games removed because no path holds them any more")
-    code_sha256 = column.digest("hash of the code of magic-pipeline", SHA256_LENGTH, nullable=True)
+    code_sha256 = column.digest(
+        "hash of the code that an ingest runs", SHA256_LENGTH, nullable=True
+    )
     assigned_model = column.text(
         "what was given as the model: a name, or models in JSON by path", nullable=True
     )

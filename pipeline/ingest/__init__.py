@@ -16,11 +16,10 @@ from pathlib import Path
 import polars as pl
 from msgspec import Struct
 
-from pipeline import __version__
 from pipeline.archives import MAX_DOCUMENT, Document, Unit, units
 from pipeline.archives.names import printable
 from pipeline.archives.sources import resolved
-from pipeline.errors import DENIED_HINT, LakeError, PipelineError, UsageError, is_denied
+from pipeline.errors import DENIED_HINT, LakeError, PipelineError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest.collected import Collected
 from pipeline.ingest.database import IngestDatabase
@@ -37,8 +36,10 @@ from pipeline.lake.files import discard
 from pipeline.lake.removal import Removal
 from pipeline.lake.transaction import Transaction, check_writable, transaction
 from pipeline.lake.writing import writing
+from pipeline.library_errors import is_denied
 from pipeline.machine import cores
 from pipeline.stores import location
+from pipeline.version import __version__
 
 MEMORY = 2 * 2**30
 LEAST_MEMORY = 2**29

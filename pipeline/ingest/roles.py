@@ -4,8 +4,9 @@ import polars as pl
 import pyarrow as pa
 
 from pipeline.events.roles import role_rows
-from pipeline.lake.lake import ROLES, StoredLake, scan
+from pipeline.lake import StoredLake
 from pipeline.lake.removal import Mask, Removal
+from pipeline.lake.tables import ROLES, scan
 from pipeline.lake.transaction import Transaction
 
 

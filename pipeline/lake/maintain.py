@@ -14,22 +14,16 @@ import polars as pl
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from pipeline import __version__
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
 from pipeline.lake.files import MAX_FILE_BYTES, MAX_FILE_ROWS, SORTED, TEXTS, DataFile, TableWriter
-from pipeline.lake.lake import (
-    COMMITS,
-    StoredLake,
-    TableState,
-    open_lake,
-    opened_at,
-    scan,
-    table_states,
-)
+from pipeline.lake.lake import StoredLake
+from pipeline.lake.opening import open_lake
+from pipeline.lake.tables import COMMITS, TableState, opened_at, scan, table_states
 from pipeline.lake.transaction import locked, transaction
 from pipeline.lake.writing import tokens, writing
 from pipeline.stores import File, Location
+from pipeline.version import __version__
 
 KEEP_DAYS = 7.0
 OLDER_THAN_HOURS = 24.0
@@ -81,7 +75,7 @@ def maintain(
     Raises LakeError for what is no lake, UsageError for a span of time that is none.
     """
     if not keep_days >= 0 or math.isnan(older_than_hours):
-        raise UsageError("--keep must be 0 days or more; --older-than must be 0 hours or more")
+        raise UsageError("--keep-days and --older-than-hours must be 0 or more")
     lake = open_lake(path)
     before = {table: _files(lake, table) for table in lake.own_tables}
     replaced = {table: _to_replace(table, files) for table, files in before.items()}
@@ -128,7 +122,7 @@ def _files(lake: StoredLake, table: str) -> pl.DataFrame:
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
-    """All of the bytes, None where some are not known."""
+    """The sum of the bytes, None if some are unknown."""
     known = list(sizes)
     return None if None in known else sum(n_bytes or 0 for n_bytes in known)
 
@@ -139,14 +133,14 @@ def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
         return files["name"].to_list() if files.height > MAX_COMMIT_FILES else []
     is_sorted = pl.col("name").str.starts_with(SORTED)
     is_full = (pl.col("n_bytes") >= MAX_FILE_BYTES / 2) | (pl.col("n_rows") >= MAX_FILE_ROWS / 2)
-    found = files.filter(~(is_sorted & is_full))["name"].sort().to_list()
-    return [] if len(found) == 1 and found[0].startswith(SORTED) else found
+    names = files.filter(~(is_sorted & is_full))["name"].sort().to_list()
+    return [] if len(names) == 1 and names[0].startswith(SORTED) else names
 
 
 def _guess(
     before: Mapping[str, pl.DataFrame], replaced: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, int | None]]:
-    """What each table's files will be, about; how large one will be nobody knows before."""
+    """About which files each table will have; their sizes are unknown until they are written."""
     after: dict[str, dict[str, int | None]] = {}
     for table, files in before.items():
         is_replaced = pl.col("name").is_in(replaced[table])
@@ -307,7 +301,7 @@ def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
 
 
 def _ago(**span: float) -> datetime:
-    """So long ago; the beginning of time for what is longer, as for ever is."""
+    """The instant that long ago, or the earliest possible one if it is longer, such as infinite."""
     try:
         return datetime.now(UTC) - timedelta(**span)
     except OverflowError:

@@ -26,8 +26,8 @@ def named(begun: str, file: Path) -> str:
 
 def hash_of(name: str) -> str | None:
     """The hash in a file's name, None for a file that another tool wrote."""
-    found = _HASH.search(name)
-    return found[1] if found else None
+    match = _HASH.search(name)
+    return match[1] if match else None
 
 
 def hashed(file: Location | Path) -> str:

@@ -3,36 +3,23 @@
 An engine counts (`engines`); what follows is made of its counts in one way, whichever it is.
 """
 
-import json
-from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import polars as pl
 from msgspec.structs import replace
 
+from pipeline.column import listed
 from pipeline.errors import UsageError
-from pipeline.lake import StoredLake, by_system, of_one_system
-from pipeline.metrics.completeness import played, with_completeness
-from pipeline.metrics.counts import Question, clusters, of_own_games
-from pipeline.metrics.declaration import Metric
-from pipeline.metrics.engines import ENGINES, check_engine, count
+from pipeline.lake import StoredLake, by_system
+from pipeline.metrics.answer import DEFAULT_CONFIDENCE, Answer, answered, in_order
+from pipeline.metrics.engines import ENGINES
 from pipeline.metrics.influence import with_influence
-from pipeline.metrics.intervals import sums_by_cluster, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.request import (
-    ALL,
-    DEFAULT_BY,
-    DEFAULT_GAMES,
-    PAPER,
-    RELEASE,
-    Request,
-    several,
-)
-from pipeline.metrics.thin import with_thin
-from pipeline.metrics.validation import check, check_models, condition_on, tested
-from pipeline.metrics.values import values
-from pipeline.vocabulary import MAGIC, Edition, Engine, GameType
+from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, several
+from pipeline.metrics.results import VALUES
+from pipeline.metrics.validation import check_models, condition_on, tested
+from pipeline.vocabulary import Edition, Engine
 
 __all__ = [
     "ALL",
@@ -45,96 +32,56 @@ __all__ = [
     "TITLES",
     "Answer",
     "answered",
-    "magic_json",
     "metric",
     "metrics",
 ]
 
-DEFAULT_CONFIDENCE = 0.95
 _SYSTEM = "system"
-# What the published script prints, in its order.
-_OF_SCRIPT = (
-    "win_rate",
-    "judgement",
-    "reasoning",
-    "deception",
-    "self_awareness",
-    "cooperation",
-    "coordination",
-    "rationality",
-)
 
 
-class Answer(NamedTuple):
-    """The rows of `metrics`, and what their intervals and comparisons are made of.
-
-    `sums` has metric, the finest groups of the request, stratum, cluster, cluster_kind, term, h
-    (hits), c (counted); `settings` are those that were `played`. `by_game` counts one metric of
-    some models again, with the column `game`. All are None if no interval was asked for.
-    """
-
-    rows: pl.DataFrame
-    request: Request
-    sums: pl.DataFrame | None = None
-    settings: pl.DataFrame | None = None
-    by_game: Callable[[str, Sequence[str]], pl.DataFrame] | None = None
-
-
+@listed(VALUES)
 def metrics(
     lake: StoredLake,
     *,
     edition: Edition = PAPER,
     engine: Engine = "polars",
     master: str | None = None,
-    by: Sequence[str] | None = DEFAULT_BY,
+    by: str | Sequence[str] | None = DEFAULT_BY,
     num_of_game: int = DEFAULT_GAMES,
-    models: Sequence[str] | None = None,
-    names: Sequence[str] | None = None,
-    game_types: Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     confidence: float | None = DEFAULT_CONFIDENCE,
     influence: bool = False,
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group.
 
-    `names` are the metrics, by default all; `models` and `game_types` choose rows. With `game_type`
-    in `by`, rows with the game type `all` cover all types. If `by` is None or empty, there is one
-    group. Only games of one system are counted, see `Lake.of_system`; with `system` in `by`, those
-    of each system, as if the lake had no others. `where` is a SQL condition on the rows: see
-    `pipeline.metrics.condition.condition`. The engines polars, duckdb and spark give the same rows;
-    `master` is for spark: see `pipeline.spark.open_session`. `num_of_game` is for the edition
-    release: only games with a lower number count.
-
-    Columns:
-
-    - `edition`, `metric`: what was computed.
-    - the columns of `by`: the group.
-    - `value`: the value, mostly a share in 0..1; `magic view` shows each metric's range. Null
-      if it is undefined.
-    - `ci_low`, `ci_high`: its interval at the level `confidence`, in the metric's unit.
-    - `ci_method`: how the interval was computed, and its clusters: settings or games.
-    - `effective_items`: as many independent rows would give an interval as wide.
-    - `hits`, `counted`: the numerator and the denominator, in rows; null if the value combines
-      several ratios.
-    - `terms`: these ratios, each with term, weight, hits, counted and value.
-    - `n_games`: games with a counted row.
-    - `n_unfinished`: games without an end; null if `by` has a column that neither the game nor
-      its result has, such as `round`.
-    - `n_unreadable`: rows whose text is not clear.
-    - `reason`: why the value is null.
-    - `thin`: the terms with very few settings of their own, and how many: see `metrics.thin`.
-    - `is_complete`: whether the model finished a game of every setting of these game types that
-      any model played.
+    `metric`, `model` and `game_type` choose rows: each is a value of its column or several, by
+    default all. With `game_type` in `by`, rows with the game type `all` cover all types. If `by` is
+    None or empty, there is one group. Only games of one system are counted, see `Lake.of_system`;
+    with `system` in `by`, those of each system, as if the lake had no others. `where` is a SQL
+    condition on the rows: see `pipeline.metrics.condition.condition`. The engines polars, duckdb
+    and spark give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
+    `num_of_game` is for the edition release: only games with a lower number count. The columns of
+    `by` follow the metric.
 
     If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
     as the rest. With `influence`, also `without_low` and `without_high` (the range of the value if
     any one setting is left out; a game, if `ci_method` says so) and `influential` (the clusters
     that change it most, with the value without each).
 
-    Raises UsageError for an unknown name, model, column or edition, and for a wrong condition.
+    Raises UsageError for an unknown metric, model, column or edition, and for a wrong condition.
+
+    >>> values = lake.metrics(metric="judgement", by="model")
+    >>> values.select("model", "value", "hits", "counted").rows()[0]
+    ('sim-atlas', 0.5, 8.0, 16)
+    >>> civilians = lake.metrics(metric="judgement", by="role", where="side = 'civilian'")
+    >>> civilians.select("role", "hits", "counted").rows()
+    [('civilian', 25.0, 32), ('non_chameleon', 20.0, 32)]
     """
-    asked = several(edition_names(edition) if names is None else names)
-    by, models = several(by or ()), several(models)
+    names = several(edition_names(edition) if metric is None else metric)
+    by, models = several(by or ()), several(model)
     if influence and confidence is None:
         raise UsageError("influence comes with intervals: leave out `confidence=None`")
     request = Request(
@@ -142,104 +89,21 @@ def metrics(
         by=tuple(column for column in by if column != _SYSTEM),
         num_of_game=num_of_game,
         models=models,
-        game_types=several(game_types),
-        where=None if where is None else condition_on(lake, asked, where),
+        game_types=several(game_type),
+        where=None if where is None else condition_on(lake, names, where),
     )
 
-    def of(one: StoredLake, request: Request) -> pl.DataFrame:
+    def of(part: StoredLake, request: Request) -> pl.DataFrame:
         answer = answered(
-            one, request, engine=engine, master=master, names=asked, confidence=confidence
+            part, request, engine=engine, master=master, names=names, confidence=confidence
         )
         if not influence or answer.sums is None:
             return answer.rows
-        return with_influence(answer.rows, asked, answer.sums, request)
+        return with_influence(answer.rows, names, answer.sums, request)
 
     if _SYSTEM not in by:
         return of(lake, request)
     check_models(lake, models)
     rows = by_system(lake, lambda one: of(one, replace(request, models=tested(one, models))))
     keys = ("edition", "metric", *by)
-    return _sorted(rows.select(*keys, pl.exclude(keys)), asked, by)
-
-
-@of_one_system
-def answered(
-    lake: StoredLake,
-    request: Request,
-    *,
-    names: Sequence[str] | None = None,
-    engine: Engine = "polars",
-    master: str | None = None,
-    confidence: float | None = DEFAULT_CONFIDENCE,
-    with_games: Collection[str] | None = None,
-) -> Answer:
-    """The answer to a request; `n_games` is 0 for metrics that are not among `with_games`.
-
-    To count games is half of the work; without `with_games` it is done for all metrics.
-    """
-    asked = tuple(edition_names(request.edition) if names is None else names)
-    check_engine(lake, engine, master)
-    if confidence is not None and not 0 < confidence < 1:
-        raise UsageError(
-            f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
-        )
-    check(lake, request, asked)
-    declared = _declared(lake, asked, request)
-    settings = None if confidence is None else played(lake)
-    question = Question(
-        declared,
-        request,
-        with_games=asked if with_games is None else with_games,
-        clusters=None if settings is None else clusters(settings, request),
-    )
-    counts = of_own_games(count(lake, question, engine, master), declared)
-    rows = values(counts, declared, request)
-    if confidence is None or settings is None:
-        return Answer(_sorted(rows, asked, request.by), request)
-    sums = sums_by_cluster(counts.sums, declared, request)
-    rows = with_intervals(rows, declared, sums, request, confidence)
-
-    def by_game(name: str, models: Sequence[str]) -> pl.DataFrame:
-        own = {name: declared[name]}
-        wanted = replace(request, by=(*request.by, "game_id"), models=tuple(models))
-        asked_of = question._replace(metrics=own, request=wanted, with_games=())
-        counts = of_own_games(count(lake, asked_of, engine, master), own)
-        found = sums_by_cluster(counts.sums, own, wanted)
-        return found.rename({"game_id": "game"})
-
-    rows = with_thin(rows, sums, request)
-    rows = with_completeness(rows, declared, settings, request)
-    return Answer(_sorted(rows, asked, request.by), request, sums, settings, by_game)
-
-
-def _declared(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
-    """The metrics as they are declared, with the terms of the games that their system plays.
-
-    A system's metric has no value where a model lacks one of the games. Of MAgIC's own games all
-    count for this, whether the lake has them or not; of another system's, those that it has.
-    """
-    declared = {name: metric(name, request.edition) for name in names}
-    if request.edition == RELEASE:
-        return declared
-    own = GameType if lake.system in (None, MAGIC) else ()
-    played = {*own, *lake.game_types}
-    return {name: one.among(played) for name, one in declared.items()}
-
-
-def _sorted(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
-    """The rows in the metrics' order, then the groups'; `all` after the game types."""
-    first = [(pl.col(column) == ALL) if column == "game_type" else pl.col(column) for column in by]
-    order = pl.col("metric").replace_strict({name: i for i, name in enumerate(names)})
-    return rows.sort(order, *first, *by, nulls_last=True)
-
-
-def magic_json(rows: pl.DataFrame) -> str:
-    """One model's release metrics over all game types as the benchmark's script prints them."""
-    over_all = rows.filter(pl.col("game_type") == ALL)
-    value_of = dict(over_all.select("metric", "value").iter_rows())
-    # The script rounds with Python's round, half to even.
-    printed = {
-        TITLES[name]: None if value_of.get(name) is None else round(value_of[name], 3)
-        for name in _OF_SCRIPT
-    }
-    return json.dumps([{"train_split": {**printed, "Total": 1000}}])
+    return in_order(rows.select(*keys, pl.exclude(keys)), names, by)

@@ -5,23 +5,20 @@ import polars as pl
 from pipeline.errors import MetricError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
+from pipeline.metrics import results
 from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
 from pipeline.metrics.installed import NAME, Added
 from pipeline.metrics.known import knowing, names
 from pipeline.metrics.request import PAPER, Request
+from pipeline.metrics.results import OF_A_CELL, OF_A_METRIC
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.vocabulary import Engine
 
-_OF_LEADERBOARD = {
-    *("rank", "model", "letters", "family", "n_games", "n_missing", "n_self_play", "is_complete"),
-    *("lacks", "reasons"),
-}
-
-# The page of the leaderboard has such columns beside each metric's own.
-_ENDS = ("_low", "_high", "_thin", "_counted", "_games", "_reason")
+# What the leaderboard and its page have beside the value of each metric.
+_ENDS = tuple(filter(None, (*OF_A_METRIC, *OF_A_CELL)))
 
 
 def added(
@@ -46,19 +43,19 @@ def added(
         _check_sql(lake, name, sql)
         sql = without_end(sql).strip()
     titled = header_of(sql or "").get("title", [name.replace("_", " ").capitalize()])[0]
-    one = Added(declared, title or titled, sql)
-    counted = _counted(lake, name, one, "polars")
+    metric = Added(declared, title or titled, sql)
+    counted = _counted(lake, name, metric, "polars")
     _check(name, declared, counted)
     if sql is not None:
-        _check_same(name, counted, _counted(lake, name, one, "duckdb"))
-    return one
+        _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
+    return metric
 
 
 def _taken() -> set[str]:
-    """What a table, view, schema or column of the leaderboard is called already."""
+    """The names that tables, views, schemas and columns of the leaderboard have already."""
     with knowing({}):
         names = (*TABLES, *views(), OF_ALL, LEADERBOARD)
-        return {*(one.partition(".")[0] for one in names), *_OF_LEADERBOARD}
+        return {*(name.partition(".")[0] for name in names), *results.LEADERBOARD}
 
 
 def _is_beside_another(name: str) -> bool:
@@ -84,12 +81,12 @@ def _check_sql(lake: StoredLake, name: str, sql: str) -> None:
         raise MetricError(f"`{name}` cannot be counted by duckdb: {error}") from None
 
 
-def _counted(lake: StoredLake, name: str, one: Added, engine: Engine) -> pl.DataFrame:
+def _counted(lake: StoredLake, name: str, metric: Added, engine: Engine) -> pl.DataFrame:
     """model, game_type, term, hits, counted, n_unreadable, as one of the engines counts."""
-    asked = Request()
-    with knowing({name: one}):
+    request = Request()
+    with knowing({name: metric}):
         try:
-            question = Question({name: one.declared}, asked, with_games=())
+            question = Question({name: metric.declared}, request, with_games=())
             sums = count(lake, question, engine).sums
         except (pl.exceptions.PolarsError, QueryError, TypeError) as error:
             what = str(error).splitlines()[0]
@@ -100,8 +97,8 @@ def _counted(lake: StoredLake, name: str, one: Added, engine: Engine) -> pl.Data
 def _check(name: str, declared: Metric, sums: pl.DataFrame) -> None:
     """Raises MetricError for a term or game type that is not declared, or a hit beyond 0..1."""
     places = {(term.name, str(of)) for term in declared.terms for of in term.game_types}
-    found = sums.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
-    if strangers := [place for place in found.iter_rows() if place not in places]:
+    counted_places = sums.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
+    if strangers := [place for place in counted_places.iter_rows() if place not in places]:
         term, game_type = strangers[0]
         raise MetricError(
             f"`{name}` counts rows of the term `{term}` in the game type {game_type}, which no "

@@ -68,7 +68,7 @@ def competitions(settings: pl.DataFrame) -> pl.DataFrame:
     of_competition = ["competition", "game_type"]
     of_model = ["model", *of_competition]
     n_of_all = pl.col("setting_id").filter(~pl.col("is_own")).n_unique()
-    own = settings.group_by(of_model).agg(
+    played_of = settings.group_by(of_model).agg(
         n_own=pl.col("is_own").sum(),
         n_finished=pl.col("setting_id").filter("is_finished").n_unique(),
     )
@@ -76,7 +76,7 @@ def competitions(settings: pl.DataFrame) -> pl.DataFrame:
         settings.select("model")
         .unique()
         .join(settings.group_by(of_competition).agg(n_played=n_of_all), how="cross")
-        .join(own, on=of_model, how="left", nulls_equal=True)
+        .join(played_of, on=of_model, how="left", nulls_equal=True)
         .with_columns(pl.col("n_own", "n_finished").fill_null(0))
         .with_columns(n_played=pl.col("n_played") + pl.col("n_own"))
         .drop("n_own")
@@ -91,6 +91,7 @@ def _complete_types(settings: pl.DataFrame) -> pl.DataFrame:
 
 def _types(declared: Metric, request: Request) -> list[str]:
     """The game types that rows are of: those asked for, where none is over all types."""
-    own = [str(game_type) for game_type in declared.game_types]
-    asked = own if request.is_rolled_up or request.game_types is None else request.game_types
-    return [game_type for game_type in own if game_type in asked] or own
+    of_metric = [str(game_type) for game_type in declared.game_types]
+    if request.is_rolled_up or request.game_types is None:
+        return of_metric
+    return [game_type for game_type in of_metric if game_type in request.game_types] or of_metric

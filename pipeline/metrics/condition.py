@@ -59,9 +59,9 @@ def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
         raise UsageError(
             f"no column {', '.join(strangers)} for a condition: {choose(strangers, schema)}"
         )
-    own = {name: schema[name] for name in columns} or {"none": pl.Null()}
+    types = {name: schema[name] for name in columns} or {"none": pl.Null()}
     try:
-        answer = pl.DataFrame(schema=own).lazy().select(answer=expression).collect()
+        answer = pl.DataFrame(schema=types).lazy().select(answer=expression).collect()
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
         if "native python" in reason:
@@ -96,7 +96,7 @@ def _unreadable(text: str, reason: str) -> UsageError:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong with a text; the library names classes of its own."""
+    """What is wrong with a text, without the library's class names."""
     faults = getattr(error, "errors", None)
     if not faults:
         return "a quotation mark is not closed"
@@ -124,7 +124,7 @@ def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.Dat
             _refuse_chain(node)
             return _COMPARISONS[name](of(node.this), of(node.expression))
         case name if name in _CHAINS and parts <= {"this", "expression"}:
-            return _joined(_CHAINS[name], [of(one) for one in node.flatten(unnest=False)])
+            return _joined(_CHAINS[name], [of(part) for part in node.flatten(unnest=False)])
         case "Is" if type(node.expression).__name__ == "Null":
             return of(node.this).is_null()
         case "In" if parts == {"this", "expressions"}:
@@ -161,18 +161,18 @@ def _refuse_chain(node: Any) -> None:
         )
 
 
-def _joined(join: Callable[[pl.Expr, pl.Expr], pl.Expr], found: Sequence[pl.Expr]) -> pl.Expr:
-    """All of them joined, by halves: one after the other, thousands would be as deep a tree."""
-    if len(found) == 1:
-        return found[0]
-    half = len(found) // 2
-    return join(_joined(join, found[:half]), _joined(join, found[half:]))
+def _joined(join: Callable[[pl.Expr, pl.Expr], pl.Expr], parts: Sequence[pl.Expr]) -> pl.Expr:
+    """All parts joined, by halves: one by one, thousands would make too deep a tree."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return join(_joined(join, parts[:half]), _joined(join, parts[half:]))
 
 
 def _is_one_of(
     node: Any, of: Callable[[Any], pl.Expr], schema: Mapping[str, pl.DataType]
 ) -> pl.Expr:
-    """The IN for polars: a comparison with each, as null as these are.
+    """The IN for polars: a comparison with each value, null where SQL's is.
 
     A column's own constants are looked up at once, since there can be thousands, as of games.
     """
@@ -180,10 +180,10 @@ def _is_one_of(
     dtype = schema.get(node.this.name) if type(node.this).__name__ == "Column" else None
     constants = [_constant(one) for one in node.expressions]
     is_own = [_is_of(dtype, constant) for constant in constants]
-    own = [constant for constant, is_one in zip(constants, is_own, strict=True) if is_one]
+    known = [constant for constant, is_one in zip(constants, is_own, strict=True) if is_one]
     others = [one for one, is_one in zip(node.expressions, is_own, strict=True) if not is_one]
-    found = [value == of(one) for one in others]
-    return _joined(operator.or_, [value.is_in(own), *found] if own else found)
+    compared = [value == of(one) for one in others]
+    return _joined(operator.or_, [value.is_in(known), *compared] if known else compared)
 
 
 def _is_of(dtype: pl.DataType | None, constant: str | int | float | None) -> bool:

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from pipeline.metrics.compared import final_votes, of_game
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
@@ -21,6 +22,7 @@ PAPER = Metric(
             where=_IS_NEGOTIATION,
             what=either(_AGREED, *_WORDS),
             hit=as_hit(_AGREED),
+            compared_with=of_game(final_votes),
         ),
     ),
 )
@@ -33,6 +35,7 @@ RELEASE = Metric(
             where=_IS_NEGOTIATION,
             what=either(_AGREED_IN_RELEASE, *_WORDS),
             hit=as_hit(_AGREED_IN_RELEASE),
+            compared_with=of_game(final_votes),
         ),
     ),
 )

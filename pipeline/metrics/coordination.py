@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from pipeline.metrics.compared import final_votes, of_game
 from pipeline.metrics.declaration import Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
@@ -19,11 +20,11 @@ def _with_last_shares(tables: Tables) -> pl.LazyFrame:
         .agg("share_text")
     )
     chosen = shares.select("game_id", first_choice_seat="seat", chosen="share_text")
-    own = shares.select("game_id", "seat", own="share_text")
+    last = shares.select("game_id", "seat", own="share_text")
     return (
         tables("results")
         .join(chosen, on=["game_id", "first_choice_seat"], how="left")
-        .join(own, on=["game_id", "seat"], how="left")
+        .join(last, on=["game_id", "seat"], how="left")
     )
 
 
@@ -36,6 +37,7 @@ PAPER = Metric(
             where=_IS_AGREEMENT,
             what=either(pl.col("proposed_agreement"), "own proposal", "other proposal"),
             hit=as_hit(pl.col("proposed_agreement")),
+            compared_with=of_game(final_votes),
         ),
     ),
 )
@@ -52,6 +54,7 @@ RELEASE = Metric(
             ),
             # The script fails as a whole where one game's choice is unknown.
             counted=pl.lit(value=True),
+            compared_with=of_game(final_votes),
         ),
     ),
 )

@@ -31,8 +31,8 @@ def count(question: Question, tables: Tables) -> Counts:
     if games is not None:
         question = question._replace(request=replace(question.request, where=None))
     request = question.request
-    parts = [(name, one) for name, declared in question.metrics.items() for one in declared.rows]
-    sums = [_sums(one, tables, question, name, games) for name, one in parts]
+    parts = [(name, part) for name, declared in question.metrics.items() for part in declared.rows]
+    sums = [_sums(part, tables, question, name, games) for name, part in parts]
     named = [_games(name, tables, question, games) for name in question.metrics]
     counted = pl.collect_all([sides(tables, request, games), *sums, *named], engine="streaming")
     return Counts(
@@ -43,15 +43,27 @@ def count(question: Question, tables: Tables) -> Counts:
 
 
 def rows(
-    declared: Metric, tables: Tables, request: Request, games: "_Chosen | None" = None
+    declared: Metric,
+    tables: Tables,
+    request: Request,
+    games: "_Chosen | None" = None,
+    *,
+    is_compared: bool = False,
 ) -> pl.LazyFrame:
     """The rows that the metric is about, each with its `term`, `what`, `hit` and `is_counted`.
+
+    With `is_compared`, also with what each is `compared_with`.
 
     The release edition takes the games numbered below its number; the others ask for finished games
     and do not count outages.
     """
     is_own = pl.col("game_type").is_in(declared.game_types)
-    parts = [_rows(one, tables, request, games).filter(is_own) for one in declared.rows]
+    parts = [_rows(part, tables, request, games).filter(is_own) for part in declared.rows]
+    if is_compared:
+        parts = [
+            compared.compared_with(part, tables)
+            for compared, part in zip(declared.rows, parts, strict=True)
+        ]
     return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
 
 
@@ -79,26 +91,26 @@ def _chosen(tables: Tables, request: Request) -> _Chosen | None:
         return None
     ids = tables("games").select("game_id")
     kept = pl.col("is_kept")
-    asked = with_game(ids, tables, where.columns).select(
+    answers = with_game(ids, tables, where.columns).select(
         "game_id", is_kept=where.expression.fill_null(value=False)
     )
-    games = asked.collect(engine="streaming")
+    games = answers.collect(engine="streaming")
     are_kept = games["is_kept"].sum() <= games.height / 2
     return _Chosen(games.filter(kept if are_kept else ~kept).select("game_id"), are_kept)
 
 
 def _rows(
-    one: Rows, tables: Tables, request: Request, games: _Chosen | None = None
+    declared: Rows, tables: Tables, request: Request, games: _Chosen | None = None
 ) -> pl.LazyFrame:
-    table = tables(one.table) if isinstance(one.table, str) else one.table(tables)
-    is_counted = pl.col("hit").is_not_null() if one.counted is None else one.counted
+    table = tables(declared.table) if isinstance(declared.table, str) else declared.table(tables)
+    is_counted = pl.col("hit").is_not_null() if declared.counted is None else declared.counted
     if request.edition != RELEASE:
         is_counted = is_counted & IS_READABLE
     wanted = with_game(table, tables, request.of_game)
     return (
         (games.of(wanted) if games else wanted)
-        .filter("is_tested", is_wanted(request), in_scope(request), one.where)
-        .with_columns(term=one.term, what=one.what, hit=one.hit)
+        .filter("is_tested", is_wanted(request), in_scope(request), declared.where)
+        .with_columns(term=declared.term, what=declared.what, hit=declared.hit)
         .with_columns(is_counted=is_counted.fill_null(value=False))
     )
 
@@ -143,9 +155,9 @@ def sides(tables: Tables, request: Request, games: _Chosen | None = None) -> pl.
 
 
 def _sums(
-    one: Rows, tables: Tables, question: Question, name: str, games: _Chosen | None
+    declared: Rows, tables: Tables, question: Question, name: str, games: _Chosen | None
 ) -> pl.LazyFrame:
-    counted = _rows(one, tables, question.request, games)
+    counted = _rows(declared, tables, question.request, games)
     keys = list(question.request.fine)
     if question.clusters is not None:
         counted = counted.with_columns(stratum="competition", cluster=cluster(question.clusters))
@@ -154,7 +166,7 @@ def _sums(
     if not counted.collect_schema()["hit"].is_integer():
         hit = hit.cast(HITS)  # which takes half as long again to sum
     # Grouping by a constant costs as much as by a column, so such a term is added afterwards.
-    is_one_term = one.term.meta.is_literal()
+    is_one_term = declared.term.meta.is_literal()
     summed = counted.group_by(keys if is_one_term else [*keys, "term"]).agg(
         hits=pl.when("is_counted").then(hit).sum().cast(HITS),
         counted=_IS_COUNTED.sum().cast(pl.Int64),
@@ -164,7 +176,7 @@ def _sums(
         else pl.lit(0, pl.Int64).first(),
     )
     if is_one_term:
-        summed = summed.with_columns(term=one.term)
+        summed = summed.with_columns(term=declared.term)
     return summed.select(pl.lit(name).alias("metric"), *keys, "term", *SUMS)
 
 
@@ -205,7 +217,7 @@ def _begins_run(alike: Sequence[pl.Expr]) -> pl.Expr:
     The other rows name no further game. They are most rows where a game's rows lie together, and
     to count games without them takes half the time.
     """
-    return pl.any_horizontal(one.ne_missing(one.shift()) for one in (_GAME, *alike))
+    return pl.any_horizontal(column.ne_missing(column.shift()) for column in (_GAME, *alike))
 
 
 def _n_games(wanted: pl.Expr | None = None) -> pl.Expr:

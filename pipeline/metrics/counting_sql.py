@@ -6,8 +6,10 @@ here, since they depend on what is asked.
 
 from collections.abc import Iterable
 
+from pipeline import sqlfiles
+from pipeline.metrics.compared import COMPARED
 from pipeline.metrics.counts import GAME_MARK, Clusters, Question
-from pipeline.metrics.known import is_added, metric, sql
+from pipeline.metrics.known import compared_file, is_added, metric, sql
 from pipeline.metrics.request import RELEASE, Request
 from pipeline.sqlfiles import identifier, literal, with_clause
 from pipeline.vocabulary import Edition
@@ -21,26 +23,41 @@ LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_
 
 def queries(question: Question) -> list[str]:
     """The SELECTs of `sides`, and then of each metric's sums and games."""
-    found = [_sides(question.request)]
+    selects = [_sides(question.request)]
     for name in question.metrics:
-        found += [_sums(name, question), _games(name, question)]
-    return found
+        selects += [_sums(name, question), _games(name, question)]
+    return selects
 
 
 def attempts(name: str, edition: Edition) -> str:
     """The SELECT of the rows that a metric is about: its file, with another end."""
+    return _with_hits(name, with_clause(sql(name, edition)).text, "attempts")
+
+
+def compared(name: str, edition: Edition) -> str:
+    """The same rows, each with what it is `compared_with`; null where the metric does not say."""
+    clause = with_clause(sql(name, edition))
+    if file := compared_file(name, edition):
+        return f"{clause.text}\n{sqlfiles.text(file)}"
+    if "compared" in clause.names:
+        return _with_hits(name, clause.text, "compared")
+    return f"SELECT *, CAST(NULL AS VARCHAR) AS {COMPARED} FROM ({attempts(name, edition)}) AS rows"
+
+
+def _with_hits(name: str, clause: str, rows: str) -> str:
     # Who adds a metric may give a hit as a Boolean.
     columns = "* EXCLUDE (hit), CAST(hit AS DOUBLE) AS hit" if is_added(name) else "*"
-    return f"{with_clause(sql(name, edition)).text}\nSELECT {columns} FROM attempts"
+    return f"{clause}\nSELECT {columns} FROM {rows}"
 
 
 def counted_rows(name: str, columns: Iterable[str], request: Request) -> str:
     """The SELECT of these columns of the metric's rows that are wanted and counted."""
-    asked = [*columns, *request.columns, "model", "game_type", "is_counted"]
-    rows = _with_game(attempts(name, request.edition), asked, request)
+    needed = [*columns, *request.columns, "model", "game_type", "is_counted"]
+    of_metric = compared if COMPARED in needed else attempts
+    rows = _with_game(of_metric(name, request.edition), needed, request)
     listed = ", ".join(map(identifier, columns))
-    own = f"game_type IN ({_literals(metric(name, request.edition).game_types)})"
-    wanted = f"is_counted AND {own} AND {_wanted(request)}"
+    is_of_type = f"game_type IN ({_literals(metric(name, request.edition).game_types)})"
+    wanted = f"is_counted AND {is_of_type} AND {_wanted(request)}"
     return f"SELECT {listed} FROM ({rows}) AS attempts WHERE {wanted}"
 
 
@@ -82,8 +99,8 @@ def _rows(name: str, question: Question) -> str:
     """The SELECT of the metric's rows that are wanted, with their cluster."""
     request = question.request
     needed = ("game_id", "term", "hit", "is_counted", "parse_status", "setting_id", "competition")
-    asked = [*needed, "model", "game_type", *request.columns]
-    rows = _with_game(attempts(name, request.edition), asked, request)
+    selected = [*needed, "model", "game_type", *request.columns]
+    rows = _with_game(attempts(name, request.edition), selected, request)
     cluster = _cluster(question.clusters or Clusters())
     return f"""SELECT *, competition AS stratum, {cluster} AS cluster
 FROM ({rows}) AS attempts
@@ -95,8 +112,8 @@ def _sides(request: Request) -> str:
     if not request.is_of_results:
         return "SELECT CAST(0 AS BIGINT) AS n_unfinished LIMIT 0"
     is_in_scope = f"game_index < {request.num_of_game}" if request.edition == RELEASE else "TRUE"
-    asked = ["game_id", "game_index", "is_finished", "is_tested", "model", "game_type"]
-    rows = _with_game("SELECT * FROM results", [*asked, *request.columns], request)
+    needed = ["game_id", "game_index", "is_finished", "is_tested", "model", "game_type"]
+    rows = _with_game("SELECT * FROM results", [*needed, *request.columns], request)
     return f"""SELECT
     {fine}
     count(DISTINCT CASE WHEN NOT is_finished AND {is_in_scope} THEN game_id END) AS n_unfinished
@@ -109,8 +126,8 @@ def _with_game(rows: str, columns: Iterable[str], request: Request) -> str:
     """The SELECT of the rows with the columns of their game that are asked for."""
     if not request.of_game:
         return rows
-    own = [name for name in dict.fromkeys(columns) if name not in request.of_game]
-    listed = [f"counted.{identifier(name)}" for name in own]
+    of_row = [name for name in dict.fromkeys(columns) if name not in request.of_game]
+    listed = [f"counted.{identifier(name)}" for name in of_row]
     listed += [f"games.{identifier(name)}" for name in request.of_game]
     return f"""SELECT {", ".join(listed)}
 FROM ({rows}) AS counted

@@ -47,7 +47,7 @@ class Question(NamedTuple):
 
     def can_be_unknown(self, name: str) -> bool:
         """Whether a row of the metric can be counted though its hit is unknown."""
-        return any(one.counted is not None for one in self.metrics[name].rows)
+        return any(rows.counted is not None for rows in self.metrics[name].rows)
 
 
 class Counts(NamedTuple):
@@ -68,13 +68,13 @@ class Counts(NamedTuple):
 
 def of_own_games(counts: Counts, metrics: Mapping[str, Metric]) -> Counts:
     """The counts without rows of games that a metric is not defined for."""
-    own = pl.DataFrame(
-        [(name, game_type) for name, one in metrics.items() for game_type in one.game_types],
+    defined = pl.DataFrame(
+        [(name, game_type) for name, metric in metrics.items() for game_type in metric.game_types],
         {"metric": pl.String, "game_type": pl.String},
         orient="row",
     )
     sums, games = (
-        frame.join(own, on=own.columns, how="semi", maintain_order="left")
+        frame.join(defined, on=defined.columns, how="semi", maintain_order="left")
         for frame in (counts.sums, counts.games)
     )
     return counts._replace(sums=sums, games=games)

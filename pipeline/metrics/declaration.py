@@ -11,6 +11,7 @@ from pipeline import games
 from pipeline.vocabulary import ParseStatus
 
 Tables = Callable[[str], pl.LazyFrame]
+Compared = Callable[[pl.LazyFrame, Tables], pl.LazyFrame]
 IS_READABLE = pl.col("parse_status") != ParseStatus.OUTAGE
 
 
@@ -39,6 +40,11 @@ class Term(Struct, frozen=True):
     fixed_count: Callable[[int], int] | None = None
 
 
+def with_nothing(rows: pl.LazyFrame, tables: Tables) -> pl.LazyFrame:
+    """The rows with nothing that they are compared with."""
+    return rows.with_columns(compared_with=pl.lit(None, pl.String))
+
+
 class Rows(Struct, frozen=True):
     """Rows of an event table that a metric counts.
 
@@ -46,7 +52,8 @@ class Rows(Struct, frozen=True):
     for, `what` says in a word or two what the player did, `hit` is its share of success in 0..1,
     and `counted` whether it is counted: by default where a hit is known. `table` is a name, or a
     function of the tables for what needs more than one. `spans_games` says that one of these looks
-    at other games than the row's own, as a rank over all games of a model does.
+    at other games than the row's own, as a rank over all games of a model does. `compared_with`
+    adds the column of that name, which evidence has: see `pipeline.metrics.compared`.
     """
 
     table: str | Callable[[Tables], pl.LazyFrame]
@@ -56,6 +63,7 @@ class Rows(Struct, frozen=True):
     where: pl.Expr = pl.lit(value=True)
     counted: pl.Expr | None = None
     spans_games: bool = False
+    compared_with: Compared = with_nothing
 
 
 class Metric(Struct, frozen=True):
@@ -74,8 +82,8 @@ class Metric(Struct, frozen=True):
     @property
     def game_types(self) -> tuple[str, ...]:
         """The game types that the metric is defined for: rows of others are not counted."""
-        own = {str(game_type) for term in self.terms for game_type in term.game_types}
-        return tuple(name for name in games.names() if name in own)
+        of_terms = {str(game_type) for term in self.terms for game_type in term.game_types}
+        return tuple(name for name in games.names() if name in of_terms)
 
     def among(self, played: Collection[str]) -> "Metric":
         """The metric without the terms of games that are not among those played.

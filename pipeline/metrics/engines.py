@@ -33,38 +33,38 @@ def count(
 ) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     if engine == "polars":
-        found = counting.count(question, cache(lake.table))
+        counts = counting.count(question, cache(lake.table))
     else:
         rows = _by_sql(lake, question, counting_sql.queries(question), engine, master)
-        found = Counts(
+        counts = Counts(
             sums=pl.concat(rows[1::2], how="vertical_relaxed"),
             games=pl.concat(rows[2::2], how="vertical_relaxed"),
             sides=rows[0],
         )
-    return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in found))
+    return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in counts))
 
 
 def _by_sql(
     lake: StoredLake, question: Question, queries: list[str], engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
-    made = shared(question.request.num_of_game)
+    views = shared(question.request.num_of_game)
     if engine == "duckdb":
-        return _by_duckdb(lake, made, queries)
-    return _by_spark(lake, made, queries, master)
+        return _by_duckdb(lake, views, queries)
+    return _by_spark(lake, views, queries, master)
 
 
-def _by_duckdb(lake: StoredLake, made: dict[str, View], queries: list[str]) -> list[pl.DataFrame]:
+def _by_duckdb(lake: StoredLake, views: dict[str, View], queries: list[str]) -> list[pl.DataFrame]:
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import answer, connect
 
-    with connect(lake, made, "\n".join(queries)) as connection:
+    with connect(lake, views, "\n".join(queries)) as connection:
         return [answer(connection, query) for query in queries]
 
 
 def _by_spark(
-    lake: StoredLake, made: dict[str, View], queries: list[str], master: str | None
+    lake: StoredLake, views: dict[str, View], queries: list[str], master: str | None
 ) -> list[pl.DataFrame]:
     # Imported here: it is an extra, and slow to import.
     from pipeline.spark import Views, open_session
 
-    return Views(open_session(master), lake, made).queries(queries)
+    return Views(open_session(master), lake, views).queries(queries)

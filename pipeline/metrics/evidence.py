@@ -9,11 +9,13 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.errors import UsageError
+from pipeline.events.contracts import GAME_TABLES
 from pipeline.lake import StoredLake, of_one_system
+from pipeline.metrics.compared import COMPARED
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
-from pipeline.metrics.known import metric
+from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.paging import is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.validation import check, condition_on
@@ -34,11 +36,15 @@ COLUMNS = (
     "seat",
     "round",
     "what",
+    COMPARED,
     "hit",
     "parse_status",
     "message_index",
     "content",
 )
+# What is looked up for the rows that are shown, since for all it is most of the work.
+_LOOKED_UP = (COMPARED, "content")
+_COUNTED = tuple(name for name in COLUMNS if name not in _LOOKED_UP)
 KEY = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
     *("role", "message_index"),
@@ -47,7 +53,7 @@ KEY = (
 _ORDER = (*KEY, "player", "hit", "parse_status")
 
 _ENGINES = ("polars", "duckdb")
-# So few rows are cut out first, and only their messages are looked up.
+# So few rows are cut out first, and their messages are looked up.
 _FEW_ROWS = 1_000
 # Of so few games polars finds all rows before DuckDB is loaded.
 _FEW_GAMES = 50_000
@@ -58,28 +64,29 @@ class Asked(TypedDict, total=False):
 
     edition: Edition
     num_of_game: int
-    models: Sequence[str] | None
-    game_types: Sequence[str] | None
+    model: str | Sequence[str] | None
+    game_type: str | Sequence[str] | None
     where: str | None
 
 
 @of_one_system
 def evidence(
     lake: StoredLake,
-    name: str,
+    metric: str,
     *,
     edition: Edition = PAPER,
     engine: Engine = "polars",
     num_of_game: int = DEFAULT_GAMES,
-    models: Sequence[str] | None = None,
-    game_types: Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     where: str | None = None,
-    is_hit: bool | None = None,
+    hit: bool | None = None,
+    limit: int | None = None,
 ) -> pl.DataFrame:
     """The rows that the metric counted, sorted by model and game. Their hits sum to the metric's.
 
-    `where` is a SQL condition: see `pipeline.metrics.condition.condition`. With `is_hit`, only hits
-    (true) or misses (false). The engines are polars and duckdb.
+    `where` is a SQL condition: see `pipeline.metrics.condition.condition`. With `hit`, only hits
+    (true) or misses (false). With `limit`, only so many rows. The engines are polars and duckdb.
 
     Columns:
 
@@ -89,34 +96,44 @@ def evidence(
       to a whole side.
     - `round`: the round, from 1; null if the row belongs to the whole game.
     - `what`: what the player did, in a word or two.
+    - `compared_with`: what tells a hit, such as the players sought; null if the log does not say.
     - `hit`: how much of a hit it is, in 0..1; null if that is unknown.
     - `parse_status`: how clearly the text could be read.
     - `message_index`, `content`: its message, from 0, and its text; both null if the log has
       none.
 
-    Raises UsageError for an unknown name, model or engine, and for a wrong condition.
+    Raises UsageError for an unknown metric, model or engine, and for a wrong condition.
+
+    >>> misses = lake.evidence("judgement", model="sim-atlas", hit=False)
+    >>> misses.select("player", "what", "hit").rows()[:2]
+    [('Player 1', 'nobody', 0.0), ('Player 3', 'Player 1', 0.0)]
     """
     asked: Asked = {
         "edition": edition,
         "num_of_game": num_of_game,
-        "models": models,
-        "game_types": game_types,
+        "model": model,
+        "game_type": game_type,
         "where": where,
     }
     if engine not in _ENGINES:
         raise UsageError(f"no engine `{engine}` for evidence: choose from {', '.join(_ENGINES)}")
+    _check_limit(limit or 0)
     if engine == "duckdb":
-        return pl.concat(evidence_parts(lake, name, is_hit=is_hit, **asked))
-    found = of_tables(lake.table, name, _request(lake, name, asked)).filter(_hits(is_hit)).collect()
-    return found.select(pl.lit(name).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
+        rows = pl.concat(evidence_parts(lake, metric, hit=hit, **asked))
+        return rows if limit is None else rows.head(limit)
+    request = _request(lake, metric, asked)
+    if limit is not None:
+        return _first(lake, metric, request, hit, limit)
+    counted = of_tables(lake.table, metric, request).filter(_hits(hit)).select(COLUMNS).collect()
+    return counted.select(pl.lit(metric).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
 
 
 @of_one_system
 def evidence_parts(
     lake: StoredLake,
-    name: str,
+    metric: str,
     *,
-    is_hit: bool | None = None,
+    hit: bool | None = None,
     limit: int | None = None,
     **asked: Unpack[Asked],
 ) -> Iterator[pl.DataFrame]:
@@ -126,10 +143,10 @@ def evidence_parts(
     """
     if limit is not None and limit <= _FEW_ROWS:
         if _has_few_games(lake):
-            return iter([evidence(lake, name, is_hit=is_hit, **asked).head(limit)])
-        return iter([evidence_page(lake, name, is_hit=is_hit, limit=limit, **asked)])
-    request = _request(lake, name, asked)
-    select = f"{_select(name, request, is_hit)}\nORDER BY {_order()}"
+            return iter([evidence(lake, metric, hit=hit, limit=limit, **asked)])
+        return iter([evidence_page(lake, metric, hit=hit, limit=limit, **asked)])
+    request = _request(lake, metric, asked)
+    select = f"{_select(metric, request, hit)}\nORDER BY {_order()}"
     if limit is not None:
         select += f" LIMIT {int(limit)}"
     return _parts(lake, request, select)
@@ -138,9 +155,9 @@ def evidence_parts(
 @of_one_system
 def evidence_page(
     lake: StoredLake,
-    name: str,
+    metric: str,
     *,
-    is_hit: bool | None = None,
+    hit: bool | None = None,
     after: Sequence[object] | None = None,
     limit: int = 50,
     **asked: Unpack[Asked],
@@ -152,82 +169,122 @@ def evidence_page(
     Columns:
 
     - `metric`, `term`, `game_id`, `game_type`, `setting_id`, `game_index`, `competition`,
-      `model`, `role`, `player`, `seat`, `round`, `what`, `hit`, `parse_status`,
-      `message_index`, `content`: those of `evidence`.
+      `model`, `role`, `player`, `seat`, `round`, `what`, `compared_with`, `hit`,
+      `parse_status`, `message_index`, `content`: those of `evidence`.
 
-    Raises UsageError for an unknown name or model, and for a key that is not of this kind.
+    Raises UsageError for an unknown metric or model, and for a key that is not of this kind.
+
+    >>> from pipeline.metrics.evidence import KEY
+    >>> from pipeline.metrics.paging import last_key
+    >>> first = lake.evidence_page("judgement", limit=60)
+    >>> lake.evidence_page("judgement", after=last_key(first, KEY, None), limit=60).height
+    4
     """
-    if limit < 0:
-        raise UsageError(f"the limit must be 0 or more, not {limit}")
-    request = _request(lake, name, asked)
-    columns = COLUMNS[:-1]
+    _check_limit(limit)
+    request = _request(lake, metric, asked)
     start = start_of(after, KEY)
-    select = f"""SELECT {literal(name)} AS metric, *
-FROM ({counted_rows(name, columns, request)}) AS counted
-WHERE {_is_asked(is_hit)} AND {is_from(start.values, KEY)}
+    select = f"""SELECT *
+FROM ({counted_rows(metric, _COUNTED, request)}) AS counted
+WHERE {_is_asked(hit)} AND {is_from(start.values, KEY)}
 ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
-    rows = pl.concat(_parts(lake, request, select))
-    # Looked up by type and game, since a join would read the messages of all.
-    games = [pl.col(key).is_in(rows[key].unique().to_list()) for key in ("game_type", "game_id")]
-    spoken = lake.table("messages").filter(*games).select("game_id", "message_index", "content")
-    return rows.join(
-        spoken.collect(), on=["game_id", "message_index"], how="left", maintain_order="left"
+    return _looked_up(lake, metric, request, pl.concat(_parts(lake, request, select)))
+
+
+def _first(
+    lake: StoredLake, name: str, request: Request, hit: bool | None, limit: int
+) -> pl.DataFrame:
+    """The first rows, found by polars."""
+    counted = _counted(lake.table, name, request).filter(_hits(hit)).select(_COUNTED)
+    first = counted.sort(_ORDER, nulls_last=True).head(limit).collect()
+    return _looked_up(lake, name, request, first)
+
+
+def _looked_up(
+    lake: StoredLake, name: str, request: Request, counted: pl.DataFrame
+) -> pl.DataFrame:
+    """A few rows with what is read for them alone: by type and game, since a join reads all."""
+    games = [pl.col(key).is_in(counted[key].unique().to_list()) for key in ("game_type", "game_id")]
+
+    def table(name: str) -> pl.LazyFrame:
+        rows = lake.table(name)
+        return rows.filter(*games) if name in GAME_TABLES else rows
+
+    # Without the hit, which may depend on other games.
+    keys = [column for column in _ORDER if column != "hit"]
+    own = rows(declaration(name, request.edition), table, request, is_compared=True)
+    spoken = table("messages").select("game_id", "message_index", "content")
+    return (
+        counted.lazy()
+        .join(
+            own.select(*keys, COMPARED).unique(keys, keep="any"),
+            on=keys,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        .join(spoken, on=["game_id", "message_index"], how="left", maintain_order="left")
+        .select(pl.lit(name).alias("metric"), *COLUMNS)
+        .collect()
     )
 
 
 @of_one_system
 def evidence_totals(
     lake: StoredLake,
-    name: str,
+    metric: str,
     *,
-    is_hit: bool | None = None,
+    hit: bool | None = None,
     **asked: Unpack[Asked],
 ) -> pl.DataFrame:
     """What the rows of `evidence` come to: term, hits, counted and n_games of each term.
 
     The last row, whose term is null, is of all terms.
     """
-    request = _request(lake, name, asked)
+    request = _request(lake, metric, asked)
     # Without the messages, which are most of the work.
     if _has_few_games(lake):
-        counted = rows(metric(name, request.edition), lake.table, request).filter("is_counted")
-        return _totals(counted.filter(_hits(is_hit)))
+        return _totals(_counted(lake.table, metric, request).filter(_hits(hit)))
     select = f"""SELECT
     term,
     CAST(coalesce(sum(CAST(hit AS DECIMAL(38, 18))), 0) AS DOUBLE) AS hits,
     count(*) AS counted,
     count(DISTINCT game_id) AS n_games
-FROM ({counted_rows(name, ("term", "game_id", "hit"), request)}) AS counted
-WHERE {_is_asked(is_hit)}
+FROM ({counted_rows(metric, ("term", "game_id", "hit"), request)}) AS counted
+WHERE {_is_asked(hit)}
 GROUP BY GROUPING SETS ((term), ())
 ORDER BY term NULLS LAST"""
     return pl.concat(_parts(lake, request, select))
 
 
+def _check_limit(limit: int) -> None:
+    if limit < 0:
+        raise UsageError(f"the limit must be 0 or more, not {limit}")
+
+
 def _request(lake: StoredLake, name: str, asked: Asked) -> Request:
     """What is asked for; raises UsageError for a name that does not exist."""
-    metric(name)
+    declaration(name)
     where = asked.get("where")
     request = Request(
         edition=asked.get("edition", PAPER),
         by=("model",),
         num_of_game=asked.get("num_of_game", DEFAULT_GAMES),
-        models=several(asked.get("models")),
-        game_types=several(asked.get("game_types")),
+        models=several(asked.get("model")),
+        game_types=several(asked.get("game_type")),
         where=None if where is None else condition_on(lake, [name], where),
     )
     check(lake, request, [name])
     return request
 
 
-def _select(name: str, request: Request, is_hit: bool | None = None) -> str:
+def _select(name: str, request: Request, hit: bool | None = None) -> str:
     """The SELECT of the counted rows with their messages."""
     listed = ", ".join(f"counted.{identifier(column)}" for column in COLUMNS[:-1])
     return f"""SELECT {literal(name)} AS metric, {listed}, messages.content
 FROM ({counted_rows(name, COLUMNS[:-1], request)}) AS counted
 LEFT JOIN messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
-WHERE {_is_asked(is_hit)}"""
+WHERE {_is_asked(hit)}"""
 
 
 def _has_few_games(lake: StoredLake) -> bool:
@@ -245,21 +302,21 @@ def _totals(counted: pl.LazyFrame) -> pl.DataFrame:
     return pl.concat([of_terms, of_all]).collect()
 
 
-def _hits(is_hit: bool | None) -> pl.Expr:
+def _hits(hit: bool | None) -> pl.Expr:
     """Whether a row has some hit, or none, as is asked."""
     has_hit = pl.col("hit").fill_null(0) > 0
-    return pl.lit(value=True) if is_hit is None else has_hit if is_hit else ~has_hit
+    return pl.lit(value=True) if hit is None else has_hit if hit else ~has_hit
 
 
 def _order() -> str:
     return ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
 
 
-def _is_asked(is_hit: bool | None) -> str:
+def _is_asked(hit: bool | None) -> str:
     """The condition that a row has some hit, or none."""
-    if is_hit is None:
+    if hit is None:
         return "TRUE"
-    return f"coalesce(hit, 0) {'>' if is_hit else '<='} 0"
+    return f"coalesce(hit, 0) {'>' if hit else '<='} 0"
 
 
 def _parts(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataFrame]:
@@ -273,5 +330,12 @@ def _parts(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataF
 def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
     """The rows that the metric counted, in no order, with all their own columns."""
     spoken = tables("messages").select("game_id", "message_index", "content")
-    counted = rows(metric(name, request.edition), tables, request).filter("is_counted")
+    counted = _counted(tables, name, request, is_compared=True)
     return counted.join(spoken, on=["game_id", "message_index"], how="left")
+
+
+def _counted(
+    tables: Tables, name: str, request: Request, *, is_compared: bool = False
+) -> pl.LazyFrame:
+    own = rows(declaration(name, request.edition), tables, request, is_compared=is_compared)
+    return own.filter("is_counted")

@@ -27,20 +27,20 @@ def declared_in(file: Path) -> Declared:
     if not file.is_file():
         raise MetricError(f"{file}: there is no such file")
     try:
-        found = runpy.run_path(str(file)).get("PAPER")
+        declared = runpy.run_path(str(file)).get("PAPER")
     except (Exception, SystemExit) as error:
         what = error.msg if isinstance(error, SyntaxError) else error
         raise MetricError(
             f"{file}, line {_line(error, file)}: {type(error).__name__}: {what}"
         ) from None
-    if not isinstance(found, Metric):
+    if not isinstance(declared, Metric):
         raise MetricError(f"{file}: it needs `PAPER = Metric(...)`, see docs/adding.md")
     beside = file.with_suffix(".sql")
     try:
         sql = beside.read_text(encoding="utf-8") if beside.is_file() else None
     except UnicodeDecodeError:
         raise MetricError(f"{beside}: not valid UTF-8") from None
-    return Declared(file.stem, found, sql)
+    return Declared(file.stem, declared, sql)
 
 
 def _line(error: BaseException, file: Path) -> int | None:

@@ -47,18 +47,18 @@ def groups(name: str, declared: Metric, counts: Counts, request: Request) -> pl.
         )
         if not request.has_every_group:
             sides = sides.filter(is_own)
-        found = rolled(sides, request, pl.col("n_unfinished").sum(), *also)
+        grouped = rolled(sides, request, pl.col("n_unfinished").sum(), *also)
     else:
         sums = counts.sums.lazy().filter(metric=name)
         unknown = pl.lit(None, pl.Int64).first().alias("n_unfinished")
-        found = rolled(sums, request, unknown, *also)
+        grouped = rolled(sums, request, unknown, *also)
     if request.is_rolled_up:
-        found = found.with_columns(of_type="game_type")
+        grouped = grouped.with_columns(of_type="game_type")
         if request.is_of_results:
-            found = found.filter(pl.col("game_type").is_in(request.shown_types(declared)))
+            grouped = grouped.filter(pl.col("game_type").is_in(request.shown_types(declared)))
     elif not request.tells_type(declared.game_types):
-        found = found.with_columns(of_type=pl.lit(ALL))
-    return found.select(*columns, "of_type")
+        grouped = grouped.with_columns(of_type=pl.lit(ALL))
+    return grouped.select(*columns, "of_type")
 
 
 def join(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:

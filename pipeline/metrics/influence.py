@@ -25,6 +25,6 @@ def with_influence(
         terms_of(has_value.filter(metric=name), metric(name, request.edition), keys)
         for name in names
     )
-    found = influence.of_values(by_cluster(sums, request), terms, has_value.collect(), keys)
-    joined = join(grouped, found.lazy(), keys)
+    of_values = influence.of_values(by_cluster(sums, request), terms, has_value.collect(), keys)
+    joined = join(grouped, of_values.lazy(), keys)
     return joined.select(*rows.columns, *influence.COLUMNS).collect()

@@ -26,15 +26,17 @@ class Added(Struct, frozen=True):
     sql: str | None = None
 
 
-def installed(own: Iterable[str]) -> Mapping[str, Added]:
-    """The metrics of other packages by name; `own` are the names of ours.
+def installed(package_names: Iterable[str]) -> Mapping[str, Added]:
+    """The metrics of other packages by name; `package_names` are those of ours.
 
     Raises PluginError for one that is none, or that has a name that is taken.
     """
-    ours: list[tuple[str, str, Added | None]] = [(name, OWN, None) for name in (*own, *TABLES)]
+    ours: list[tuple[str, str, Added | None]] = [
+        (name, OWN, None) for name in (*package_names, *TABLES)
+    ]
     theirs = ((plugin.name, plugin.package, _added(plugin)) for plugin in plugins(METRICS))
     known = each_once("the metric or table", _chained(ours, theirs))
-    return {name: one for name, _, one in known if one is not None}
+    return {name: metric for name, _, metric in known if metric is not None}
 
 
 def _chained(

@@ -63,13 +63,13 @@ def with_intervals(
     terms = pl.concat(
         terms_of(rows.filter(metric=name), declared, keys) for name, declared in metrics.items()
     )
-    found = statistics.intervals(by_cluster(sums, request), terms, keys, confidence)
+    intervals = statistics.intervals(by_cluster(sums, request), terms, keys, confidence)
     kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
     method = pl.format("wilson, clustered by {}", kinds).alias("ci_method")
     methods = rolled(sums.lazy(), request, method)
     has_value = pl.col("value").is_not_null()
     return (
-        join(join(rows, found, keys), methods, keys)
+        join(join(rows, intervals, keys), methods, keys)
         .with_columns(pl.when(has_value).then(pl.col(name)).alias(name) for name in _INTERVAL)
         .select("edition", "metric", *request.by, *ROW_COLUMNS)
         .collect(engine="in-memory")

@@ -3,6 +3,7 @@
 import polars as pl
 
 from pipeline.games import with_sought_roles
+from pipeline.metrics.compared import of_game, sought_players
 from pipeline.metrics.declaration import Combine, Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import GameType, Side
 
@@ -12,7 +13,16 @@ _IS_CORRECT = as_hit(pl.col("is_correct"))
 
 PAPER = Metric(
     terms=(Term("votes", with_sought_roles()),),
-    rows=(Rows("votes", term=one("votes"), where=_IS_CIVILIAN, what=_TARGET, hit=_IS_CORRECT),),
+    rows=(
+        Rows(
+            "votes",
+            term=one("votes"),
+            where=_IS_CIVILIAN,
+            what=_TARGET,
+            hit=_IS_CORRECT,
+            compared_with=of_game(sought_players),
+        ),
+    ),
 )
 RELEASE = Metric(
     terms=(
@@ -26,6 +36,7 @@ RELEASE = Metric(
             where=_IS_CIVILIAN,
             what=_TARGET,
             hit=_IS_CORRECT,
+            compared_with=of_game(sought_players),
         ),
     ),
     # The script fails where either competition has no vote.

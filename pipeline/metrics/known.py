@@ -7,7 +7,7 @@ edition `release` is what one published script computes, and has no other metric
 
 Other packages add metrics by entry points of the group `magic_pipeline.metrics`: see
 `pipeline.metrics.installed`. Besides these there are the metrics that a lake was given by
-`Lake.metric`. They are known as long
+`Lake.with_metric`. They are known as long
 as one of the lake's methods runs, or a command that was given them by `--metric-file`.
 """
 
@@ -73,7 +73,7 @@ TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES
 
 def titles() -> dict[str, str]:
     """The title of every metric, by its name."""
-    return TITLES | {name: one.title for name, one in _others().items()}
+    return TITLES | {name: metric.title for name, metric in _others().items()}
 
 
 def metric(name: str, edition: Edition = PAPER) -> Metric:
@@ -125,6 +125,14 @@ def file_of(name: str, edition: Edition) -> str:
     return f"{folder}/{name}" if name in sqlfiles.names(folder) else f"metrics/{name}"
 
 
+def compared_file(name: str, edition: Edition) -> str | None:
+    """The SQL file that adds what a metric's rows are compared with, None without one."""
+    if is_added(name):
+        return None
+    files = (f"evidence/{edition}/{name}", f"evidence/{name}")
+    return next((file for file in files if (sqlfiles.folder() / f"{file}.sql").is_file()), None)
+
+
 def is_added(name: str) -> bool:
     """Whether the metric is from elsewhere: of another package, or given."""
     return name in _others()
@@ -156,5 +164,8 @@ def header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
         return sqlfiles.header(file_of(name, edition))
     plain = {"row": ["a row that the metric is about"], "value": ["hits / counted"]}
     low, high = added.declared.low, added.declared.high
-    plain |= {"range": [f"{low:g}..{high:g}"], "source": ["added by a package or by `Lake.metric`"]}
+    plain |= {
+        "range": [f"{low:g}..{high:g}"],
+        "source": ["added by a package or by `Lake.with_metric`"],
+    }
     return plain | sqlfiles.header_of(added.sql or "") | {"title": [added.title]}

@@ -29,8 +29,8 @@ def last_key(
     keys = rows.select(columns)
     last = keys.row(-1)
     is_last = pl.all_horizontal(
-        pl.col(name).eq_missing(pl.lit(one, keys.schema[name]))
-        for name, one in zip(columns, last, strict=True)
+        pl.col(name).eq_missing(pl.lit(value, keys.schema[name]))
+        for name, value in zip(columns, last, strict=True)
     )
     n_shown = keys.select(is_last.sum()).item()
     start = start_of(after, columns)
@@ -51,6 +51,15 @@ def start_of(after: Sequence[object] | None, columns: Sequence[str]) -> Start:
     return Start(values, _integer(n_shown))
 
 
+def is_at_or_after(values: Sequence[object], columns: Sequence[str]) -> pl.Expr:
+    """Whether a row has these values in columns of texts without nulls, or comes later."""
+    holds = pl.lit(value=True)
+    for column, value in zip(reversed(columns), reversed(values), strict=True):
+        of_column, text = pl.col(column), pl.lit(str(value))
+        holds = (of_column > text) | ((of_column == text) & holds)
+    return holds
+
+
 def is_from(values: Sequence[object] | None, columns: Sequence[str]) -> str:
     """The SQL condition that a row has these values in the columns, or comes later.
 
@@ -62,8 +71,8 @@ def is_from(values: Sequence[object] | None, columns: Sequence[str]) -> str:
     types = polars_schema("votes")
     is_number = [column in types and types[column].is_integer() for column in columns]
     texts = [
-        "NULL" if one is None else str(_integer(one)) if number else literal(str(one))
-        for one, number in zip(values, is_number, strict=True)
+        "NULL" if value is None else str(_integer(value)) if number else literal(str(value))
+        for value, number in zip(values, is_number, strict=True)
     ]
     either, same = [], "TRUE"
     for column, text in zip(map(identifier, columns), texts, strict=True):

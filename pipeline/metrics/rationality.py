@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from pipeline.metrics.compared import COMPARED, number, text_of
 from pipeline.metrics.declaration import Combine, Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import Choice, GameType
 
@@ -14,7 +15,18 @@ _BETRAYALS = Rows(
     term=one("betrayals"),
     what=pl.col("choice"),
     hit=as_hit(pl.col("choice") == Choice.DEFECT),
+    compared_with=text_of(pl.lit(str(Choice.DEFECT))),
 )
+_AMOUNTS = pl.format(
+    "gave {}, the least: {}", number(pl.col("amount")), number(pl.col("least"))
+).alias(COMPARED)
+
+
+def _with_least(rows: pl.LazyFrame, tables: Tables) -> pl.LazyFrame:
+    """The contributions compared with the least of their round."""
+    keys = ["game_id", "round"]
+    least = tables("contributions").group_by(keys).agg(least=pl.col("amount").min())
+    return rows.join(least, on=keys, how="left").with_columns(_AMOUNTS)
 
 
 def _rounds_of_three(tables: Tables) -> pl.LazyFrame:
@@ -48,6 +60,7 @@ PAPER = Metric(
             term=one("least_contributions"),
             what=either(pl.col("is_least"), "least", "not least"),
             hit=as_hit(pl.col("is_least")),
+            compared_with=_with_least,
         ),
     ),
     high=2.0,
@@ -61,6 +74,7 @@ RELEASE = Metric(
             term=one("least_contributions"),
             what=either(pl.col("amount") == pl.col("least"), "least", "not least"),
             hit=as_hit(pl.col("amount") == pl.col("least")),
+            compared_with=text_of(_AMOUNTS),
         ),
     ),
     combine=Combine.POOLED,

@@ -2,8 +2,13 @@
 
 import polars as pl
 
+from pipeline.metrics.compared import of_game, sought_players
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
-from pipeline.vocabulary import HIDDEN_ROLE_GAMES
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind
+
+_ROLES = of_game(
+    sought_players, text=pl.when(pl.col("kind") == AnalysisKind.GOLD).then("sought_players")
+)
 
 PAPER = Metric(
     terms=(Term("analyses", HIDDEN_ROLE_GAMES),),
@@ -12,6 +17,7 @@ PAPER = Metric(
             "role_analyses",
             term=one("analyses"),
             what=pl.col("kind"),
+            compared_with=_ROLES,
             hit=as_hit(pl.col("is_correct")),
         ),
     ),
@@ -24,6 +30,7 @@ AUDITED = Metric(
             "role_analyses",
             term=one("analyses"),
             what=pl.col("kind"),
+            compared_with=_ROLES,
             hit=as_hit(pl.col("is_correct_as_read")),
         ),
     ),

@@ -84,23 +84,23 @@ class Request(Struct, frozen=True):
         """Whether a group is of one game type by what it is grouped by."""
         return self.is_rolled_up or bool(set(self.by) & set(_OF_ONE_TYPE))
 
-    def tells_type(self, own: Collection[str]) -> bool:
+    def tells_type(self, of_metric: Collection[str]) -> bool:
         """Whether a group is of one of a metric's own game types by all that is asked.
 
         The release edition has values over all of them alone.
         """
-        asked = set(self.game_types or ())
-        is_one_alone = len(asked) == 1 and asked <= set(own) and self.edition != RELEASE
+        chosen = set(self.game_types or ())
+        is_one_alone = len(chosen) == 1 and chosen <= set(of_metric) and self.edition != RELEASE
         return self.is_of_one_type or is_one_alone
 
-    def mixes_types(self, own: Collection[str]) -> bool:
+    def mixes_types(self, of_metric: Collection[str]) -> bool:
         """Whether groups can lack a metric's terms because they are of some of its types only."""
         is_of_all = self.edition == RELEASE or (self.has_every_group and self.where is None)
-        return len(own) > 1 and not is_of_all and not self.tells_type(own)
+        return len(of_metric) > 1 and not is_of_all and not self.tells_type(of_metric)
 
-    def hint(self, own: Collection[str]) -> str:
+    def hint(self, of_metric: Collection[str]) -> str:
         """What to say of a value that lacks some of its terms, for a metric of these types."""
-        by_type = BY_TYPE if self.mixes_types(own) else ""
+        by_type = BY_TYPE if self.mixes_types(of_metric) else ""
         return by_type if self.has_every_group else by_type + BY_TERM
 
     @property
@@ -110,8 +110,8 @@ class Request(Struct, frozen=True):
 
     def shown_types(self, metric: Metric) -> tuple[str, ...]:
         """The values of `game_type` that rows of the metric have."""
-        own = tuple(str(game_type) for game_type in metric.game_types)
-        if self.edition == RELEASE and len(own) > 1:
-            own = ()
-        shown = (*own, ALL)
+        of_metric = tuple(str(game_type) for game_type in metric.game_types)
+        if self.edition == RELEASE and len(of_metric) > 1:
+            of_metric = ()
+        shown = (*of_metric, ALL)
         return shown if self.game_types is None else tuple(t for t in shown if t in self.game_types)

@@ -2,8 +2,12 @@
 
 import polars as pl
 
+from pipeline.metrics.compared import text_of, with_role
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
+
+_CLAIMED = pl.col("claimed_role").fill_null("no clear role")
+_PLAYER = text_of(with_role(pl.col("player")))
 
 PAPER = Metric(
     terms=(Term("identifications", HIDDEN_ROLE_GAMES),),
@@ -11,7 +15,8 @@ PAPER = Metric(
         Rows(
             "role_identifications",
             term=one("identifications"),
-            what=pl.col("role"),
+            what=_CLAIMED,
+            compared_with=_PLAYER,
             hit=as_hit(pl.col("is_correct")),
         ),
     ),
@@ -23,7 +28,8 @@ AUDITED = Metric(
         Rows(
             "role_identifications",
             term=one("identifications"),
-            what=pl.col("role"),
+            what=_CLAIMED,
+            compared_with=_PLAYER,
             hit=as_hit(pl.col("is_correct_as_read")),
         ),
     ),

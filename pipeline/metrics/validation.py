@@ -16,7 +16,7 @@ from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, RELEASE, Re
 
 def row_schema(lake: StoredLake, name: str) -> dict[str, pl.DataType]:
     """The columns that all rows of the metric have, of their own or of their game."""
-    tables = [one.table for one in metric(name).rows]
+    tables = [rows.table for rows in metric(name).rows]
     frames = [lake.table(table) for table in tables if isinstance(table, str)]
     # What is made of several tables has the columns of the plain ones beside it, if there are any.
     frames = frames or [table(lake.table) for table in tables if not isinstance(table, str)]
@@ -78,6 +78,19 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
     order = [name for name in (*polars_schema("results"), *GAME_COLUMNS) if name in common]
     order = list(dict.fromkeys(order))
     return f"no column `{column}` to group by: {choose([column], order)}"
+
+
+def check_words(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
+    """Raises UsageError if one of the words asked for is not known."""
+    if strangers := [name for name in asked or () if name not in known]:
+        raise UsageError(f"no {what} {', '.join(strangers)}: {choose(strangers, known)}")
+
+
+def check_competitions(lake: StoredLake, asked: Sequence[str] | None) -> None:
+    """Raises UsageError for an unknown competition; the lake knows those of its own games."""
+    if asked is not None:
+        own = lake.table("roles").select(pl.col("competition").unique()).collect()["competition"]
+        check_words("competition", asked, list({*games.competitions(), *own}))
 
 
 def check_models(lake: StoredLake, models: Sequence[str] | None) -> None:

@@ -60,15 +60,15 @@ _DECLARED = {
 def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
     """The rows of all metrics: edition, metric, the groups, and then `VALUE_COLUMNS`."""
     parts = [_values(name, declared, counts, request) for name, declared in metrics.items()]
-    found = pl.collect_all(parts, engine="in-memory")
+    frames = pl.collect_all(parts, engine="in-memory")
     if request.where is not None:
         dropped = [
             name
-            for (name, declared), rows in zip(metrics.items(), found, strict=True)
+            for (name, declared), rows in zip(metrics.items(), frames, strict=True)
             if rows.is_empty() and request.shown_types(declared)
         ]
-        found += [_dropped(name, found[0].schema, request) for name in dropped]
-    return pl.concat(found)
+        frames += [_dropped(name, frames[0].schema, request) for name in dropped]
+    return pl.concat(frames)
 
 
 def _dropped(name: str, schema: pl.Schema, request: Request) -> pl.DataFrame:
@@ -99,11 +99,11 @@ def _values(name: str, declared: Metric, counts: Counts, request: Request) -> pl
             "term", "weight", pl.col("known_hits").alias("hits"), "counted", value="ratio"
         ),
     )
-    found = of_group
+    joined = of_group
     for frame in (combined, games, n_rows):
-        found = join(found, frame, keys)
+        joined = join(joined, frame, keys)
     return (
-        found.with_columns(pl.col("n_games", "n_unknown", "n_unreadable").fill_null(0))
+        joined.with_columns(pl.col("n_games", "n_unknown", "n_unreadable").fill_null(0))
         .with_columns(value=pl.when(pl.col("n_unknown") == 0).then("value"))
         .with_columns(reason=_reason(declared, request), edition=pl.lit(request.edition))
         .select("edition", "metric", *request.by, *VALUE_COLUMNS)

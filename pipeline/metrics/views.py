@@ -6,10 +6,15 @@ folders in `sql/metrics` are the editions. The views of attempts, evidence and t
 same files.
 """
 
-from pipeline import sqlfiles
-from pipeline.metrics.counting_sql import attempts
+from collections.abc import Mapping
+
+from pipeline import column, sqlfiles
+from pipeline.column import Column
+from pipeline.metrics.compared import COMPARED
+from pipeline.metrics.counting_sql import attempts, compared
 from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
+from pipeline.metrics.results import GAME_TYPE, VALUES
 from pipeline.metrics.terms_sql import of_terms
 from pipeline.sqlfiles import View, literal
 from pipeline.vocabulary import Edition
@@ -19,29 +24,34 @@ OF_ALL = "metrics"
 LEADERBOARD = "leaderboard"
 """The view of the models with all metrics. This and that of all values are computed by Python."""
 
-COLUMNS = {
-    "metric": "the metric's name",
-    "edition": "the edition: paper, release or audited",
-    "game_type": "the game type, or `all` for all game types of the metric",
-    "value": "hits / counted, or the metric's formula over several such ratios",
-    "hits": "the numerator of the value, null if the value combines several ratios",
-    "counted": "the denominator of the value, null if the value combines several ratios",
-    "n_games": "number of games with a counted row",
-    "term": "the term (ratio) that counts the row, named as in docs/metrics.md",
-    "what": "what was done, in a word or two",
-    "hit": "how much of a hit the row is, from 0 to 1; null if it is not counted",
-    "is_counted": "whether the metric counts the row",
-    "content": "the text of the row's message, null if the log has none",
-    "seat": "the acting player's seat, null if the row belongs to a whole side",
-    "round": "the round, null if the row belongs to the whole game",
-    "message_index": "the message that the row was read from, from 0",
-    "parse_status": "how clearly the row could be read from its text",
-    "logged": "what the log states",
-    "says": "what the rest of the log says",
-    "is_found": "whether the two contradict each other",
-    "hit_logged": "the metric's hit as logged, null if the metric does not count the row",
-    "hit_read": "the metric's hit according to the rest of the log",
+COLUMNS: Mapping[str, Column] = {
+    **VALUES,
+    "game_type": GAME_TYPE,
+    "term": column.text("the term (ratio) that counts the row, named as in docs/metrics.md"),
+    "what": column.text("what was done, in a word or two"),
+    "hit": column.number("how much of a hit the row is, from 0 to 1; null if it is not counted"),
+    "compared_with": column.text(
+        "what it is compared with to tell a hit, such as the players sought; null if the log does "
+        "not say"
+    ),
+    "is_counted": column.flag("whether the metric counts the row").shown("counted"),
+    "content": column.text("the text of the row's message, null if the log has none"),
+    "seat": column.small("the acting player's seat, null if the row belongs to a whole side"),
+    "round": column.small("the round, null if the row belongs to the whole game"),
+    "message_index": column.small("the message that the row was read from, from 0").shown(
+        "message"
+    ),
+    "parse_status": column.text("how clearly the row could be read from its text"),
+    "logged": column.text("what the log states"),
+    "says": column.text("what the rest of the log says"),
+    "is_found": column.flag("whether the two contradict each other"),
+    "hit_logged": column.number(
+        "the metric's hit as logged, null if the metric does not count the row"
+    ),
+    "hit_read": column.number("the metric's hit according to the rest of the log"),
 }
+"""The columns of the rows that metrics and audits are about, and of values."""
+_MEANINGS = {name: declared.description for name, declared in COLUMNS.items()}
 _OF_ATTEMPT = (
     *("term", "game_id", "game_type", "system", "setting_id", "game_index"),
     *("model", "role", "competition"),
@@ -52,12 +62,12 @@ _OF_ATTEMPT = (
 def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     """Every view by its name, with its schema if that is not the main one; the order is one in
     which they can be made."""
-    found = shared(num_of_game)
+    by_name = shared(num_of_game)
     for edition in EDITIONS:
-        found |= _of_edition(Request(edition=edition, num_of_game=num_of_game))
+        by_name |= _of_edition(Request(edition=edition, num_of_game=num_of_game))
     for kind in sqlfiles.names("audit"):
-        found[f"audit.{kind}"] = _of_file(f"audit/{kind}")
-    return found | {name: _of_file(name) for name in sqlfiles.names("")}
+        by_name[f"audit.{kind}"] = _of_file(f"audit/{kind}")
+    return by_name | {name: _of_file(name) for name in sqlfiles.names("")}
 
 
 def in_schema(schema: str, edition: Edition, name: str) -> str:
@@ -82,30 +92,30 @@ def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
         return sum(other in sqlfiles.text(f"shared/{file}") for other in files)
 
     # A view is made after those that it names.
-    found = {f"shared.{file}": _of_file(f"shared/{file}") for file in sorted(files, key=n_named)}
+    by_name = {f"shared.{file}": _of_file(f"shared/{file}") for file in sorted(files, key=n_named)}
     parameters = f"SELECT CAST({num_of_game} AS BIGINT) AS num_of_game"
     name = "shared.release_parameters"
-    return found | {name: found[name]._replace(select=parameters)}
+    return by_name | {name: by_name[name]._replace(select=parameters)}
 
 
 def _of_edition(request: Request) -> dict[str, View]:
     edition, written = request.edition, _written(request.edition)
     of_value = f"the value of {{}}, edition {edition}, for one model and game type"
-    found = {
+    by_name = {
         in_schema("", edition, name): _view(sql(name, edition), of_value.format(name))
         for name in written
     }
     for schema, (select, row) in _OF_ROWS.items():
         of_edition = f"{row}, edition {edition}"
         for name in written:
-            one = of_edition.format(name=name, row=header(name, edition)["row"][0])
-            found[in_schema(schema, edition, name)] = _view(select(name, request), one)
+            meaning = of_edition.format(name=name, row=header(name, edition)["row"][0])
+            by_name[in_schema(schema, edition, name)] = _view(select(name, request), meaning)
         union = "\nUNION ALL\n".join(
             f"SELECT * FROM {in_schema(schema, edition, name)}" for name in written
         )
         of_any = of_edition.format(name="a metric", row="one row that a metric is about")
-        found[in_schema(schema, edition, OF_ALL)] = _view(union, of_any)
-    return found
+        by_name[in_schema(schema, edition, OF_ALL)] = _view(union, of_any)
+    return by_name
 
 
 def _attempts(name: str, request: Request) -> str:
@@ -118,12 +128,13 @@ FROM ({attempts(name, request.edition)}) AS attempts"""
 
 
 def _evidence(name: str, request: Request) -> str:
-    columns = ", ".join(f"attempts.{column}" for column in ("edition", "metric", *_OF_ATTEMPT))
-    return f"""SELECT {columns}, messages.content
-FROM {in_schema("attempts", request.edition, name)} AS attempts
+    columns = ", ".join(f"counted.{column}" for column in (*_OF_ATTEMPT, COMPARED))
+    return f"""SELECT
+    {literal(request.edition)} AS edition, {literal(name)} AS metric, {columns}, messages.content
+FROM ({compared(name, request.edition)}) AS counted
 LEFT JOIN messages
-    ON messages.game_id = attempts.game_id AND messages.message_index = attempts.message_index
-WHERE attempts.is_counted"""
+    ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
+WHERE counted.is_counted"""
 
 
 def _terms(name: str, request: Request) -> str:
@@ -139,10 +150,10 @@ _OF_ROWS = {
 
 
 def _view(select: str, row: str) -> View:
-    return View(select, row, COLUMNS)
+    return View(select, row, _MEANINGS)
 
 
 def _of_file(file: str) -> View:
     header = sqlfiles.header(file)
-    own = dict(line.split(" | ", 1) for line in header.get("column", []))
-    return View(sqlfiles.text(file), header["row"][0], COLUMNS | own)
+    described = dict(line.split(" | ", 1) for line in header.get("column", []))
+    return View(sqlfiles.text(file), header["row"][0], _MEANINGS | described)

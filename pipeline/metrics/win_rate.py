@@ -3,6 +3,7 @@
 import polars as pl
 
 from pipeline.games import competitions, type_of
+from pipeline.metrics.compared import ending, of_game
 from pipeline.metrics.declaration import Combine, Metric, Rows, Term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
@@ -52,7 +53,15 @@ _WHAT = (
 
 PAPER = Metric(
     terms=tuple(Term(name, (type_of(name),)) for name in competitions()),
-    rows=(Rows("results", term=pl.col("competition"), what=_WHAT, hit=_CREDIT),),
+    rows=(
+        Rows(
+            "results",
+            term=pl.col("competition"),
+            what=_WHAT,
+            hit=_CREDIT,
+            compared_with=of_game(ending),
+        ),
+    ),
     combine=Combine.MEAN,
 )
 RELEASE = Metric(
@@ -66,6 +75,7 @@ RELEASE = Metric(
             where=pl.col("competition").is_in(_OF_SCRIPT),
             counted=pl.lit(value=True),
             spans_games=True,
+            compared_with=of_game(ending),
         ),
     ),
     unknown="{} games share their number with another game: the script expects a single run",

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.pages.content import ROWS, Address, Content
 from pipeline.reports.audit import TITLES, findings_parts
 
@@ -22,11 +22,11 @@ class AuditContent(Content, frozen=True, kw_only=True):
     is_cut: bool
 
 
-def content(lake: Lake, asked: Parameters) -> AuditContent:
+def content(lake: AnsweringLake, asked: Parameters) -> AuditContent:
     """How often logs contradict themselves, and the findings of the kind that is asked for."""
-    models = [asked.model] if asked.model else None
-    rows = lake.audit(models=models)
-    findings = _first(lake, asked.kind, models) if asked.kind else None
+    model = asked.model or None
+    rows = lake.audit(model=model)
+    findings = _first(lake, asked.kind, model) if asked.kind else None
     is_cut = findings is not None and findings.height > ROWS
     return AuditContent(
         title="Audit",
@@ -37,10 +37,10 @@ def content(lake: Lake, asked: Parameters) -> AuditContent:
     )
 
 
-def _first(lake: Lake, kind: str, models: list[str] | None) -> pl.DataFrame:
+def _first(lake: AnsweringLake, kind: str, model: str | None) -> pl.DataFrame:
     """The first findings, and one more if there are more."""
     found: list[pl.DataFrame] = []
-    for part in findings_parts(lake, kind, models=models):
+    for part in findings_parts(lake, kind, model=model):
         found.append(part.head(ROWS + 1))
         if sum(one.height for one in found) > ROWS:
             break

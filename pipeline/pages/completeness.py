@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.pages.content import (
     Content,
     OfSystem,
@@ -23,7 +23,7 @@ class CompletenessContent(Content, frozen=True, kw_only=True):
     readability: pl.DataFrame
 
 
-def content(lake: Lake, asked: Parameters) -> CompletenessContent:
+def content(lake: AnsweringLake, asked: Parameters) -> CompletenessContent:
     """The games of each model and competition, and the bounds of values."""
     return CompletenessContent(
         title="Completeness",

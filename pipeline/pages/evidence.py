@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.evidence import COLUMNS, KEY, Asked, evidence_parts
 from pipeline.metrics.known import names
@@ -21,6 +21,7 @@ from pipeline.pages.content import (
     game_types,
     head,
 )
+from pipeline.reports.evidence_sum import COLUMNS as OF_SUM
 from pipeline.vocabulary import Edition
 
 LANE = "long"
@@ -38,28 +39,35 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
 
 
 class EvidenceContent(Content, frozen=True, kw_only=True):
-    """`rows` are those of `evidence`, a page of them; `after` is the key of the next page."""
+    """`rows` are those of `evidence`, a page of them; `after` is the key of the next page.
+
+    `sum` are those of `evidence_sum`, on the first page; none on the others.
+    """
 
     head: Head
     names: tuple[str, ...]
     game_types: tuple[str, ...]
     after: str | None
+    sum: pl.DataFrame
 
 
-def content(lake: Lake, asked: Parameters) -> EvidenceContent:
+def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
     """A page of the rows that the metric counted."""
     faults = Faults()
     after = None
     rows = pl.DataFrame(schema=dict.fromkeys(("metric", *COLUMNS), pl.String))
+    total = pl.DataFrame(schema=OF_SUM)
     with faults.of("where" if asked.where else "metric"):
         after = key(asked.after)
         rows = lake.evidence_page(
             asked.metric,
-            is_hit=IS_HIT.get(asked.hit),
+            hit=IS_HIT.get(asked.hit),
             after=after,
             limit=ROWS + 1,
             **_asked(asked),
         )
+        if after is None:
+            total = lake.evidence_sum(asked.metric, **_asked(asked))
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
     in_edition = names(asked.edition)
@@ -71,20 +79,21 @@ def content(lake: Lake, asked: Parameters) -> EvidenceContent:
         names=in_edition,
         game_types=game_types(),
         after=json.dumps(last_key(shown, KEY, after)) if is_more else None,
+        sum=total,
         faults=faults,
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All rows that the metric counted, whatever the page."""
-    return evidence_parts(lake, asked.metric, is_hit=IS_HIT.get(asked.hit), **_asked(asked))
+    return evidence_parts(lake, asked.metric, hit=IS_HIT.get(asked.hit), **_asked(asked))
 
 
 def _asked(asked: Parameters) -> Asked:
     return {
         "edition": asked.edition,
-        "models": [asked.model] if asked.model else None,
-        "game_types": None if asked.game_type == ALL else [asked.game_type],
+        "model": asked.model or None,
+        "game_type": None if asked.game_type == ALL else asked.game_type,
         "where": asked.where or None,
     }
 

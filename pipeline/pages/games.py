@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
+from pipeline.games import competitions
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
 from pipeline.pages.evidence import key
@@ -19,7 +20,9 @@ class Parameters(Address, frozen=True, kw_only=True):
     model: str = ""
     game_type: str = ALL
     outcome: str = ""
-    setting: str = ""
+    competition: str = ""
+    setting_id: str = ""
+    system: str = ""
     path: str = ""
     edition: Edition = "paper"
     after: str = ""
@@ -29,17 +32,16 @@ class GamesContent(Content, frozen=True, kw_only=True):
     """`rows` are those of `games`, a page of them; `after` is the key of the next page."""
 
     game_types: tuple[str, ...]
+    competitions: tuple[str, ...]
     outcomes: tuple[str, ...]
     after: str | None
 
 
-def content(lake: Lake, asked: Parameters) -> GamesContent:
+def content(lake: AnsweringLake, asked: Parameters) -> GamesContent:
     """A page of the games that meet all conditions."""
     faults = Faults()
     rows = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
-    is_of_model = asked.model and asked.game_type in (ALL, *game_types())
-    is_of_outcome = asked.outcome not in ("", *OUTCOMES)
-    with faults.of("outcome" if is_of_outcome else "model" if is_of_model else "game_type"):
+    with faults.of(_field(asked)):
         after = [str(one) for one in key(asked.after) or []] or None
         rows = _games(lake, asked, after, ROWS + 1)
     shown = rows.head(ROWS)
@@ -48,25 +50,35 @@ def content(lake: Lake, asked: Parameters) -> GamesContent:
         title="Games",
         rows=shown,
         game_types=game_types(),
+        competitions=competitions(),
         outcomes=OUTCOMES,
         after=json.dumps(shown.select("path", "game_id").row(-1)) if is_more else None,
         faults=faults,
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def _field(asked: Parameters) -> str:
+    """The field that an error is about."""
+    known = {"outcome": OUTCOMES, "competition": competitions(), "game_type": (ALL, *game_types())}
+    wrong = [name for name, words in known.items() if getattr(asked, name) not in ("", *words)]
+    return wrong[0] if wrong else "model"
+
+
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All games that meet the conditions, whatever the page."""
     return [_games(lake, asked, None, None)]
 
 
 def _games(
-    lake: Lake, asked: Parameters, after: Sequence[str] | None, limit: int | None
+    lake: AnsweringLake, asked: Parameters, after: Sequence[str] | None, limit: int | None
 ) -> pl.DataFrame:
-    return lake.find(
+    seen = lake.of_system(asked.system) if asked.system else lake
+    return seen.games(
         model=asked.model or None,
         game_type=None if asked.game_type == ALL else asked.game_type,
         outcome=asked.outcome or None,
-        setting=asked.setting or None,
+        competition=asked.competition or None,
+        setting_id=asked.setting_id or None,
         path=asked.path or None,
         after=after,
         limit=limit,

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import ALL
@@ -14,6 +14,7 @@ from pipeline.pages.content import (
     head,
     listed,
 )
+from pipeline.present import present
 from pipeline.vocabulary import Edition
 
 LANE = "long"
@@ -39,7 +40,7 @@ class MetricContent(Content, frozen=True, kw_only=True):
     groups: tuple[str, ...]
 
 
-def content(lake: Lake, asked: Parameters) -> MetricContent:
+def content(lake: AnsweringLake, asked: Parameters) -> MetricContent:
     """The metric's definition, and its values by model, by game type and by what is asked."""
     declared = metric(asked.metric, asked.edition)
     groups = tuple(name for name in listed(asked.by) if name not in ("model", "game_type"))
@@ -62,11 +63,14 @@ def content(lake: Lake, asked: Parameters) -> MetricContent:
         sql=sql(asked.metric, asked.edition) if has_sql(asked.metric) else "",
         by_type=rows.filter(~is_all),
         groups=groups,
+        notes=present("metrics", rows).notes,
         faults=faults,
     )
 
 
-def _values(lake: Lake, asked: Parameters, groups: tuple[str, ...]) -> tuple[pl.DataFrame, Faults]:
+def _values(
+    lake: AnsweringLake, asked: Parameters, groups: tuple[str, ...]
+) -> tuple[pl.DataFrame, Faults]:
     faults = Faults()
     for field, where, by in (
         ("where", asked.where or None, groups),
@@ -75,7 +79,7 @@ def _values(lake: Lake, asked: Parameters, groups: tuple[str, ...]) -> tuple[pl.
     ):
         with faults.of("by" if by else field):
             found = lake.metrics(
-                names=[asked.metric],
+                metric=asked.metric,
                 edition=asked.edition,
                 by=["model", "game_type", *by],
                 where=where,

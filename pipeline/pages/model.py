@@ -1,8 +1,10 @@
 """One model: its profile over all metrics against the field, by role, by opponent."""
 
+from collections.abc import Iterator, Mapping, Sequence
+
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL, RELEASE
 from pipeline.pages.content import (
@@ -29,14 +31,15 @@ class ModelContent(Content, frozen=True, kw_only=True):
     models: tuple[str, ...]
     metrics: tuple[Head, ...]
     field: pl.DataFrame
+    ticks: Mapping[str, Sequence[float]]
     by_role: pl.DataFrame
     by_opponent: pl.DataFrame
     completeness: pl.DataFrame
 
 
-def content(lake: Lake, asked: Parameters) -> ModelContent:
+def content(lake: AnsweringLake, asked: Parameters) -> ModelContent:
     """The model's values; without a name those of the first model."""
-    field = lake.metrics(edition=asked.edition, game_types=[ALL])
+    field = lake.metrics(edition=asked.edition, game_type=ALL)
     models = tested_models(field["model"])
     model = asked.model or (models[0] if models else None)
     if asked.model and asked.model not in models:
@@ -49,15 +52,23 @@ def content(lake: Lake, asked: Parameters) -> ModelContent:
         models=models,
         metrics=heads(asked.edition),
         field=field,
+        ticks=dict(_of_metrics(field)),
         by_role=_by(lake, asked, model, "role"),
         by_opponent=_by(lake, asked, model, "opponent"),
         completeness=there.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
     )
 
 
-def _by(lake: Lake, asked: Parameters, model: str | None, column: str) -> pl.DataFrame:
+def _of_metrics(field: pl.DataFrame) -> Iterator[tuple[str, Sequence[float]]]:
+    """The values of all models, by metric."""
+    valued = field.drop_nulls("value")
+    for (name,), rows in valued.partition_by("metric", as_dict=True).items():
+        yield name, rows["value"].to_list()
+
+
+def _by(lake: AnsweringLake, asked: Parameters, model: str | None, column: str) -> pl.DataFrame:
     """The model's values by one more column; no rows where the edition has none."""
     if asked.edition == RELEASE or model is None:
         return pl.DataFrame()
-    rows = lake.metrics(edition=asked.edition, models=[model], by=["model", "game_type", column])
+    rows = lake.metrics(edition=asked.edition, model=model, by=["model", "game_type", column])
     return rows.filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())

@@ -1,26 +1,23 @@
 """Pages for a notebook: their content and HTML, with a style that stays within the cell."""
 
-import re
 from functools import cache
-from pathlib import Path
 
 import polars as pl
 from markupsafe import Markup
 from msgspec import Struct
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, row_meaning
+from pipeline.pages import style
 from pipeline.pages.game import OneGame
 from pipeline.pages.page import content, parameters
 from pipeline.pages.render import environment, fragment
 
-_STYLE = Path(__file__).parent / "static" / "style.css"
 # The name of the frame is doubled, so that our rules win over those of the notebook itself.
 # The parts of the style of `magic view` that what is shown in a cell needs.
 _PARTS = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
 _OF_FRAME = ("a ", "a:hover", ".vh ", ".none ", ".id ")
-_PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
 _OWN = """
 color-scheme: light;
 --paper: var(--jp-layout-color0, light-dark(#fff, #1e1e1e));
@@ -54,7 +51,7 @@ class Shown(Struct, frozen=True):
         return self.html
 
 
-def shown(lake: Lake, name: str, given: dict[str, object]) -> Shown:
+def shown(lake: AnsweringLake, name: str, given: dict[str, object]) -> Shown:
     """The page of this name with these parameters.
 
     Raises UsageError for an unknown page or parameter, and for whatever is wrong with a value.
@@ -72,7 +69,7 @@ def shown(lake: Lake, name: str, given: dict[str, object]) -> Shown:
     return Shown(found.rows, framed(html))
 
 
-def lake_html(lake: Lake) -> str:
+def lake_html(lake: AnsweringLake) -> str:
     """The lake's state, and its tables with their rows."""
     sizes = [
         (name, row_meaning(name).rstrip("."), sum(lake.counts(name).values())) for name in TABLES
@@ -100,9 +97,5 @@ def _prefix(one: OneGame, _: int) -> str:
 @cache
 def _style() -> str:
     """What the cell needs of the style of `magic view`, for what is within the frame alone."""
-    frame, *parts = _PART.split(_STYLE.read_text(encoding="utf-8"))
-    named = dict(zip(parts[::2], parts[1::2], strict=True))
-    colours = frame.partition(":root {")[2].partition("}")[0]
-    lines = [line for line in frame.splitlines() if line.startswith(_OF_FRAME)]
-    own = "".join([colours, *lines, *(named[name] for name in _PARTS), _OWN])
+    own = "".join([style.colours(), style.lines(*_OF_FRAME), style.parts(*_PARTS), _OWN])
     return f".magic-page.magic-page {{{own}}}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, Protocol
 
@@ -11,11 +12,13 @@ import polars as pl
 
 from pipeline.errors import UsageError, choose
 from pipeline.pages.content import Address, Content, OfSystem
+from pipeline.reports.unknown import unknown_notes
 
+TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; a page that is not in it is reached by links.
 MENU = (
     *("leaderboard", "metric", "model", "compare", "games", "search"),
-    *("completeness", "audit", "quarantine", "tables", "sql"),
+    *("completeness", "audit", "documents", "tables", "sql"),
 )
 
 
@@ -33,8 +36,6 @@ class Page(Protocol):
 
 def _names() -> tuple[str, ...]:
     """The pages: the modules beside this one that have a template."""
-    from pipeline.pages.render import TEMPLATES
-
     package = __package__ or ""
     modules = {module.name for module in iter_modules(import_module(package).__path__)}
     return tuple(sorted(name for name in modules if (TEMPLATES / f"{name}.html").is_file()))
@@ -58,7 +59,8 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     found = page(name).content(seen, asked)
     if not isinstance(asked, OfSystem):
         return found
-    return msgspec.structs.replace(found, system=seen.system, systems=seen.systems)
+    unknown = unknown_notes(seen)
+    return msgspec.structs.replace(found, system=seen.system, systems=seen.systems, unknown=unknown)
 
 
 def _seen(lake: Any, asked: Address) -> Any:

@@ -4,10 +4,9 @@ A page of HTML is a fragment: its host puts it into a frame of its own, and says
 other pages are.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import msgspec
@@ -20,23 +19,25 @@ from pipeline.errors import UsageError
 from pipeline.metrics import thin
 from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
-from pipeline.pages.content import Address, Content
+from pipeline.pages.content import Address, Content, slice_of
+from pipeline.pages.linked import narrowed, table
+from pipeline.pages.page import TEMPLATES, page
+from pipeline.present.html import LONGEST_CELL
 from pipeline.printable import printable
-from pipeline.reports.said import sign
-from pipeline.sqlfiles import identifier, literal
-from pipeline.written import json_texts, safe_csv_texts, safe_json
+from pipeline.reports.marks import result, sign, style
+from pipeline.reports.parts import EVERYBODY
+from pipeline.written import json_text, safe_csv_texts, safe_json
 
-TEMPLATES = Path(__file__).parent / "templates"
+if TYPE_CHECKING:
+    from pipeline import plots
+
 Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
 NULL = cells.NULL
-LONGEST_CELL = 1_000
+LONG_MESSAGE = 1_200
+"""A longer message is shown folded."""
 LONGEST_MESSAGE = 100_000
 """Of a longer text a page shows the beginning: JSON and CSV have the whole."""
-MOST_COLUMNS = 200
-MOST_CHARACTERS = 2**20
-"""So many characters at most are in the cells of one table."""
-_SHORT = 20  # characters of a number, about
 MOST_CSV = 128 * 2**20
 """An answer has at most so many characters, since it is held in memory."""
 
@@ -56,23 +57,25 @@ def environment() -> Environment:
         "text": text,
         "number": number,
         "words": words,
-        "exact": exact,
         "brief": brief,
         "spoken": spoken,
         "cut": cut,
-        "settings": thin.shown_number,
+        "settings": cells.few,
     }
     made.globals |= {
+        "EVERYBODY": EVERYBODY,
         "bar": bar,
-        "fitted": fitted,
+        "LONG": LONG_MESSAGE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
         "THIN_MEANING": thin.MEANING,
         "narrowed": narrowed,
+        "table": table,
         "mark": mark,
         "sign": sign,
-        "kind_of": kind_of,
+        "kind_of": style,
         "plot": plot,
+        "slice_of": slice_of,
     }
     return made
 
@@ -85,9 +88,6 @@ def carrying(link: Link, asked: Mapping[str, object]) -> Link:
 
     `asked` are the page's own parameters.
     """
-    # Imported here: it looks for the templates of this module.
-    from pipeline.pages.page import page
-
     chosen = {
         name: asked[name]
         for name, default in _CARRIED.items()
@@ -106,7 +106,8 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
     """The page as HTML, without a frame.
 
     `more` can say the `level` of its heading (1), whether it `is_interactive`, so that it has forms
-    (true), and `prefix_of`, the beginning of the ids in a game by the game and its place.
+    (true), `prefix_of`, the beginning of the ids in a game by the game and its place, and
+    `picture_at`, the address of the page's plot by its form.
     """
     template = environment().get_template(f"{name}.html")
     link = carrying(link, msgspec.structs.asdict(asked))
@@ -115,12 +116,28 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "asked": asked,
         "name": name,
         "link": link,
-        "links": {"game": lambda row: link("game", game=row["game_id"])},
+        "links": _of_ids(link),
         "level": 1,
         "is_interactive": True,
         "prefix_of": lambda _, place: "b-" if place else "",
+        "picture_at": None,
     }
-    return Markup(template.render(context | more))
+    unknown = [Markup('<p class="key">{}.</p>\n').format(line) for line in content.unknown]
+    return Markup(template.render(context | more)) + Markup("").join(unknown)
+
+
+def _of_ids(link: Link) -> Mapping[str, Callable[[Mapping[str, object]], str | None]]:
+    """Where a row's ids lead, by their column: to a game, its message, or a setting's games."""
+
+    def message(row: Mapping[str, object]) -> str | None:
+        game, index = row.get("game_id"), row["message_index"]
+        return None if game is None else link("game", game=game, at=f"m{index}")
+
+    return {
+        "game_id": lambda row: link("game", game=row["game_id"]),
+        "message_index": message,
+        "setting_id": lambda row: link("games", setting_id=row["setting_id"]),
+    }
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:
@@ -161,7 +178,7 @@ def as_csv(parts: Iterable[pl.DataFrame]) -> str:
 
 def _json(value: object) -> str:
     if isinstance(value, pl.DataFrame):
-        return "".join(json_texts([value])).rstrip("\n")
+        return json_text(value)
     if isinstance(value, msgspec.Struct):
         inner = ", ".join(
             f'"{name}": {_json(getattr(value, name))}' for name in value.__struct_fields__
@@ -195,17 +212,7 @@ def text(value: object) -> str:
 
 def number(value: float | None, decimals: int = 3) -> str:
     """A number with so many decimals."""
-    if value is None:
-        return NULL
-    if value != 0 and abs(value) < 10**-decimals:
-        return f"{value:.1g}"
-    shown = f"{value:.{decimals}f}"
-    return shown.replace("-", "−")
-
-
-def exact(value: float | None) -> str:
-    """A number with all its digits, for programs that read the page."""
-    return "" if value is None else repr(value)
+    return cells.texts([value], decimals)[0]
 
 
 def brief(value: str | None, n_signs: int) -> str:
@@ -221,44 +228,44 @@ def spoken(value: str) -> str:
 
 def mark(hit: float | None) -> Markup:
     """A hit, a miss, or how much of a hit, as a sign and in words."""
-    if hit is None:
-        return Markup('<span class="none">unknown</span>')
-    said = "of a hit" if 0 < hit < 1 else kind_of(hit)
-    return Markup(f'<span class="result {kind_of(hit)}">{sign(hit)} {said}</span>')
+    said = result(hit) if hit is None else f"{sign(hit)} {result(hit)}"
+    return Markup(f'<span class="result {style(hit)}">{said}</span>')
 
 
-def kind_of(hit: float | None) -> str:
-    """The style of a mark: any part of a hit is a hit."""
-    return "none" if hit is None else "hit" if hit else "miss"
+def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
+    """A plot of `pipeline.plots`; None where there is nothing to draw."""
+    if "value" in rows.columns and rows["value"].is_null().all():
+        return None
+    from pipeline import plots
+
+    return getattr(plots, f"plot_{kind}")(rows, *more, **options)  # type: ignore[no-any-return]
 
 
 def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:
-    """A plot of `pipeline.plots` as SVG; nothing where there is nothing to draw."""
-    if "value" in rows.columns and rows["value"].is_null().all():
+    """The plot as SVG; nothing where there is nothing to draw."""
+    drawn = chart(kind, rows, *more, **options)
+    if drawn is None:
         return Markup("")
     from pipeline import plots
 
-    chart = getattr(plots, f"plot_{kind}")(rows, *more, **options)
     # Marks of ours, with texts that the library escapes.
-    return Markup(plots.svg(chart, prefix=f"plot-{kind}"))
+    return Markup(plots.svg(drawn, prefix=f"plot-{kind}"))
 
 
-def narrowed(where: str, groups: Sequence[str], row: Mapping[str, object]) -> str:
-    """The condition of a group: what was asked, and the values of the columns grouped by."""
-    parts = [f"({where})"] if where else []
-    for column in groups:
-        value = row[column]
-        if column in ("model", "game_type"):
-            continue
-        name = identifier(column)
-        if value is None:
-            parts.append(f"{name} IS NULL")
-        elif isinstance(value, bool):
-            parts.append(f"{name} = {str(value).lower()}")
-        else:
-            is_number = isinstance(value, int | float)
-            parts.append(f"{name} = {value if is_number else literal(str(value))}")
-    return where if parts == [f"({where})"] else " AND ".join(parts)
+def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
+    """The plot of a page as a file: `svg` or `png`; raises UsageError for a page without one."""
+    from pipeline import plots
+
+    drawn: list[plots.Chart] = []
+
+    def keep(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> str:
+        drawn.extend(filter(None, [chart(kind, rows, *more, **options)]))
+        return ""
+
+    fragment(name, content, asked, lambda *_, **__: None, plot=keep)
+    if not drawn:
+        raise UsageError(f"the page {name} has no plot here: choose one that shows a plot")
+    return plots.file(drawn[0], form)
 
 
 def cut(value: object, most: int = LONGEST_CELL) -> Markup:
@@ -269,36 +276,6 @@ def cut(value: object, most: int = LONGEST_CELL) -> Markup:
     return Markup('{} <span class="none">… the first {:,} of {:,} characters</span>').format(
         whole[:most], most, len(whole)
     )
-
-
-class Fitted(NamedTuple):
-    """The columns and rows of a frame that a page has room for, and how many it leaves out."""
-
-    columns: list[str]
-    rows: list[dict[str, object]]
-    n_columns_left: int
-    n_rows_left: int
-
-
-def fitted(frame: pl.DataFrame, without: Sequence[str] = ()) -> Fitted:
-    """As much of a frame as a browser shows without effort."""
-    names = [name for name in frame.columns if name not in without]
-    shown = names[:MOST_COLUMNS]
-    rows: list[dict[str, object]] = []
-    n_characters = 0
-    for row in frame.iter_rows(named=True):
-        n_characters += sum(map(_length, map(row.get, shown)))
-        if rows and n_characters > MOST_CHARACTERS:
-            break
-        rows.append(row)
-    return Fitted(shown, rows, len(names) - len(shown), frame.height - len(rows))
-
-
-def _length(value: object) -> int:
-    """About how many characters a cell has."""
-    if isinstance(value, str):
-        return min(len(value), LONGEST_CELL)
-    return LONGEST_CELL if isinstance(value, bytes | list | dict) else _SHORT
 
 
 def words(value: object) -> str:

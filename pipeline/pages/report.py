@@ -14,11 +14,12 @@ import msgspec
 import polars as pl
 from msgspec import Struct
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metric
 from pipeline.metrics.known import header, names, titles
 from pipeline.reports.cite import Citation
+from pipeline.reports.evidence_sum import sum_of
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition
 
@@ -48,12 +49,14 @@ class Card(Struct, frozen=True):
 class Cell(Struct, frozen=True):
     """One value with its counts, and the counted rows of the games that are shown.
 
-    `evidence` has a row for each decision; `command` prints all of them.
+    `evidence` has a row for each decision, and `command` prints all of them; `sum` has a row for
+    each term, as `evidence_sum`.
     """
 
     metric: str
     value: dict[str, Any]
     evidence: pl.DataFrame
+    sum: pl.DataFrame
     command: str
 
     @property
@@ -115,7 +118,7 @@ def _options(citation: Citation) -> str:
 
 
 def report(
-    lake: Lake,
+    lake: AnsweringLake,
     *,
     title: str = TITLE,
     edition: Edition = PAPER,
@@ -149,7 +152,7 @@ def report(
         cards=[_card(name, edition, by_type.filter(metric=name)) for name in names(edition)],
         profiles=[_profile(model, cells) for model in models],
         comparisons=lake.compare(
-            names=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
+            metric=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
             edition=edition,
             confidence=confidence,
         ),
@@ -160,7 +163,7 @@ def report(
     )
 
 
-def _sample(lake: Lake, edition: Edition, games_per_cell: int) -> list[Transcript]:
+def _sample(lake: AnsweringLake, edition: Edition, games_per_cell: int) -> list[Transcript]:
     """Some games of each model and competition, those with the lowest ids."""
     if not games_per_cell:
         return []
@@ -191,7 +194,8 @@ def _cells(
         part = found.get(key, none)
         games = part["game_id"].unique().sort().head(games_per_cell)
         evidence = part.filter(pl.col("game_id").is_in(games.implode()))
-        cells[key] = Cell(value["metric"], value, evidence, _command(*key, citation))
+        total = sum_of(value, citation.edition)
+        cells[key] = Cell(value["metric"], value, evidence, total, _command(*key, citation))
     return cells
 
 

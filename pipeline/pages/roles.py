@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipeline.games import kinds
-from pipeline.reports.said import EVERYBODY
+from pipeline.reports.parts import EVERYBODY
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Phase
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
@@ -12,7 +12,7 @@ from pipeline.reports.search import COLUMNS, Found
 from pipeline.vocabulary import Edition
 
 LANE = "search"
-SECONDS = 10.0
+TIMEOUT = 10.0
 MOST = 100_000
 """A CSV has at most so many messages."""
 
@@ -21,6 +21,10 @@ class Parameters(Address, frozen=True, kw_only=True):
     words: str = ""
     model: str = ""
     game_type: str = ALL
+    secret: bool = False
+    aloud: bool = False
+    tested: bool = False
+    roles: bool = False
     edition: Edition = "paper"
     after: str = ""
 
@@ -33,14 +37,14 @@ class SearchContent(Content, frozen=True, kw_only=True):
     n_messages: int
     stopped: str | None
     after: str | None
-    seconds: float
+    timeout: float
 
 
-def content(lake: Lake, asked: Parameters) -> SearchContent:
-    """The messages that have all of the words; nothing before words are given."""
+def content(lake: AnsweringLake, asked: Parameters) -> SearchContent:
+    """The messages that have all of the words; nothing before there is anything to search for."""
     faults = Faults()
     found = None
-    if asked.words:
+    if asked.words or asked.secret:
         with faults.of("words"):
             found = _found(lake, asked, ROWS, asked.after or None)
     return SearchContent(
@@ -51,14 +55,14 @@ def content(lake: Lake, asked: Parameters) -> SearchContent:
         n_messages=found.n_messages if found else 0,
         stopped=found.stopped if found else None,
         after=found.key if found else None,
-        seconds=SECONDS,
+        timeout=TIMEOUT,
         faults=faults,
     )
 
 
-def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All messages found, whatever the page; raises UsageError where they take too long."""
-    if not asked.words:
+    if not (asked.words or asked.secret):
         return [content(lake, asked).rows]
     found = _found(lake, asked, MOST, None)
     if found.stopped != "end":
@@ -69,12 +73,15 @@ def whole(lake: Lake, asked: Parameters) -> Iterable[pl.DataFrame]:
     return [found.rows]
 
 
-def _found(lake: Lake, asked: Parameters, limit: int, after: str | None) -> Found:
+def _found(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Found:
     return lake.search(
         asked.words,
-        models=[asked.model] if asked.model else None,
-        game_types=None if asked.game_type == ALL else [asked.game_type],
+        model=asked.model or None,
+        secret=asked.secret,
+        aloud=asked.aloud,
+        tested=asked.tested,
+        game_type=None if asked.game_type == ALL else asked.game_type,
         limit=limit,
-        seconds=SECONDS,
+        timeout=TIMEOUT,
         after=after,
     )

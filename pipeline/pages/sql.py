@@ -2,16 +2,15 @@
 
 import polars as pl
 
-from pipeline.api import Lake
+from pipeline.answers import AnsweringLake
 from pipeline.errors import PipelineError, QueryError
-from pipeline.events.contracts import TABLES
 from pipeline.pages.content import Address, Content, Faults
 from pipeline.plots import plot_columns
 from pipeline.reports.views import Schema, schemas
 from pipeline.sandbox import Sandbox
 
 LANE = "free"
-SECONDS = 20.0
+TIMEOUT = 20.0
 MEMORY = 2**30
 SHOWN = 1000
 """A page shows so many rows; `.csv` and `.json` have all."""
@@ -26,19 +25,19 @@ class Parameters(Address, frozen=True, kw_only=True):
 class SqlContent(Content, frozen=True, kw_only=True):
     """`rows` is the result, `plot` is of two of its columns, `place` is where the query fails.
 
-    `schemas` are those of the views.
+    `columns` are those of the tables, and `schemas` those of the views.
     """
 
-    tables: tuple[str, ...]
+    columns: pl.DataFrame
     schemas: tuple[Schema, ...]
     place: str
     has_run: bool
     is_plotted: bool
     shown: int
-    seconds: float
+    timeout: float
 
 
-def content(lake: Lake, asked: Parameters) -> SqlContent:
+def content(lake: AnsweringLake, asked: Parameters) -> SqlContent:
     """The result of the query; nothing before there is one."""
     faults = Faults()
     rows, place = pl.DataFrame(), ""
@@ -51,20 +50,20 @@ def content(lake: Lake, asked: Parameters) -> SqlContent:
     return SqlContent(
         title="SQL",
         rows=rows,
-        tables=tuple(TABLES),
+        columns=lake.schema(),
         schemas=tuple(schemas()),
         place=place,
         has_run=bool(asked.query.strip()) and not faults.get("query"),
         is_plotted=is_plotted and "x" not in faults,
         shown=SHOWN,
-        seconds=SECONDS,
+        timeout=TIMEOUT,
         faults=faults,
     )
 
 
-def _answer(lake: Lake, query: str, faults: Faults) -> tuple[pl.DataFrame, str]:
+def _answer(lake: AnsweringLake, query: str, faults: Faults) -> tuple[pl.DataFrame, str]:
     try:
-        with Sandbox(seconds=SECONDS, memory=MEMORY) as sandbox:
+        with Sandbox(timeout=TIMEOUT, memory=MEMORY) as sandbox:
             return sandbox.sql(lake, query), ""
     except QueryError as error:
         faults["query"] = error.message

@@ -2,13 +2,14 @@
 
 import polars as pl
 
-from pipeline.api import Lake
-from pipeline.errors import UsageError, choose
-from pipeline.events.contracts import TABLES, row_meaning
+from pipeline.answers import AnsweringLake
+from pipeline.events.contracts import TABLES
 from pipeline.pages.content import Address, Content
+from pipeline.reports.schema import known_views, meaning
 
 LANE = "quick"
 SAMPLE = 20
+_OF_A_VIEW = ("column", "type", "description")
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -16,37 +17,32 @@ class Parameters(Address, frozen=True, kw_only=True):
 
 
 class TablesContent(Content, frozen=True, kw_only=True):
-    """`rows` is a row for each table, or the sample of the table that is asked for."""
+    """`rows` is a row for each table, or the sample of the table that is asked for.
+
+    Of a view there is no sample, which could take long: `rows` are its `columns`.
+    """
 
     sizes: pl.DataFrame
     columns: pl.DataFrame | None
     meaning: str | None
+    is_view: bool
 
 
-def content(lake: Lake, asked: Parameters) -> TablesContent:
-    """The tables with their sizes, and one of them in detail."""
-    if asked.table and asked.table not in TABLES:
-        raise UsageError(f"no table `{asked.table}`: {choose([asked.table], TABLES)}")
-    sizes = lake.tables()
-    sample = lake.table(asked.table).head(SAMPLE).collect() if asked.table else None
+def content(lake: AnsweringLake, asked: Parameters) -> TablesContent:
+    """The tables with their sizes, and one of them, or a view, in detail."""
+    name, sizes = asked.table, lake.tables()
+    if not name:
+        return TablesContent(
+            title="Tables", rows=sizes, sizes=sizes, columns=None, meaning=None, is_view=False
+        )
+    views = known_views([name])
+    columns = lake.schema(name).drop("table")
+    columns = columns.select(_OF_A_VIEW) if views else columns
     return TablesContent(
-        title=f"Table {asked.table}" if asked.table else "Tables",
-        rows=sizes if sample is None else sample,
+        title=f"{'View' if views else 'Table'} {name}",
+        rows=columns if views else lake.table(name).head(SAMPLE).collect(),
         sizes=sizes,
-        columns=_columns(asked.table) if asked.table else None,
-        meaning=row_meaning(asked.table).rstrip(".") if asked.table else None,
+        columns=columns,
+        meaning=meaning(name, views).rstrip("."),
+        is_view=name not in TABLES,
     )
-
-
-def _columns(table: str) -> pl.DataFrame:
-    rows = [
-        {
-            "column": name,
-            "type": str(column.dtype),
-            "meaning": column.description,
-            "values": ", ".join(column.words or ()),
-            "nullable": column.nullable,
-        }
-        for name, column in TABLES[table].columns().items()
-    ]
-    return pl.DataFrame(rows)

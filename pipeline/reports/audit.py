@@ -1,20 +1,21 @@
-"""What a log asserts against what its own content says, a file of `sql/audit/` for each kind.
+"""Contradictions between what a log states and what its texts say; a file of `sql/audit/` a kind.
 
-Such a file gives the rows that were checked, each with what is `logged`, what its text or the rest
-of the log `says`, whether the two are at odds (`is_found`), and what the row is worth to its metric
-either way.
+The SELECT of a kind returns the rows that were checked: what is `logged`, what the text or the rest
+of the log `says`, whether the two differ (`is_found`), and the hit of the row's metric by either.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from pipeline import sqlfiles
+from pipeline import column, sqlfiles
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError, choose
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
+from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import views
 from pipeline.sqlfiles import filled, header, identifier, literal
 from pipeline.warehouse import bounded, parts
@@ -23,39 +24,54 @@ KINDS: tuple[str, ...] = tuple(
     sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["order"][0]))
 )
 TITLES = {kind: header(f"audit/{kind}")["title"][0] for kind in KINDS}
+COLUMNS: Mapping[str, Column] = {
+    "kind": column.text("the kind of contradiction"),
+    "title": column.text("the kind in words"),
+    "checked": column.count("rows that were checked"),
+    "found": column.count("those that contradict themselves"),
+    "share": column.share("found / checked"),
+    "n_games": column.count("games with a finding").shown("games"),
+    "metric": column.text("the metric that such rows matter to"),
+    "as_logged": column.share("the mean hit of the metric's checked rows as logged"),
+    "as_read": column.share("the same as the rest of the log says"),
+    "effect": column.share(
+        "as_read − as_logged; all three are null if the metric counts none of the rows"
+    ),
+}
+_KNOWN = {**TABLES["players"].columns(), **OF_ROWS, "kind": COLUMNS["kind"]}
+FINDINGS: Mapping[str, Column] = {
+    name: _KNOWN[name]
+    for name in (
+        *("kind", "game_id", "game_type", "model", "role", "player", "seat", "round"),
+        *("message_index", "logged", "says", "hit_logged", "hit_read", "content"),
+    )
+}
 _OF_A_ROW = ("model", "role", "player", "seat", "round")
 _OF_A_GAME = tuple(polars_schema("games"))
 _GAMES = "JOIN games ON games.game_id = findings.game_id"
 _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
+@listed(COLUMNS)
 def audit(
     lake: StoredLake,
     *,
-    by: Sequence[str] = (),
-    kinds: Sequence[str] | None = None,
-    models: Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
+    kind: str | Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """A row for each kind and group: how often logs contradict themselves.
+    """How often logs contradict themselves: a row for each kind of contradiction and each group.
 
-    `kinds` are the kinds of contradiction, by default all; `by` are columns of games or players.
-
-    Columns:
-
-    - the columns of `by`: the group.
-    - `kind`, `title`: the kind of contradiction, as a name and in words.
-    - `checked`, `found`: rows that were checked, and those that contradict themselves.
-    - `share`: found / checked, in 0..1.
-    - `n_games`: games with a finding.
-    - `metric`: the metric that such rows matter to.
-    - `as_logged`, `as_read`, `effect`: the mean hit (0..1) of the metric's checked rows, as
-      logged and as the rest of the log says, and the difference; null if the metric counts
-      none of them.
+    `kind` and `model` choose rows, by default all; `by` are columns of games or players,
+    which come first. The share and the mean hits are in 0..1.
 
     Raises UsageError for an unknown kind, column or model.
+
+    >>> lake.audit(kind="stated_votes").select("checked", "found", "metric").rows()
+    [(96, 4, 'judgement')]
     """
-    by, kinds = several(by), several(KINDS if kinds is None else kinds)
-    models = several(models)
+    by, kinds = several(by or ()), several(KINDS if kind is None else kind)
+    models = several(model)
     _check(by, kinds)
     check_players(lake, models)
     selects = [_summary(kind, by, models) for kind in kinds]
@@ -65,28 +81,25 @@ def audit(
     return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
 
 
-def findings(lake: StoredLake, kind: str, *, models: Sequence[str] | None = None) -> pl.DataFrame:
+@listed(FINDINGS)
+def findings(
+    lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
+) -> pl.DataFrame:
     """The contradictions of one kind that `audit` counts, each with its message.
 
-    Columns:
-
-    - `kind`: the kind.
-    - `game_id`, `game_type`: the game.
-    - `model`, `role`, `player`, `seat`, `round`: who acted, and when.
-    - `message_index`, `content`: its message, from 0, and its text.
-    - `logged`, `says`: what the log states, and what the rest of the log says.
-    - `hit_logged`, `hit_read`: the metric's hit (0..1) either way; null if it does not count.
-
     Raises UsageError for an unknown kind or model.
+
+    >>> lake.findings("stated_votes").select("model", "logged", "says").rows()[0]
+    ('sim-atlas', 'Player 1', 'Player 3')
     """
-    return pl.concat(findings_parts(lake, kind, models=models))
+    return pl.concat(findings_parts(lake, kind, model=model))
 
 
 def findings_parts(
-    lake: StoredLake, kind: str, *, models: Sequence[str] | None = None
+    lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
-    """The same rows some at a time, at least one part, in bounded memory."""
-    models = several(models)
+    """The same rows in one or more parts, so that memory is bounded."""
+    models = several(model)
     _check((), (kind,))
     check_players(lake, models)
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))

@@ -1,4 +1,4 @@
-"""Judgement beside chance: what a voter who knows nothing can expect differs between games."""
+"""Judgement compared with chance: the value that random votes would have, game by game."""
 
 import polars as pl
 
@@ -14,10 +14,11 @@ _IS_KNOWN = pl.col("chance").is_not_null().all()
 
 @of_one_system
 def judgement_by_chance(lake: StoredLake) -> pl.DataFrame:
-    """A row for each model and game type with a vote that judgement counts; `all` is all of them.
+    """A row for each model and game type with its judgement, and the judgement of random votes.
 
-    It is the view `judgement_by_chance`, of one system. A vote's chance is the number of sought
-    players over that of all players, of those who are still in the game, without the voter.
+    The game type `all` is over all types. The chance of a vote is the share of sought players among
+    the players who are still in the game, without the voter. The rows are those of the view
+    `judgement_by_chance`, for one system.
 
     Columns:
 
@@ -27,6 +28,10 @@ def judgement_by_chance(lake: StoredLake) -> pl.DataFrame:
     - `hits`, `expected`: right votes, and how many of them to expect by chance, the sum of the
       votes' chances; null if a vote had nobody to name.
     - `counted`, `n_games`: votes that judgement counts, and their games.
+
+    >>> rows = lake.judgement_by_chance().filter(model="sim-atlas")
+    >>> rows.select("game_type", "value", "chance").rows()[0]
+    ('all', 0.5, 0.5)
     """
     votes = _chances(lake).collect()
     whole = votes.with_columns(game_type=pl.lit("all"))
@@ -62,7 +67,7 @@ def _chances(lake: StoredLake) -> pl.LazyFrame:
 
 
 def _seats(lake: StoredLake) -> pl.LazyFrame:
-    """Every seat, whether votes are right that name it, and the first round that it is out in."""
+    """Every seat, whether a vote for it is correct, and the first round in which it is out."""
     first_without = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
     left = lake.table("eliminations").select("game_id", "seat", first_without=first_without)
     sought = lake.table("roles").select("game_type", "role", "is_sought")

@@ -5,11 +5,11 @@ from datetime import datetime
 import polars as pl
 from msgspec import Struct
 
-from pipeline import __version__
 from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.request import EDITIONS, PAPER
+from pipeline.version import __version__
 from pipeline.vocabulary import Edition
 
 BENCHMARK = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"
@@ -25,11 +25,10 @@ EDITION_TEXTS = {
 
 
 class Citation(Struct, frozen=True):
-    """What identifies values: the lake's state, the edition and the version of magic-pipeline.
+    """What identifies values: the state of the lake, the edition, the version of magic-pipeline.
 
-    The games are those of the `system` that is counted, null where the lake has no other.
-    `ingest_id` is the number of the lake's last ingest, and `ingested_at` when it was committed;
-    0 and null before the first.
+    `system` is the system whose games are counted, null if the lake has only one. `ingest_id` is
+    the number of the last ingest, 0 if there is none; `ingested_at` is when it was committed.
     """
 
     ingest_id: int
@@ -85,9 +84,12 @@ class Citation(Struct, frozen=True):
 
 @of_one_system
 def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
-    """How to cite values of this edition that were computed from the lake in its state.
+    """How to cite values of this edition that were computed from this state of the lake.
 
     Raises UsageError for an unknown edition.
+
+    >>> lake.cite().n_games
+    112
     """
     if edition not in EDITIONS:
         raise UsageError(f"no edition `{edition}`: {choose([edition], EDITIONS)}")

@@ -1,16 +1,18 @@
-"""What is there of each model, what is missing, and what it could have made of the values.
+"""Which games of each model the lake has, which are missing, and how far values could move.
 
-A model is expected to have finished a game of every setting that any model played in a competition,
-or so many games as are asked for. Bounds are Manski's (C. F. Manski, American Economic Review 80:2
-(1990) 319–323): a value with everything missing counted as a miss, and as a hit. They are no
-intervals, and no order of models follows from them. Their terms are combined as the value's are.
+A model is expected to finish a game of every setting that any model played in a competition, or a
+given number of games. The bounds of a value are Manski's (C. F. Manski, American Economic Review
+80:2 (1990) 319–323): everything missing is counted as a miss for the lower bound, and as a hit for
+the upper one. They are not intervals, and do not order models. Terms are combined as in the value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, metric, metrics
@@ -19,15 +21,48 @@ from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
+from pipeline.metrics.results import METRIC, MODEL
 from pipeline.metrics.validation import check_models
 from pipeline.metrics.values import VALUE
 from pipeline.statistics.sums import exact_sum, exact_sums
 from pipeline.vocabulary import Edition, ParseStatus
 
-READABILITY = (
-    *("model", "metric", "value", "value_min", "value_max", "counted"),
-    *("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
-)
+_COMPETITION = column.text("the competition")
+COLUMNS: Mapping[str, Column] = {
+    "model": MODEL,
+    "competition": _COMPETITION,
+    "game_type": column.text("its game"),
+    "expected": column.count(
+        "settings that any model played, or of games that nobody can repeat those that this model "
+        "played; or games, if `expected` is given"
+    ),
+    "found": column.count("how many of these the lake has"),
+    "finished": column.count("how many of these with an end"),
+    "n_games": column.count("its games").shown("games"),
+    "n_unfinished": column.count("its games without an end").shown("unfinished"),
+    "n_quarantined": column.count("parts of its games that could not be used").shown("quarantined"),
+    "is_complete": column.flag("whether as many are finished as are expected").shown("complete"),
+}
+READABILITY: Mapping[str, Column] = {
+    "model": MODEL,
+    "metric": METRIC,
+    "value": column.share("the value over all game types"),
+    "value_min": column.share("the lowest that it could be, in the metric's unit"),
+    "value_max": column.share("the highest that it could be; both are null if the value is null"),
+    "counted": column.count("rows that were counted"),
+    "n_unreadable": column.count("rows whose `parse_status` is not `ok`, as in `metrics`").shown(
+        "unreadable"
+    ),
+    "n_ambiguous": column.count("how many of these are ambiguous").shown("ambiguous"),
+    "n_outages": column.count("how many of these are outages").shown("outages"),
+    "n_missing": column.count(
+        "rows of missing games, estimated, and rows that were counted although their game is "
+        "unfinished"
+    ).shown("missing"),
+    "is_complete": column.flag("whether there is neither a missing row nor an outage").shown(
+        "complete"
+    ),
+}
 MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
 _NOT_SUMMED = ("setting_id", "term", "n_games")
@@ -38,28 +73,24 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 
 
 @of_one_system
+@listed(COLUMNS)
 def completeness(
-    lake: StoredLake, *, expected: int | None = None, models: Sequence[str] | None = None
+    lake: StoredLake, *, expected: int | None = None, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """A row for each model and competition that any model played: its games in the lake.
+    """How complete the games of each model are: a row for each model and competition.
 
-    The model of a document that is quarantined as a whole is unknown: the last row counts them.
-
-    Columns:
-
-    - `model`, `competition`, `game_type`: what could be complete.
-    - `expected`: settings that any model played, or of games that nobody can repeat those that
-      this model played; or games, if `expected` is given.
-    - `found`, `finished`: how many of these the lake has, and with an end.
-    - `n_games`, `n_unfinished`: games, and games without an end.
-    - `n_quarantined`: parts of its games that could not be used.
-    - `is_complete`: whether as many are finished as are expected.
+    The competitions are those that any model played. A last row without a model counts the
+    documents that are quarantined as a whole, since their model is unknown.
 
     Raises UsageError if `expected` is less than 1 or above a billion, and for an unknown model.
+
+    >>> games = lake.completeness(model="sim-atlas")
+    >>> games.select("competition", "expected", "finished", "is_complete").rows()[0]
+    ('chameleon_as_chameleon', 4, 4, True)
     """
     if expected is not None and not 1 <= expected <= MOST_EXPECTED:
         raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
-    models = several(models)
+    models = several(model)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = results.group_by(_OF_SIDE).agg(
@@ -126,28 +157,22 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
 
 
 @of_one_system
+@listed(READABILITY)
 def readability(
-    lake: StoredLake, *, edition: Edition = PAPER, models: Sequence[str] | None = None
+    lake: StoredLake, *, edition: Edition = PAPER, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """A row for each model and metric: what could not be read, and the bounds of the value.
+    """What could not be read, and how far the value could move: a row for each model and metric.
 
-    The bounds vary `unreadable` rows; `ambiguous` rows were read, and count as the game registered
-    them. They are no confidence interval, and no order of models follows from them.
-
-    Columns:
-
-    - `model`, `metric`, `value`: the value, over all game types.
-    - `value_min`, `value_max`: its bounds, in the metric's unit; null if the value is null.
-    - `counted`: rows that were counted.
-    - `n_unreadable`: rows whose `parse_status` is not `ok`, as in `metrics`.
-    - `n_ambiguous`, `n_outages`: how many of these are ambiguous, and outages.
-    - `n_missing`: rows of missing games, estimated, and rows that were counted although their
-      game is unfinished.
-    - `is_complete`: whether there is neither a missing row nor an outage.
+    The bounds count each `unreadable` row once as a miss and once as a hit. An `ambiguous` row
+    counts as the game registered it. Bounds are not a confidence interval, and do not order models.
 
     Raises UsageError for an unknown model or edition.
+
+    >>> bounds = lake.readability(model="sim-atlas").filter(metric="judgement")
+    >>> bounds.select("value", "value_min", "value_max", "n_unreadable").row(0)
+    (0.5, 0.5, 0.625, 3)
     """
-    models = several(models)
+    models = several(model)
     check_models(lake, models)
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
@@ -166,9 +191,9 @@ def readability(
 
 
 def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
-    """What a metric found in each setting, by model, competition and term.
+    """The rows of a metric in each setting, counted by model, competition and term.
 
-    `lost` are its hits that may have been misses, `gained` its misses that may have been hits.
+    `lost` are hits that could have been misses, `gained` misses that could have been hits.
     """
     found = rows(metric(name, request.edition), cache(lake.table), request)
     is_counted, hit = pl.col("is_counted"), pl.col("hit")
@@ -192,7 +217,7 @@ def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
 
 
 def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
-    """The settings of each competition that a model finished no game of that would count."""
+    """The settings of each competition without a finished game of the model that counts."""
     results = lake.table("results").filter("is_tested")
     played = results.filter(in_scope(request) | is_unfinished(request))
     finished = results.filter(in_scope(request), "is_finished")
@@ -246,12 +271,12 @@ def _bounds(
             value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
             is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
         )
-        .select(READABILITY)
+        .select(list(READABILITY))
     )
 
 
 def _bound(name: str, metric: Metric, terms: pl.DataFrame, hits: pl.Expr) -> pl.DataFrame:
-    """model and, under this name, its value had its terms so many hits of all there would be."""
+    """model, and in a column `name` the value that it would have with so many hits."""
     is_fixed = pl.col("term").is_in([term.name for term in metric.terms if term.fixed_count])
     whole = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
     return (
@@ -263,10 +288,11 @@ def _bound(name: str, metric: Metric, terms: pl.DataFrame, hits: pl.Expr) -> pl.
 
 
 def _lacking(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
-    """`missing`: the rows that missing games would have had, by model and term.
+    """The estimated number of rows that missing games would have had, by model and term.
 
-    As many as the setting has elsewhere, at most, and where it has none, as the largest there are,
-    less those of games without an end that are there.
+    A missing game is taken to have the rows that a game of its setting has on average, for the
+    model where this is most; if there is none, those of a game of its competition. Rows that the
+    model has in unfinished games are subtracted.
     """
     there = found.with_columns(there=pl.col("counted") + pl.col("uncounted"))
     a_game = there.filter(pl.col("n_games") > 0).with_columns(

@@ -1,13 +1,14 @@
-"""Games by what they are: a page of them at a time, without counting those that follow."""
+"""A list of games by model, type, setting, outcome and path; page by page for long lists."""
 
 from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.errors import UsageError, choose
+from pipeline.errors import UsageError
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
-from pipeline.metrics.validation import check_players
+from pipeline.metrics.request import several
+from pipeline.metrics.validation import check_competitions, check_players, check_words
 
 COLUMNS = (
     *("game_id", "game_type", "models", "outcome", "is_finished", "n_rounds", "n_messages"),
@@ -18,22 +19,24 @@ OUTCOMES = (*outcomes(), UNFINISHED)
 _KEY = ("path", "game_id")
 
 
-def find(
+def games(
     lake: StoredLake,
     *,
-    model: str | None = None,
-    game_type: str | None = None,
-    setting: str | None = None,
-    outcome: str | None = None,
+    model: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
+    competition: str | Sequence[str] | None = None,
+    setting_id: str | None = None,
+    outcome: str | Sequence[str] | None = None,
     path: str | None = None,
     after: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> pl.DataFrame:
     """A row for each game that meets all conditions, sorted by path, at most `limit`.
 
-    `model` sits in the game, tested or not. `setting` is the beginning of a setting's id, and
-    `path` a part of the path of the log. `outcome` is a word of the column `outcome`, or
-    `unfinished`. `after` is the path and game_id of the last row of the page before.
+    `model` plays in the game, tested or not. `competition` is one that the game counts for: with
+    `model`, for this model. `setting_id` is the id or its beginning, and `path` a part of the path
+    of the log. `outcome` is a word of the column `outcome`, or `unfinished`. `after` is the path
+    and game_id of the last row of the page before.
 
     Columns:
 
@@ -44,31 +47,45 @@ def find(
     - `setting_id`, `game_index`: what was fixed before play, and the game's number in its file.
     - `source`, `path`: the source that was ingested, and the log's path in it.
 
-    Raises UsageError for an unknown model, game type or outcome.
+    Raises UsageError for an unknown model, game type, competition or outcome.
+
+    >>> caught = lake.games(game_type="undercover", outcome="caught")
+    >>> caught.select("models", "n_rounds", "path").rows()[0]
+    (['sim-atlas'], 2, 'undercover/sim-atlas_competition_as_non_undercover_vs_gpt4/0.json')
     """
-    if game_type is not None and game_type not in names():
-        raise UsageError(f"no game type {game_type}: {choose([game_type], names())}")
-    if outcome is not None and outcome not in OUTCOMES:
-        raise UsageError(f"no outcome {outcome}: {choose([outcome], OUTCOMES)}")
-    check_players(lake, None if model is None else [model])
+    models, game_types, outcomes = several(model), several(game_type), several(outcome)
+    check_words("game type", game_types, names())
+    competitions = several(competition)
+    check_competitions(lake, competitions)
+    check_words("outcome", outcomes, OUTCOMES)
+    check_players(lake, models)
     found = lake.table("games")
     if after is not None:
         found = found.filter(_is_after(after))
-    if model is not None:
-        seats = lake.table("players").filter(pl.col("model") == model).select("game_id")
-        found = found.join(seats.unique(), on="game_id", how="semi")
-    if game_type is not None:
-        found = found.filter(game_type=game_type)
-    if setting is not None:
-        found = found.filter(pl.col("setting_id").str.starts_with(setting))
+    if models is not None or competitions is not None:
+        found = found.join(_sides(lake, models, competitions), on="game_id", how="semi")
+    if game_types is not None:
+        found = found.filter(pl.col("game_type").is_in(game_types))
+    if setting_id is not None:
+        found = found.filter(pl.col("setting_id").str.starts_with(setting_id))
     if path is not None:
         found = found.filter(pl.col("path").str.contains(path, literal=True))
-    if outcome is not None:
-        is_it = ~pl.col("is_finished") if outcome == UNFINISHED else pl.col("outcome") == outcome
-        found = found.filter(is_it)
+    if outcomes is not None:
+        is_cut_off = ~pl.col("is_finished") & (UNFINISHED in outcomes)
+        found = found.filter(is_cut_off | pl.col("outcome").is_in(outcomes))
     found = found.sort(_KEY)
     rows = (found if limit is None else found.head(limit)).collect()
     return _with_models(lake, rows).select(COLUMNS)
+
+
+def _sides(
+    lake: StoredLake, models: Sequence[str] | None, competitions: Sequence[str] | None
+) -> pl.LazyFrame:
+    """The players with these models; where competitions are asked for, the results in these."""
+    rows = lake.table("players" if competitions is None else "results")
+    if competitions is not None:
+        rows = rows.filter("is_tested", pl.col("competition").is_in(competitions))
+    return rows if models is None else rows.filter(pl.col("model").is_in(models))
 
 
 def _is_after(key: Sequence[str]) -> pl.Expr:

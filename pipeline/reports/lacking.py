@@ -11,10 +11,10 @@ from pipeline.vocabulary import Side
 def lacking(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
     """A row for each tested model: model, n_missing, lacks, n_self_play.
 
-    `n_missing` are settings that any model played and this one finished no game of. `lacks` are the
-    competitions that others finished a game of, and this one none: its win rate is the mean of
-    fewer, and so of something else. `n_self_play` are its games of `self_play`.
-    `settings` are those that were `played`.
+    `n_missing` is the number of settings that any model played and this one did not finish. `lacks`
+    lists the competitions that others finished and this one did not: its win rate is a mean over
+    fewer competitions, and so is something else. `n_self_play` is its number of games of
+    `self_play`. `settings` are the rows of `played`.
     """
     n_finished = pl.col("n_finished")
     is_lacking = (n_finished == 0) & (n_finished.max().over("competition") > 0)
@@ -36,7 +36,7 @@ def lacking(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
 def self_play(lake: StoredLake) -> pl.DataFrame:
     """model, n_self_play: finished games of hidden roles in which one model holds every seat.
 
-    What one side wins there the other loses, whoever plays: such games say little of the model. One
+    In such a game one side wins what the other loses, so it says little about the model. A model
     without such games has no row.
     """
     is_alone = (pl.col("models") == 1) & (pl.col("sides") == 2)
@@ -57,7 +57,7 @@ def self_play(lake: StoredLake) -> pl.DataFrame:
 
 
 def self_play_notes(games: pl.DataFrame) -> list[str]:
-    """What to say beside the win rates of models that have these games of `self_play`."""
+    """A note for the win rates of models with games of `self_play`; empty if there are none."""
     return [
         f"win_rate of {model or 'a nameless model'}: in {n_games} of its games this model plays "
         "every seat; what one side wins there, the other loses"

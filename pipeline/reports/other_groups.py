@@ -13,7 +13,7 @@ from pipeline.vocabulary import Edition
 
 
 def other_groups(lake: StoredLake, column: str, views: Collection[str]) -> str | None:
-    """How to get the values in one of these views by a column that it lacks, None if nobody can."""
+    """A hint how to group values by a column that these views lack; None if it is not possible."""
     for view, metric, edition in _of_values():
         if view in views and column in _columns(lake, metric):
             return _hint(metric, edition, column)
@@ -21,8 +21,9 @@ def other_groups(lake: StoredLake, column: str, views: Collection[str]) -> str |
 
 
 def _of_values() -> Iterator[tuple[str, str | None, Edition]]:
-    """The views of values that can be grouped otherwise, each with its metric, None if all, and its
-    edition; the edition release cannot be."""
+    """The views of values with their metric (None: all metrics) and edition.
+
+    Those of the edition release are left out: it cannot be grouped by other columns."""
     for edition in (PAPER, AUDITED):
         of_all = {OF_ALL: None, LEADERBOARD: None}
         for name, metric in (of_all | {name: name for name in names(edition)}).items():
@@ -31,13 +32,13 @@ def _of_values() -> Iterator[tuple[str, str | None, Edition]]:
 
 
 def _columns(lake: StoredLake, metric: str | None) -> Collection[str]:
-    """What rows of the metric can be grouped by; of all metrics, what those of each have."""
+    """The columns that the metric can be grouped by; without a metric, those that all have."""
     return row_schema(lake, metric) if metric else {*polars_schema("players"), *GAME_COLUMNS}
 
 
 def _hint(metric: str | None, edition: Edition, column: str) -> str:
     options = [f"--metric {metric}"] if metric else []
-    arguments = [f'names=["{metric}"]'] if metric else []
+    arguments = [f'metric="{metric}"'] if metric else []
     if edition != PAPER:
         options.append(f"--edition {edition}")
         arguments.append(f'edition="{edition}"')

@@ -1,14 +1,19 @@
-"""How many settings it takes to see a difference between two models of the lake."""
+"""How many settings are needed to detect a difference between two models of the lake."""
 
+from collections.abc import Mapping
 from itertools import combinations
 
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics import PAPER, answered, metric
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
+from pipeline.metrics import metric as declaration
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import RELEASE, Request
+from pipeline.metrics.results import IS_THIN, METRIC, MODEL
 from pipeline.metrics.thin import THIN
 from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
@@ -17,56 +22,76 @@ from pipeline.statistics.planning import setting_sd, settings_needed
 from pipeline.statistics.variance import Shares, shares, squares
 from pipeline.vocabulary import Edition
 
+COLUMNS: Mapping[str, Column] = {
+    "metric": METRIC,
+    "model": MODEL,
+    "other": column.text("the other model of the pair"),
+    "difference": column.share("the difference to detect"),
+    "thin": IS_THIN,
+    "other_thin": IS_THIN,
+    "power": column.share("the probability of detecting it, if it exists"),
+    "level": column.number("the significance level, divided by the number of pairs"),
+    "n_settings": column.count("the settings of the pilot: in common, or the fewer of both").shown(
+        "pilot settings"
+    ),
+    "sd": column.share(
+        "the standard deviation of a setting's difference, or of a setting, in the metric's unit; "
+        "raised because the pilot is small; null if fewer than two settings have nearly all of the "
+        "variance: nothing can be planned from them"
+    ),
+    "settings": column.count(
+        "the number needed by each model over all competitions, in the pilot's proportions, each "
+        "played as often as in the pilot; replays are not new settings; null if more than a "
+        "million are needed, or if `sd` is null"
+    ).shown("settings needed"),
+    "share_settings": column.share(
+        "how much of the variance of an item is between settings, in 0..1; null where this cannot "
+        "be separated from the next level, as without replays or with one item a game: then the "
+        "level above has both"
+    ).shown("between settings"),
+    "share_games": column.share("the same between games of a setting").shown("between games"),
+    "share_items": column.share("the same within a game").shown("within a game"),
+}
+
 
 @of_one_system
+@listed(COLUMNS)
 def plan(
     lake: StoredLake,
-    name: str,
+    metric: str,
     difference: float,
     *,
     power: float = 0.8,
-    level: float = 0.05,
+    confidence: float = DEFAULT_CONFIDENCE,
     n_pairs: int = 1,
-    is_paired: bool = True,
+    unpaired: bool = False,
     edition: Edition = PAPER,
 ) -> pl.DataFrame:
     """A row for each pair of models: the settings needed to detect the difference in the metric.
 
-    If `n_pairs` pairs are to be compared, the level is divided by their number. If not
-    `is_paired`, models will play different settings.
-
-    Columns:
-
-    - `metric`, `model`, `other`, `difference`, `power`, `level`: what is asked for.
-    - `thin`, `other_thin`: the terms of both values with very few settings: a plan from them can
-      be far off.
-    - `n_settings`: the settings of the pilot: in common, or the fewer of both.
-    - `sd`: the standard deviation of a setting's difference, or of a setting, in the metric's
-      unit; raised because the pilot is small. Null if fewer than two settings have nearly all of
-      the variance: nothing can be planned from them.
-    - `settings`: the number needed by each model over all competitions, in the pilot's
-      proportions, each played as often as in the pilot; replays are not new settings. Null if
-      more than a million are needed, or if `sd` is null.
-    - `share_settings`, `share_games`, `share_items`: shares in 0..1 of the variance of an item:
-      between settings, between games of a setting, within a game. Null where two of these
-      cannot be separated, as without replays or with one item a game: then the level above has
-      both.
+    The significance level is 1 − `confidence`; it is divided by `n_pairs`, the number of pairs
+    that will be compared. If `unpaired`, models will play different settings.
 
     Raises UsageError if the lake has fewer than two models with the metric, if the difference is
-    impossible, and for a wrong difference, power, level or number of pairs.
+    impossible, and for a wrong difference, power, confidence or number of pairs.
+
+    >>> needed = lake.plan("win_rate", difference=0.2)
+    >>> needed.select("model", "other", "n_settings", "settings").rows()[0]
+    ('sim-atlas', 'sim-birch-pgm', 20, 93)
     """
+    level = round(1 - confidence, 15)  # 1 - .95 is .050000000000000044
     _check(difference, power, level, n_pairs)
-    declared = metric(name, edition)
+    declared = declaration(metric, edition)
     if not abs(difference) <= declared.high - declared.low:
         raise UsageError(
-            f"a difference of {difference:g} in {name} is impossible: its values are within "
+            f"a difference of {difference:g} in {metric} is impossible: its values are within "
             f"{declared.low:g}..{declared.high:.3g}"
         )
-    answer = answered(lake, Request(edition=edition, by=("model",)), names=[name])
+    answer = answered(lake, Request(edition=edition, by=("model",)), names=[metric])
     has_value = answer.rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
     known = has_value["model"].sort().to_list()
     if len(known) < 2:
-        raise UsageError(f"a plan needs two models that have {name}: the lake has {len(known)}")
+        raise UsageError(f"a plan needs two models that have {metric}: the lake has {len(known)}")
     terms = terms_of(has_value.lazy(), declared, ["model"])
     thin = dict(has_value.select("model", "thin").iter_rows())
     pairs = list(combinations(known, 2))
@@ -76,9 +101,10 @@ def plan(
     own = dict(zip(known, in_common(sums, terms, [(m, m) for m in known]), strict=True))
     of_model = rates(sums, terms, ["model"]).collect().iter_rows(named=True)
     rate_of = {row["model"]: Rate.of(row) for row in of_model}
-    parts = _squares(lake, name, edition)
+    parts = _squares(lake, metric, edition)
     asked = {"power": power, "level": level / n_pairs}
     found = []
+    is_paired = not unpaired
     for (one, other), paired in zip(pairs, common, strict=True):
         pilot = paired if is_paired else min(own[one], own[other])
         numbers = own[one].n_settings, own[other].n_settings
@@ -88,7 +114,7 @@ def plan(
         )
         both = _shares([parts[name] for name in (one, other) if name in parts])
         of_variance = {f"share_{level}": share for level, share in both._asdict().items()}
-        pair = {"metric": name, "model": one, "other": other, "difference": difference}
+        pair = {"metric": metric, "model": one, "other": other, "difference": difference}
         pair |= {"thin": thin[one], "other_thin": thin[other]}
         needs = {"n_settings": pilot.n_settings, "sd": sd, "settings": needed}
         found.append(pair | asked | needs | of_variance)
@@ -98,9 +124,9 @@ def plan(
 
 
 def _squares(lake: StoredLake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
-    """Each model's sums of squares; in groups of one setting, the clusters are the games.
+    """Each model's sums of squares between games of a setting.
 
-    The release edition has no such groups: the sums are those of `paper`, for models it counts.
+    The edition release cannot be grouped by setting; the sums of `paper` are used instead.
     """
     request = Request(edition=PAPER if edition == RELEASE else edition, by=("model", "setting_id"))
     answer = answered(lake, request, names=[name], with_games=())
@@ -119,10 +145,10 @@ def _shares(parts: list[dict[str, float]]) -> Shares:
 def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
     if difference == 0:
         raise UsageError("the difference must not be 0")
-    for name, share in (("power", power), ("level", level)):
+    for name, share, given in (("power", power, power), ("confidence", level, 1 - level)):
         if not 0 < share < 1:
-            raise UsageError(f"the {name} must be between 0 and 1, not {share:g}")
+            raise UsageError(f"the {name} must be between 0 and 1, not {given:g}")
     if n_pairs < 1:
         raise UsageError("the number of pairs must be 1 or more")
     if power <= level:
-        raise UsageError("the power must be greater than the level")
+        raise UsageError("the power must be greater than 1 - confidence")

@@ -10,7 +10,7 @@ ORDER = (*KEY, "rule", "message", "ingest_id", "sha256", "game_id", "n_bytes")
 BRIEF = ("path", "json_path", "rule", "message")
 
 
-def quarantine(lake: StoredLake, *, with_raw: bool = False) -> pl.DataFrame:
+def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
     """A row for each document, or part of a game, that an ingest could not use, sorted by place.
 
     Columns:
@@ -19,9 +19,12 @@ def quarantine(lake: StoredLake, *, with_raw: bool = False) -> pl.DataFrame:
     - `json_path`: the part of the document; `$` is the whole.
     - `rule`, `message`: the rule that it breaks, and how.
 
-    If `with_raw`, all columns of the table `quarantine`: also the document's id, size and bytes
+    If `raw`, all columns of the table `quarantine`: also the document's id, size and bytes
     (`lake.schema("quarantine")` lists them). All raw documents together can be larger than the
     memory. To ingest them again, use `pipeline.ingest.retry.retry`.
+
+    >>> lake.quarantine().columns
+    ['source', 'path', 'json_path', 'rule', 'message']
     """
     rows = lake.table("quarantine").sort(ORDER, nulls_last=True)
-    return (rows if with_raw else rows.select("source", *BRIEF)).collect()
+    return (rows if raw else rows.select("source", *BRIEF)).collect()

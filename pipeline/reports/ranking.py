@@ -1,4 +1,4 @@
-"""The leaderboard, with the models that are not told apart."""
+"""The leaderboard, with letters for models whose difference is not significant."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from pipeline.column import listed
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import (
     ALL,
@@ -19,20 +20,27 @@ from pipeline.metrics import (
 )
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
+from pipeline.metrics.results import LEADERBOARD, leaderboard_columns
 from pipeline.reports.compare import compare_rows
 from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups
 from pipeline.vocabulary import Edition, Engine
 
+_OF_LETTERS = ("letters", "family")
+
+MOST_LETTERED = 100
+"""Of more models no pairs are told apart: they are many, and after Holm almost none differ."""
+
 
 @of_one_system
+@listed(LEADERBOARD)
 def leaderboard(
     lake: StoredLake,
     *,
     edition: Edition = PAPER,
     engine: Engine = "polars",
     master: str | None = None,
-    models: Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
     num_of_game: int = DEFAULT_GAMES,
     confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: bool = False,
@@ -42,29 +50,17 @@ def leaderboard(
     A model that lacks a whole competition has no rank and comes after the others, unless
     `include_incomplete` is set. Other arguments are those of `metrics`.
 
-    Columns:
-
-    - `rank`: the place by win rate, from 1; ties share the better one. Null without a rank.
-    - `model`: the model.
-    - `letters`: the win rates of two models differ significantly only if they share no letter.
-    - `family`: how many p-values were adjusted together for the letters.
-    - `n_games`: finished games.
-    - `n_missing`: settings that others played and it did not finish.
-    - `n_self_play`: games in which it plays every seat; their win rate is always 0.5.
-    - `is_complete`: whether it finished a game of every setting that any model played.
-    - `<metric>`, `<metric>_low`, `<metric>_high`: each metric and its interval, in its unit.
-    - `<metric>_thin`: its terms with very few settings.
-    - `lacks`: the competitions without a finished game of the model.
-    - `reasons`: why metrics have no value.
-
     Raises UsageError for an unknown model, edition or engine.
+
+    >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
+    [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
     """
     answer = over_all(
         lake,
         edition=edition,
         engine=engine,
         master=master,
-        models=models,
+        model=model,
         num_of_game=num_of_game,
         confidence=confidence,
     )
@@ -72,7 +68,7 @@ def leaderboard(
 
 
 class Board(NamedTuple):
-    """A leaderboard: the rows of `leaderboard`, and those of `metrics` that its cells are."""
+    """A leaderboard: `ranking` has the rows of `leaderboard`, `values` those of `metrics`."""
 
     ranking: pl.DataFrame
     values: pl.DataFrame
@@ -80,10 +76,14 @@ class Board(NamedTuple):
 
 @of_one_system
 def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
-    """The leaderboard with the counts of all its cells, from one computation.
+    """The leaderboard, and the counts behind each of its cells, computed once.
 
-    `ranking` has the columns of `leaderboard`, `values` those of `metrics`. Raises UsageError for
-    an unknown edition.
+    The result's `ranking` has the columns of `leaderboard`, its `values` those of `metrics`. Raises
+    UsageError for an unknown edition.
+
+    >>> board = lake.board()
+    >>> board.ranking.height, board.values.height
+    (4, 32)
     """
     answer = over_all(lake, edition=edition, with_games=None)
     return Board(_ranked(lake, answer), answer.rows)
@@ -98,7 +98,7 @@ def _ranked(lake: StoredLake, answer: Answer, *, include_incomplete: bool = Fals
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
     of_models = letters(won)
     joined = board.join(of_models, on="model", how="left", maintain_order="left")
-    return joined.select("rank", "model", "letters", "family", *board.columns[2:])
+    return joined.select(list(leaderboard_columns()))
 
 
 @of_one_system
@@ -109,7 +109,7 @@ def over_all(
     engine: Engine = "polars",
     master: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
-    models: Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     with_games: Collection[str] | None = ("win_rate",),
 ) -> Answer:
@@ -117,7 +117,7 @@ def over_all(
     request = Request(
         edition=edition,
         num_of_game=num_of_game,
-        models=several(models),
+        models=several(model),
         game_types=(ALL,),
     )
     return answered(
@@ -135,12 +135,10 @@ def ranked(
 ) -> pl.DataFrame:
     """A row for each model, from the rows `over_all` and what models are `lacking`.
 
-    Columns: rank by win_rate, model, n_games finished, n_missing, n_self_play, is_complete, each
-    metric with its interval and thin terms beside it (`<metric>_low`, `<metric>_high`,
-    `<metric>_thin`), lacks, reasons. Ties share
-    the better rank. A model that lacks a whole competition has no rank and comes after the others,
-    unless `include_incomplete`, since its win rate is of something else; one without a win rate has
-    none either and comes last.
+    The columns are those of `LEADERBOARD`, but the letters. Ties share the better rank. A model
+    that lacks a whole competition has no rank and comes after the others, unless
+    `include_incomplete`, since its win rate is of something else; one without a win rate has none
+    either and comes last.
     """
     named = rows.rename({"ci_low": "low", "ci_high": "high"})
     # The columns are named, since without a game there is no row to tell them.
@@ -159,17 +157,12 @@ def ranked(
     )
     is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
     place = pl.when(~is_apart).then("win_rate").rank("min", descending=True)
-    columns = [f"{name}{end}" for name in names(PAPER) for end in ("", "_low", "_high", "_thin")]
     return (
         wide.join(of_model, on="model", nulls_equal=True)
         .join(lacks, on="model", how="left", nulls_equal=True)
         .with_columns(rank=place.cast(pl.Int64))
         .sort("rank", -pl.col("win_rate"), "model", nulls_last=True)
-        .select(
-            *("rank", "model", "n_games", "n_missing", "n_self_play", "is_complete"),
-            *columns,
-            *("lacks", "reasons"),
-        )
+        .select([name for name in leaderboard_columns() if name not in _OF_LETTERS])
     )
 
 
@@ -179,14 +172,19 @@ def _beside(found: re.Match[str]) -> str:
 
 
 def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
-    """model, letters, family: models that share a letter are not told apart by a metric.
+    """model, letters, family: models that share a letter do not differ significantly.
 
-    All pairs of the answer's models are compared, and adjusted by Holm for their number, `family`.
-    That two are not told apart does not make them equal.
+    All pairs of models are compared; their p-values are adjusted by Holm for the number of pairs,
+    `family`. Models that do not differ significantly are not shown to be equal.
+    Both columns are null for more models than `MOST_LETTERED`.
     """
     has_value = pl.col("value").is_not_null() & pl.col("model").is_not_null()
     valued = answer._replace(rows=answer.rows.filter(has_value))
     models = valued.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
+    schema = {"model": pl.String, "letters": pl.String}
+    if len(models) > MOST_LETTERED:
+        without = pl.DataFrame({"model": models, "letters": None}, schema=schema)
+        return without.with_columns(family=pl.lit(None, pl.Int64))
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
     compared = compare_rows(valued, pairs)
@@ -194,6 +192,5 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)
         is_apart[pair] = is_apart[pair[::-1]] = True
-    schema = {"model": pl.String, "letters": pl.String}
     found = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
     return found.with_columns(family=pl.lit(compared["p_value"].count(), pl.Int64))

@@ -28,9 +28,9 @@ _SCHEMA: dict[str, pl.DataType | DataTypeClass] = {
 
 
 def schema(names: Sequence[str]) -> pl.DataFrame:
-    """A row for each column of these tables or views, of every table if there are none.
+    """A row for each column of the tables or views with these names; without names, of all tables.
 
-    The columns are those of `Lake.schema`. Raises UsageError for a name that is neither.
+    The columns are those of `Lake.schema`. Raises UsageError for an unknown name.
     """
     wanted = list(dict.fromkeys(names or TABLES))
     known = known_views(wanted)
@@ -38,7 +38,7 @@ def schema(names: Sequence[str]) -> pl.DataFrame:
 
 
 def known_views(names: list[str]) -> Views:
-    """All views, or none if these are tables; raises UsageError for a name that is neither."""
+    """All views; none if all names are tables. Raises UsageError for an unknown name."""
     if TABLES.keys() >= set(names):
         return {}
     known = views()
@@ -74,7 +74,7 @@ def _table(table: str) -> pl.DataFrame:
 
 
 def _view(name: str, known: Views) -> pl.DataFrame:
-    """The same of a view, which no contract holds to any values."""
+    """The rows of a view, whose columns have no range and no list of values."""
     described = descriptions(name, known)
     rows: list[dict[str, Any]] = [
         {

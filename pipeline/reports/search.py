@@ -1,4 +1,4 @@
-"""Words in messages over all games, within a bounded time and number of hits."""
+"""A search for words in the messages of all games; its time and number of hits are limited."""
 
 import math
 import re
@@ -14,15 +14,19 @@ from pipeline.games import names
 from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.stream import stream
 from pipeline.metrics.request import several
-from pipeline.metrics.validation import check_players
+from pipeline.metrics.validation import check_players, check_words
+from pipeline.reports.secret_words import said_secret, secret_words
 
 LIMIT = 50
-SECONDS = 30.0
+TIMEOUT = 30.0
 MOST_WORDS, LONGEST_WORD = 20, 200
 AROUND = 60
 """So many characters are shown on each side of a hit."""
 
-_PLACE = ("game_id", "game_type", "message_index", "round", "seat", "player", "model")
+_PLACE = (
+    *("game_id", "game_type", "message_index", "phase", "round"),
+    *("seat", "player", "model", "role"),
+)
 COLUMNS = (*_PLACE, "before", "hit", "after")
 _KEY = re.compile(r"(\d{1,18})\.(\d{1,18})")
 
@@ -31,8 +35,8 @@ class Found(Struct, frozen=True):
     """The messages found, and where the search stopped.
 
     `rows` has the columns `COLUMNS`: the message's place, and its text around the first hit.
-    `n_searched` of `n_messages` in the lake were looked at, those of earlier pages included;
-    `stopped` is `end`, `limit` or `time`. `key` is what to continue from, null at the end.
+    `n_searched` of the lake's `n_messages` were searched so far, earlier pages included. `stopped`
+    says why the search ended: `end`, `limit` or `time`. `key` continues it; null at the end.
     """
 
     rows: pl.DataFrame
@@ -44,66 +48,86 @@ class Found(Struct, frozen=True):
 
 def search(
     lake: StoredLake,
-    words: str | Sequence[str],
+    words: str | Sequence[str] = (),
     *,
-    models: Sequence[str] | None = None,
-    game_types: Sequence[str] | None = None,
+    model: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
+    tested: bool = False,
+    aloud: bool = False,
+    secret: bool = False,
     limit: int = LIMIT,
-    seconds: float = SECONDS,
+    timeout: float = TIMEOUT,
     after: str | None = None,
 ) -> Found:
     """The messages that contain every one of the words, in the order of the lake's files.
 
     A text is split into words at blanks; each item of a list is searched as it is, blanks
     included. Case is ignored, no sign has a special meaning, and a word may be a part of a longer
-    one. `models` are those of the speakers. The search stops after `limit` messages found or after
-    so many `seconds`; to continue, pass the result's `key` as `after`. A key belongs to a state of
-    the lake, and a search that continues stays in this state. Raises UsageError for words that are
-    missing or too long, for an unknown model or game type, and for a wrong limit or key.
+    one. `model` is that of the speaker; `tested` leaves out players that are not under test, and
+    `aloud` what no other player was shown.
+
+    `secret` finds what players said with a secret word of their own game in it, its `word` or
+    `other_word`, as a whole word or with -s or -es. Then `words` may be left out, and `hit` is the
+    secret word.
+
+    The search stops after `limit` messages found or after `timeout` seconds; to continue, pass the
+    result's `key` as `after`. A key belongs to a state of the lake, and a search that continues
+    stays in this state. Raises UsageError for words that are missing or too long, for an unknown
+    model or game type, and for a wrong limit or key.
+
+    >>> found = lake.search(["i vote for"], game_type="chameleon", limit=2)
+    >>> found.rows["hit"].to_list(), found.stopped
+    (['I vote for', 'I vote for'], 'limit')
     """
-    asked, models, game_types = _words(words), several(models), several(game_types)
-    _check(limit, seconds, game_types)
+    asked, models, game_types = _words(words, secret), several(model), several(game_type)
+    _check(limit, timeout, game_types)
     check_players(lake, models)
     state, start = _begun(lake, after)
-    wanted = _wanted(asked, models, game_types)
-    ends_at = time.monotonic() + seconds
+    wanted = _wanted(asked, models, game_types, tested, aloud)
+    secrets = secret_words(state) if secret else None
+    read = [
+        *_PLACE,
+        "content",
+        *(["is_tested"] if tested else []),
+        *(["visible_to"] if aloud else []),
+    ]
+    ends_at = time.monotonic() + timeout
     found = [pl.DataFrame(schema=polars_schema("messages")).select(*_PLACE, "content")]
     n_left, stopped, at = limit, "end", start
-    for first, rows in stream(state, "messages", (*_PLACE, "content"), start):
-        hits = rows.with_row_index("row").filter(wanted).head(n_left)
+    for first, rows in stream(state, "messages", read, start):
+        hits = rows.with_row_index("row").filter(wanted)
+        hits = (hits if secrets is None else said_secret(hits, secrets)).head(n_left)
         n_left -= hits.height
         at = first + (hits["row"][-1] + 1 if n_left == 0 else rows.height)
-        found.append(hits.drop("row"))
+        found.append(hits.drop("row", "is_tested", "visible_to", strict=False))
         if n_left == 0 or time.monotonic() >= ends_at:
             stopped = "time" if n_left else "limit"
             break
     n_messages = sum(state.counts("messages").values())
-    shown = _around(pl.concat(found), asked[0])
+    shown = _around(pl.concat(found, how="diagonal"), None if secret else _pattern(asked[0]))
     if at >= n_messages:
         return Found(shown, n_messages, n_messages, "end", None)
     return Found(shown, at, n_messages, stopped, f"{state.ingest_id}.{at}")
 
 
-def _words(words: str | Sequence[str]) -> tuple[str, ...]:
-    """The words one by one; raises UsageError where there is none, or one that is too long."""
+def _words(words: str | Sequence[str], secret: bool) -> tuple[str, ...]:
+    """The words as a tuple; raises UsageError if a word is needed and missing, or too long."""
     asked = tuple(words.split()) if isinstance(words, str) else tuple(words)
-    if not asked or not all(map(str.strip, asked)):
+    if not (asked or secret) or not all(map(str.strip, asked)):
         raise UsageError("name at least one word to search for; a word must not be blank")
-    if len(asked) > MOST_WORDS or max(map(len, asked)) > LONGEST_WORD:
+    if len(asked) > MOST_WORDS or max(map(len, asked), default=0) > LONGEST_WORD:
         raise UsageError(
             f"search for {MOST_WORDS} words or fewer, each of {LONGEST_WORD} characters or fewer"
         )
     return asked
 
 
-def _check(limit: int, seconds: float, game_types: Sequence[str] | None) -> None:
+def _check(limit: int, timeout: float, game_types: Sequence[str] | None) -> None:
     if limit < 1:
         raise UsageError("the limit must be 1 message or more")
-    if not 0 < seconds < math.inf:
-        raise UsageError("the time must be more than 0 seconds")
-    if strangers := [one for one in game_types or () if one not in names()]:
-        known = ", ".join(names())
-        raise UsageError(f"no game type {', '.join(strangers)}: choose from {known}")
+    if not 0 < timeout < math.inf:
+        raise UsageError("the timeout must be more than 0 seconds")
+    check_words("game type", game_types, names())
 
 
 def _begun(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:
@@ -118,13 +142,24 @@ def _begun(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:
 
 
 def _wanted(
-    words: Sequence[str], models: Sequence[str] | None, game_types: Sequence[str] | None
+    words: Sequence[str],
+    models: Sequence[str] | None,
+    game_types: Sequence[str] | None,
+    tested: bool,
+    aloud: bool,
 ) -> pl.Expr:
-    conditions = [pl.col("content").str.contains(_pattern(word)) for word in words]
+    conditions = [pl.lit(value=True)]
     if models is not None:
         conditions.append(pl.col("model").is_in(models))
     if game_types is not None:
         conditions.append(pl.col("game_type").is_in(game_types))
+    if tested:
+        conditions.append(pl.col("is_tested"))
+    if aloud:
+        audience = pl.col("visible_to")
+        is_own = audience.list.contains(pl.col("player"))
+        conditions.append(audience.list.len() > is_own.fill_null(value=False).cast(pl.UInt32))
+    conditions += [pl.col("content").str.contains(_pattern(word)) for word in words]
     return pl.all_horizontal(conditions)
 
 
@@ -133,10 +168,22 @@ def _pattern(word: str) -> str:
     return f"(?i:{pl.escape_regex(word)})"
 
 
-def _around(rows: pl.DataFrame, word: str) -> pl.DataFrame:
-    """The rows with the first hit in each text, and the text before and after it."""
+def _around(rows: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
+    """The rows with the first hit in each text, and the text before and after it.
+
+    The hit is of the pattern, or of that in the row's column `secret`.
+    """
+    if pattern is None:
+        parts = [
+            _with_parts(part, str(secret))
+            for (secret,), part in rows.with_row_index("row").group_by("secret")
+        ]
+        none = _with_parts(rows.clear().with_row_index("row"), "")
+        return pl.concat([none, *parts]).sort("row").select(COLUMNS)
+    return _with_parts(rows, pattern).select(COLUMNS)
+
+
+def _with_parts(rows: pl.DataFrame, pattern: str) -> pl.DataFrame:
     near = f"(?s:.{{0,{AROUND}}}"
-    parts = rf"(?P<before>{near}?))(?P<hit>{_pattern(word)})(?P<after>{near}))"
-    return rows.with_columns(pl.col("content").str.extract_groups(parts).struct.unnest()).select(
-        COLUMNS
-    )
+    parts = rf"(?P<before>{near}?))(?P<hit>{pattern})(?P<after>{near}))"
+    return rows.with_columns(pl.col("content").str.extract_groups(parts).struct.unnest())

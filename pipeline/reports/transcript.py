@@ -1,7 +1,7 @@
 """One game as a whole: who sat where, what was said and to whom, and what each metric counted."""
 
 import atexit
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -18,7 +18,7 @@ from pipeline.machine import cores
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request
-from pipeline.reports.said import EVERYBODY, as_text, said, title
+from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
 from pipeline.sqlfiles import literal
 from pipeline.vocabulary import Edition
 from pipeline.warehouse import answer, connect
@@ -29,7 +29,7 @@ _NAMED = 5
 
 
 class Transcript(Struct, frozen=True):
-    """A game's rows in every table of games, and those that each metric counted in it.
+    """One game: its rows in each table, and the rows that metrics counted in it.
 
     `tables` has a frame for each table of games by its name, with the table's columns. `counted`
     has the rows of `Lake.evidence` in the `edition` that are of this game.
@@ -58,7 +58,12 @@ class Transcript(Struct, frozen=True):
     def text(self) -> str:
         """The transcript as plain text: each message with who was shown it, and what was counted
         in it. ✓ is a hit, ✗ a miss, a number a partial hit, and ? an unknown one."""
-        return as_text(title(self.game), said(self.tables, self.counted))
+        return as_text(title(self.game), self.parts)
+
+    @property
+    def parts(self) -> list[Part]:
+        """Messages, and acts without words, each with what was done and counted in it."""
+        return parts(self.tables, self.counted)
 
     def seen_by(self, seat: int) -> pl.DataFrame:
         """The messages that were shown to a seat.
@@ -104,9 +109,13 @@ def transcripts(
     edition: Edition = PAPER,
     num_of_game: int = DEFAULT_GAMES,
 ) -> Iterator[Transcript]:
-    """The games with these ids, in their order, with what the edition's metrics counted in them.
+    """The games with these ids, in this order, with the rows that the edition's metrics counted.
 
-    All are read at once, and a game that is not there is left out.
+    They are read all at once. An id that the lake does not have is left out.
+
+    >>> ids = lake.games(limit=2)["game_id"].to_list()
+    >>> [game.messages.height for game in lake.transcripts(ids)]
+    [42, 42]
     """
     names(edition)  # an unknown one is refused before anything is read
     tables = _tables(lake, game_ids)
@@ -189,24 +198,26 @@ def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
     known = names(request.edition)
     rows = []
     for name in known:
-        spans_games = any(one.spans_games for one in metric(name, request.edition).rows)
+        whole = {one.table for one in metric(name, request.edition).rows if one.spans_games}
         is_asked = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
-        for of_all in _lakes(lake, tables) if spans_games else [None]:
-            counted = of_tables(partial(_table, tables, of_all), name, request)
-            counted = counted.filter(is_asked) if spans_games else counted
+        for of_all in _lakes(lake, tables) if whole else [lake]:
+            counted = of_tables(partial(_table, tables, of_all, whole), name, request)
+            counted = counted.filter(is_asked) if whole else counted
             rows.append(counted.select(pl.lit(name).alias("metric"), *COLUMNS))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     return pl.concat(rows).collect().sort("message_index", place, "what", nulls_last=True)
 
 
 def _lakes(lake: StoredLake, tables: dict[str, pl.DataFrame]) -> list[StoredLake]:
-    """The lake as that of each system that ran one of these games."""
+    """For each system that ran one of these games, the lake with its games alone."""
     return [lake.of_system(system) for system in tables["games"]["system"].unique().sort()]
 
 
-def _table(tables: dict[str, pl.DataFrame], lake: StoredLake | None, name: str) -> pl.LazyFrame:
-    """A table of the lake, or of these games alone; their messages are all that is shown."""
-    return tables[name].lazy() if lake is None or name == "messages" else lake.table(name)
+def _table(
+    tables: dict[str, pl.DataFrame], lake: StoredLake, whole: Collection[object], name: str
+) -> pl.LazyFrame:
+    """A table of these games alone, or of all where a metric looks at others too."""
+    return lake.table(name) if name in whole or name not in tables else tables[name].lazy()
 
 
 def _found(lake: StoredLake, game: str) -> str:

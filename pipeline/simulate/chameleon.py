@@ -66,24 +66,24 @@ def _clues(
             )
         clue = _clue(dice, setting, game, seat)
         log.say(player, clue, msg_type="clue")
-        held = opinions(dice, game)
-        pgm[str(seat - 1)] = held.metric()
+        beliefs = opinions(dice, game)
+        pgm[str(seat - 1)] = beliefs.metric()
         if game.model.is_pgm:
             for s in game.tested:
                 me = PLAYERS[s - 1]
-                text = _analysis(dice, setting, s, held, True)
-                is_good = held.gold[s] and s != game.hidden
+                text = _analysis(dice, setting, s, beliefs, True)
+                is_good = beliefs.gold[s] and s != game.hidden
                 log.say(me, text, [me], "pgm", is_good_pgm=is_good)
         for s in SEATS:
-            text = _analysis(dice, setting, s, held, False)
+            text = _analysis(dice, setting, s, beliefs, False)
             log.say(PLAYERS[s - 1], text, msg_type="metric_pgm")
     return consistency, pgm
 
 
-def _analysis(dice: Dice, setting: Secret, seat: int, held: Opinions, is_pgm: bool) -> str:
+def _analysis(dice: Dice, setting: Secret, seat: int, beliefs: Opinions, is_pgm: bool) -> str:
     if seat == setting.hidden:
-        return chameleon(dice, setting, held, is_pgm=is_pgm)
-    return civilian(dice, setting.hidden, seat, held)
+        return chameleon(dice, setting, beliefs, is_pgm=is_pgm)
+    return civilian(dice, setting.hidden, seat, beliefs)
 
 
 def _clue(dice: Dice, setting: Secret, game: Cast, seat: int) -> str:

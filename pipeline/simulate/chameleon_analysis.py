@@ -45,27 +45,27 @@ def opinions(dice: Dice, game: Cast) -> Opinions:
     return Opinions(gold, inter, verdicts)
 
 
-def civilian(dice: Dice, hidden: int, seat: int, held: Opinions) -> str:
+def civilian(dice: Dice, hidden: int, seat: int, beliefs: Opinions) -> str:
     """What a civilian writes about the two others, and about what they think."""
     lines = [f"As {PLAYERS[seat - 1]},", "I think:"]
-    verdicts = held.verdicts[seat]
+    verdicts = beliefs.verdicts[seat]
     lines += [dice.pick(STATEMENTS[other, verdicts[other]]) for other in others(seat)]
     if more := asides(dice, ASIDE):
         lines.append(more)
     lines.append("As for other players' thoughts:")
-    lines += _reports(dice, hidden, seat, held, "thinks")
+    lines += _reports(dice, hidden, seat, beliefs, "thinks")
     return "\n".join(lines)
 
 
-def chameleon(dice: Dice, setting: Secret, held: Opinions, *, is_pgm: bool) -> str:
+def chameleon(dice: Dice, setting: Secret, beliefs: Opinions, *, is_pgm: bool) -> str:
     """What the chameleon writes: its guess of the word, and what the others think."""
     seat = setting.hidden
-    word = setting.word if held.gold[seat] else other_word(dice, setting)
+    word = setting.word if beliefs.gold[seat] else other_word(dice, setting)
     opening = "I think now the secret code is" if is_pgm else "I guess the secret code is"
     lines = [
         f'{opening} "{word}", because {dice.pick(WHY[LESS])}.',
         "\nAs for other players's views:" if is_pgm else "As for other players' view now:",
-        *_reports(dice, seat, seat, held, "thinks" if is_pgm else "think"),
+        *_reports(dice, seat, seat, beliefs, "thinks" if is_pgm else "think"),
     ]
     if is_pgm:
         lines.append(f'Next I will give a clue about "{word}".')
@@ -77,23 +77,23 @@ def other_word(dice: Dice, setting: Secret) -> str:
     return dice.pick([word for word in TOPICS[setting.topic] if word != setting.word])
 
 
-def _reports(dice: Dice, hidden: int, seat: int, held: Opinions, thinks: str) -> list[str]:
+def _reports(dice: Dice, hidden: int, seat: int, beliefs: Opinions, thinks: str) -> list[str]:
     lines = []
     for other in others(seat):
         lines.append(f"I think now {PLAYERS[other - 1]} {thinks}:")
-        report = _report(dice, hidden, seat, other, held)
+        report = _report(dice, hidden, seat, other, beliefs)
         lines += [dice.pick(STATEMENTS[third]) for third in report.items()]
     if more := asides(dice, ASIDE):
         lines.append(more)
     return lines
 
 
-def _report(dice: Dice, hidden: int, seat: int, other: int, held: Opinions) -> dict[int, str]:
+def _report(dice: Dice, hidden: int, seat: int, other: int, beliefs: Opinions) -> dict[int, str]:
     """What a player believes that another thinks of the two besides."""
     if other == hidden:
         return {third: dice.pick(VERDICTS) for third in others(other)}
-    report = {third: held.verdicts[other][third] for third in others(other)}
-    if not held.inter[seat]:
+    report = {third: beliefs.verdicts[other][third] for third in others(other)}
+    if not beliefs.inter[seat]:
         third = dice.pick(others(other))
         report[third] = dice.pick([v for v in VERDICTS if v != report[third]])
     return report

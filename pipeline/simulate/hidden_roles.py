@@ -162,11 +162,11 @@ def role_answers(
     metric, texts = {}, []
     for seat, player in SEATED:
         is_right = dice.chance(cast.skill(seat).self_awareness)
-        own, other = (role, f"non-{role}") if seat == cast.hidden else (f"non-{role}", role)
+        answered, rejected = (role, f"non-{role}") if seat == cast.hidden else (f"non-{role}", role)
         if unsure and not is_right and dice.chance(unsure):
             text = f"I am {player}, my role is not sure."
         else:
-            text = role_answer(dice, seat, own, other, is_right=is_right)
+            text = role_answer(dice, seat, answered, rejected, is_right=is_right)
         if reasons and text[-1] == "." and dice.chance(0.65):
             text = f"{text[:-1]}, because {dice.pick(reasons)}."
         metric[player] = int(is_right)

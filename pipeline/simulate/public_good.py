@@ -79,8 +79,8 @@ def play(deal: Deal) -> Document:
         texts = game.round(n)
         decide(log, texts)
         if n < setting.n_rounds:
-            said = " \n".join(f"{p} said: {t}" for p, t in zip(PLAYERS, texts, strict=True))
-            log.moderate(f"Round {n} is over. \n {said} \n {NEXT}")
+            statements = " \n".join(f"{p} said: {t}" for p, t in zip(PLAYERS, texts, strict=True))
+            log.moderate(f"Round {n} is over. \n {statements} \n {NEXT}")
     log.moderate(f"{setting.n_rounds} rounds of decisions have been completed.")
     scores = game.scores(setting.multiplier)
     rules = {"game_round": setting.n_rounds, "multiplier": setting.multiplier}

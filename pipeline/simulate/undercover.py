@@ -102,13 +102,13 @@ def _clue(dice: Dice, setting: Pair, game: Cast, seat: int, *, is_first: bool) -
 
 def _suspicions(dice: Dice, game: Cast) -> Suspicions:
     """Each seat's suspect: the undercover as often as the seat's skill says."""
-    found = {}
+    suspects = {}
     for seat in SEATS:
         if dice.chance(game.skill(seat).reasoning_gold):
-            found[seat] = game.hidden
+            suspects[seat] = game.hidden
         else:
-            found[seat] = dice.pick(others(game.hidden))
-    return found
+            suspects[seat] = dice.pick(others(game.hidden))
+    return suspects
 
 
 def _analyses(
@@ -144,12 +144,12 @@ def _analysis(dice: Dice, seat: int, suspicions: Suspicions, inter: bool, first:
 def _think(dice: Dice, log: Transcript, setting: Pair, game: Cast, seat: int) -> None:
     """The two private messages of a PGM player: its own role, then everybody's."""
     me, (one, other) = PLAYERS[seat - 1], others(seat)
-    own = setting.hidden_word if seat == setting.hidden else setting.civilian_word
+    own_word = setting.hidden_word if seat == setting.hidden else setting.civilian_word
     described, role = dice.pick(
         (
-            (own, "a non-undercover"),
+            (own_word, "a non-undercover"),
             ("some other word", "the undercover"),
-            (own, "not sure of my role"),
+            (own_word, "not sure of my role"),
         )
     )
     number = "1. " if dice.chance(0.6) else ""

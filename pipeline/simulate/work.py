@@ -55,19 +55,19 @@ class Member(NamedTuple):
 
 def pieces(plan: Plan) -> list[Piece]:
     """All work of a plan, in the order of the files' paths."""
-    found = []
+    all_pieces = []
     for path in setting_files(plan.seed, plan.n_games):
         directory, _, name = path.rpartition("/")
-        found.append(Piece(directory, -1, -1, (name,)))
+        all_pieces.append(Piece(directory, -1, -1, (name,)))
     names = sorted(f"{index}.json" for index in range(plan.n_games))
     for c, competition in enumerate(COMPETITIONS):
         for m, model in enumerate(plan.models):
             directory = competition.directory(model)
-            found += [
+            all_pieces += [
                 Piece(directory, c, m, tuple(names[start : start + PIECE]))
                 for start in range(0, len(names), PIECE)
             ]
-    return sorted(found)
+    return sorted(all_pieces)
 
 
 def members(plan: Plan, piece: Piece) -> Iterator[Member]:

@@ -76,14 +76,14 @@ def _blocks(plan: Plan, piece: Piece) -> tuple[list[int], bytes]:
 def into_zip(plan: Plan, results: Path, n_jobs: int) -> Written:
     """A zip archive, compressed by this process."""
     with zipfile.ZipFile(results, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
-        for piece, found in in_order(plan, _members, n_jobs):
-            for path, data in found:
+        for piece, members in in_order(plan, _members, n_jobs):
+            for path, data in members:
                 entry = zipfile.ZipInfo(path)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 entry.create_system = 3
                 entry.external_attr = 0o100644 << 16
                 archive.writestr(entry, data)
-            yield piece, [len(data) for _, data in found]
+            yield piece, [len(data) for _, data in members]
 
 
 def _members(plan: Plan, piece: Piece) -> list[Member]:

@@ -19,7 +19,8 @@ from pipeline.errors import PipelineError
 from pipeline.ingest.pool import Team, Workers
 from pipeline.ingest.tasks import Task
 from pipeline.ingest.worker import Found, Job, Staged, Worker
-from pipeline.spark.session import first_line, open_session
+from pipeline.library_errors import one_line
+from pipeline.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -73,11 +74,11 @@ class _Cluster:
             done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
-                f"the ingest failed on Spark: {first_line(error)}; nothing was changed; fix the "
+                f"the ingest failed on Spark: {one_line(error)}; nothing was changed; fix the "
                 "cause and run the same command again"
             ) from None
-        for _, found, staged in sorted(done, key=lambda one: one[0]):
-            yield from found
+        for _, results, staged in sorted(done, key=lambda item: item[0]):
+            yield from results
             self._staged.append(staged)
 
     def finish(self) -> list[Staged]:
@@ -96,8 +97,8 @@ def _done(job: Job, known: bytes | None, part: _Part) -> tuple[int, list[Found],
             job = replace(job, known=str(file))
         worker = Worker(job, part.number)
         try:
-            found = [worker.take(task) for task in part.tasks]
-            return part.number, found, worker.finish()
+            results = [worker.take(task) for task in part.tasks]
+            return part.number, results, worker.finish()
         finally:
             worker.stop()
 
@@ -108,12 +109,12 @@ def balanced(tasks: list[Task], n_least: int) -> list[_Part]:
     n_parts = min(len(tasks), max(n_least, -(-n_bytes // PARTITION_BYTES)))
     parts = [(0, number, _Part(number, [])) for number in range(n_parts)]
     for task in sorted(tasks, key=_n_bytes, reverse=True):
-        held, number, part = heapq.heappop(parts)
+        n_dealt, number, part = heapq.heappop(parts)
         part.tasks.append(task)
-        heapq.heappush(parts, (held + _n_bytes(task), number, part))
+        heapq.heappush(parts, (n_dealt + _n_bytes(task), number, part))
     for _, _, part in parts:
         part.tasks.sort(key=lambda task: task.number)
-    return [part for _, _, part in sorted(parts, key=lambda one: one[1])]
+    return [part for _, _, part in sorted(parts, key=lambda entry: entry[1])]
 
 
 def _n_bytes(task: Task) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
 from pipeline.extras import check_extra
+from pipeline.library_errors import one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +73,7 @@ def _started(master: str) -> "SparkSession":
         with _environment(master):
             session = builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        raise UsageError(f"Spark does not start on {master}: {first_line(error)}") from None
+        raise UsageError(f"Spark does not start on {master}: {one_line(error)}") from None
     # Else Java is ended under it, and each executor that is lost on the way looks like a failure.
     atexit.register(session.stop)
     return session
@@ -115,17 +116,3 @@ def _environment(master: str) -> Iterator[None]:
     finally:
         for name in ours:
             del os.environ[name]
-
-
-def first_line(error: Exception) -> str:
-    """What one of Spark's errors says first, without the places in its code.
-
-    Where Python failed on an executor, it is what that has raised.
-    """
-    _, is_python, raised = str(error).rpartition("Traceback (most recent call last):\n")
-    found = (line for line in raised.splitlines() if not (is_python and line[:1].isspace()))
-    lines = [line.strip(" :") for line in found]
-    plain_lines = [
-        line for line in lines if line and not line.startswith("An error occurred while")
-    ]
-    return plain_lines[0] if plain_lines else type(error).__name__

@@ -10,9 +10,9 @@ from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
-from pipeline.lake.lake import ROLES
 from pipeline.lake.schema import arrow_schema
-from pipeline.spark.session import first_line
+from pipeline.lake.tables import ROLES
+from pipeline.library_errors import one_line
 from pipeline.sqlfiles import View, literal
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Views:
                 return list(pool.map(_collected, frames))
         except (PySparkException, Py4JError) as error:
             raise self._lake.damage(self._made & TABLES.keys()) or QueryError(
-                f"Spark cannot compute this: {first_line(error)}"
+                f"Spark cannot compute this: {one_line(error)}"
             ) from None
 
     def _translated(self, sql: str) -> str:

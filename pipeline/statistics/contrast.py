@@ -53,28 +53,28 @@ class Rate(NamedTuple):
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Rate":
         """The rate of a row with these fields, its terms a list of such rows."""
-        terms = tuple(Part(**one) for one in fields["terms"])
+        terms = tuple(Part(**term) for term in fields["terms"])
         return cls(fields["rate"], fields["effective_items"], fields["range"], terms)
 
     def at(self, rate: float) -> "Rate":
         """The same items at another rate, the terms' rates moved in proportion."""
         factor = rate / self.rate if self.rate > 0 else None
         terms = tuple(
-            one._replace(rate=rate if factor is None else min(1.0, one.rate * factor))
-            for one in self.terms
+            term._replace(rate=rate if factor is None else min(1.0, term.rate * factor))
+            for term in self.terms
         )
         return self._replace(rate=rate, terms=terms)
 
     def interval(self, z: float) -> Interval:
         """Its interval, as in `interval`: as wide as its terms' own intervals make it."""
-        found = wilson(self.rate, self.effective_items, z)
+        whole = wilson(self.rate, self.effective_items, z)
         if len(self.terms) > 1:
-            own = [(one.share, wilson(one.rate, one.effective_items, z)) for one in self.terms]
-            down = math.sqrt(sum((share * (one.value - one.low)) ** 2 for share, one in own))
-            up = math.sqrt(sum((share * (one.high - one.value)) ** 2 for share, one in own))
+            ends = [(term.share, wilson(term.rate, term.effective_items, z)) for term in self.terms]
+            down = math.sqrt(sum((share * (part.value - part.low)) ** 2 for share, part in ends))
+            up = math.sqrt(sum((share * (part.high - part.value)) ** 2 for share, part in ends))
             low, high = max(0.0, self.rate - down), min(1.0, self.rate + up)
-            found = Interval(self.rate, min(found.low, low), max(found.high, high))
-        return Interval(*(self.range * end for end in found))
+            whole = Interval(self.rate, min(whole.low, low), max(whole.high, high))
+        return Interval(*(self.range * end for end in whole))
 
 
 def wilson(rate: float, effective_items: float, z: float) -> Interval:
@@ -97,8 +97,8 @@ def z_at(a: Rate, b: Rate, at: float, correlation: float = 0.0) -> float:
     low, high = 0.0, MOST_Z
     for _ in range(60):
         middle = (low + high) / 2
-        found = difference(a, b, middle, correlation)
-        low, high = (low, middle) if found.low <= at <= found.high else (middle, high)
+        interval = difference(a, b, middle, correlation)
+        low, high = (low, middle) if interval.low <= at <= interval.high else (middle, high)
     return high
 
 

@@ -15,9 +15,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     order = np.argsort(p_values)
     stepped = [(n - rank) * p_values[place] for rank, place in enumerate(order)]
     adjusted = np.minimum(1.0, np.maximum.accumulate(stepped)) if n else np.zeros(0)
-    found = np.empty(n)
-    found[order] = adjusted
-    return [float(p) for p in found]
+    in_place = np.empty(n)
+    in_place[order] = adjusted
+    return [float(p) for p in in_place]
 
 
 def letter_groups(is_apart: NDArray[np.bool_]) -> list[str]:

@@ -55,9 +55,9 @@ def dealt_p(cells: pl.DataFrame) -> float:
     )
     is_one, setting = games["is_one"].to_numpy(), games["setting"].to_numpy()
     terms = []
-    for own in cells.partition_by("term"):
-        found = games.join(own, on=order, how="left", maintain_order="left")
-        h, c, share = (found[name].fill_null(0.0).to_numpy() for name in ("h", "c", "share"))
+    for of_term in cells.partition_by("term"):
+        joined = games.join(of_term, on=order, how="left", maintain_order="left")
+        h, c, share = (joined[name].fill_null(0.0).to_numpy() for name in ("h", "c", "share"))
         terms.append((h, c, share))
     # Most are far from telling anybody apart, which some deals show.
     for n_deals in (SOME_DEALS, DEALS):
@@ -90,7 +90,7 @@ def _dealt(
     starts = np.searchsorted(setting, np.arange(n_settings))
     n_games = np.diff([*starts, len(setting)])
     generator = np.random.default_rng(_SEED)
-    found = np.zeros((n_deals, n_settings))
+    added = np.zeros((n_deals, n_settings))
     at_once = max(1, _MOST_NUMBERS // n_deals)
     # Whole settings at a time, to bound the memory.
     begin = 0
@@ -102,18 +102,18 @@ def _dealt(
         keys = generator.random((n_deals, last - first)) + (setting[first:last] - begin)
         keys[0] = np.arange(last - first)
         order = np.argsort(keys, axis=1) + first
-        own, sides = starts[begin:end] - first, is_one[first:last]
+        firsts, sides = starts[begin:end] - first, is_one[first:last]
         for h, c, share in terms:
             difference, is_of_both = np.zeros((n_deals, end - begin)), np.array(True)
             for side, sign in ((sides, 1), (~sides, -1)):
-                hits = np.add.reduceat(h[order] * side, own, axis=1)
-                counted = np.add.reduceat(c[order] * side, own, axis=1)
+                hits = np.add.reduceat(h[order] * side, firsts, axis=1)
+                counted = np.add.reduceat(c[order] * side, firsts, axis=1)
                 is_of_both = is_of_both & (counted > 0)
                 difference += sign * hits / np.maximum(counted, _LEAST_COUNTED)
-            weight = np.maximum.reduceat(share[first:last], own)
-            found[:, begin:end] += np.where(is_of_both, weight * difference, 0.0)
+            weight = np.maximum.reduceat(share[first:last], firsts)
+            added[:, begin:end] += np.where(is_of_both, weight * difference, 0.0)
         begin = end
-    return found
+    return added
 
 
 def _normal_p(cells: pl.DataFrame) -> float:
@@ -123,7 +123,7 @@ def _normal_p(cells: pl.DataFrame) -> float:
     n, n_one = pl.len(), is_one.sum()
     spread = pl.when(n > 1).then((u**2).sum() / (n - 1)).otherwise(0.0)
     ratio = [h.filter(side).sum() / c.filter(side).sum() for side in (is_one, ~is_one)]
-    found = (
+    moments = (
         cells.group_by("stratum", "cluster", "term")
         .agg(
             x=pl.col("share").first() * (ratio[0] - ratio[1]),
@@ -131,7 +131,7 @@ def _normal_p(cells: pl.DataFrame) -> float:
         )
         .select(scaled_sum(pl.col("x")).alias("x"), scaled_sum(pl.col("v")).alias("v"))
     )
-    total, variance = found.row(0)
+    total, variance = moments.row(0)
     if variance == 0:
         return 0.0 if total else 1.0
     return math.erfc(abs(total) / math.sqrt(2 * variance))

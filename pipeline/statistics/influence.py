@@ -48,7 +48,7 @@ def extremes(
 
     Clusters that change nothing are not named.
     """
-    found = (
+    left_out = (
         _summed(changes, by)
         .drop_nulls("change")
         .join(values.select(*by, name), on=list(by), nulls_equal=True)
@@ -58,7 +58,7 @@ def extremes(
     size = pl.col("change").abs().round(12)
     named = pl.struct("cluster", pl.col("without").alias(name)).filter(size > 0)
     return (
-        found.with_columns(without=without)
+        left_out.with_columns(without=without)
         .sort(*by, size, "cluster", descending=[*(False for _ in by), True, False])
         .group_by(by, maintain_order=True)
         .agg(

@@ -85,13 +85,13 @@ def intervals(
         name: scaled_sum((_A * end) ** 2).sqrt()
         for name, end in (("down", _R - low), ("up", high - _R))
     }
-    found = _groups(sums, terms, by, **reach)
+    of_groups = _groups(sums, terms, by, **reach)
     low, high = _wilson(_Y, _N, z)
     # The sum of the terms' reaches is no more than the whole range, but for a last digit.
     low = pl.min_horizontal(low, (_Y - pl.col("down")).clip(0))
     high = pl.max_horizontal(high, (_Y + pl.col("up")).clip(upper_bound=1))
     ends = {"ci_low": low * pl.col("range"), "ci_high": high * pl.col("range")}
-    return found.select(*by, **ends, effective_items=_N).cast(INTERVAL)
+    return of_groups.select(*by, **ends, effective_items=_N).cast(INTERVAL)
 
 
 def rates(sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
@@ -100,14 +100,14 @@ def rates(sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> pl.Lazy
     The arguments are those of `intervals`.
     """
     parts = pl.struct(share="a", rate="r", effective_items="own").sort_by("k")
-    found = _groups(sums, terms, by, parts=parts)
+    of_groups = _groups(sums, terms, by, parts=parts)
     columns = {
         "rate": _Y,
         "effective_items": _N,
         "range": pl.col("range"),
         "terms": pl.col("parts"),
     }
-    return found.select(*by, **columns).cast(RATE)
+    return of_groups.select(*by, **columns).cast(RATE)
 
 
 def _cells(sums: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
@@ -125,11 +125,11 @@ def _shares(cells: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> p
     totals = cells.group_by("k").agg(r=exact_sum(_H) / _C.sum(), total=_C.sum())
     # A denominator that is fixed beforehand makes of the ratio a part of itself.
     weight = pl.col("weight") * pl.col("total") / pl.col("counted")
-    found = numbered.join(totals, on="k").with_columns(weight=weight)
+    weighted = numbered.join(totals, on="k").with_columns(weight=weight)
     whole, group = scaled_sum(pl.col("weight")), pl.col("k").min()
     if by:
         whole, group = whole.over(by), group.over(by)
-    return found.select(
+    return weighted.select(
         *by, "k", "r", "total", group=group, range=whole, a=pl.col("weight") / whole
     )
 
@@ -142,12 +142,12 @@ def _clusters(cells: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
         c_mean=_C.sum() / pl.len(),
         kappa=(_C**2).sum() / _C.sum() ** 2,
     )
-    found = cells.join(strata, on=["k", "stratum"], nulls_equal=True)
-    found = found.join(shares.select("k", "r", "total"), on="k")
+    joined = cells.join(strata, on=["k", "stratum"], nulls_equal=True)
+    joined = joined.join(shares.select("k", "r", "total"), on="k")
     centred = (_H - pl.col("h_mean") - _R * (_C - pl.col("c_mean"))) / (1 - pl.col("kappa")).sqrt()
     e = pl.when(_N > 1).then(centred).otherwise(_H - _R * _C)
     return (
-        found.with_columns(z=e / pl.col("total"))
+        joined.with_columns(z=e / pl.col("total"))
         .group_by("k", "cluster")
         .agg(h=exact_sum(_H), c=_C.sum(), z=exact_sum(pl.col("z")))
     )
@@ -156,7 +156,7 @@ def _clusters(cells: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
 def _terms(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
     """Of each k also its `own` effective number of items, and `of_z` and `of_c`, which z and c
     are to be multiplied by before adding up."""
-    found = clusters.group_by("k").agg(
+    of_k = clusters.group_by("k").agg(
         v=scaled_sum(pl.col("z") ** 2),
         cc=(_C**2).sum(),
         with_hit=_C.filter(_H > 0).sum(),
@@ -168,7 +168,7 @@ def _terms(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
     g = pl.min_horizontal("with_hit", "with_miss") / (total * kappa)
     bound = pl.when(v > most).then((most / v).clip(0)).otherwise(1.0)
     observed = pl.when(g > 0).then(v * bound / (_R * (1 - _R))).otherwise(0.0)
-    return shares.join(found, on="k").with_columns(
+    return shares.join(of_k, on="k").with_columns(
         own=(g + 1) / (g * observed + kappa),
         of_z=_A * (g / (g + 1) * bound).sqrt(),
         of_c=_A * (1 / (g + 1)).sqrt() / total,
@@ -184,9 +184,9 @@ def _groups(
     cells = _cells(sums, numbered, by).cache()
     shares = _shares(cells, numbered, by).cache()
     clusters = _clusters(cells, shares).cache()
-    found = _terms(clusters, shares).cache()
+    of_terms_k = _terms(clusters, shares).cache()
     spread = (
-        clusters.join(found.select("k", "group", "of_z", "of_c"), on="k")
+        clusters.join(of_terms_k.select("k", "group", "of_z", "of_c"), on="k")
         .group_by("group", "cluster")
         .agg(z=exact_sum(pl.col("z") * pl.col("of_z")), c=exact_sum(_C * pl.col("of_c")))
         .group_by("group")
@@ -195,7 +195,7 @@ def _groups(
     has_hit, has_miss = (pl.col("with_hit") > 0).any(), (pl.col("with_miss") > 0).any()
     # Decided by what was counted, since a sum of shares may be 1 but for its last digit.
     y = pl.when(~has_miss).then(1.0).when(~has_hit).then(0.0).otherwise(scaled_sum(_A * _R))
-    of_group = found.group_by("group").agg(
+    of_group = of_terms_k.group_by("group").agg(
         pl.col(*by, "range").first(), y=y, is_mixed=has_hit & has_miss, **of_terms
     )
     observed = pl.when("is_mixed").then(pl.col("V") / (_Y * (1 - _Y))).otherwise(0.0)

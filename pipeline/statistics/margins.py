@@ -46,9 +46,9 @@ def fall_seen(
 
     def is_seen(fall: float) -> bool:
         after = a.at(min(1.0, max(0.0, (before - fall) / a.range)))
-        found = difference(after, b, z_level, correlation)
+        change = difference(after, b, z_level, correlation)
         error = _standard_error(after, b, correlation)
-        return found.high + z_power * error < -margin
+        return change.high + z_power * error < -margin
 
     low, high = 0.0, before
     if not is_seen(high):
@@ -64,7 +64,7 @@ def _value(a: Rate, b: Rate) -> float:
 
 
 def _standard_error(a: Rate, b: Rate, correlation: float) -> float:
-    own, other = (
-        one.range * (one.rate * (1 - one.rate) / one.effective_items) ** 0.5 for one in (a, b)
+    error_a, error_b = (
+        rate.range * (rate.rate * (1 - rate.rate) / rate.effective_items) ** 0.5 for rate in (a, b)
     )
-    return float(max(0.0, own**2 + other**2 - 2 * correlation * own * other) ** 0.5)
+    return float(max(0.0, error_a**2 + error_b**2 - 2 * correlation * error_a * error_b) ** 0.5)

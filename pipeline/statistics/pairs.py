@@ -115,7 +115,7 @@ def differences(
     # Numbers in the same order as the names: they are joined and grouped by much faster.
     cells = named.with_columns(pl.col("stratum", "cluster").rank("dense"))
     weighted = _weighted(cells, terms)
-    own = _rates(cells, weighted, ["model"])
+    rates_of = _rates(cells, weighted, ["model"])
 
     def numbered(models: Sequence[str]) -> pl.DataFrame:
         assert games_of is not None
@@ -125,10 +125,10 @@ def differences(
     for start in range(0, len(pairs), at_once := _at_once(cells)):
         some = _of_pairs(pairs[start : start + at_once])
         common = _common(cells, weighted, some)
-        found = list(_rows(common, weighted, own, some, confidence))
+        of_pairs = list(_rows(common, weighted, rates_of, some, confidence))
         if games_of is not None:
-            found = _with_replays(found, common, numbered, confidence)
-        rows += found
+            of_pairs = _with_replays(of_pairs, common, numbered, confidence)
+        rows += of_pairs
     return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
 
 
@@ -164,19 +164,19 @@ def in_common(
     """
     cells = _by_cell(sums)
     weighted = _weighted(cells, terms)
-    found: list[Common] = []
+    commons: list[Common] = []
     for start in range(0, len(pairs), at_once := _at_once(cells)):
         some = pairs[start : start + at_once]
         of_some = _by_setting(_common(cells, weighted, _of_pairs(some)))
         for pair in some:
-            own = of_some.get(pair)
-            if own is None:
-                found.append(Common(0, 0.0, 0.0))
+            in_pair = of_some.get(pair)
+            if in_pair is None:
+                commons.append(Common(0, 0.0, 0.0))
             else:
-                u = own.u_one, own.u_other
+                u = in_pair.u_one, in_pair.u_other
                 n_effective = effective_settings(*u)
-                found.append(Common(len(own.x), n_effective, shrunk_correlation(*u)))
-    return found
+                commons.append(Common(len(in_pair.x), n_effective, shrunk_correlation(*u)))
+    return commons
 
 
 def left_out(sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -194,7 +194,7 @@ def _left_out(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) 
     is_paired = pl.col("method") == PAIRED
     common = _common(cells, weighted, pairs.filter(is_paired).select(_PAIR))
     paired = changes(common.with_columns(h=pl.col("h_one") - pl.col("h_other")), _PAIR)
-    own = [
+    unpaired = [
         changes(
             pairs.filter(~is_paired)
             .select(_PAIR)
@@ -208,7 +208,7 @@ def _left_out(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) 
         )
         for side, sign in zip(_PAIR, (1, -1), strict=True)
     ]
-    return extremes(pl.concat([paired, *own]), pairs, _PAIR, "difference")
+    return extremes(pl.concat([paired, *unpaired]), pairs, _PAIR, "difference")
 
 
 class _Row(NamedTuple):
@@ -230,7 +230,7 @@ class _Row(NamedTuple):
 def _rows(
     common: pl.DataFrame,
     weighted: pl.DataFrame,
-    own: dict[Any, dict[str, Any]],
+    rates_of: dict[Any, dict[str, Any]],
     of_pairs: pl.DataFrame,
     confidence: float,
 ) -> Iterator[_Row]:
@@ -241,16 +241,16 @@ def _rows(
     p_values = _p_values([one.x for one in by_setting.values()])
     flipped = dict(zip(by_setting, p_values, strict=True))
     for pair, share in zip(pairs, _shares_paired(common, weighted, of_pairs), strict=True):
-        found = by_setting.get(pair)
-        n_settings = 0 if found is None else len(found.x)
-        if found is not None and share >= LEAST_PAIRED:
+        common_of = by_setting.get(pair)
+        n_settings = 0 if common_of is None else len(common_of.x)
+        if common_of is not None and share >= LEAST_PAIRED:
             sides = even[*pair, "one"], even[*pair, "other"]
-            correlation = shrunk_correlation(found.u_one, found.u_other)
+            correlation = shrunk_correlation(common_of.u_one, common_of.u_other)
             basis = _basis(*sides, correlation)
             method, p = PAIRED, flipped[pair]
             interval = _agreed(basis, p, confidence)
         else:
-            basis = _basis(own[pair[0],], own[pair[1],], 0.0)
+            basis = _basis(rates_of[pair[0],], rates_of[pair[1],], 0.0)
             one, other, _ = of_basis(basis)
             method, p = UNPAIRED, p_of(z_at(one, other, 0.0))
             interval = difference(one, other, _z(confidence))
@@ -283,13 +283,13 @@ def _z(confidence: float) -> float:
 def _agreed(basis: dict[str, Any], p: float, confidence: float) -> Interval:
     """MOVER's interval, with the end next to 0 on that side of it where p has it."""
     one, other, correlation = of_basis(basis)
-    found = difference(one, other, _z(confidence), correlation)
+    interval = difference(one, other, _z(confidence), correlation)
     is_apart = p <= 1 - confidence
-    if is_apart == _excludes_zero(found):
-        return found
+    if is_apart == _excludes_zero(interval):
+        return interval
     end = NEXT_TO_0 if is_apart else 0.0
     # Not `-end`: that of 0 would be shown as if it were below 0.
-    return found._replace(low=end) if found.value > 0 else found._replace(high=0.0 - end)
+    return interval._replace(low=end) if interval.value > 0 else interval._replace(high=0.0 - end)
 
 
 def _with_replays(
@@ -307,15 +307,16 @@ def _with_replays(
     if many.is_empty():
         return [row._replace(is_replayed=False) for row in rows]
     games = games_of(sorted({*many["one"], *many["other"]})).filter(_C > 0)
-    own = {str(model): part for (model,), part in games.partition_by("model", as_dict=True).items()}
+    parts = games.partition_by("model", as_dict=True)
+    games_of_model = {str(model): part for (model,), part in parts.items()}
     cells = common.with_columns(share=pl.col("weight") * _C / pl.col("total"))
     by_pair = cells.join(many, on=list(_PAIR)).partition_by(_PAIR, as_dict=True)
-    found = []
+    changed_rows = []
     for row in rows:
         part = by_pair.get((row.one, row.other))
         dealt = None
-        if part is not None and {row.one, row.other} <= own.keys():
-            dealt = _dealt(part, own[row.one], own[row.other])
+        if part is not None and {row.one, row.other} <= games_of_model.keys():
+            dealt = _dealt(part, games_of_model[row.one], games_of_model[row.other])
         is_replayed = dealt is not None and _is_replayed(dealt)
         p = row.p_value
         is_doubtful = row.method == PAIRED and p <= max(_LEAST_DOUBT, 1 - confidence)
@@ -325,13 +326,16 @@ def _with_replays(
         if p > row.p_value:
             low, high = _agreed(row.basis, p, confidence)[1:]
             changed = changed._replace(p_value=p, ci_low=low, ci_high=high)
-        found.append(changed)
-    return found
+        changed_rows.append(changed)
+    return changed_rows
 
 
 def _dealt(cells: pl.DataFrame, one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """The games of both models in the pair's cells, as `dealt_p` takes them."""
-    sides = [own.with_columns(is_one=pl.lit(side)) for own, side in ((one, True), (other, False))]
+    sides = [
+        one.with_columns(is_one=pl.lit(value=True)),
+        other.with_columns(is_one=pl.lit(value=False)),
+    ]
     return pl.concat(sides).join(cells.select(*_CELL, "share"), on=_CELL)
 
 
@@ -356,18 +360,18 @@ def _excludes_zero(interval: Interval) -> bool:
 def _weighted(cells: pl.DataFrame, terms: pl.LazyFrame) -> pl.DataFrame:
     """Each model's terms, with C as `counted`, and what their ratios weigh in its value."""
     totals = cells.group_by("model", "term").agg(total=_C.sum())
-    found = terms.collect().join(totals, on=["model", "term"])
+    joined = terms.collect().join(totals, on=["model", "term"])
     weight = pl.col("weight") * pl.col("total") / pl.col("counted")
-    return found.select("model", "term", weight=weight, counted="total")
+    return joined.select("model", "term", weight=weight, counted="total")
 
 
 def _rates(
     cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]
 ) -> dict[Any, dict[str, Any]]:
     """The rate of each group, a row of `RATE`."""
-    found = rates(cells.lazy(), terms.lazy(), by).collect()
-    rows = found.select(RATE.names()).iter_rows(named=True)
-    return dict(zip(found.select(by).iter_rows(), rows, strict=True))
+    of_groups = rates(cells.lazy(), terms.lazy(), by).collect()
+    rows = of_groups.select(RATE.names()).iter_rows(named=True)
+    return dict(zip(of_groups.select(by).iter_rows(), rows, strict=True))
 
 
 def _common(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -388,7 +392,7 @@ def _common(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) ->
     both = sides[0].join(sides[1], on=[*_PAIR, *_CELL], nulls_equal=True)
     mean = {name: (pl.col(f"{name}_one") + pl.col(f"{name}_other")) / 2 for name in ("c", "weight")}
     return both.with_columns(**mean).with_columns(
-        *((_C * pl.col(f"h_{one}") / pl.col(f"c_{one}")).alias(f"h_{one}") for one in _PAIR),
+        *((_C * pl.col(f"h_{end}") / pl.col(f"c_{end}")).alias(f"h_{end}") for end in _PAIR),
         total=scaled_sum(_C).over(*_PAIR, "term"),
     )
 
@@ -437,8 +441,8 @@ def _by_setting(common: pl.DataFrame) -> dict[Any, Paired]:
 def _p_values(x: Sequence[Floats]) -> list[float]:
     """Of each the p-value of flipped signs."""
     padded = np.zeros((len(x), max(map(len, x), default=0)))
-    for row, one in zip(padded, x, strict=True):
-        row[: len(one)] = one
+    for row, values in zip(padded, x, strict=True):
+        row[: len(values)] = values
     return [float(p) for p in sign_flip_ps(padded)]
 
 
@@ -450,9 +454,9 @@ def _shares_paired(
     of_common = common.group_by(*_PAIR, "term").agg(pl.col("c_one", "c_other").sum())
     least = []
     for side in _PAIR:
-        own = weighted.select("term", "counted", **{side: "model"})
-        found = numbered.join(own, on=side).join(of_common, on=[*_PAIR, "term"], how="left")
+        of_side = weighted.select("term", "counted", **{side: "model"})
+        joined = numbered.join(of_side, on=side).join(of_common, on=[*_PAIR, "term"], how="left")
         share = pl.col(f"c_{side}").fill_null(0) / pl.col("counted")
-        least.append(found.group_by("row").agg(share=share.min()))
+        least.append(joined.group_by("row").agg(share=share.min()))
     shares = pl.concat(least).group_by("row").agg(pl.col("share").min())
     yield from numbered.join(shares, on="row", how="left").sort("row")["share"].fill_null(0.0)

@@ -94,8 +94,8 @@ def all_signs_p(x: Floats) -> float:
 def _all_sums(x: Floats) -> Floats:
     """The sums over every pattern of signs."""
     sums = np.zeros(1, np.float64)
-    for one in x:
-        sums = np.concatenate([sums + one, sums - one])
+    for value in x:
+        sums = np.concatenate([sums + value, sums - value])
     return sums.astype(np.float64)
 
 

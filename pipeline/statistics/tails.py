@@ -37,10 +37,10 @@ def tails(values: Floats, totals: Floats) -> Floats:
     largest = values.max(axis=1)
     end = largest.sum(axis=1)
     slack = TIE * np.abs(values).max(axis=1).sum(axis=1)
-    found = np.where(totals > 0, 0.0, 0.5)
+    shares = np.where(totals > 0, 0.0, 0.5)
     is_end = (totals > 0) & (np.abs(totals - end) <= slack)
     is_largest = values[is_end] >= (largest - slack[:, np.newaxis])[is_end][:, np.newaxis]
-    found[is_end] = 0.5 * is_largest.mean(axis=1).prod(axis=1)
+    shares[is_end] = 0.5 * is_largest.mean(axis=1).prod(axis=1)
     inner = np.flatnonzero((totals > 0) & (totals < end) & ~is_end)
     if len(inner):
         t = _tilts(values[inner], totals[inner])
@@ -48,8 +48,8 @@ def tails(values: Floats, totals: Floats) -> Floats:
         draws = min(DRAWS, max(LEAST_DRAWS, _NUMBERS // n_parts))
         uniform = np.random.default_rng(_SEED).random((draws, n_parts))
         for row, tilt in zip(inner, t, strict=True):
-            found[row] = _tilted(values[row], totals[row], tilt, slack[row], uniform)
-    return found
+            shares[row] = _tilted(values[row], totals[row], tilt, slack[row], uniform)
+    return shares
 
 
 def _tilts(values: Floats, totals: Floats) -> Floats:

@@ -84,7 +84,7 @@ class LocalLocation:
 
 
 def _file(entry: Path) -> File | None:
-    """Return what a folder lists by this name, null for what is no file, or gone by now."""
+    """Return the folder's file of this name, null if it is no file or was deleted."""
     if not entry.is_file():
         return None
     try:
@@ -118,7 +118,7 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
 
 
 def open_file(file: str) -> io.BufferedReader | io.BytesIO:
-    """Return a file opened for reading; as empty where it has no size, as the kernel's own have."""
+    """Return a file opened for reading; as an empty one if it has no size, as in /proc."""
     opened = open(os.open(file, _FLAGS), "rb")  # noqa: PTH123, SIM115
     if os.fstat(opened.fileno()).st_size:
         return opened
@@ -128,17 +128,17 @@ def open_file(file: str) -> io.BufferedReader | io.BytesIO:
 
 def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
     """Return the data with what follows, for a file that is being written or read in parts."""
-    held = [data]
+    parts = [data]
     n_bytes = len(data)
     while data and (data := os.read(handle, 1 << 20)):
-        held.append(data)
+        parts.append(data)
         n_bytes += len(data)
         check_size(n_bytes)
-    return b"".join(held)
+    return b"".join(parts)
 
 
 def version(file: str) -> tuple[int, ...] | None:
-    """Return what tells one state of a file from another; null for what is not there."""
+    """Return a key of the file's state, which changes with its content; null if it is missing."""
     try:
         return _version(os.stat(file))  # noqa: PTH116
     except OSError:

@@ -13,9 +13,9 @@ from msgspec import Struct
 from pipeline.lake import open_lake
 from pipeline.stores import Location
 from pipeline.verify import checks, files
-from pipeline.verify.finding import CONTRADICTION, ERROR, MOST, Finding
+from pipeline.verify.finding import CONTRADICTION, ERROR, LIMIT, Finding
 
-__all__ = ["CONTRADICTION", "ERROR", "FAULT_SCHEMA", "MOST", "Verification", "verify"]
+__all__ = ["CONTRADICTION", "ERROR", "FAULT_SCHEMA", "LIMIT", "Verification", "verify"]
 
 # `finds` is what the check looks for, `n_rows` how often it found that in all; `row` is one of
 # these as JSON, its key and what contradicts something else.
@@ -45,7 +45,7 @@ class Verification(Struct):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is damaged: warnings, and what logs contradict themselves in, are not."""
+        """Whether nothing is damaged: warnings and contradictions within logs are no damage."""
         return not self.left_out and ERROR not in self.faults["severity"]
 
     @property
@@ -57,34 +57,37 @@ class Verification(Struct):
 def verify(
     path: str | Path | Location,
     *,
-    most: int = MOST,
+    limit: int = LIMIT,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> Verification:
-    """Looks at every row of the lake; `faults` has at most `most` rows for each check and table.
+    """Looks at every row of the lake; `faults` has at most `limit` rows for each check and table.
 
     `on_progress` is called with what is checked next. Raises LakeError for what is no
     readable lake.
     """
     lake = open_lake(path)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     n_files = n_rows = 0
     unreadable = set()
     for table in lake.own_tables:
         on_progress(f"files of {table}")
-        looked = files.look(lake, table, most)
-        found += looked.findings
+        looked = files.look(lake, table, limit)
+        findings += looked.findings
         n_files += looked.n_files
         n_rows += looked.n_rows
         if not looked.is_readable:
             unreadable.add(table)
     known = checks.all_checks()
     possible = [check for check in known if not checks.tables_of(check) & unreadable]
-    found += checks.run(lake, possible, most, on_progress)
+    findings += checks.run(lake, possible, limit, on_progress)
     left_out = [checks.title(check) for check in known if check not in possible]
     rows = [
-        (one.check, one.severity, one.table, one.finds, one.n_rows, _ENCODER.encode(row).decode())
-        for one in found
-        for row in one.rows
+        (
+            *(finding.check, finding.severity, finding.table, finding.finds, finding.n_rows),
+            _ENCODER.encode(row).decode(),
+        )
+        for finding in findings
+        for row in finding.rows
     ]
     return Verification(
         faults=pl.DataFrame(rows, FAULT_SCHEMA, orient="row"),

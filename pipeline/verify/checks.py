@@ -62,7 +62,7 @@ def _of_games() -> list[str]:
 
 
 def _of_players() -> list[str]:
-    """The tables whose rows say of a seat what `players` says of it."""
+    """The tables whose rows repeat what `players` says of the seat."""
     seated = [name for name in _of_games() if "seat" in TABLES[name].columns()]
     return [name for name in seated if issubclass(TABLES[name], OfPlayer) and name != "players"]
 
@@ -75,9 +75,9 @@ def _of_seats() -> list[str]:
 
 def _with_a_key() -> list[str]:
     """The tables with a primary key; some have a check of it that is their own."""
-    own = sqlfiles.names(FOLDER)
+    files = sqlfiles.names(FOLDER)
     keyed = [name for name, table in TABLES.items() if table.primary_key()]
-    return [name for name in keyed if f"keys_of_{name}" not in own]
+    return [name for name in keyed if f"keys_of_{name}" not in files]
 
 
 _TABLES: dict[str, Callable[[], list[str]]] = {
@@ -99,10 +99,10 @@ def tables_of(check: Check) -> set[str]:
 
 
 def run(
-    lake: StoredLake, chosen: Iterable[Check], most: int, on_progress: Callable[[str], None]
+    lake: StoredLake, chosen: Iterable[Check], limit: int, on_progress: Callable[[str], None]
 ) -> list[Finding]:
-    """What the checks find, those that find nothing left out."""
-    found = []
+    """The findings of the checks; a check without rows has none."""
+    findings = []
     chosen = list(chosen)
     # Only the tables that are read: others may be unreadable.
     read = sorted({table for check in chosen for table in tables_of(check)})
@@ -110,32 +110,32 @@ def run(
     with warehouse.bounded(lake, {}, " ".join(read)) as connection:
         for check in chosen:
             on_progress(title(check))
-            if finding := _made(connection, check, _n_slices(n_rows, check), most):
-                found.append(finding)
-    return found
+            if finding := _finding(connection, check, _n_slices(n_rows, check), limit):
+                findings.append(finding)
+    return findings
 
 
-def _made(
-    connection: duckdb.DuckDBPyConnection, check: Check, n_slices: int, most: int
+def _finding(
+    connection: duckdb.DuckDBPyConnection, check: Check, n_slices: int, limit: int
 ) -> Finding | None:
     n_rows = 0
     rows: list[dict[str, object]] = []
     for number in range(n_slices):
         sliced = _sliced(check, number, n_slices)
-        n_wanted = max(most - len(rows), 1)
-        found = warehouse.answer(connection, f"{sliced}\nLIMIT {n_wanted}")
-        n_found = found.height
+        n_wanted = max(limit - len(rows), 1)
+        page = warehouse.answer(connection, f"{sliced}\nLIMIT {n_wanted}")
+        n_found = page.height
         if n_found == n_wanted:
             (n_found,) = warehouse.answer(connection, f"SELECT count(*) FROM ({sliced})").row(0)
-        rows += found.to_dicts()
+        rows += page.to_dicts()
         n_rows += n_found
     if not n_rows:
         return None
-    return Finding(check.name, check.severity, check.finds, check.table, n_rows, rows[:most])
+    return Finding(check.name, check.severity, check.finds, check.table, n_rows, rows[:limit])
 
 
 def _n_slices(n_rows: dict[str, int], check: Check) -> int:
-    """In how many parts a check is to be made, so that each reads a bounded number of rows."""
+    """In how many parts to run a check, so that each reads a bounded number of rows."""
     most = max((n_rows[table] for table in tables_of(check) & _sliced_tables(check)), default=0)
     return min(-(-most // SLICE_ROWS), _IDS) or 1
 

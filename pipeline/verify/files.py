@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct, field
 
-from pipeline import games
-from pipeline.errors import LakeError, first_line, is_denied
+from pipeline.errors import LakeError
 from pipeline.events import checks
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.contents import empty_commits
 from pipeline.lake.damage import DENIED, fault
+from pipeline.library_errors import is_denied, one_line
 from pipeline.stores import Location
 from pipeline.verify.finding import ERROR, WARNING, Finding
 
@@ -44,7 +44,7 @@ _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.Pola
 
 
 class Looked(Struct):
-    """What came of looking at the files of a table. `foreign` are game types unknown here."""
+    """What was found in the files of a table. `foreign` are game types unknown here."""
 
     table: str
     foreign: frozenset[str] = frozenset()
@@ -54,11 +54,11 @@ class Looked(Struct):
     counts: Counter[str] = field(default_factory=Counter)
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
 
-    def add(self, check: str, row: Mapping[str, object], most: int, n: int = 1) -> None:
+    def add(self, check: str, row: Mapping[str, object], limit: int, n: int = 1) -> None:
         """Notes what a check found, the first of it with the row."""
         self.counts[check] += n
         rows = self.rows.setdefault(check, [])
-        if len(rows) < most:
+        if len(rows) < limit:
             rows.append(dict(row))
 
     @property
@@ -73,7 +73,7 @@ def severity_of(check: str) -> str:
     return WARNING if check in WARNINGS else ERROR
 
 
-def look(lake: StoredLake, table: str, most: int) -> Looked:
+def look(lake: StoredLake, table: str, limit: int) -> Looked:
     """Looks at every file of a table, and at every row."""
     looked = Looked(table, _foreign(lake))
     try:
@@ -81,37 +81,36 @@ def look(lake: StoredLake, table: str, most: int) -> Looked:
         latest = lake.latest_version(table)
     except (LakeError, OSError) as error:
         looked.is_readable = False
-        looked.add(DENIED if is_denied(error) else "log", {"error": str(error)}, most)
+        looked.add(DENIED if is_denied(error) else "log", {"error": str(error)}, limit)
         return looked
     if latest != lake.delta(table).version():
         row = {"version": lake.delta(table).version(), "latest": latest}
-        looked.add("latest_version", row, most)
+        looked.add("latest_version", row, limit)
     folder, schema = lake.folder(table), pl.Schema(lake.file_schema(table))
     for name in empty_commits(folder):
-        looked.add("log_empty", {"commit": name}, most)
+        looked.add("log_empty", {"commit": name}, limit)
     sizes = {file.name: file.n_bytes for file in folder.files()}
     for entry in logged.iter_rows(named=True):
         name = entry["path"]
         looked.n_files += 1
-        if found := fault(folder, name, sizes.get(name), entry["size_bytes"], read=True):
+        if difference := fault(folder, name, sizes.get(name), entry["size_bytes"], read=True):
             looked.is_readable = False
-            looked.add(found.check, {"file": name, **found.columns}, most)
+            looked.add(difference.check, {"file": name, **difference.columns}, limit)
         else:
-            _look_into(folder / name, entry, looked, most, schema)
+            _look_into(folder / name, entry, looked, limit, schema)
     return looked
 
 
 def _foreign(lake: StoredLake) -> frozenset[str]:
     """The game types whose roles the lake has, of packages that are not installed."""
     try:
-        types = lake.table("roles").select("game_type").unique().collect()["game_type"]
-        return frozenset(types) - {*games.names()}
+        return frozenset(lake.unknown_types)
     except (LakeError, *_DAMAGED):
         return frozenset()  # the table `roles` is itself looked at
 
 
 def _look_into(
-    file: Location, logged: dict[str, Any], looked: Looked, most: int, schema: pl.Schema
+    file: Location, logged: dict[str, Any], looked: Looked, limit: int, schema: pl.Schema
 ) -> None:
     """Looks at the rows of one file, which are to have these columns."""
     name = logged["path"]
@@ -120,18 +119,18 @@ def _look_into(
         for rows in _batches(file):
             if rows.schema != schema:
                 looked.is_readable = False
-                looked.add("contract", {"file": name, "columns": _types(rows)}, most)
+                looked.add("contract", {"file": name, "columns": _types(rows)}, limit)
                 return
             looked.n_rows += rows.height
             found_statistics.add(rows)
-            _look_at(_whole(rows, looked.table), looked, most)
+            _look_at(_whole(rows, looked.table), looked, limit)
     except _DAMAGED as error:
         looked.is_readable = False
-        looked.add("file_damaged", {"file": name, "error": first_line(error)}, most)
+        looked.add("file_damaged", {"file": name, "error": one_line(error)}, limit)
         return
-    for what, found, expected in found_statistics.unlike(logged):
-        row = {"file": name, "statistic": what, "found": found, "logged": expected}
-        looked.add("file_statistics", row, most)
+    for what, value, expected in found_statistics.unlike(logged):
+        row = {"file": name, "statistic": what, "found": value, "logged": expected}
+        looked.add("file_statistics", row, limit)
 
 
 def _batches(file: Location) -> Iterator[pl.DataFrame]:
@@ -151,7 +150,7 @@ def _whole(rows: pl.DataFrame, table: str) -> pl.DataFrame:
     return rows.match_to_schema(pl.Schema(polars_schema(table)), missing_columns="insert")
 
 
-def _look_at(rows: pl.DataFrame, looked: Looked, most: int) -> None:
+def _look_at(rows: pl.DataFrame, looked: Looked, limit: int) -> None:
     """Holds rows against their contract, but those of games that only another package knows."""
     contract = TABLES[looked.table]
     key = [name for name in _KEYS if name in rows.columns]
@@ -160,11 +159,11 @@ def _look_at(rows: pl.DataFrame, looked: Looked, most: int) -> None:
         foreign = rows.filter(is_foreign).select("game_type", *key)
         rows = rows.filter(~is_foreign)
         if foreign.height:
-            looked.add("not_installed", foreign.row(0, named=True), most, foreign.height)
+            looked.add("not_installed", foreign.row(0, named=True), limit, foreign.height)
     for rule, breaks in checks.broken(contract, rows).items():
         of_rule = rows.filter(breaks).select(key)
         (first,) = of_rule.head(1).to_dicts()
-        looked.add("contract", {"rule": rule, **first}, most, of_rule.height)
+        looked.add("contract", {"rule": rule, **first}, limit, of_rule.height)
 
 
 # The columns by which a row is found again.
@@ -191,24 +190,24 @@ class _Statistics:
         return self._found.height
 
     def unlike(self, logged: dict[str, Any]) -> Iterator[tuple[str, object, object]]:
-        """What the log says otherwise: the statistic, its value, and the log's."""
+        """The statistics that differ from the log: name, value, and the log's value."""
         found_statistics = self._found.to_dicts()[0] if self._n else {"num_records": 0}
         for what, expected in logged.items():
             is_statistic = what == "num_records" or what.startswith(("null_count.", "min.", "max."))
             if is_statistic and expected is not None:
-                found = found_statistics.get(what, 0)
-                if not _agree(what, found, expected):
-                    yield what, found, expected
+                value = found_statistics.get(what, 0)
+                if not _agree(what, value, expected):
+                    yield what, value, expected
 
 
-def _agree(what: str, found: Any, logged: Any) -> bool:
+def _agree(what: str, value: Any, logged: Any) -> bool:
     """Whether a statistic is as logged; ranges are bounds, and those of a dictionary wider."""
-    if found is not None and type(found) is type(logged):
+    if value is not None and type(value) is type(logged):
         if what.startswith("min."):
-            return bool(logged <= found)
+            return bool(logged <= value)
         if what.startswith("max."):
-            return bool(logged >= found)
-    return bool(found == logged)
+            return bool(logged >= value)
+    return bool(value == logged)
 
 
 def _statistics(rows: pl.DataFrame) -> pl.DataFrame:

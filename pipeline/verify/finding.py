@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 # An error is damage; a contradiction is in what a log says, and was there before it was ingested.
 ERROR, CONTRADICTION, WARNING = "error", "contradiction", "warning"
-MOST = 20
+LIMIT = 20
 
 
 class Finding(NamedTuple):

@@ -142,14 +142,14 @@ def columns(name: str, views: Views) -> pl.Schema:
     """The columns of one of the views; no lake is needed."""
     if isinstance(view := views[name], Computed):
         return view.schema
-    tables, found = referenced(quoted(name), views)
+    tables, needed = referenced(quoted(name), views)
     with _opened(1, None) as connection:
         connection.execute(_LOCKS[0])
         for table in tables:
             create_table_view(connection, [], table)
-        for one, made_of in found.items():
+        for of_view, made_of in needed.items():
             if isinstance(made_of, View):
-                create_view(connection, one, made_of)
+                create_view(connection, of_view, made_of)
         rows = connection.sql(f"FROM {quoted(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
 
@@ -199,7 +199,7 @@ def new_database(file: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _threads(memory: int) -> int:
-    """How many threads have the memory that they need to put aside what is more than that."""
+    """How many threads this memory is enough for; with more, DuckDB could not spill to disk."""
     return max(1, min(cores(), memory // THREAD_MEMORY))
 
 
@@ -224,17 +224,17 @@ def _make_views(
 ) -> None:
     files = LakeFiles(lake)
     connection.register_filesystem(files)
-    tables, found = referenced(wanted, views)
+    tables, needed = referenced(wanted, views)
     for table in tables:
         create_lake_view(connection, lake, table, files.of(table))
-    for name, view in found.items():
+    for name, view in needed.items():
         if isinstance(view, Computed):
             file = files.computed(f"{name}.json", partial(_json_lines, view, lake))
             create_computed_view(connection, name, view, file)
         else:
             create_view(connection, name, view)
     if lists_names(wanted):
-        comment(connection, meanings(tables, found))
+        comment(connection, meanings(tables, needed))
 
 
 def _json_lines(view: Computed, lake: StoredLake) -> bytes:
@@ -247,7 +247,7 @@ def _json_lines(view: Computed, lake: StoredLake) -> bytes:
 
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """What the work gives, done in a thread: at work, DuckDB does not look for Ctrl-C."""
+    """The result of the work, done in a thread: while DuckDB works, it does not look for Ctrl-C."""
     working = _threads_of_process().submit(work)
     try:
         # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
@@ -263,7 +263,7 @@ def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T
 
 @cache
 def _threads_of_process() -> ThreadPoolExecutor:
-    """Kept, since to start a thread takes longer than many a query."""
+    """The threads, which are kept: to start one takes longer than many queries."""
     return ThreadPoolExecutor(_MOST_AT_ONCE, "duckdb")
 
 
@@ -275,8 +275,8 @@ def define(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> Non
     try:
         view(connection, name, reading(connection, select))
     except duckdb.Error as error:
-        said = missing_column(connection, error, select)
-        raise query_error(error, select, said=said) from None
+        text = missing_column(connection, error, select)
+        raise query_error(error, select, text=text) from None
 
 
 def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
@@ -356,8 +356,8 @@ def answer(
     except pl.exceptions.PolarsError as error:
         raise QueryError(f"the type of a column cannot be displayed; cast it: {error}") from None
     except duckdb.Error as error:
-        said = missing_column(connection, error, statement, advise)
-        raise query_error(error, statement, names, above, said) from None
+        text = missing_column(connection, error, statement, advise)
+        raise query_error(error, statement, names, above, text) from None
 
 
 def _fetched(

@@ -1,4 +1,4 @@
-"""What is said of a column that a query names and that is not there."""
+"""The error for a column that a query names and that does not exist."""
 
 import re
 from collections.abc import Callable, Collection
@@ -29,32 +29,33 @@ def missing_column(
     statement: str,
     advise: Advise | None = None,
 ) -> str | None:
-    """What was wrong, and what may be meant, if it is a column that is not there; else None.
+    """What is wrong, and what may be meant, if a column does not exist; else None.
 
     DuckDB's own message lists columns that are hardly alike, and none for a column after a point.
     """
-    if not (found := _MISSING.match(str(error))):
+    if not (match := _MISSING.match(str(error))):
         return None
-    name = found["name"]
+    name = match["name"]
     columns = _columns(connection, statement)
     advice = advise(name.lower(), columns) if advise else None
-    known = {column for own in columns.values() for column in own} | _candidates(error)
+    known = {column for names_of in columns.values() for column in names_of} | _candidates(error)
     hint = advice or nearest([name.lower()], sorted(known))
     return f"no column `{name}`: {hint}" if hint else None
 
 
 def _candidates(error: duckdb.Error) -> set[str]:
     """The columns that DuckDB names, which may be those of a subquery, without their tables."""
-    found = _CANDIDATES.search(str(error))
-    names = re.findall(r'"([^"]+)"', found[1]) if found else []
+    match = _CANDIDATES.search(str(error))
+    names = re.findall(r'"([^"]+)"', match[1]) if match else []
     return {name.rpartition(".")[2] for name in names}
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> dict[str, list[str]]:
     """The tables and views that the statement names, with their columns."""
-    named = {one.removeprefix("main.") for one in _DOTTED.findall(code(statement).replace('"', ""))}
-    found: dict[str, list[str]] = {}
+    plain = code(statement).replace('"', "")
+    named = {name.removeprefix("main.") for name in _DOTTED.findall(plain)}
+    columns: dict[str, list[str]] = {}
     for table, column in connection.execute(_COLUMNS).fetchall():
         if table.lower() in named:
-            found.setdefault(table, []).append(column)
-    return found
+            columns.setdefault(table, []).append(column)
+    return columns

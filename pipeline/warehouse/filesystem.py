@@ -10,6 +10,7 @@ from typing import Any
 from fsspec import AbstractFileSystem
 
 from pipeline.lake import StoredLake
+from pipeline.library_errors import reason
 from pipeline.stores import Location
 
 SCHEME = "lake"
@@ -36,12 +37,12 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
     def of(self, table: str) -> list[str]:
         """The names of the table's files, which can be read from now on."""
         folder = self._lake.folder(table)
-        found = {
+        files = {
             self._shown(folder / name): (folder / name, n_bytes)
             for name, n_bytes in self._lake.sizes(table).items()
         }
-        self._files |= found
-        return sorted(found)
+        self._files |= files
+        return sorted(files)
 
     def computed(self, name: str, content: Callable[[], bytes]) -> str:
         """The name of a file with this content, which is computed once, when it is opened."""
@@ -129,7 +130,7 @@ class _Reader:
         try:
             data = self._file.read_range(self.tell(), n_bytes)
         except OSError as error:  # whose text has the place on this machine
-            raise OSError(f"{self._name}: {error.strerror or error}") from None
+            raise OSError(f"{self._name}: {reason(error)}") from None
         if len(data) < min(n_bytes, self._n_bytes - self.tell()):
             raise OSError(f"{self._name}: cut short, it had {self._n_bytes} bytes")
         self._own.position = self.tell() + len(data)

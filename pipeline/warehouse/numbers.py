@@ -27,9 +27,9 @@ def as_polars(rows: duckdb.DuckDBPyRelation, check: Callable[[pa.Table], None]) 
     types = dict(zip(rows.columns, rows.types, strict=True))
     if not any(map(is_wide, types.values())):
         return _fetched(rows, check)
-    columns = [column for n, one in enumerate(types.items()) for column in _projected(n, *one)]
-    found = _fetched(rows.project(", ".join(columns)), check)
-    return pl.DataFrame([_chosen(found, n).alias(name) for n, name in enumerate(types)])
+    columns = [column for n, entry in enumerate(types.items()) for column in _projected(n, *entry)]
+    fetched = _fetched(rows.project(", ".join(columns)), check)
+    return pl.DataFrame([_chosen(fetched, n).alias(name) for n, name in enumerate(types)])
 
 
 def _fetched(rows: duckdb.DuckDBPyRelation, check: Callable[[pa.Table], None]) -> pl.DataFrame:
@@ -41,7 +41,7 @@ def _fetched(rows: duckdb.DuckDBPyRelation, check: Callable[[pa.Table], None]) -
 def is_wide(dtype: DuckDBPyType) -> bool:
     """Whether polars would take the type, or one nested in it, for a decimal."""
     if dtype.id in NESTED:
-        return any(is_wide(one) for _, one in dtype.children if isinstance(one, DuckDBPyType))
+        return any(is_wide(child) for _, child in dtype.children if isinstance(child, DuckDBPyType))
     return dtype.id in ("hugeint", "uhugeint", "decimal")
 
 
@@ -58,13 +58,13 @@ def _projected(number: int, name: str, dtype: DuckDBPyType) -> Iterator[str]:
     yield f"CAST({whole} AS {_cast(dtype, _FLOAT)}) IS NOT DISTINCT FROM {floats} AS fits{number}"
 
 
-def _chosen(found: pl.DataFrame, number: int) -> pl.Series:
-    fits = f"fits{number}" not in found.columns or found[f"fits{number}"].all()
-    return found[f"whole{number}" if fits else f"float{number}"]
+def _chosen(fetched: pl.DataFrame, number: int) -> pl.Series:
+    fits = f"fits{number}" not in fetched.columns or fetched[f"fits{number}"].all()
+    return fetched[f"whole{number}" if fits else f"float{number}"]
 
 
 def _cast(dtype: DuckDBPyType, integer: str) -> str:
-    """The type in SQL, with this one for what holds whole numbers of any size."""
+    """The type in SQL, with `integer` in place of whole numbers of any size."""
     if dtype.id in ("hugeint", "uhugeint"):
         return integer
     if dtype.id == "decimal":
@@ -72,7 +72,9 @@ def _cast(dtype: DuckDBPyType, integer: str) -> str:
     if dtype.id not in NESTED:
         return str(dtype)
     inner = [
-        (name, _cast(one, integer)) for name, one in dtype.children if isinstance(one, DuckDBPyType)
+        (name, _cast(child, integer))
+        for name, child in dtype.children
+        if isinstance(child, DuckDBPyType)
     ]
     match dtype.id:
         case "list":
@@ -80,7 +82,7 @@ def _cast(dtype: DuckDBPyType, integer: str) -> str:
         case "array":
             return f"{inner[0][1]}[{dict(dtype.children)['size']}]"
         case "map" | "tuple":
-            return f"{dtype.id.upper()}({', '.join(one for _, one in inner)})"
+            return f"{dtype.id.upper()}({', '.join(cast for _, cast in inner)})"
         case _:
-            fields = (f"{identifier(name)} {one}" for name, one in inner)
+            fields = (f"{identifier(name)} {cast}" for name, cast in inner)
             return f"STRUCT({', '.join(fields)})"

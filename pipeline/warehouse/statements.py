@@ -1,4 +1,4 @@
-"""What may be asked: one statement that reads, as DuckDB's own parser takes it.
+"""What a query may be: one statement that reads, by DuckDB's own parser.
 
 This gives clear refusals. The real protection is that DuckDB can see only the lake's files.
 """
@@ -73,19 +73,19 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
         raise QueryError('the query is empty; give one, for example "FROM games"')
     if len(statements) != 1:
         raise QueryError(f"give only one statement at a time, not {len(statements)}")
-    said = _EXPLAIN.sub("", code(statements[0].query))
-    first = _FIRST.match(said)
+    plain = _EXPLAIN.sub("", code(statements[0].query))
+    first = _FIRST.match(plain)
     word = first[1] if first else ""
     # What is explained is asked for again: with ANALYZE it is also run.
-    kinds = {_kind(inner) for inner in connection.extract_statements(said)}
+    kinds = {_kind(inner) for inner in connection.extract_statements(plain)}
     if not kinds <= _KINDS or word not in _READING:
         raise _refused(word)
-    if _COMPOSED.search(said):
+    if _COMPOSED.search(plain):
         raise QueryError("give query() one plain text, or write the query itself")
     # What query() runs is in a string.
-    runs = f"{said} {sql.lower()}" if _RUN.search(said) else said
-    if found := _WRITING.search(runs):
-        raise _refused(found[1] or found[2])
+    runs = f"{plain} {sql.lower()}" if _RUN.search(plain) else plain
+    if writing := _WRITING.search(runs):
+        raise _refused(writing[1] or writing[2])
     return statements[0].query
 
 
@@ -99,12 +99,12 @@ class Definition(NamedTuple):
 
 def definition(statement: str) -> Definition | None:
     """The view that the statement defines for a session; None for any other statement."""
-    if not (found := _DEFINITION.fullmatch(statement.rstrip("; \n"))):
+    if not (match := _DEFINITION.fullmatch(statement.rstrip("; \n"))):
         return None
-    name = found["name"]
+    name = match["name"]
     if name.startswith('"'):
         name = name[1:-1].replace('""', '"')
-    return Definition(name, found["select"], found["replaces"] is not None)
+    return Definition(name, match["select"], match["replaces"] is not None)
 
 
 def split(sql: str) -> list[tuple[str, set[str]]]:
@@ -116,12 +116,12 @@ def split(sql: str) -> list[tuple[str, set[str]]]:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
         raise query_error(error, sql) from None
-    return [(one.query.strip(), parameters([one])) for one in statements]
+    return [(statement.query.strip(), parameters([statement])) for statement in statements]
 
 
 def parameters(statements: Iterable[duckdb.Statement]) -> set[str]:
     """The names of the statements' parameters, such as `model` for `$model`."""
-    return {name for one in statements for name in one.named_parameters}
+    return {name for statement in statements for name in statement.named_parameters}
 
 
 def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]) -> None:
@@ -130,7 +130,7 @@ def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collec
     if missing := sorted(names - {*values}):
         signs = ", ".join(f"${name}" for name in missing)
         raise QueryError(
-            f"no value for {signs}: give one, for example `--param {missing[0]}=VALUE` (at the "
+            f"no value for {signs}: give one, for example `--parameter {missing[0]}=VALUE` (at the "
             f"prompt: `.param {missing[0]}=VALUE`; in Python: `parameters`)"
         )
     if unused := sorted({*values} - names):
@@ -154,7 +154,7 @@ def _refused(word: str) -> QueryError:
 
 
 def code(sql: str) -> str:
-    """The text in lower case, without its comments, and with nothing said in its strings."""
+    """The text in lower case, without comments, and with `_` in place of each string."""
     try:
         text = sql.encode()
     except UnicodeEncodeError:
@@ -175,10 +175,10 @@ def is_ended(sql: str) -> bool:
     """
     text = sql.encode(errors="replace")
     tokens = duckdb.tokenize(text.decode())  # places are those of bytes
-    said = [(start, kind) for start, kind in tokens if kind != duckdb.token_type.comment]
-    if not said:
+    code_tokens = [(start, kind) for start, kind in tokens if kind != duckdb.token_type.comment]
+    if not code_tokens:
         return False
-    start, kind = said[-1]
+    start, kind = code_tokens[-1]
     return kind == duckdb.token_type.operator and text[start:].startswith(b";")
 
 
@@ -218,8 +218,8 @@ def _leaves(values: pa.Array) -> Iterator[pa.Array]:
         yield from _leaves(values.items)
     elif pa.types.is_nested(values.type):
         inner = values.flatten()
-        for one in inner if isinstance(inner, list) else [inner]:
-            yield from _leaves(one)
+        for node in inner if isinstance(inner, list) else [inner]:
+            yield from _leaves(node)
     else:
         yield values
 
@@ -244,13 +244,16 @@ def _beyond_python(values: pa.Array) -> str | None:
 
 
 def _depth(dtype: DuckDBPyType) -> int:
-    """How deep a type is nested, looked at no deeper than is allowed."""
+    """How deep a type is nested, at most one more than is allowed."""
     level, depth = [dtype], 0
     while level and depth <= DEEPEST:
         depth += 1
-        nested = [one for one in level if one.id in NESTED]
+        nested = [nested_type for nested_type in level if nested_type.id in NESTED]
         level = [
-            inner for one in nested for _, inner in one.children if isinstance(inner, DuckDBPyType)
+            inner
+            for nested_type in nested
+            for _, inner in nested_type.children
+            if isinstance(inner, DuckDBPyType)
         ]
     return depth
 
@@ -261,7 +264,7 @@ def _unshowable(dtype: DuckDBPyType) -> str | None:
         return dtype.id.upper()
     # The name of an array type also has its size.
     children = dtype.children if dtype.id in NESTED else []
-    inner = (_unshowable(one) for _, one in children if isinstance(one, DuckDBPyType))
+    inner = (_unshowable(child) for _, child in children if isinstance(child, DuckDBPyType))
     return next(filter(None, inner), None)
 
 
@@ -270,19 +273,19 @@ def query_error(
     sql: str,
     names: Collection[str] = tuple(TABLES),
     above: int = 0,
-    said: str | None = None,
+    text: str | None = None,
 ) -> QueryError:
-    """The error of a query with what is `said`, else `plain_message`, and where in the query it is.
+    """The error of a query with the `text`, else `plain_message`, and where in the query it is.
 
     `above` is how many lines of its text are above what DuckDB was given.
     """
-    return QueryError(said or plain_message(error, names), _place(error, sql, above))
+    return QueryError(text or plain_message(error, names), _place(error, sql, above))
 
 
 def lines_above(statement: str, sql: str) -> int:
     """How many lines of the text are above its only statement: DuckDB leaves out comments."""
-    before, found, _ = sql.partition(statement)
-    return before.count("\n") if found else 0
+    before, separator, _ = sql.partition(statement)
+    return before.count("\n") if separator else 0
 
 
 def _place(error: duckdb.Error, sql: str, above: int) -> str:
@@ -290,17 +293,17 @@ def _place(error: duckdb.Error, sql: str, above: int) -> str:
 
     Only what the query says: the message may quote a text of a log that looks like a place.
     """
-    found = _PLACE.search(str(error))
-    if not found or found["line"].removeprefix("...").removesuffix("...") not in sql:
+    match = _PLACE.search(str(error))
+    if not match or match["line"].removeprefix("...").removesuffix("...") not in sql:
         return ""
-    heading = f"LINE {int(found['number']) + above}: "
-    blanks = len(found["blanks"]) - len(f"LINE {found['number']}: ")
-    line = found["line"]
+    heading = f"LINE {int(match['number']) + above}: "
+    blanks = len(match["blanks"]) - len(f"LINE {match['number']}: ")
+    line = match["line"]
     # DuckDB sets its mark as if a tab had no width.
     n_tabs = 0
     while line[: blanks + n_tabs + 1].count("\t") > n_tabs:
         n_tabs += 1
-    mark = " " * (len(heading) + blanks + n_tabs) + found["mark"]
+    mark = " " * (len(heading) + blanks + n_tabs) + match["mark"]
     return f"{heading}{line.replace(chr(9), ' ')}\n{mark}"
 
 
@@ -318,8 +321,8 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
                 "the query needs more memory than is allowed: query less at a time, or raise "
                 "--memory (in Python: `memory`)"
             )
-    said = _ADVICE.split(_PLACE.sub("", str(error)))[0]
-    lines = [line.strip() for line in said.splitlines()]
+    message = _ADVICE.split(_PLACE.sub("", str(error)))[0]
+    lines = [line.strip() for line in message.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
     if lines and lines[0].startswith("Traceback"):  # of our files
         kind, _, reason = lines[-1].partition(":")
@@ -336,12 +339,12 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
 
 
 def no_table(name: str, names: Collection[str]) -> str:
-    """What is said of a name that is none of these, with the one that may be meant."""
+    """The error for a name that is none of these, with the one that may be meant."""
     if moved := _moved(name.lower(), names):
         return f"no table or view `{name}`: it is now `{moved}`"
-    of_schema, own = name.lower(), name.rpartition(".")[2].lower()
-    close = [own] if own in names else [of_schema]
-    if meant := nearest(close, names) or nearest([own], names):
+    of_schema, without_schema = name.lower(), name.rpartition(".")[2].lower()
+    close = [without_schema] if without_schema in names else [of_schema]
+    if meant := nearest(close, names) or nearest([without_schema], names):
         return f"no table or view `{name}`: {meant}"
     return (
         f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
@@ -350,7 +353,7 @@ def no_table(name: str, names: Collection[str]) -> str:
 
 
 def _moved(name: str, names: Collection[str]) -> str | None:
-    """The name in a schema of what had it in its own name, as in `judgement_release`."""
+    """The view, in a schema, that an older version called, for example, `judgement_release`."""
     for ending, schema in _SCHEMA_OF_ENDING.items():
         if name.endswith(ending):
             stem = name.removesuffix(ending)

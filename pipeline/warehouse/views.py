@@ -11,8 +11,8 @@ import pyarrow as pa
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
-from pipeline.lake.lake import ROLES
 from pipeline.lake.schema import arrow_schema
+from pipeline.lake.tables import ROLES
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.statements import code
 
@@ -72,13 +72,16 @@ def descriptions(name: str, views: Views) -> dict[str, str]:
     tables, made_of = referenced(quoted(name), views)
     alike: dict[str, set[str]] = {}
     # A view of rows of players asks `roles` only which games are meant.
-    for table in [one for one in tables if one != ROLES] or tables:
+    for table in [table_or_view for table_or_view in tables if table_or_view != ROLES] or tables:
         for column, declared in TABLES[table].columns().items():
             alike.setdefault(column, set()).add(declared.description or "")
-    found = {column: texts.pop() for column, texts in alike.items() if len(texts) == 1}
-    for one in (*(one for one in made_of if one.startswith("shared.")), name):
-        found |= views[one].columns
-    return found
+    texts_of = {column: texts.pop() for column, texts in alike.items() if len(texts) == 1}
+    for table_or_view in (
+        *(table_or_view for table_or_view in made_of if table_or_view.startswith("shared.")),
+        name,
+    ):
+        texts_of |= views[table_or_view].columns
+    return texts_of
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: View) -> None:

@@ -170,7 +170,7 @@ def test_metrics_are_those_of_a_naive_reader(
     logs = lists(place) if archive == "chameleon" else transcripts(place)
     expected = answers(logs)
     values = metrics(
-        lakes[archive], engine=engine, by=["model"], names=list(expected), confidence=None
+        lakes[archive], engine=engine, by=["model"], metric=list(expected), confidence=None
     )
     assert dict(values.select("metric", "value").iter_rows()) == pytest.approx(expected)
 

@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 
 from pipeline.archives import documents
 from pipeline.cli import main
+from pipeline.cli.exits import CHECK_FAILED
 from pipeline.conversion import convert, validate
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import IdentifiedGame, frames
@@ -263,7 +264,7 @@ def test_validate_names_place_rule_and_value(
         (tmp_path / f"{name}.json").write_bytes(json.dumps(document).encode())
     (tmp_path / "d.json").write_bytes(b"{")
     code, out, _ = run(capfd, "validate", str(tmp_path), "--format", "json")
-    assert code == 1
+    assert code == CHECK_FAILED
     rows = {Path(row["document"]).name: row for row in json.loads(out)}
     assert [rows[f"{name}.json"]["is_valid"] for name in "abcd"] == [True, False, False, False]
     assert "no two rows have one" in rows["b.json"]["message"]

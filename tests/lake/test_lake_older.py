@@ -83,7 +83,7 @@ def test_it_is_undamaged(older: Path) -> None:
 
 def test_a_transcript(older: Path) -> None:
     lake = pipeline.open_lake(older)
-    for game in lake.find(limit=3)["game_id"]:
+    for game in lake.games(limit=3)["game_id"]:
         assert len(lake.game(game).text.splitlines()) > 20
 
 

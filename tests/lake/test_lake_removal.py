@@ -16,8 +16,8 @@ from pipeline.events.contracts import GAME_TABLES, polars_schema
 from pipeline.ingest.ids import GameIds
 from pipeline.lake import open_lake
 from pipeline.lake.files import TableWriter
-from pipeline.lake.lake import scan
 from pipeline.lake.removal import Removal, rewritten
+from pipeline.lake.tables import scan
 from pipeline.lake.transaction import transaction
 from pipeline.stores import location
 

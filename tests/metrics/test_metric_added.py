@@ -39,14 +39,14 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def given(lake: Lake) -> Lake:
-    return lake.metric(declared(), name="silence", sql=SQL)
+    return lake.with_metric(declared(), name="silence", sql=SQL)
 
 
 def test_the_engines_agree_and_so_do_values_and_evidence(given: Lake) -> None:
-    values = given.metrics(names=["silence"])
+    values = given.metrics(metric="silence")
     assert set(values["model"]) == {"gpt-4", "cohere"}
     assert values["ci_low"].null_count() == 0
-    assert_frame_equal(given.metrics(names=["silence"], engine="duckdb"), values)
+    assert_frame_equal(given.metrics(metric="silence", engine="duckdb"), values)
     whole = values.filter(game_type="all")
     evidence = given.evidence("silence")
     assert evidence.height == whole["counted"].sum() > 0
@@ -69,7 +69,7 @@ def test_every_method_knows_it_beside_the_others(given: Lake, lake: Lake) -> Non
     assert "silence" not in given.metrics(edition="release")["metric"]
     assert given.plan("silence", 0.2).height == 1
     assert "silence" in given.contrast("gpt-4", "role")["metric"]
-    game_id = given.find(game_type="undercover")["game_id"][0]
+    game_id = given.games(game_type="undercover")["game_id"][0]
     assert "silence" in given.game(game_id).counted["metric"]
     assert "silence" in next(given.transcripts([game_id])).counted["metric"]
 
@@ -100,19 +100,19 @@ def test_a_copy_for_another_process_knows_it_and_the_first_lake_does_not(
     given: Lake, lake: Lake
 ) -> None:
     copy = pickle.loads(pickle.dumps(given))
-    asked = {"names": ["silence"], "by": ["model"]}
+    asked = {"metric": "silence", "by": ["model"]}
     assert_frame_equal(copy.metrics(**asked), given.metrics(**asked))
-    two = given.metric(declared(), name="quiet")
+    two = given.with_metric(declared(), name="quiet")
     assert {"silence", "quiet"} <= set(two.metrics()["metric"])
     for unknowing in (lake, pipeline.open_lake(str(lake.path))):
         with pytest.raises(UsageError, match="no metric `silence`"):
-            unknowing.metrics(names=["silence"])
+            unknowing.metrics(metric="silence")
     assert "silence" not in lake.leaderboard().columns
 
 
 def test_without_sql_polars_counts_and_the_rest_says_so(lake: Lake) -> None:
-    given = lake.metric(declared(), name="quiet", title="Never named")
-    assert given.metrics(names=["quiet"], by=["model"])["value"].null_count() == 0
+    given = lake.with_metric(declared(), name="quiet", title="Never named")
+    assert given.metrics(metric="quiet", by=["model"])["value"].null_count() == 0
     assert "Never named" in given.page("metric", metric="quiet").html
     for ask in (
         lambda: given.metrics(engine="duckdb"),
@@ -130,7 +130,7 @@ def test_a_mean_in_its_own_unit(lake: Lake, tmp_path: Path) -> None:
     """The mean length of clues in characters, as docs/adding.md has it."""
     (page,) = re.findall(r"`clue_length.py`:\n\n```python\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "clue_length.py").write_text(page)
-    given = lake.metric_file(tmp_path / "clue_length.py")
+    given = lake.with_metric_file(tmp_path / "clue_length.py")
     clues = (pl.col("phase") == "clue") & pl.col("is_tested") & pl.col("is_finished")
     length = pl.col("content").str.len_chars().clip(upper_bound=400)
     expected = (
@@ -141,7 +141,7 @@ def test_a_mean_in_its_own_unit(lake: Lake, tmp_path: Path) -> None:
         .sort("model")
         .collect()
     )
-    values = given.metrics(names=["clue_length"], by=["model"]).sort("model")
+    values = given.metrics(metric="clue_length", by=["model"]).sort("model")
     assert values["value"].to_list() == pytest.approx(expected["value"].to_list())
     assert (expected["value"] > 1).all()
     within = pl.col("value").is_between("ci_low", "ci_high") & (pl.col("ci_high") <= 400)
@@ -179,13 +179,13 @@ SELECT
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sql_of_any_layout(lake: Lake, given: Lake, layout: str) -> None:
     assert LAYOUTS[layout] != SQL
-    other = lake.metric(declared(), name="silence", title="Silence", sql=LAYOUTS[layout])
-    asked = {"names": ["silence"], "engine": "duckdb"}
+    other = lake.with_metric(declared(), name="silence", title="Silence", sql=LAYOUTS[layout])
+    asked = {"metric": "silence", "engine": "duckdb"}
     assert_frame_equal(other.metrics(**asked), given.metrics(**asked))
     for query in ("FROM silence ORDER BY ALL", "FROM evidence.silence ORDER BY ALL"):
         # The columns of values have the types of the final SELECT.
         assert_frame_equal(other.sql(query), given.sql(query), check_dtypes="evidence" in query)
-    asked = {"engine": "duckdb", "is_hit": True}
+    asked = {"engine": "duckdb", "hit": True}
     assert_frame_equal(other.evidence("silence", **asked), given.evidence("silence", **asked))
 
 
@@ -193,7 +193,7 @@ def test_wrong_sql_is_shown_with_its_line(lake: Lake) -> None:
     """Also that of the final SELECT, which no other engine needs."""
     given = "\n" + SQL.replace("sum(hit) AS hits", "sum(hitss) AS hits")
     with pytest.raises(MetricError) as refusal:
-        lake.metric(declared(), name="x", sql=given)
+        lake.with_metric(declared(), name="x", sql=given)
     line = given[: given.index("hitss")].count("\n") + 1
     said = str(refusal.value).splitlines()
     heading = f"LINE {line}: "
@@ -238,4 +238,4 @@ WRONG = {
 def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
     metric, options, message = WRONG[case]
     with pytest.raises(MetricError, match=message):
-        lake.metric(metric, **({"name": "x"} | options))
+        lake.with_metric(metric, **({"name": "x"} | options))

@@ -11,7 +11,8 @@ from polars.testing import assert_frame_equal
 
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
-from pipeline.metrics import TITLES, magic_json, metrics
+from pipeline.metrics import TITLES, metrics
+from pipeline.metrics.magic_json import magic_json
 from pipeline.metrics.request import PAPER, RELEASE
 
 NAMES = tuple(oracle.METRICS)
@@ -28,7 +29,7 @@ def known(shared: Path, name: str):
 def public_metrics(request, public_lake) -> pl.DataFrame:
     """Both editions on the public games, by one engine."""
     editions = [
-        metrics(public_lake, names=NAMES, engine=request.param, edition=edition)
+        metrics(public_lake, metric=NAMES, engine=request.param, edition=edition)
         for edition in (PAPER, RELEASE)
     ]
     return pl.concat(editions)
@@ -95,7 +96,7 @@ def expected_of(shared: Path, edition: str) -> pl.DataFrame:
 @pytest.mark.parametrize("edition", [PAPER, RELEASE])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_edge_cases(shared, edge_lake, engine, edition):
-    found = metrics(edge_lake, names=NAMES, engine=engine, edition=edition).filter(game_type="all")
+    found = metrics(edge_lake, metric=NAMES, engine=engine, edition=edition).filter(game_type="all")
     expected = expected_of(shared, edition)
     assert_same(found.select(expected.columns).sort(pl.all()), expected.sort(pl.all()))
     has_reason = found["reason"].is_not_null()
@@ -116,6 +117,6 @@ def test_edge_cases_each_in_a_lake_of_its_own(shared, edge_logs, tmp_path):
         for edition in (PAPER, RELEASE):
             expected = expected_of(shared, edition)
             mine = expected.filter(pl.col("model").str.starts_with(f"{folder.name}/"))
-            found = metrics(lake, names=NAMES, edition=edition).filter(game_type="all")
+            found = metrics(lake, metric=NAMES, edition=edition).filter(game_type="all")
             named = found.with_columns(model=pl.lit(f"{folder.name}/") + pl.col("model"))
             assert_same(named.select(mine.columns).sort(pl.all()), mine.sort(pl.all()))

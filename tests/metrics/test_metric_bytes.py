@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from event_tables import ENGINES, Frames, lake_of
 
-from pipeline.cli.output import json_text
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
@@ -16,6 +15,7 @@ from pipeline.reports.completeness import readability
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
 from pipeline.statistics.sums import exact_sum, scaled_sum
+from pipeline.written import json_text
 
 N_GAMES = 900
 CREDITS = {"undercover": (0.0, 1.0, 2 / 3), "civilian": (0.0, 1.0, 1 / 3), "player": (0.0, 1.0)}
@@ -73,14 +73,14 @@ def test_metrics(engine: str, edition: str, sides: str, tmp_path) -> None:
         shuffled = {"results": rows.sample(fraction=1, shuffle=True, seed=seed)}
         lake = lake_of(tmp_path / str(seed), shuffled)
         names = ["win_rate", "deception", "cooperation"]
-        valued = metrics(lake, names=names, edition=edition, engine=engine)
+        valued = metrics(lake, metric=names, edition=edition, engine=engine)
         found.add(json_text(valued))
     assert len(found) == 1
 
 
 REPORTS: dict[str, Callable[[StoredLake], pl.DataFrame]] = {
     "leaderboard": leaderboard,
-    "compare": lambda lake: compare(lake, names=["win_rate", "deception"]),
+    "compare": lambda lake: compare(lake, metric=["win_rate", "deception"]),
     "readability": readability,
     "diff": lambda lake: diff(lake, Frames({"results": results(SIDES["one side"])[:700]})),
 }

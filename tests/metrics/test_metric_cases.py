@@ -20,7 +20,7 @@ def test_case(name, engine, edition, tmp_path):
     lake = lake_of(tmp_path, case.TABLES)
     expected = case.EXPECTED.filter(pl.col("edition") == edition)
     assert expected.height
-    found = metrics(lake, names=[name], engine=engine, edition=edition, confidence=None)
+    found = metrics(lake, metric=[name], engine=engine, edition=edition, confidence=None)
     # A game that was added later has a term of its own, and the case has no such game.
     known = expected["terms"].explode().struct.field("term").unique().implode()
     of_case = pl.element().filter(pl.element().struct.field("term").is_in(known))

@@ -8,7 +8,8 @@ import pytest
 from cases import rationality
 from event_tables import ENGINES, assert_same, checked, lake_of, table
 
-from pipeline.metrics import magic_json, metrics
+from pipeline.metrics import metrics
+from pipeline.metrics.magic_json import magic_json
 
 VOTES = """
 game | seat | round | is_correct | parse_status
@@ -38,7 +39,7 @@ JUDGEMENT = {
 def test_grouping_by_what_only_events_have_keeps_every_row(by, groups, engine, tmp_path):
     """(group, hits, counted): a group for each value that the votes have, and no vote lost."""
     lake = lake_of(tmp_path, JUDGEMENT)
-    found = metrics(lake, names=["judgement"], by=[by], engine=engine)
+    found = metrics(lake, metric="judgement", by=[by], engine=engine)
     assert found.select(by, "hits", "counted").rows() == groups
 
 
@@ -52,7 +53,7 @@ def test_a_term_that_the_groups_game_type_cannot_have_plays_no_part(by, engine, 
         name: rows.with_columns(setting_id=setting).with_columns([game] * (by == "game_id"))
         for name, rows in rationality.TABLES.items()
     }
-    found = metrics(lake_of(tmp_path, tables), names=["rationality"], by=[by], engine=engine)
+    found = metrics(lake_of(tmp_path, tables), metric="rationality", by=[by], engine=engine)
     assert sorted(found["value"]) == [2 / 5, 3 / 4]
 
 
@@ -76,7 +77,7 @@ def test_release_coordination_of_two_tested_negotiators(engine, tmp_path):
         "proposals": table("proposals", proposals, game_type="cost_sharing"),
     }
     lake = lake_of(tmp_path, tables)
-    question = {"names": ["coordination"], "edition": "release", "by": ["model"]}
+    question = {"metric": "coordination", "edition": "release", "by": ["model"]}
     found = metrics(lake, engine=engine, **question)
     assert found.select("model", "value").rows() == [("m", 1.0), ("n", 1.0)]
 
@@ -89,7 +90,7 @@ def test_deception_of_a_side_unknown(engine, tmp_path):
     is_known = pl.col("game_index") == 1
     unknown = [pl.when(is_known).then(c).alias(c) for c in ("role", "side", "competition")]
     lake = lake_of(tmp_path, {"results": checked("results", results.with_columns(unknown))})
-    found = metrics(lake, names=["deception"], by=["model"], engine=engine)
+    found = metrics(lake, metric="deception", by=["model"], engine=engine)
     terms = [(term["term"], term["hits"], term["counted"]) for term in found["terms"][0]]
     assert terms == [("hidden_wins", 1, 1), ("wrong_guesses", 0, 0)]
 
@@ -112,7 +113,7 @@ def test_release_amount_in_other_digits(engine, tmp_path):
     text = "I contribute ٣"
     assert oracle.release_amount(text) == 3
     lake = lake_of(tmp_path, round_of(text, "I contribute 2", "I contribute 5"))
-    found = metrics(lake, names=["rationality"], edition="release", by=["model"], engine=engine)
+    found = metrics(lake, metric="rationality", edition="release", by=["model"], engine=engine)
     assert found["value"].to_list() == [0]
 
 
@@ -120,7 +121,7 @@ def test_release_round_with_a_message_unknown(tmp_path):
     tables = round_of(
         "I contribute 3", "I contribute 4", "I contribute 5", message_indices=(5, "-", 6)
     )
-    question = {"names": ["rationality"], "edition": "release"}
+    question = {"metric": "rationality", "edition": "release"}
     lake = lake_of(tmp_path, tables)
     assert_same(*(metrics(lake, engine=engine, **question) for engine in ENGINES))
 
@@ -131,7 +132,7 @@ def test_rationality_by_text(engine, tmp_path):
     decisions = table("decisions", "game | text\n1 | So be it", game_type="prisoners_dilemma")
     results = table("results", "game\n1", game_type="prisoners_dilemma")
     lake = lake_of(tmp_path, {"results": results, "decisions": decisions})
-    found = metrics(lake, names=["rationality"], by=["text"], engine=engine)
+    found = metrics(lake, metric="rationality", by=["text"], engine=engine)
     assert found["text"].to_list() == ["So be it"]
 
 
@@ -161,7 +162,7 @@ def test_release_win_rate_of_a_repeated_run(engine, tmp_path):
     for name, runs in {"once": [*ONE_RUN, more], "again": [*ONE_RUN, again]}.items():
         rows = table("results", head + "\n".join(runs))
         lake = lake_of(tmp_path / name, {"results": rows})
-        found = metrics(lake, names=["win_rate"], edition="release", by=["model"], engine=engine)
+        found = metrics(lake, metric="win_rate", edition="release", by=["model"], engine=engine)
         row = found.row(0, named=True)
         if name == "once":
             assert (row["value"], row["reason"]) == (pytest.approx(4 / 7), None)

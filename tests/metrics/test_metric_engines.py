@@ -59,8 +59,8 @@ def questions(draw: st.DrawFn, edition: str, tables: dict[str, pl.DataFrame]) ->
     return {
         "edition": edition,
         "by": by,
-        "models": draw(st.none() | named),
-        "game_types": draw(st.none() | st.lists(st.sampled_from(game_types))),
+        "model": draw(st.none() | named),
+        "game_type": draw(st.none() | st.lists(st.sampled_from(game_types))),
         "num_of_game": draw(st.integers(1, 30)) if edition == RELEASE else DEFAULT_GAMES,
     }
 
@@ -91,7 +91,7 @@ def test_engines_agree(edition, data, tables):
 @FEW
 @given(tables=event_tables(), by=st.sampled_from([("kind",), ("game_type", "kind")]))
 def test_engines_agree_by_a_column_of_one_metric(tables, by):
-    assert_same(*both(tables, names=["reasoning"], by=by))
+    assert_same(*both(tables, metric="reasoning", by=by))
 
 
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
@@ -120,7 +120,7 @@ def test_games_of_one_type_have_the_values_of_that_type(edition, engine, tmp_pat
     asked = {"edition": edition, "engine": engine}
     by_type = metrics(lake, **asked)
     for game_type in GAME_TYPES:
-        found = metrics(lake, by=["model"], game_types=[game_type], **asked)
+        found = metrics(lake, by=["model"], game_type=[game_type], **asked)
         expected = by_type.filter(game_type=game_type).drop("game_type")
         keys = ["metric", "model"]
         assert_same(found.join(expected, on=keys, how="semi", nulls_equal=True), expected)
@@ -133,21 +133,21 @@ def test_games_of_one_type_have_the_values_of_that_type(edition, engine, tmp_pat
 def test_what_only_one_type_has_leads_to_the_values_of_each(engine, tmp_path):
     tables = import_module("cases.rationality").TABLES
     lake = lake_of(tmp_path, tables)
-    asked = {"names": ["rationality"], "engine": engine}
+    asked = {"metric": "rationality", "engine": engine}
     hint = (
         "; also group by game_type to get the value of each type"
         "; `magic metrics --format json` shows each term in `terms`"
     )
-    (reason,) = metrics(lake, by=["multiplier"], models=["solo"], **asked)["reason"]
+    (reason,) = metrics(lake, by=["multiplier"], model="solo", **asked)["reason"]
     assert reason == f"nothing to count: betrayals{hint}"
-    (result,) = metrics(lake, by=["multiplier", "game_type"], models=["solo"], **asked).filter(
+    (result,) = metrics(lake, by=["multiplier", "game_type"], model="solo", **asked).filter(
         game_type="public_good"
     )["value"]
-    (alone,) = metrics(
-        lake, by=["multiplier"], models=["solo"], game_types=["public_good"], **asked
-    )["value"]
+    (alone,) = metrics(lake, by=["multiplier"], model="solo", game_type="public_good", **asked)[
+        "value"
+    ]
     assert alone == result == 1
-    (of_model,) = metrics(lake, by=["model"], models=["solo"], **asked)["reason"]
+    (of_model,) = metrics(lake, by=["model"], model="solo", **asked)["reason"]
     assert of_model == "nothing to count: betrayals"
 
 

@@ -49,7 +49,7 @@ def test_evidence_on_the_public_games(name, edition, public_lake):
     assert_same(rows, evidence(public_lake, name, edition=edition, engine="duckdb"))
     assert not rows["content"].has_nulls()
 
-    values = metrics(public_lake, names=[name], edition=edition, by=["model"])
+    values = metrics(public_lake, metric=[name], edition=edition, by=["model"])
     summed = rows.group_by("model", "term").agg(**SUMS)
     expected = terms(values, "model")
     if any(term.fixed_count for term in metric(name, edition).terms):
@@ -58,29 +58,32 @@ def test_evidence_on_the_public_games(name, edition, public_lake):
 
     of_games = rows.group_by("model", "game_id", "term").agg(**SUMS)
     if edition != RELEASE:
-        values = metrics(public_lake, names=[name], edition=edition, by=["model", "game_id"])
+        values = metrics(public_lake, metric=[name], edition=edition, by=["model", "game_id"])
         assert_same(ordered(of_games), ordered(terms(values, "model", "game_id")))
     again = of_games.group_by("model", "term").agg(pl.col("hits", "counted").sum())
     assert_same(ordered(again.select(summed.columns)), ordered(summed))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_hit", [None, True, False])
+@pytest.mark.parametrize("hit", [None, True, False])
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
-def test_parts_are_the_same_rows(name, edition, is_hit, public_lake, monkeypatch):
+def test_parts_are_the_same_rows(name, edition, hit, public_lake, monkeypatch):
     """They come in the same order, and their totals are the sums of them."""
     monkeypatch.setattr(warehouse, "BATCH_ROWS", 100)
-    rows = evidence(public_lake, name, edition=edition, is_hit=is_hit)
-    parts = list(evidence_parts(public_lake, name, edition=edition, is_hit=is_hit))
+    rows = evidence(public_lake, name, edition=edition, hit=hit)
+    parts = list(evidence_parts(public_lake, name, edition=edition, hit=hit))
     assert len(parts) > rows.height / 100
     assert_same(pl.concat(parts), rows)
-    first = pl.concat(evidence_parts(public_lake, name, edition=edition, is_hit=is_hit, limit=7))
+    first = pl.concat(evidence_parts(public_lake, name, edition=edition, hit=hit, limit=7))
     assert_same(first, rows.head(7))
+    for engine in ("polars", "duckdb"):
+        few = evidence(public_lake, name, edition=edition, hit=hit, limit=7, engine=engine)
+        assert_same(few, rows.head(7))
 
     n_games = pl.col("game_id").n_unique().cast(pl.Int64)
     of_terms = rows.group_by("term").agg(**SUMS, n_games=n_games).sort("term")
     whole = rows.select(pl.lit(None, pl.String).alias("term"), **SUMS, n_games=n_games).head(1)
-    totals = evidence_totals(public_lake, name, edition=edition, is_hit=is_hit)
+    totals = evidence_totals(public_lake, name, edition=edition, hit=hit)
     assert_same(totals, pl.concat([of_terms, whole]))
 
 
@@ -128,6 +131,7 @@ def test_pages_are_the_whole(edition, data, tables, size):
         lake = lake_of(Path(folder), tables | {"messages": NO_MESSAGES})
         whole = evidence(lake, name, edition=edition)
         parts, after = [whole.clear()], None
+        assert_same(evidence(lake, name, edition=edition, engine="duckdb"), whole)
         for _ in range(whole.height // size + 1):
             parts.append(evidence_page(lake, name, edition=edition, after=after, limit=size))
             if parts[-1].height < size:
@@ -139,7 +143,7 @@ def test_pages_are_the_whole(edition, data, tables, size):
 def test_a_row_has_its_message_and_none_where_the_log_has_none():
     rows = evidence(LAKE, "judgement")
     assert rows.columns == ["metric", *COLUMNS]
-    assert rows.height == metrics(LAKE, names=["judgement"], by=[])["counted"].item()
+    assert rows.height == metrics(LAKE, metric="judgement", by=[])["counted"].item()
     spoken = rows.filter(pl.col("content").is_not_null())
     assert spoken["content"].to_list() == ["I vote for Player 3"]
     assert spoken.select("game_id", "message_index").row(0) == (f"{1:032x}", 0)
@@ -147,7 +151,7 @@ def test_a_row_has_its_message_and_none_where_the_log_has_none():
 
 def test_hits_and_misses_are_all_and_share_nothing():
     everything = evidence(LAKE, "judgement")
-    hits, misses = (evidence(LAKE, "judgement", is_hit=wanted) for wanted in (True, False))
+    hits, misses = (evidence(LAKE, "judgement", hit=wanted) for wanted in (True, False))
     assert hits.height
     assert (hits["hit"] > 0).all()
     assert (misses["hit"] == 0).all()
@@ -156,11 +160,9 @@ def test_hits_and_misses_are_all_and_share_nothing():
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_only_what_is_asked_for(engine, public_lake):
-    found = evidence(
-        public_lake, "reasoning", engine=engine, models=["gpt-4"], game_types=["undercover"]
-    )
+    found = evidence(public_lake, "reasoning", engine=engine, model="gpt-4", game_type="undercover")
     assert set(found.select("model", "game_type").iter_rows()) == {("gpt-4", "undercover")}
-    assert evidence(public_lake, "reasoning", engine=engine, models=[]).is_empty()
+    assert evidence(public_lake, "reasoning", engine=engine, model=[]).is_empty()
     few = evidence(public_lake, "cooperation", engine=engine, edition=RELEASE, num_of_game=3)
     assert few["game_index"].max() == 2
 
@@ -168,14 +170,105 @@ def test_only_what_is_asked_for(engine, public_lake):
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"name": "judgment"}, "no metric `judgment`: did you mean `judgement`"),
-        ({"name": "judgement", "models": ["nobody"]}, "no game of nobody: "),
-        ({"name": "judgement", "engine": "spark"}, "no engine `spark` for evidence: .* duckdb"),
-        ({"name": "judgement", "edition": "draft"}, "no edition `draft`"),
-        ({"name": "judgement", "game_types": ["chess"]}, "no game type chess"),
-        ({"name": "judgement", "num_of_game": 3}, "with the edition release, not with paper"),
+        ({"metric": "judgment"}, "no metric `judgment`: did you mean `judgement`"),
+        ({"metric": "judgement", "limit": -1}, "the limit must be 0 or more, not -1"),
+        ({"metric": "judgement", "model": ["nobody"]}, "no game of nobody: "),
+        ({"metric": "judgement", "engine": "spark"}, "no engine `spark` for evidence: .* duckdb"),
+        ({"metric": "judgement", "edition": "draft"}, "no edition `draft`"),
+        ({"metric": "judgement", "game_type": ["chess"]}, "no game type chess"),
+        ({"metric": "judgement", "num_of_game": 3}, "with the edition release, not with paper"),
     ],
 )
 def test_refused(question, message):
     with pytest.raises(UsageError, match=message):
         evidence(LAKE, **question)
+
+
+def tables_of_answers() -> dict[str, pl.DataFrame]:
+    """A game of each type with what tells a hit, and one of which the log does not say it."""
+    hidden = {"game_type": "chameleon", "role": "non_chameleon"}
+    seats = """
+        game | seat | player   | role          | final_score
+        1    | 1    | Player 1 | non_chameleon | -
+        1    | 2    | -        | chameleon     | -
+        2    | 1    | Player 1 | non_chameleon | -
+        """
+    points = """
+        game | seat | player | final_score
+        4    | 1    | Ann    | 12
+        4    | 2    | Bo     | -1/4
+        """
+    players = [table("players", seats, game_type="chameleon")]
+    players += [table("players", points, game_type="prisoners_dilemma")]
+    return {
+        "players": pl.concat(players),
+        "votes": table(
+            "votes",
+            """
+                game | seat | target   | is_correct
+                1    | 1    | Player 1 | no
+                2    | 1    | -        | no
+                """,
+            **hidden,
+        ),
+        "guesses": table(
+            "guesses",
+            """
+                game | round | guess | secret
+                1    | 2     | -     | apple
+                1    | 1     | pear  | apple
+                """,
+            game_type="chameleon",
+            role="chameleon",
+        ),
+        "results": table("results", "game | guess_is_correct\n1 | no\n2 | yes", **hidden),
+        "role_identifications": table(
+            "role_identifications",
+            "game | player | claimed_role\n1 | Player 1 | chameleon\n2 | Player 1 | -",
+            **hidden,
+        ),
+        "contributions": table(
+            "contributions",
+            """
+                game | seat | amount | is_least | is_tested
+                3    | 1    | 5/2    | no       | yes
+                3    | 2    | 2      | yes      | no
+                """,
+            game_type="public_good",
+        ),
+        "decisions": table(
+            "decisions", "game | choice\n4 | cooperate", game_type="prisoners_dilemma"
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("judgement", [("Player 1", "seat 2 (chameleon)"), ("nobody", None)]),
+        (
+            "deception",
+            [("guessed wrong", "guessed pear, nothing, the word: apple"), ("guessed right", None)],
+        ),
+        (
+            "self_awareness",
+            [
+                ("chameleon", "Player 1 (non chameleon)"),
+                ("no clear role", "Player 1 (non chameleon)"),
+            ],
+        ),
+        ("rationality", [("cooperate", "defect"), ("not least", "gave 2.5, the least: 2")]),
+    ],
+)
+def test_a_row_has_what_it_is_compared_with(name, expected, tmp_path):
+    lake = lake_of(tmp_path, tables_of_answers())
+    for engine in ENGINES:
+        rows = evidence(lake, name, engine=engine).select("what", "compared_with")
+        assert rows.rows() == expected, engine
+
+
+def test_a_win_is_compared_with_the_outcome_or_the_points(public_lake):
+    rows = evidence(public_lake, "win_rate").filter(pl.col("compared_with").is_not_null())
+    first = dict(rows.group_by("game_type").agg(pl.col("compared_with").first()).iter_rows())
+    assert first["prisoners_dilemma"].startswith("Player 1 ")
+    assert first["undercover"] in ("caught", "tie", "voted wrong")

@@ -46,18 +46,18 @@ def magic(lake: pipeline.Lake, *arguments: object) -> subprocess.CompletedProces
 
 
 def test_a_lake_that_is_given_a_file(lake: pipeline.Lake, file: Path) -> None:
-    given = lake.metric_file(file)
-    rows = given.metrics(names=["silence"])
+    given = lake.with_metric_file(file)
+    rows = given.metrics(metric="silence")
     assert rows["counted"].sum() > 0
-    assert_frame_equal(given.metrics(names=["silence"], engine="duckdb"), rows)
+    assert_frame_equal(given.metrics(metric="silence", engine="duckdb"), rows)
     with pytest.raises(MetricError, match="has a metric `silence` from elsewhere"):
-        given.metric_file(file)
+        given.with_metric_file(file)
 
 
 @pytest.mark.slow
 def test_the_commands_know_it(lake: pipeline.Lake, file: Path) -> None:
-    given = lake.metric_file(file)
-    expected = given.metrics(names=["silence"], by=["model"])
+    given = lake.with_metric_file(file)
+    expected = given.metrics(metric="silence", by=["model"])
     asked = ("--metric-file", file, "--format", "json")
     for engine in ("polars", "duckdb"):
         said = magic(
@@ -114,15 +114,15 @@ def test_a_file_that_declares_no_metric(
     file = tmp_path / "own.py"
     file.write_text(text)
     with pytest.raises(MetricError) as raised:
-        lake.metric_file(file)
+        lake.with_metric_file(file)
     assert refusal in str(raised.value)
 
 
 def test_a_file_that_is_not_there_or_no_python(lake: pipeline.Lake, tmp_path: Path) -> None:
     with pytest.raises(MetricError, match="there is no such file"):
-        lake.metric_file(tmp_path / "gone.py")
+        lake.with_metric_file(tmp_path / "gone.py")
     with pytest.raises(MetricError, match="a metric's file is a Python file"):
-        lake.metric_file(tmp_path / "own.sql")
+        lake.with_metric_file(tmp_path / "own.sql")
     said = magic(lake, "metrics", "--metric-file", "gone.py")
     assert (said.returncode, said.stdout) == (1, "")
     assert said.stderr == "magic: gone.py: there is no such file\n"

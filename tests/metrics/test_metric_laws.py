@@ -71,7 +71,7 @@ def test_models_names_change_nothing_but_names(tables, edition, names):
 def test_a_model_is_measured_on_its_own(tables, edition, model):
     if model not in tables["results"].filter("is_tested")["model"]:
         with pytest.raises(UsageError, match="no game of"):
-            values(tables, edition, models=[model])
+            values(tables, edition, model=[model])
         return
     own = {name: rows.filter(model=model) for name, rows in tables.items()}
     # What the others said at the same table stays: the release edition compares with it. So do the
@@ -81,7 +81,7 @@ def test_a_model_is_measured_on_its_own(tables, edition, model):
     # Whether it is complete is a matter of what the others played.
     together, alone = (
         rows.drop("is_complete")
-        for rows in (values(tables, edition, models=[model]), values(own, edition))
+        for rows in (values(tables, edition, model=[model]), values(own, edition))
     )
     assert_same(together, alone.filter(model=model))
 

@@ -31,7 +31,7 @@ def both(
     """The metrics' rows and the oracle's: value, hits, counted and number of games."""
     records = oracle.metrics(games, edition, num_of_game)
     expected = pl.DataFrame([{name: row[name] for name in SCHEMA} for row in records], SCHEMA)
-    asked = {"names": NAMES, "edition": edition, "num_of_game": num_of_game}
+    asked = {"metric": NAMES, "edition": edition, "num_of_game": num_of_game}
     found = metrics(lake, **asked).select(SCHEMA.keys())
     # The oracle tells hits and counts only where its own reading has one term.
     is_told = pl.col("metric").is_in(oracle.OF_SEVERAL_TERMS).not_()
@@ -88,10 +88,10 @@ def test_simulated_games_of_one_type(simulated, game_type):
     by_type, expected = (rows.filter(game_type=game_type) for rows in both(lake, games, PAPER))
     columns = [name for name in by_type.columns if name not in ("hits", "counted")]
     for engine in ENGINES:
-        found = metrics(lake, names=NAMES, engine=engine, by=["model"], game_types=[game_type])
+        found = metrics(lake, metric=NAMES, engine=engine, by=["model"], game_type=[game_type])
         found = found.with_columns(game_type=pl.lit(game_type.value)).sort(KEYS)
         # Of metrics that do not have the type there is a row for each model, without a value.
         found = found.filter(pl.col("metric").is_in(expected["metric"].to_list()))
         assert_same(found.select(columns), expected.select(columns))
-        result = metrics(lake, names=NAMES, engine=engine, game_types=[game_type]).sort(KEYS)
+        result = metrics(lake, metric=NAMES, engine=engine, game_type=[game_type]).sort(KEYS)
         assert_same(found.select(result.columns), result)

@@ -5,7 +5,8 @@ from cases.reasoning import TABLES
 from event_tables import ENGINES, Frames, assert_same, lake_of, table
 
 from pipeline.errors import UsageError
-from pipeline.metrics import NAMES, magic_json, metrics
+from pipeline.metrics import NAMES, metrics
+from pipeline.metrics.magic_json import magic_json
 from pipeline.metrics.validation import check_players
 
 LAKE = Frames(TABLES)
@@ -15,8 +16,8 @@ RELEASE = {"edition": "release"}
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"names": ["judgment"]}, "no metric `judgment`: did you mean `judgement`"),
-        ({"names": ["judgement", "__init__"]}, "no metric `__init__`"),
+        ({"metric": "judgment"}, "no metric `judgment`: did you mean `judgement`"),
+        ({"metric": ["judgement", "__init__"]}, "no metric `__init__`"),
         ({"edition": "papers"}, "no edition `papers`: did you mean `paper`"),
         ({"engine": "pandas"}, "no engine `pandas`: choose from polars, duckdb, spark"),
         ({"master": "local"}, "a master works only with the engine spark, not with polars"),
@@ -28,11 +29,11 @@ RELEASE = {"edition": "release"}
             {"by": ["kind"]},
             "cannot group win_rate, .* by `kind`: .* no such column; only reasoning can",
         ),
-        ({"by": ["win_credit"], "names": ["judgement", "win_rate"]}, "cannot group judgement by"),
-        ({"game_types": ["chess"]}, "no game type chess: choose from chameleon, .*, all"),
-        ({"game_types": ["all", "go", "chess"]}, "no game type go, chess: choose from"),
-        ({"by": ["model"], "game_types": ["all"]}, "`all` exists only if you group by game_type"),
-        ({"names": []}, "the list of metrics is empty"),
+        ({"by": ["win_credit"], "metric": ["judgement", "win_rate"]}, "cannot group judgement by"),
+        ({"game_type": ["chess"]}, "no game type chess: choose from chameleon, .*, all"),
+        ({"game_type": ["all", "go", "chess"]}, "no game type go, chess: choose from"),
+        ({"by": ["model"], "game_type": ["all"]}, "`all` exists only if you group by game_type"),
+        ({"metric": []}, "the list of metrics is empty"),
         ({"where": "1 < round < 3"}, "compares the result of a comparison: write for example"),
         ({"where": "started_at > '2020-01-01'"}, "cannot compare times; use `magic sql`"),
         ({"num_of_game": 0}, "must be 1 or more"),
@@ -40,13 +41,13 @@ RELEASE = {"edition": "release"}
             {"num_of_game": 3},
             "a number of games works only with the edition release, not with paper",
         ),
-        ({"models": ["nobody"]}, "no game of nobody: run `magic leaderboard` to list the models"),
-        ({"models": ["m", "n", "me"]}, "no game of me, n: "),
-        (RELEASE | {"models": ["nobody"]}, "no game of nobody"),
+        ({"model": ["nobody"]}, "no game of nobody: run `magic leaderboard` to list the models"),
+        ({"model": ["m", "n", "me"]}, "no game of me, n: "),
+        (RELEASE | {"model": ["nobody"]}, "no game of nobody"),
         (RELEASE | {"num_of_game": -1}, "must be 1 or more"),
         (RELEASE | {"by": ["role"]}, "group by model and game_type"),
         (RELEASE | {"by": ["model", "setting_id"]}, "group by model and game_type"),
-        (RELEASE | {"by": ["kind"], "names": ["reasoning"]}, "group by model and game_type"),
+        (RELEASE | {"by": ["kind"], "metric": "reasoning"}, "group by model and game_type"),
         (RELEASE | {"by": []}, "group at least by model"),
         (RELEASE | {"by": ["game_type"]}, "group at least by model"),
     ],
@@ -59,35 +60,35 @@ def test_refused(question, message):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_there_is_none_of_is_an_empty_answer(engine, tmp_path):
     lake = lake_of(tmp_path, TABLES)
-    everything = metrics(lake, names=["reasoning"])
-    for question in ({"models": []}, {"game_types": []}):
-        found = metrics(lake, names=["reasoning"], engine=engine, **question)
+    everything = metrics(lake, metric="reasoning")
+    for question in ({"model": []}, {"game_type": []}):
+        found = metrics(lake, metric="reasoning", engine=engine, **question)
         assert found.is_empty()
         assert found.schema == everything.schema
 
 
 def test_an_empty_lake_has_no_rows(tmp_path):
     for engine in ENGINES:
-        found = metrics(lake_of(tmp_path, {}), names=["win_rate", "rationality"], engine=engine)
+        found = metrics(lake_of(tmp_path, {}), metric=["win_rate", "rationality"], engine=engine)
         assert found.is_empty()
 
 
 def test_metrics_come_in_their_order_or_as_asked():
     assert metrics(LAKE)["metric"].unique(maintain_order=True).to_list() == list(NAMES)
     asked = ["rationality", "judgement"]
-    assert metrics(LAKE, names=asked)["metric"].unique(maintain_order=True).to_list() == asked
+    assert metrics(LAKE, metric=asked)["metric"].unique(maintain_order=True).to_list() == asked
 
 
 def test_filters_choose_among_the_rows():
     rows = metrics(LAKE)
     for model in ("m", "solo"):
-        assert_same(metrics(LAKE, models=[model]), rows.filter(model=model))
+        assert_same(metrics(LAKE, model=[model]), rows.filter(model=model))
     for game_type in ("all", "undercover"):
-        assert_same(metrics(LAKE, game_types=[game_type]), rows.filter(game_type=game_type))
+        assert_same(metrics(LAKE, game_type=[game_type]), rows.filter(game_type=game_type))
 
 
 def test_a_text_is_one_name():
-    asked = {"names": "reasoning", "by": "model", "models": "m"}
+    asked = {"metric": "reasoning", "by": "model", "model": "m"}
     listed = {key: [name] for key, name in asked.items()}
     assert_same(metrics(LAKE, **asked), metrics(LAKE, **listed))
 
@@ -101,9 +102,9 @@ def test_a_model_only_played_against_is_told_from_one_unknown():
         TABLES | {"players": table("players", "game | game_type | model\n1 | public_good | other")}
     )
     with pytest.raises(UsageError, match=r"^other appears only as an opponent: metrics cover only"):
-        metrics(lake, models=["other", "m"])
+        metrics(lake, model=["other", "m"])
     with pytest.raises(UsageError, match=r"^no game of nobody: "):
-        metrics(lake, models=["other", "nobody"])
+        metrics(lake, model=["other", "nobody"])
 
 
 def test_only_a_tested_model_is_suggested():
@@ -114,12 +115,12 @@ def test_only_a_tested_model_is_suggested():
     with pytest.raises(UsageError, match=r"^no game of m-5: did you mean `m-4`\?$"):
         check_players(lake, ["m-5"])
     with pytest.raises(UsageError, match=r"^no game of m-5: run `magic leaderboard` to list"):
-        metrics(lake, models=["m-5"])
+        metrics(lake, model="m-5")
     with pytest.raises(UsageError, match=r"^no game of sol: did you mean `solo`\?$"):
-        metrics(lake, models=["sol"])
+        metrics(lake, model="sol")
 
 
 def test_magic_json_of_a_model_without_a_game_is_all_null():
-    line = magic_json(metrics(LAKE, edition="release", models=[]))
+    line = magic_json(metrics(LAKE, edition="release", model=[]))
     assert line.startswith('[{"train_split": {"Win Rate": null, "Judgement": null, ')
     assert line.endswith(', "Rationality": null, "Total": 1000}}]')

@@ -61,7 +61,7 @@ game | round | target   | is_finished
     lake = lake_of(tmp_path, {name: table(name, text, **common) for name, text in tables.items()})
 
     def n_unfinished(**question) -> list[int | None]:
-        found = metrics(lake, names=["judgement"], engine=engine, confidence=None, **question)
+        found = metrics(lake, metric="judgement", engine=engine, confidence=None, **question)
         return found["n_unfinished"].to_list()
 
     assert n_unfinished(by=("model",)) == [1]
@@ -136,18 +136,18 @@ def test_a_slice_of_nothing_has_a_reason(where, engine, public_lake):
 
 
 def test_slices_of_the_public_games_add_up(public_lake):
-    whole = metrics(public_lake, names=["judgement", "reasoning"], by=[])
+    whole = metrics(public_lake, metric=["judgement", "reasoning"], by=[])
     for column in ("topic", "word", "format_version", "opponent", "path", "seat", "round"):
-        parts = metrics(public_lake, names=["judgement", "reasoning"], by=[column])
+        parts = metrics(public_lake, metric=["judgement", "reasoning"], by=[column])
         sums = parts.group_by("metric", maintain_order=True).agg(pl.col("hits", "counted").sum())
         assert sums.equals(whole.select("metric", "hits", "counted")), column
     for flag in ("true", "false"):
-        found = metrics(public_lake, names=["judgement"], by=[], where=f"format = 'magic' = {flag}")
+        found = metrics(public_lake, metric="judgement", by=[], where=f"format = 'magic' = {flag}")
         assert found["counted"].sum() == (800 if flag == "true" else 0)
 
 
 def test_pgm_or_not_is_told_by_the_model_too(public_lake):
-    asked = {"names": ["judgement", "win_rate"], "by": ["competition"]}
+    asked = {"metric": ["judgement", "win_rate"], "by": ["competition"]}
     assert_same(
         metrics(public_lake, where="format_version = 'pgm'", **asked),
         metrics(public_lake, where="model LIKE '%-pgm'", **asked),
@@ -158,7 +158,7 @@ def test_pgm_or_not_is_told_by_the_model_too(public_lake):
 def test_evidence_of_a_slice(where, public_lake):
     rows = evidence(public_lake, "judgement", where=where)
     assert_same(rows, evidence(public_lake, "judgement", where=where, engine="duckdb"))
-    counted = metrics(public_lake, names=["judgement"], by=[], where=where)["counted"].item()
+    counted = metrics(public_lake, metric="judgement", by=[], where=where)["counted"].item()
     assert 0 < rows.height == counted < 800
 
 

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables
 
+from pipeline.cells import few
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.counting import rows
 from pipeline.metrics.declaration import POOLED
 from pipeline.metrics.request import EDITIONS, POOL, Request
-from pipeline.metrics.thin import LEAST_SETTINGS, THIN, shown_number
+from pipeline.metrics.thin import LEAST_SETTINGS, THIN
 from pipeline.reports.compare import compare
 from pipeline.reports.ranking import leaderboard
 
@@ -45,7 +46,7 @@ def lake_with(folder, numbers: dict[str, int]):
 def test_a_term_with_fewer_than_five_settings_is_thin(tmp_path, engine):
     """Settings count, not their items: four settings have eight votes."""
     lake = lake_with(tmp_path, {"four": LEAST_SETTINGS - 1, "five": LEAST_SETTINGS})
-    found = metrics(lake, names=["judgement"], by=["model"], engine=engine)
+    found = metrics(lake, metric="judgement", by=["model"], engine=engine)
     assert found.schema["thin"] == THIN
     assert dict(found.select("model", "thin").iter_rows()) == {
         "four": [{"term": "votes", "n_effective": 4.0}],
@@ -60,7 +61,7 @@ def test_reports_name_what_is_thin(tmp_path):
         "four": ([{"term": "votes", "n_effective": 4.0}], None),
         "nine": ([], None),
     }
-    (row,) = compare(lake, ("nine", "four"), names=["judgement"]).to_dicts()
+    (row,) = compare(lake, ("nine", "four"), metric="judgement").to_dicts()
     assert (row["thin"], row["other_thin"]) == ([], [{"term": "votes", "n_effective": 4.0}])
 
 
@@ -126,9 +127,9 @@ def test_settings_with_few_items_count_for_less(tmp_path):
         is_tested=pl.lit(True), is_finished=pl.lit(True)
     )
     lake = Frames({"votes": pl.concat(parts), "results": results})
-    (thin,) = metrics(lake, names=["judgement"], by=["model"])["thin"].item().to_list()
+    (thin,) = metrics(lake, metric="judgement", by=["model"])["thin"].item().to_list()
     assert thin["n_effective"] == pytest.approx(63**2 / 1803)
-    assert shown_number(thin["n_effective"]) == "2.2"
+    assert few(thin["n_effective"]) == "2.2"
 
 
 def test_nine_settings_are_thin_beside_ninety(tmp_path):
@@ -139,7 +140,7 @@ def test_nine_settings_are_thin_beside_ninety(tmp_path):
         text.append(f"{n} | m | {role} | {n:032x} | {n % 2}")
     results = table("results", "\n".join(text), game_type="undercover")
     lake = lake_of(tmp_path, {"results": results})
-    (row,) = metrics(lake, names=["win_rate"], by=["model"]).to_dicts()
+    (row,) = metrics(lake, metric="win_rate", by=["model"]).to_dicts()
     assert [one["n_effective"] for one in row["thin"] or []] == [9.0]
 
 
@@ -162,7 +163,7 @@ def test_the_method_says_what_was_clustered(tmp_path):
             how="diagonal",
         ).with_columns(is_tested=pl.lit(True), is_finished=pl.lit(True))
         lake = Frames({"votes": own, "results": sides})
-        methods[name] = metrics(lake, names=["judgement"], by=["model"])["ci_method"].item()
+        methods[name] = metrics(lake, metric="judgement", by=["model"])["ci_method"].item()
     assert methods == {
         "setting": "wilson, clustered by setting",
         "game": "wilson, clustered by game",
@@ -174,11 +175,11 @@ def test_the_method_says_what_was_clustered(tmp_path):
 def test_a_condition_that_leaves_nothing_of_a_metric_says_so(tmp_path, engine):
     """Votes are cast once, so that their round is 1."""
     lake = lake_with(tmp_path, {"m": 6})
-    found = metrics(lake, names=["judgement"], by=["model"], where="round > 1", engine=engine)
+    found = metrics(lake, metric="judgement", by=["model"], where="round > 1", engine=engine)
     (row,) = found.to_dicts()
     assert row["reason"] == "no row meets the condition; `magic schema` explains round"
     assert (row["model"], row["value"], row["thin"], row["n_games"]) == (None, None, None, 0)
-    (kept,) = metrics(lake, names=["judgement"], by=["model"], where="round = 1").to_dicts()
+    (kept,) = metrics(lake, metric="judgement", by=["model"], where="round = 1").to_dicts()
     assert kept["value"] == 1.0
 
 

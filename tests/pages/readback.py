@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 
 class Cells(HTMLParser):
-    """The rows of the table with an id: each cell as its text, its data values and its metric."""
+    """The rows of the table with an id: each cell as its text, its data values, metric and link."""
 
     def __init__(self, table: str) -> None:
         super().__init__()
@@ -23,6 +23,8 @@ class Cells(HTMLParser):
             self.rows.append([])
         elif tag in ("td", "th"):
             self.rows[-1].append({"text": "", "metric": given.get("data-metric", "")})
+        elif tag == "a" and self.rows[-1]:
+            self.rows[-1][-1]["href"] = given.get("href", "")
         elif tag == "data":
             self.rows[-1][-1][given.get("class", "data")] = given["value"]
 

@@ -40,6 +40,7 @@ class Visit:
 
     def go(self, path: str) -> "playwright.Page":
         self.tab.goto(self.served.url(path))
+        self.tab.locator("main:not([data-again])").wait_for(timeout=120_000)  # it takes long
         return self.tab
 
     def check(self) -> None:
@@ -91,8 +92,9 @@ def pages(served: Served) -> dict[str, str]:
         "games": "/games",
         "search": "/search?words=vote",
         "completeness": "/completeness",
+        "missing": "/missing",
         "audit": "/audit?kind=stated_votes",
-        "quarantine": "/quarantine",
+        "documents": "/documents",
         "tables": "/tables",
         "table": "/tables?table=votes",
         "sql": "/sql?query=SELECT+model,count(*)+AS+n,max(seat)+AS+s+FROM+votes+GROUP+BY+1&x=n&y=s",
@@ -220,7 +222,7 @@ def test_from_a_cell_to_its_messages(visit: Visit) -> None:
     tab.wait_for_url("**/game?**#m26")
     target = tab.locator("tr:target")
     assert "counted" in (target.get_attribute("class") or "")
-    assert "Judgement" in target.inner_text()
+    assert "judgement" in target.inner_text()
     assert target.evaluate("row => row.getBoundingClientRect().top < innerHeight")
     tab.keyboard.press("n")
     assert tab.url.endswith("#m28")
@@ -234,7 +236,7 @@ def test_from_a_cell_to_its_messages(visit: Visit) -> None:
     assert tab.locator(".mark").count() == 0
     tab.get_by_role("link", name="Show roles").click()
     tab.wait_for_url("**roles=true**")
-    assert tab.locator(".mark", has_text="Judgement").count() > 0
+    assert tab.locator(".mark", has_text="judgement").count() > 0
 
 
 def test_side_by_side(visit: Visit, pages: dict[str, str]) -> None:
@@ -262,6 +264,32 @@ def test_search_and_sql(visit: Visit) -> None:
     tab.get_by_role("button", name="Run").click()
     tab.wait_for_selector("#result")
     assert tab.locator("#result td").all_inner_texts() == ["42", "7"]
+
+
+def test_queries_run_by_keys_and_are_kept(visit: Visit) -> None:
+    tab = visit.go("/sql")
+    assert not tab.locator(".recent").is_visible()
+    queries = ["SELECT '<img src=x>' AS first", "SELECT game_id, 0 AS message_index FROM games"]
+    for query, keys in zip(queries, ("Control+Enter", "Meta+Enter"), strict=True):
+        tab.get_by_role("textbox", name="Query").fill(query)
+        tab.keyboard.press(keys)
+        tab.wait_for_selector(f"form[data-ran='{query.replace(chr(39), chr(92) + chr(39))}']")
+    assert tab.locator("#result tbody tr").count() > 100
+    tab.locator(".recent summary").click()
+    assert tab.locator(".recent li").all_inner_texts() == queries[:1]
+    tab.locator("#result tbody a").nth(1).click()
+    tab.wait_for_url("**/game?**#m0")
+    tab = visit.go("/sql")
+    tab.locator(".recent summary").click()
+    assert tab.locator(".recent li").all_inner_texts() == queries[::-1]
+    tab.locator(".recent a").last.click()
+    tab.wait_for_selector("#result")
+    assert tab.locator("#result td").all_inner_texts() == ["<img src=x>"]
+    tab.locator(".recent summary").click()
+    tab.get_by_role("button", name="Forget them").click()
+    assert not tab.locator(".recent").is_visible()
+    visit.go("/sql")
+    assert not tab.locator(".recent").is_visible()
 
 
 def test_the_theme_is_switched_and_kept(visit: Visit) -> None:
@@ -313,7 +341,7 @@ def test_hostile_texts_do_nothing_and_break_nothing(
     browser: "playwright.Browser", attacked: Served
 ) -> None:
     games = attacked.json("/games.json")["rows"]
-    paths = ["/leaderboard", "/games", "/quarantine", "/metric", "/model", "/search?words=vote"]
+    paths = ["/leaderboard", "/games", "/documents", "/metric", "/model", "/search?words=vote"]
     paths += [f"/game?game={game['game_id']}&roles=true" for game in games[::3]]
     visit = Visit(browser, attacked, viewport={"width": 1280, "height": 850})
     visit.tab.on("dialog", lambda dialog: visit.errors.append(dialog.message))

@@ -12,7 +12,7 @@ from pipeline.metrics.known import header, metric, names
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages import NAMES, fragment, page, parameters
 from pipeline.pages.game import GameContent
-from pipeline.server.links import link
+from pipeline.server.links import links as server_links
 
 WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).Parameters.__struct_fields__]
 NEEDED = {
@@ -30,7 +30,7 @@ def opened(lake: Path) -> Lake:
 
 def shown(lake: Lake, name: str, **given: str) -> str:
     asked = parameters(name, given)
-    return str(fragment(name, page(name).content(lake, asked), asked, link))
+    return str(fragment(name, page(name).content(lake, asked), asked, server_links()))
 
 
 def links(text: str) -> list[tuple[str, dict[str, str]]]:
@@ -46,7 +46,7 @@ def links(text: str) -> list[tuple[str, dict[str, str]]]:
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("name", WITH_EDITIONS)
 def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lake) -> None:
-    game = opened.find(game_type="undercover")["game_id"][0]
+    game = opened.games(game_type="undercover")["game_id"][0]
     needed = {**NEEDED, "game": {"game": game, "roles": "true"}}.get(name, {})
     text = shown(opened, name, edition=edition, **needed)
     if name == "game":  # which also leads to itself in the other editions
@@ -71,9 +71,9 @@ def test_every_row_of_evidence_leads_to_its_mark(edition: str, opened: Lake) -> 
             seen[key] = seen.get(key) or page("game").content(opened, parameters("game", to))
             marks = [
                 (mark.what, mark.hit, mark.player)
-                for message in seen[key].games[0].messages
-                if message.index == row["message_index"]
-                for mark in message.marks
+                for part in seen[key].games[0].parts
+                if part.message and part.message["message_index"] == row["message_index"]
+                for mark in part.marks
             ]
             assert (row["what"], row["hit"], row["player"]) in marks
 

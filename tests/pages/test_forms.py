@@ -12,12 +12,13 @@ from servers import Served
 
 from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
+from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.pages import as_csv, csv_parts, parameters, render
-from pipeline.pages.render import carrying
+from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
 from pipeline.server.app import Site
-from pipeline.server.links import link
-from pipeline.server.worker import Task, fault, made
+from pipeline.server.frame import State, framed
+from pipeline.server.worker import Made, Task, fault, made
 from pipeline.server.workers import Workers
 
 
@@ -53,21 +54,51 @@ def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
     """Whatever its title and its first sign."""
     site = Site(open_lake(lake), str(lake), Workers(), None)
     for reason in (fault(504, "<it took longer", "Too slow"), fault(500, "ended", "Other")):
-        answer = site._fault("leaderboard", form, reason)
+        answer = site._fault(form, reason)
         kind = {"html": "text/html", "json": "application/json", "csv": "text/plain"}[form]
         assert answer.status_code == reason.status
         assert answer.headers["content-type"].startswith(kind)
         assert "content-disposition" not in answer.headers
 
 
-def test_the_page_of_sql_lists_every_view_and_marks_what_is_wrong(served: Served) -> None:
+def test_the_page_of_sql_lists_columns_and_views_and_marks_what_is_wrong(served: Served) -> None:
     page = served.get("/sql").text
+    for table in TABLES:
+        assert f"<summary>{table}</summary>" in page
+        for column, dtype in polars_schema(table).items():
+            assert f'<li>{column} <span class="none">{type_name(dtype)}</span></li>' in page
     for schema, _, names in schemas():
-        assert f"<dt>{schema or 'main'}</dt>" in page
-        assert ", ".join(names) in page
+        assert f"<summary>{schema or 'main'} " in page
+        for name in names:
+            full = f"{schema}.{name}" if schema else name
+            assert f'<a href="/tables?table={full}">{name}</a>' in page
     asked = urlencode({"query": "SELECT\n  '<b>', nope\nFROM votes"})
     wrong = served.get(f"/sql?{asked}").text
     assert '<pre class="fault">LINE 2:   &#39;&lt;b&gt;&#39;, nope\n' in wrong
+
+
+def test_a_view_is_described_as_a_table_is(lake: Path, served: Served) -> None:
+    page = served.json("/tables.json?table=evidence.judgement")
+    rows = open_lake(lake).schema("evidence.judgement")
+    assert page["title"] == "View evidence.judgement"
+    assert page["rows"] == rows.select("column", "type", "description").to_dicts()
+    assert "FROM+evidence.judgement+LIMIT" in served.get("/tables?table=evidence.judgement").text
+    assert served.get("/tables?table=nothing").status == 400
+
+
+def test_ids_in_a_result_lead_to_games_messages_and_settings(served: Served) -> None:
+    query = "SELECT game_id, message_index, setting_id FROM messages WHERE seat = 1 LIMIT 1"
+    (row,) = served.json(f"/sql.json?{urlencode({'query': query})}")["rows"]
+    page = served.get(f"/sql?{urlencode({'query': query})}").text
+    game, index, setting = row.values()
+    assert f'<a href="/game?game={game}">{game}</a>' in page
+    assert f'<a href="/game?game={game}#m{index}">{index}</a>' in page
+    assert f'<a href="/games?setting_id={setting}">{setting}</a>' in page
+    lone = "SELECT message_index, NULL AS game_id FROM messages LIMIT 1"
+    assert "/game?" not in served.get(f"/sql?{urlencode({'query': lone})}").text
+    odd = "SELECT '\"><b>' AS game_id, {'a': 1} AS message_index"
+    hostile = served.get(f"/sql?{urlencode({'query': odd})}").text
+    assert "<b>" not in hostile.partition('id="result"')[2]
 
 
 def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
@@ -79,9 +110,9 @@ def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
     assert [row["game_id"] for row in whole] == expected["game_id"].to_list()
     assert list(whole[0]) == expected.columns
     misses = rows_of(served.get(f"/evidence.csv?metric={metric}&hit=misses").text)
-    assert len(misses) == opened.evidence(metric, is_hit=False).height
+    assert len(misses) == opened.evidence(metric, hit=False).height
     games = rows_of(served.get("/games.csv").text)
-    assert [row["game_id"] for row in games] == opened.find()["game_id"].to_list()
+    assert [row["game_id"] for row in games] == opened.games()["game_id"].to_list()
     found = rows_of(served.get("/search.csv?words=I").text)
     every = opened.search("I", limit=100_000).rows
     assert every.height > 50
@@ -122,13 +153,14 @@ def test_too_many_expected_games_are_refused(lake: Path) -> None:
 
 def test_the_menu_keeps_edition_and_system(lake: Path) -> None:
     """Where a page has them: that of SQL has neither."""
-    site = Site(open_lake(lake), str(lake), Workers(), None)
-    asked = {"system": "a&b", "edition": "audited", "model": "m"}
-    html = site._frame("model", "Model", "", 1, forms={}, lead_on=carrying(link, asked))
-    assert 'href="/leaderboard?edition=audited&amp;system=a%26b"' in html or (
-        'href="/leaderboard?system=a%26b&amp;edition=audited"' in html
-    )
+    state = State("lake", open_lake(lake), 1)
+
+    def menu(**given: str) -> str:
+        html = framed(state, Made(200, "Model", ""), Task("model", "html", given))
+        return html[html.index("<nav") : html.index("</nav>")]
+
+    html = menu(system="a&b", edition="audited", model="m")
+    assert 'href="/leaderboard?edition=audited&amp;system=a%26b"' in html
     assert 'href="/sql"' in html
     assert "model=m" not in html
-    plain = site._frame("model", "Model", "", 1, forms={}, lead_on=carrying(link, {}))
-    assert 'href="/leaderboard"' in plain
+    assert 'href="/leaderboard"' in menu()

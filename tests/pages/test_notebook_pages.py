@@ -45,7 +45,7 @@ def check(html: str) -> None:
 def test_nothing_of_a_log_becomes_a_part_of_a_cell(evil: Lake) -> None:
     seen = evil._repr_html_()
     check(seen)
-    for game_id in evil.find()["game_id"]:
+    for game_id in evil.games()["game_id"]:
         game = evil.game(game_id)
         check(game._repr_html_())
         assert not [sign for sign in UNSAFE.findall(game.text) if sign != "\n"]
@@ -83,7 +83,7 @@ def test_a_lake_shows_its_tables_and_not_where_it_is(lake: Path) -> None:
 
 def test_a_game_shows_what_was_said_and_counted(lake: Path) -> None:
     opened = pipeline.open_lake(lake)
-    game = opened.game(opened.find(game_type="chameleon")["game_id"][0])
+    game = opened.game(opened.games(game_type="chameleon")["game_id"][0])
     html = game._repr_html_()
     assert html.count("<tr id=") == game.messages.height
     assert "chameleon" in repr(game)
@@ -102,14 +102,14 @@ def test_a_wrong_request_is_an_error_as_elsewhere(lake: Path) -> None:
     with pytest.raises(UsageError, match="no game of nobody"):
         opened.page("games", model="nobody")
     assert opened.page("games", outcome="unfinished").rows.height == 0
-    assert opened.page("game", game=opened.find()["game_id"][0], roles=True).rows.height
+    assert opened.page("game", game=opened.games()["game_id"][0], roles=True).rows.height
 
 
 def test_without_the_library_for_pages_there_is_the_plain_text(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = pipeline.open_lake(lake)
-    game = opened.game(opened.find()["game_id"][0])
+    game = opened.game(opened.games()["game_id"][0])
     monkeypatch.setitem(sys.modules, "pipeline.pages.notebook", None)
     assert opened._repr_html_() is None
     assert game._repr_html_() is None

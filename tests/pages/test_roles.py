@@ -11,7 +11,7 @@ from servers import Served
 from pipeline.api import Game, Lake, open_lake
 from pipeline.games import with_sides
 from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
-from pipeline.server.links import link
+from pipeline.server.links import links
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Side
 
 # What all players of a game see; every other table is empty in an altered lake.
@@ -30,6 +30,7 @@ class Altered:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
+        self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
 
     def game(self, game: str, *, edition: str) -> Game:
         found = self.lake.game(game, edition=edition)
@@ -78,7 +79,7 @@ def forms(lake: Lake | Altered, **given: str) -> tuple[str, str, str]:
     """The page as HTML, JSON and CSV, with all that it is called."""
     asked = parameters("game", given)
     found = page("game").content(lake, asked)
-    html = found.title + str(fragment("game", found, asked, link))
+    html = found.title + str(fragment("game", found, asked, links()))
     return html, as_json(found, asked, 1), as_csv(csv_parts("game", lake, asked))
 
 
@@ -89,7 +90,7 @@ def test_without_roles_a_page_does_not_depend_on_them(
     game_type: str, edition: str, opened: Lake
 ) -> None:
     """Neither the text of the page, nor its tooltips, title, JSON and CSV."""
-    for game in opened.find(game_type=game_type)["game_id"].head(4):
+    for game in opened.games(game_type=game_type)["game_id"].head(4):
         given = {"game": game, "edition": edition, "metric": "judgement"}
         assert forms(opened, **given) == forms(Altered(opened), **given)
         shown = forms(opened, **given, roles="true")
@@ -101,7 +102,7 @@ def test_without_roles_a_page_does_not_depend_on_them(
 def test_no_system_s_page_depends_on_roles(game_type: str, lake_of_formats: Path) -> None:
     """The same for every format's games with sides, whose acts say more than MAgIC's."""
     opened = open_lake(lake_of_formats)
-    games = opened.find(game_type=game_type)["game_id"]
+    games = opened.games(game_type=game_type)["game_id"]
     assert games.len()
     for game in games:
         assert forms(opened, game=game) == forms(Altered(opened), game=game)
@@ -113,11 +114,15 @@ def test_nobody_is_seen_to_whisper(lake_of_formats: Path) -> None:
     """Whoever whispers is a werewolf, and so is whoever hears it."""
     opened = open_lake(lake_of_formats)
     found = page("game").content(opened, parameters("game", {"game": "aiwolf/1.log"}))
-    whispers = [one for one in found.games[0].messages if one.phase == "whisper"]
+    shown = found.games[0]
+    messages = {part.place: part.message for part in shown.parts if part.message}
+    whispers = {place: row for place, row in messages.items() if row["phase"] == "whisper"}
     assert len(whispers) == 3
-    assert not any(one.player or one.seat or any(one.seen) for one in whispers)
-    assert all(one.may_say_role for one in whispers)
-    assert found.games[0].players[2]["out"] == "round 1"
+    names = ("player", "seat", "visible_to")
+    assert not any(row[name] for row in whispers.values() for name in names)
+    assert set(whispers) <= set(shown.private)
+    assert shown.players[2]["out_in_round"] == 1
+    assert "out_by" not in shown.players[2]
     html = forms(opened, game="aiwolf/1.log")[0]
     assert "attack" not in html
     assert "Private note of the moderator" not in html
@@ -127,7 +132,7 @@ def test_nobody_is_seen_to_whisper(lake_of_formats: Path) -> None:
 
 
 def test_what_may_say_a_role_is_folded(opened: Lake) -> None:
-    game = opened.find(game_type="undercover")["game_id"][0]
+    game = opened.games(game_type="undercover")["game_id"][0]
     html, _, _ = forms(opened, game=game)
     open_text = re.sub(r"<details>.*?</details>", "", html, flags=re.DOTALL)
     assert "Your word is" in html
@@ -138,7 +143,7 @@ def test_what_may_say_a_role_is_folded(opened: Lake) -> None:
 
 def test_other_games_have_nothing_to_hide(opened: Lake) -> None:
     for game_type in ("cost_sharing", "prisoners_dilemma", "public_good"):
-        game = opened.find(game_type=game_type)["game_id"][0]
+        game = opened.games(game_type=game_type)["game_id"][0]
         found = page("game").content(opened, parameters("game", {"game": game}))
         assert found.counted.height == opened.game(game).counted.height > 0
         assert not found.are_roles_hidden

@@ -126,7 +126,7 @@ def test_too_long_an_address_is_refused(served: Served) -> None:
         *("/metric?metric=..", "/audit?kind=x", "/tables?table=../votes", "/model?model=nobody"),
         *("/completeness?expected=0", "/completeness?expected=x", "/search?words=x&after=y"),
         *("/compare?model=x&other=y", "/games?game_type=x", "/evidence?where=(SELECT+1)"),
-        *("/sql?query=DROP+TABLE+votes", "/sql?query=FROM+'/etc/passwd'", "/quarantine?after={}"),
+        *("/sql?query=DROP+TABLE+votes", "/sql?query=FROM+'/etc/passwd'", "/documents?after={}"),
         *("/leaderboard?by=x", "/leaderboard?game_type=x"),
     ],
 )

@@ -2,25 +2,23 @@
 
 import csv
 import io
+import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from event_tables import lake_of
 from readback import number, table
 from servers import Served
 
 from pipeline.api import Lake, open_lake
-from pipeline.events.contracts import polars_schema
-from pipeline.metrics import NAMES
+from pipeline.metrics import NAMES, metric
 from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.evidence import KEY
 from pipeline.metrics.known import knowing
 from pipeline.metrics.paging import last_key
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
-from pipeline.reports.quarantine import KEY as KEY_OF_QUARANTINE
-from pipeline.reports.quarantine import quarantine
 from pipeline.vocabulary import GameType
 
 
@@ -62,7 +60,7 @@ def check_cells(text: str, name: str, values: pl.DataFrame, keys: list[str]) -> 
 
 def test_a_list_of_no_models_has_no_rows(opened: Lake) -> None:
     for method in (opened.completeness, opened.missing, opened.readability, opened.metrics):
-        assert method(models=[]).is_empty()
+        assert method(model=[]).is_empty()
     assert opened.completeness().height
 
 
@@ -73,48 +71,105 @@ def test_an_address_says_0() -> None:
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])
 def test_leaderboard(opened: Lake, edition: str) -> None:
     text = html(opened, "leaderboard", edition=edition)
-    values = opened.metrics(edition=edition, game_types=["all"])
+    values = opened.metrics(edition=edition, game_type="all")
     check_cells(text, "leaderboard", values, ["metric", "model"])
     ranked = opened.leaderboard(edition=edition)
     shown = table(text, "leaderboard")[1:]
     assert [number(row[0].get("data")) for row in shown] == ranked["rank"].to_list()
     assert [row[1]["text"] for row in shown] == ranked["model"].to_list()
     assert [row[2]["text"] for row in shown] == ranked["letters"].to_list()
-    counts = [[int(row[3]["text"]), int(row[4]["text"])] for row in shown]
-    assert counts == [list(row) for row in ranked.select("n_games", "n_missing").iter_rows()]
+    # A count that is 0 for all models takes no column.
+    counted = [name for name in ("n_games", "n_missing") if ranked[name].sum()]
+    counts = [[int(row[3 + at]["text"]) for at in range(len(counted))] for row in shown]
+    assert counts == [list(row) for row in ranked.select(counted).iter_rows()]
 
 
 def test_slice(opened: Lake) -> None:
     where = "is_tested AND n_players = 3"
     text = html(opened, "leaderboard", where=where, by="role", game_type="undercover")
-    values = opened.metrics(
-        by=["model", "game_type", "role"], where=where, game_types=["undercover"]
-    )
+    values = opened.metrics(by=["model", "game_type", "role"], where=where, game_type="undercover")
     check_cells(text, "leaderboard", values, ["metric", "model", "role"])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_metric(opened: Lake, name: str) -> None:
-    rows = opened.metrics(names=[name])
+    rows = opened.metrics(metric=[name])
     is_all = pl.col("game_type") == "all"
     text = html(opened, "metric", metric=name)
     check_cells(text, "all-types", rows.filter(is_all), ["metric", "model"])
 
 
 def test_model(opened: Lake) -> None:
-    rows = opened.metrics(game_types=["all"], models=["sim-cedar"])
+    rows = opened.metrics(game_type="all", model="sim-cedar")
     text = html(opened, "model", model="sim-cedar")
     check_cells(text, "profile", rows, ["metric"])
 
 
-def test_compare(opened: Lake) -> None:
-    text = html(opened, "compare", model="sim-atlas", other="sim-delta")
-    rows = opened.compare(("sim-atlas", "sim-delta"))
-    columns = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "p_holm"]
-    shown = [
-        [number(cell.get("data")) for cell in cells[1:8]] for cells in table(text, "compare")[1:]
-    ]
-    assert shown == [list(row) for row in rows.select(columns).iter_rows()]
+SLICE = {"game_type": "undercover", "where": "seat < 3", "by": "role", "margin": "0.2"}
+
+
+@pytest.mark.parametrize("given", [{}, {"game_type": "prisoners_dilemma"}, SLICE])
+def test_compare(opened: Lake, given: dict[str, str]) -> None:
+    text = html(opened, "compare", model="sim-atlas", other="sim-delta", influence="true", **given)
+    asked: dict[str, Any] = {name: one for name, one in given.items() if name != "margin"}
+    rows = opened.compare(
+        ("sim-atlas", "sim-delta"),
+        margin=float(given["margin"]) if "margin" in given else None,
+        influence=True,
+        **asked,
+    )
+    if "game_type" in given:  # of other games there is nothing to compare
+        kept = [n for n in NAMES if given["game_type"] in metric(n).game_types]
+        rows = rows.filter(pl.col("metric").is_in(kept))
+    columns = ["value", "other_value", "common_value", "other_common_value", "difference"]
+    columns += ["ci_low", "ci_high", "p_value", "p_holm", "without_low", "without_high"]
+    cells = [re.findall(r'<data value="([^"]*)"', row) for row in _rows_of(text, "compare")]
+    # What is null, as the values on common settings of an unpaired comparison, is not there.
+    expected = [[one for one in row if one is not None] for row in rows.select(columns).iter_rows()]
+    assert len(cells) == len(expected)
+    assert [list(map(float, c[: len(e)])) for c, e in zip(cells, expected, strict=True)] == expected
+    assert ("Verdict" in text) == ("margin" in given)
+    apart = opened.settings_apart(
+        "sim-atlas",
+        "sim-delta",
+        rows["metric"][0],
+        game_type=given.get("game_type"),
+        where=given.get("where"),
+    )
+    differences = [number(one[4].get("data")) for one in table(text, "apart")[1:]]
+    assert differences == apart["difference"].to_list()
+
+
+def _rows_of(text: str, name: str) -> list[str]:
+    """The rows of a table's body, as HTML."""
+    (body,) = re.findall(rf'<table id="{name}".*?<tbody>(.*?)</tbody>', text, re.DOTALL)
+    return re.findall(r"<tr.*?</tr>", body, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        *(("game_type", "chess"), ("where", "bad("), ("by", "colour"), ("margin", "x")),
+        *(("margin", "9"), ("other", "nobody")),
+    ],
+)
+def test_a_wrong_field_of_a_comparison_has_its_fault(opened: Lake, field: str, wrong: str) -> None:
+    asked = parameters("compare", {"model": "sim-atlas", "other": "sim-delta", field: wrong})
+    found = page("compare").content(opened, asked)
+    assert set(found.faults) == {field}
+    assert found.rows.height == (0 if field == "other" else len(NAMES))
+
+
+@pytest.mark.parametrize("edition", ["paper", "release", "audited"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sum_above_evidence(opened: Lake, name: str, edition: str) -> None:
+    text = html(opened, "evidence", metric=name, model="sim-cedar", edition=edition)
+    rows = opened.evidence_sum(name, model="sim-cedar", edition=edition)
+    shown = [number(one) for one in re.findall(r'<b><data value="([^"]*)">', text)]
+    assert shown == [one for one in rows["value"].tail(1) if one is not None]
+    if rows.height > 2:
+        added = [number(cells[-1].get("data")) for cells in table(text, "terms")[1:]]
+        assert added == rows["value"].to_list()
 
 
 def test_completeness(opened: Lake) -> None:
@@ -160,7 +215,7 @@ def test_pages_of_evidence_are_all_of_it(opened: Lake, name: str) -> None:
 
 def test_pages_of_games_are_all_of_them(opened: Lake) -> None:
     found, after = [], None
-    while part := opened.find(after=after, limit=25)["game_id", "path"].rows():
+    while part := opened.games(after=after, limit=25)["game_id", "path"].rows():
         found += part
         after = (part[-1][1], part[-1][0])
     games = opened.table("games").select("game_id", "path").sort("path", "game_id").collect()
@@ -197,7 +252,7 @@ SELECT
 FROM attempts
 WHERE is_counted
 GROUP BY GROUPING SETS ((model, game_type), (model))"""
-    given = opened.metric(declared, name="high_shares", sql=sql)
+    given = opened.with_metric(declared, name="high_shares", sql=sql)
     whole = given.evidence("high_shares")
     assert whole.select(KEY).is_duplicated().any()
     assert whole.height > 2 * ROWS
@@ -205,23 +260,9 @@ GROUP BY GROUPING SETS ((model, game_type), (model))"""
         assert pages_of(given, "evidence", metric="high_shares").equals(whole)
 
 
-def test_pages_of_the_quarantine_are_all_of_it(tmp_path: Path) -> None:
-    """One document can break several rules at one place, and be quarantined several times."""
-    places = [(f"s{at % 2}", f"p{at % 3}", "$.x") for at in range(4 * ROWS)]
-    rows = [
-        dict(zip(KEY_OF_QUARANTINE, place, strict=True))
-        | {"ingest_id": 1, "rule": "r", "message": f"m{at}", "raw": b"{}"}
-        for at, place in enumerate(places)
-    ]
-    lake = lake_of(tmp_path, {"quarantine": pl.DataFrame(rows, schema=polars_schema("quarantine"))})
-    whole = quarantine(lake)
-    assert pages_of(lake, "quarantine").select(whole.columns).equals(whole)
-    assert whole.height == whole["message"].n_unique() == 4 * ROWS
-
-
 def test_pages_of_evidence_and_games_follow_each_other(opened: Lake) -> None:
     assert pages_of(opened, "evidence", metric="reasoning").equals(opened.evidence("reasoning"))
-    assert pages_of(opened, "games").equals(opened.find())
+    assert pages_of(opened, "games").equals(opened.games())
 
 
 def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
@@ -236,14 +277,14 @@ def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
 
 
 def test_csv_has_the_rows_of_json(served: Served) -> None:
-    for name in ("leaderboard", "games", "completeness", "audit", "tables", "evidence"):
+    for name in ("leaderboard", "games", "completeness", "audit", "documents", "evidence"):
         rows = list(csv.DictReader(io.StringIO(served.get(f"/{name}.csv").text)))
         assert len(rows) >= len(served.json(f"/{name}.json")["rows"]) > 0
 
 
 def test_csv_has_all_rows_of_all_pages(served: Served, opened: Lake) -> None:
     whole = {
-        "games": opened.find().height,
+        "games": opened.games().height,
         "evidence?metric=judgement": opened.evidence("judgement").height,
         "search?words=player": opened.search("player", limit=100_000).rows.height,
     }

@@ -25,7 +25,7 @@ from servers import Served, start, stop  # noqa: E402
 
 PAGES = (
     *("leaderboard", "metric?metric=judgement", "completeness", "games", "tables", "audit"),
-    *("evidence?metric=reasoning", "quarantine", "search?words=vote"),
+    *("evidence?metric=reasoning", "documents", "search?words=vote"),
 )
 SECONDS_TO_END = 1.0
 OK, ENDED_WELL = 200, 0

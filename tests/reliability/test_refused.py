@@ -355,7 +355,7 @@ def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixtu
     assert json.loads(out)["n_ingested"] == 1
     assert "documents still in quarantine: 1" in err
     assert run("--retry")[2].startswith("nothing new can be read")
-    assert run("--retry", "--full")[0] == 2
+    assert run("--retry", "--raw")[0] == 2
     assert run("--model", "m")[0] == 2
     assert run("--export", tmp_path / "out")[0] == 2
     assert pl.DataFrame(open_lake(lab.lake).table("games").collect()).height == 1

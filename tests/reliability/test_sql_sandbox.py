@@ -384,7 +384,7 @@ def test_a_wrong_name_is_told_with_what_there_is(lake: Lake, asked: str, hint: s
         ("SELECT role, value FROM metrics", "", ""),
         ("SELECT m.role FROM metrics m", "", ""),
         ("FROM leaderboard WHERE ROLE = 'chameleon'", "", ""),
-        ("SELECT role FROM judgement", "--metric judgement ", 'names=["judgement"], '),
+        ("SELECT role FROM judgement", "--metric judgement ", 'metric="judgement", '),
         ("SELECT role FROM terms.metrics", "", ""),
         ("SELECT role FROM audited.metrics", "--edition audited ", 'edition="audited", '),
     ],
@@ -508,7 +508,7 @@ def test_a_damaged_file_is_one_line(place: Place, tmp_path: Path, damage: str) -
 def test_a_sandbox_answers_as_the_lake_does(place: Place, lake: Lake) -> None:
     asked = """SELECT *, [1, 2] AS l, {'a': 0.5} AS s, 'a'::ENUM('a', 'b') AS e,
         1.5::DECIMAL(4, 2) AS d, '\\xFF'::BLOB AS b, DATE '2024-05-06' AS t FROM games"""
-    with Sandbox(seconds=60, memory=PLENTY) as sandbox:
+    with Sandbox(timeout=60, memory=PLENTY) as sandbox:
         assert sandbox.sql(str(place.lake), asked).equals(lake.sql(asked))
         assert sandbox.sql(str(place.lake), "SELECT 1 WHERE FALSE").height == 0
 
@@ -516,7 +516,7 @@ def test_a_sandbox_answers_as_the_lake_does(place: Place, lake: Lake) -> None:
 def test_a_query_is_ended_at_its_time(place: Place) -> None:
     began = time.monotonic()
     with (
-        Sandbox(seconds=2, memory=PLENTY) as sandbox,
+        Sandbox(timeout=2, memory=PLENTY) as sandbox,
         pytest.raises(QueryError, match="longer than 2 seconds"),
     ):
         sandbox.sql(str(place.lake), FOREVER)
@@ -530,7 +530,7 @@ def test_a_query_is_ended_at_its_time(place: Place) -> None:
 @pytest.mark.slow
 def test_a_query_is_ended_at_its_memory(place: Place, asked: str) -> None:
     with (
-        Sandbox(seconds=60, memory=2**28) as sandbox,
+        Sandbox(timeout=60, memory=2**28) as sandbox,
         pytest.raises(QueryError, match="memory") as refusal,
     ):
         sandbox.sql(str(place.lake), asked)

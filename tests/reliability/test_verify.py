@@ -18,7 +18,7 @@ from rawlogs import encode
 
 from pipeline import sqlfiles, warehouse
 from pipeline.cli import main
-from pipeline.cli.exits import CONTRADICTED
+from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import GAME_TABLES, TABLES, OfGame, OfSeat
 from pipeline.ingest import ingest
@@ -93,9 +93,9 @@ def test_the_parts_of_a_lake_are_the_whole(
     rewrite(lake, "votes", lambda rows: rows.with_columns(~pl.col("is_correct")))
     rewrite(lake, "documents", lambda rows: rows.filter(pl.col("path") != "faulty.json"))
     rewrite(lake, "messages", lambda rows: pl.concat([rows, rows.head(3)]))
-    at_once = verify(lake, most=1000).faults
+    at_once = verify(lake, limit=1000).faults
     monkeypatch.setattr(checks, "SLICE_ROWS", 40)
-    in_parts = verify(lake, most=1000).faults
+    in_parts = verify(lake, limit=1000).faults
     assert {"votes_targets", "documents_of_games", "keys"} <= set(in_parts["check"])
     assert in_parts.sort("check", "row").equals(at_once.sort("check", "row"))
     assert verify(whole).faults.is_empty()
@@ -103,7 +103,7 @@ def test_the_parts_of_a_lake_are_the_whole(
 
 def test_a_list_is_cut_and_its_length_is_told(lake: Path) -> None:
     rewrite(lake, "votes", lambda rows: rows.with_columns(~pl.col("is_correct")))
-    cut = verify(lake, most=2).faults.filter(check="votes_targets")
+    cut = verify(lake, limit=2).faults.filter(check="votes_targets")
     assert cut.height == 2
     assert set(cut["n_rows"]) == {open_lake(lake).table("votes").collect().height}
 
@@ -639,18 +639,18 @@ def test_logs_that_contradict_themselves_have_an_exit_code_of_their_own(
     assert b"the lake is undamaged" in output.err
     assert main([*command, "--allow-contradictions"]) == 0
     a_file(Path(contradicted), "votes").unlink()
-    assert main([*command, "--allow-contradictions"]) == 1
+    assert main([*command, "--allow-contradictions"]) == CHECK_FAILED
 
 
 @pytest.mark.slow
-def test_the_command_exits_with_1_and_lists_what_is_wrong(
+def test_the_command_has_an_exit_code_and_lists_what_is_wrong(
     lake: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert main(["verify", "--lake", str(lake)]) == 0
     result = capsysbinary.readouterr()
     assert b"the lake is undamaged" in result.err
     lost(lake)
-    assert main(["verify", "--lake", str(lake), "--format", "json"]) == 1
+    assert main(["verify", "--lake", str(lake), "--format", "json"]) == CHECK_FAILED
     result = capsysbinary.readouterr()
     (row,) = json.loads(result.out)
     assert (row["check"], row["table"]) == ("file_missing", "votes")

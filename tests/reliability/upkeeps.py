@@ -23,8 +23,8 @@ from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
-from pipeline.lake.lake import COMMITS
 from pipeline.lake.maintain import maintain
+from pipeline.lake.tables import COMMITS
 from pipeline.verify import verify
 
 SIGNALS = {"killed": signal.SIGKILL, "Ctrl-C": signal.SIGINT}

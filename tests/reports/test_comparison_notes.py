@@ -27,7 +27,7 @@ def lake_with(folder: Path, wins: dict[str, list[int]]) -> StoredLake:
 def test_a_difference_is_that_of_the_values_on_common_settings(tmp_path: Path) -> None:
     """A wins 3 of 4, and all 3 that B, who wins none, has played too."""
     rows = compare(
-        lake_with(tmp_path, {"A": [1, 1, 1, 0], "B": [0, 0, 0]}), ("A", "B"), names=["win_rate"]
+        lake_with(tmp_path, {"A": [1, 1, 1, 0], "B": [0, 0, 0]}), ("A", "B"), metric="win_rate"
     )
     (row,) = rows.to_dicts()
     assert (row["value"], row["other_value"], row["difference"]) == (3 / 4, 0, 1)
@@ -40,13 +40,13 @@ def test_a_difference_is_that_of_the_values_on_common_settings(tmp_path: Path) -
 def test_every_pair_that_needs_the_note_is_named_by_its_models(tmp_path: Path) -> None:
     """A lost one more setting than the others played; their differences are of all they played."""
     wins = {"A": [1, 1, 1, 0], "B": [0, 0, 1], "C": [0, 1, 0]}
-    (note,) = common_note(compare(lake_with(tmp_path, wins), names=["win_rate"]))
+    (note,) = common_note(compare(lake_with(tmp_path, wins), metric="win_rate"))
     assert note.endswith(": win_rate A B 1.000 and 0.333, win_rate A C 1.000 and 0.333")
 
 
 def test_a_note_names_few_rows(tmp_path: Path) -> None:
     wins = {"A": [1, 1, 1, 0], **{f"B{n}": [0, 0, 1] for n in range(MOST_NAMED + 2)}}
-    (note,) = common_note(compare(lake_with(tmp_path, wins), names=["win_rate"]))
+    (note,) = common_note(compare(lake_with(tmp_path, wins), metric="win_rate"))
     assert note.count("1.000 and 0.333") == MOST_NAMED
     assert note.endswith(", 2 more")
 
@@ -79,7 +79,7 @@ def test_a_change_over_common_settings_needs_the_note_too(tmp_path: Path) -> Non
 def test_an_end_of_0_is_not_below_0(tmp_path: Path) -> None:
     """Three settings tell nobody apart, so an end of the interval is moved to 0."""
     lake = lake_with(tmp_path, {"A": [0, 0, 0], "B": [1, 1, 1]})
-    rows = compare(lake, ("A", "B"), names=["win_rate"])
+    rows = compare(lake, ("A", "B"), metric="win_rate")
     assert rows["p_value"].item() > 0.05
     assert rows["ci_high"].item() == 0
     assert copysign(1, rows["ci_high"].item()) == 1
@@ -95,7 +95,7 @@ def test_an_end_of_0_is_not_below_0(tmp_path: Path) -> None:
 def test_an_end_next_to_0_has_its_sign_explained(
     low: float, high: float, shown: str, tmp_path: Path
 ) -> None:
-    rows = compare(lake_with(tmp_path, {"A": [0, 1], "B": [1, 1]}), names=["win_rate"])
+    rows = compare(lake_with(tmp_path, {"A": [0, 1], "B": [1, 1]}), metric="win_rate")
     ends = rows.with_columns(ci_low=pl.lit(low), ci_high=pl.lit(high))
     narrow, _ = _narrow(ends, ["A", "B"])
     assert narrow["difference"].item().endswith(shown)

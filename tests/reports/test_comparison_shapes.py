@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from rawlogs import PAYOFFS, by_seat, encode, moderate, prisoners_dilemma, public_good
 
+from pipeline.cli import main
+from pipeline.cli.exits import CHECK_FAILED, FAILED
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.reports.compare import compare
@@ -87,6 +89,20 @@ def test_two_settings_are_no_regression(fallen):
     assert [one["n_effective"] for one in row["thin"]] == [2.0]
 
 
+@pytest.mark.slow
+def test_a_regression_has_another_exit_code_than_a_missing_lake(tmp_path, capfd):
+    """Of thirty dilemmas all rounds were betrayed before, and none after."""
+    states = {"before": ROUNDS, "after": 0}
+    for name, n_betrayals in states.items():
+        lake_of(tmp_path / name, rational("m", [n_betrayals] * 30, [5, 4, 3] * 4))
+    before, after = (str(tmp_path / name / "lake") for name in states)
+    check = ("--fail-on-regression", "0.1", "--format", "json")
+    assert main(["diff", before, after, *check]) == CHECK_FAILED
+    assert "regression: rationality of m fell" in capfd.readouterr().err
+    assert main(["diff", after, before, *check]) == 0
+    assert main(["diff", before, str(tmp_path / "nowhere"), *check]) == FAILED
+
+
 def test_a_plan_from_two_settings_is_marked(tmp_path):
     generator = np.random.default_rng(2)
     logs = [
@@ -115,7 +131,7 @@ def test_a_model_that_replays_is_not_told_apart_for_it(tmp_path, replays, wins):
     ]
     logs += [(f"b/{setting}", public(setting, "b", 0)) for setting in range(20)]
     lake = lake_of(tmp_path, logs)
-    (row,) = compare(lake, ("a", "b"), names=["win_rate"]).to_dicts()
+    (row,) = compare(lake, ("a", "b"), metric="win_rate").to_dicts()
     assert row["is_replayed"] is True
     assert row["p_value"] > 0.3
     assert agree(row)
@@ -129,7 +145,7 @@ def test_a_model_that_replays_and_wins_is_told_apart(tmp_path):
         for replay in range(10)
     ]
     logs += [(f"b/{setting}", public(setting, "b", 0, wins=setting < 4)) for setting in range(20)]
-    (row,) = compare(lake_of(tmp_path, logs), ("a", "b"), names=["win_rate"]).to_dicts()
+    (row,) = compare(lake_of(tmp_path, logs), ("a", "b"), metric="win_rate").to_dicts()
     assert row["is_replayed"] is True
     assert row["p_value"] < 0.001
     assert row["ci_low"] > 0
@@ -142,7 +158,7 @@ def test_as_many_replays_of_both_are_none(tmp_path):
         for setting in range(6)
         for replay in range(3)
     ]
-    (row,) = compare(lake_of(tmp_path, logs), ("a", "b"), names=["win_rate"]).to_dicts()
+    (row,) = compare(lake_of(tmp_path, logs), ("a", "b"), metric="win_rate").to_dicts()
     assert row["is_replayed"] is False
 
 
@@ -160,7 +176,7 @@ def test_where_interval_and_p_disagree_the_far_end_stays(tmp_path):
     lake = lake_of(tmp_path, logs)
     ends = []
     for confidence in (0.8, 0.9, 0.95, 0.99):
-        asked = {"names": ["rationality"], "confidence": confidence}
+        asked = {"metric": "rationality", "confidence": confidence}
         (row,) = compare(lake, ("a", "b"), **asked).to_dicts()
         assert agree(row, 1 - confidence)
         ends.append(row["ci_high"] - row["difference"])

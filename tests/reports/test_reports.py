@@ -10,6 +10,7 @@ from random_tables import event_tables
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.request import EDITIONS
+from pipeline.reports import ranking
 from pipeline.reports.compare import compare
 from pipeline.reports.compare.differences import COLUMNS
 from pipeline.reports.completeness import completeness, readability
@@ -44,7 +45,7 @@ APART = [("A", s, 0, float(s != 9)) for s in range(20)] + [
 
 def test_models_are_compared_on_their_settings(tmp_path):
     """9 settings against 1: mid-p = 2·(1 + 10)/2¹⁰ − 10/2¹⁰ = 12/1024."""
-    (row,) = compare(lake_with(tmp_path, APART), ("A", "B"), names=["win_rate"]).to_dicts()
+    (row,) = compare(lake_with(tmp_path, APART), ("A", "B"), metric="win_rate").to_dicts()
     assert row["value"] == pytest.approx(19 / 20)
     assert row["difference"] == pytest.approx(8 / 20)
     assert row["p_value"] == row["p_holm"] == pytest.approx(12 / 1024)
@@ -54,14 +55,14 @@ def test_models_are_compared_on_their_settings(tmp_path):
 
 def test_replays_of_a_setting_are_added_up(tmp_path):
     """The same games twice over are no more evidence."""
-    found = compare(lake_with(tmp_path, APART * 2), ("A", "B"), names=["win_rate"])
+    found = compare(lake_with(tmp_path, APART * 2), ("A", "B"), metric="win_rate")
     assert found["p_value"].item() == pytest.approx(12 / 1024)
     assert found["n_settings"].item() == 20
 
 
 def test_what_is_not_on_common_settings_is_compared_unpaired(tmp_path):
     rows = [("A", s, 0, 1.0) for s in range(20)] + [("B", s, 0, 0.0) for s in range(15, 35)]
-    (row,) = compare(lake_with(tmp_path, rows), ("A", "B"), names=["win_rate"]).to_dicts()
+    (row,) = compare(lake_with(tmp_path, rows), ("A", "B"), metric="win_rate").to_dicts()
     assert row["method"] == "unpaired"
     assert row["share_paired"] == pytest.approx(1 / 4)
     assert row["p_value"] < 1e-6
@@ -73,7 +74,7 @@ def test_one_term_without_common_settings_is_enough_to_be_unpaired(tmp_path):
     apart = [("A", s, 0, 1.0) for s in range(20)] + [("B", s, 0, 0.0) for s in range(50, 70)]
     played = [results(alike), results(apart, "prisoners_dilemma", first=1000)]
     lake = lake_of(tmp_path, {"results": pl.concat(played)})
-    (row,) = compare(lake, ("A", "B"), names=["win_rate"]).to_dicts()
+    (row,) = compare(lake, ("A", "B"), metric="win_rate").to_dicts()
     assert (row["method"], row["share_paired"]) == ("unpaired", 0.0)
     assert row["difference"] == pytest.approx(1 / 2)
     assert row["p_value"] < 0.001
@@ -124,7 +125,7 @@ def test_two_models_are_compared_once(pairs, message, tmp_path):
 
 def test_without_names_all_metrics_are_compared(tmp_path):
     lake = lake_with(tmp_path, APART)
-    assert_same(compare(lake, ["A", "B"], names=None), compare(lake, ("A", "B")))
+    assert_same(compare(lake, ["A", "B"], metric=None), compare(lake, ("A", "B")))
 
 
 def test_letters_are_shared_by_those_not_told_apart(tmp_path):
@@ -135,6 +136,16 @@ def test_letters_are_shared_by_those_not_told_apart(tmp_path):
     ]
     found = leaderboard(lake_with(tmp_path, rows)).select("model", "letters")
     assert found.rows() == [("A", "a"), ("B", "a"), ("C", "b")]
+
+
+@pytest.mark.parametrize(("most", "family"), [(3, 3), (2, None)])
+def test_of_many_models_no_pairs_are_told_apart(tmp_path, monkeypatch, most, family):
+    monkeypatch.setattr(ranking, "MOST_LETTERED", most)
+    rows = [(model, s, 0, float(s < 20)) for model in "ABC" for s in range(40)]
+    ranked = leaderboard(lake_with(tmp_path, rows))
+    assert ranked["rank"].to_list() == [1, 1, 1]
+    assert ranked["family"].to_list() == [family] * 3
+    assert ranked["letters"].is_null().all() == (family is None)
 
 
 def test_letters_are_of_the_games_that_the_release_edition_counts(tmp_path):
@@ -190,7 +201,13 @@ def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
         ("lacking", f"f{2:031x}", 0, 1, ["7.json"], 3.0),
         ("lacking", f"f{3:031x}", 0, 0, [], 4.5),
     ]
-    assert missing(lake, models=["whole"]).is_empty()
+    assert missing(lake, model="whole").is_empty()
+    assert missing(lake, competition="cost_sharing").is_empty()
+    of_one = missing(lake, competition=["public_good", "cost_sharing"])
+    assert of_one.equals(missing(lake))
+    assert missing(lake, competition=[]).is_empty()
+    with pytest.raises(UsageError, match="no competition public_goods: did you mean"):
+        missing(lake, competition="public_goods")
     counts = (
         completeness(lake).group_by("model").agg((pl.col("expected") - pl.col("finished")).sum())
     )
@@ -199,13 +216,13 @@ def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
 
 def test_models_are_asked_for_by_name(tmp_path):
     lake = lake_with(tmp_path, MISSING)
-    assert completeness(lake, models=["lacking"])["expected"].to_list() == [4]
+    assert completeness(lake, model="lacking")["expected"].to_list() == [4]
     for ask in (completeness, readability, missing):
-        assert ask(lake, models="lacking").equals(ask(lake, models=["lacking"]))
-    assert set(readability(lake, models=["lacking"])["model"]) == {"lacking"}
+        assert ask(lake, model="lacking").equals(ask(lake, model=["lacking"]))
+    assert set(readability(lake, model="lacking")["model"]) == {"lacking"}
     for ask in (completeness, readability, missing):
         with pytest.raises(UsageError, match="no game of nobody"):
-            ask(lake, models=["nobody"])
+            ask(lake, model="nobody")
 
 
 @pytest.mark.parametrize("expected", [0, -1])
@@ -247,7 +264,7 @@ def test_bounds_move_unreadable_misses_and_add_outages(tmp_path):
     assert (row["value"], row["value_min"], row["value_max"]) == (1 / 4, 1 / 5, 3 / 5)
     assert (row["n_unreadable"], row["n_ambiguous"], row["n_outages"]) == (3, 1, 1)
     assert row["n_missing"] == 0
-    assert metrics(lake, names=["judgement"], by=())["n_unreadable"].to_list() == [3]
+    assert metrics(lake, metric="judgement", by=())["n_unreadable"].to_list() == [3]
 
 
 def test_a_competition_that_a_model_lacks_is_missed_or_hit(tmp_path):
@@ -398,7 +415,7 @@ def test_letters_have_the_size_of_their_family(tmp_path):
     rows = [(model, s, 0, float(s < won)) for model, won in MODELS.items() for s in range(20)]
     lake = lake_with(tmp_path, rows)
     for models, size in ((None, 3), (["good", "bad"], 1), (["good"], 0)):
-        assert leaderboard(lake, models=models)["family"].unique().to_list() == [size]
+        assert leaderboard(lake, model=models)["family"].unique().to_list() == [size]
 
 
 SELF_PLAY = """
@@ -425,7 +442,7 @@ def test_games_in_which_a_model_holds_every_seat_are_counted_beside_its_win_rate
 
 
 def test_rows_of_metrics_say_whether_they_are_complete(tmp_path):
-    rows = metrics(lake_with(tmp_path, MISSING), names=["win_rate", "judgement"])
+    rows = metrics(lake_with(tmp_path, MISSING), metric=["win_rate", "judgement"])
     result = {
         (row["metric"], row["model"], row["game_type"]): row["is_complete"]
         for row in rows.iter_rows(named=True)
@@ -459,8 +476,8 @@ def test_a_plan_is_for_a_difference_that_can_be(tmp_path, difference):
     [
         ({"difference": 0}, "the difference must not be 0"),
         ({"power": 1}, "the power must be between 0 and 1, not 1"),
-        ({"level": 0}, "the level must be between 0 and 1, not 0"),
-        ({"power": 0.1, "level": 0.2}, "the power must be greater than the level"),
+        ({"confidence": 1}, "the confidence must be between 0 and 1, not 1"),
+        ({"power": 0.1, "confidence": 0.8}, "the power must be greater than 1 - confidence"),
     ],
 )
 def test_a_plan_is_for_what_can_be_planned(asked, message):

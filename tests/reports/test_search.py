@@ -76,7 +76,7 @@ def test_the_text_around_the_hit_is_shown(lake: Lake) -> None:
 
 
 def test_filters(lake: Lake) -> None:
-    rows = lake.search(["a"], models=["cohere"], game_types="undercover", limit=10**6).rows
+    rows = lake.search(["a"], model="cohere", game_type="undercover", limit=10**6).rows
     assert set(rows.select("model", "game_type").iter_rows()) == {("cohere", "undercover")}
     everything = lake.search(["a"], limit=10**6).rows
     assert rows.height == everything.filter(model="cohere", game_type="undercover").height > 0
@@ -99,7 +99,7 @@ def test_pages_together_are_the_whole(lake: Lake, limit: int) -> None:
 
 def test_a_search_ends_by_its_time_and_goes_on(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "BATCH_ROWS", 5)
-    found = lake.search(["vote"], seconds=1e-9)
+    found = lake.search(["vote"], timeout=1e-9)
     assert found.stopped == "time"
     assert found.n_searched == 5
     rest = lake.search(["vote"], after=found.key, limit=10**6)
@@ -154,9 +154,9 @@ def test_a_stream_begins_at_any_row(lake: Lake, start: int, n_rows: int) -> None
         ({"words": "x" * (LONGEST_WORD + 1)}, "characters or fewer"),
         ({"words": ["x"] * (MOST_WORDS + 1)}, "words or fewer"),
         ({"words": "x", "limit": 0}, "limit"),
-        ({"words": "x", "seconds": float("nan")}, "time"),
-        ({"words": "x", "models": ["nobody"]}, "no game of nobody"),
-        ({"words": "x", "game_types": ["chess"]}, "choose from chameleon"),
+        ({"words": "x", "timeout": float("nan")}, "timeout"),
+        ({"words": "x", "model": ["nobody"]}, "no game of nobody"),
+        ({"words": "x", "game_type": ["chess"]}, "choose from chameleon"),
         ({"words": "x", "after": "1.x"}, "not a key"),
     ],
 )

@@ -51,7 +51,7 @@ def roles_lake(n: int = 12) -> Frames:
 def test_models_are_compared_as_one_role():
     """By role, by a condition, and by both roles' own lakes: the same values, differences and p."""
     lake = roles_lake()
-    found = compare(lake, ("A", "B"), names=["win_rate"], by="role")
+    found = compare(lake, ("A", "B"), metric="win_rate", by="role")
     assert found.columns[:4] == ["metric", "role", "model", "other"]
     assert found.select("role", "difference", "family").rows() == [
         ("civilian", 1.0, 2),
@@ -59,7 +59,7 @@ def test_models_are_compared_as_one_role():
     ]
     assert found["p_value"].to_list() == pytest.approx([2.0**-12, 1.0])
     assert found["p_holm"].to_list() == pytest.approx(holm([2.0**-12, 1.0]))
-    alone = compare(lake, ("A", "B"), names=["win_rate"], where="role = 'civilian'")
+    alone = compare(lake, ("A", "B"), metric="win_rate", where="role = 'civilian'")
     same = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "n_settings"]
     assert_frame_equal(alone.select(same), found.filter(role="civilian").select(same))
     assert alone["family"].item() == 1
@@ -67,24 +67,24 @@ def test_models_are_compared_as_one_role():
 
 def test_slices_are_those_of_the_metrics():
     lake = roles_lake()
-    found = compare(lake, ("A", "B"), names=["judgement"], by=["round"])
-    own = metrics(lake, names=["judgement"], by=["model", "round"])
+    found = compare(lake, ("A", "B"), metric="judgement", by=["round"])
+    own = metrics(lake, metric="judgement", by=["model", "round"])
     values = {(row["model"], row["round"]): row["value"] for row in own.to_dicts()}
     for row in found.iter_rows(named=True):
         of_round = (values["A", row["round"]], values["B", row["round"]])
         assert (row["value"], row["other_value"]) == of_round
-    typed = compare(lake, ("A", "B"), names=["win_rate"], by=["game_type"], game_types=["all"])
-    whole = compare(lake, ("A", "B"), names=["win_rate"])
+    typed = compare(lake, ("A", "B"), metric="win_rate", by=["game_type"], game_type="all")
+    whole = compare(lake, ("A", "B"), metric="win_rate")
     assert_frame_equal(typed.drop("game_type"), whole)
     with pytest.raises(UsageError, match="no game type"):
-        compare(lake, ("A", "B"), game_types=["chess"])
+        compare(lake, ("A", "B"), game_type="chess")
     with pytest.raises(UsageError, match="cannot group"):
         compare(lake, ("A", "B"), by="kind")
 
 
 def test_a_group_that_one_model_lacks_has_a_reason():
     lake = roles_lake()
-    found = compare(lake, ("A", "B"), names=["judgement"], by="is_correct")
+    found = compare(lake, ("A", "B"), metric="judgement", by="is_correct")
     rows = {row["is_correct"]: row for row in found.to_dicts()}
     assert rows[False]["reason"] == "no rows there of A"
     assert (rows[False]["value"], rows[False]["other_value"], rows[False]["p_value"]) == (
@@ -97,11 +97,11 @@ def test_a_group_that_one_model_lacks_has_a_reason():
 
 def test_a_metric_of_which_a_condition_leaves_nothing_says_so():
     """In the metrics' order, beside what can be compared."""
-    found = compare(roles_lake(), ("A", "B"), names=["judgement", "win_rate"], where="role = 'x'")
+    found = compare(roles_lake(), ("A", "B"), metric=["judgement", "win_rate"], where="role = 'x'")
     assert found["metric"].to_list() == ["judgement", "win_rate"]
     assert found["reason"].str.starts_with("no row meets the condition").all()
     some = "role = 'undercover'"  # they do not vote
-    found = compare(roles_lake(), ("A", "B"), names=["judgement", "win_rate"], where=some)
+    found = compare(roles_lake(), ("A", "B"), metric=["judgement", "win_rate"], where=some)
     assert found["reason"][0].startswith("A: nothing to count")
     assert found["reason"][1] is None
 
@@ -117,7 +117,7 @@ def test_a_reason_says_which_of_the_two_has_what():
     found = compare(
         Frames({"results": pl.concat([lake.table("results").collect(), other])}),
         ("A", "B"),
-        names=["win_rate"],
+        metric="win_rate",
     )
     assert found["reason"].item() == "only A has cost_sharing"
 
@@ -134,9 +134,9 @@ def test_too_many_groups_are_refused(monkeypatch):
 def test_a_margin_that_no_difference_reaches_is_refused(margin):
     lake = roles_lake()
     with pytest.raises(UsageError, match="the margin must be less than 1"):
-        compare(lake, ("A", "B"), names=["win_rate"], margin=margin)
+        compare(lake, ("A", "B"), metric="win_rate", margin=margin)
     with pytest.raises(UsageError, match="the margin must be less than 1"):
-        contrast(lake, "A", "role", names=["win_rate"], margin=margin)
+        contrast(lake, "A", "role", metric="win_rate", margin=margin)
     with pytest.raises(UsageError, match="the margin must be less than 2"):
         diff(lake, lake, margin=margin + 1)
     for wrong in (-1, math.nan):
@@ -151,7 +151,7 @@ def test_verdicts_can_be_told_from_the_adjusted_p_values():
     tables = [
         won(m, h, 1000 * n) for n, (m, h) in enumerate({"a": half, "b": half, "c": less}.items())
     ]
-    found = compare(Frames({"results": pl.concat(tables)}), names=["win_rate"], margin=0.1)
+    found = compare(Frames({"results": pl.concat(tables)}), metric="win_rate", margin=0.1)
     assert found["p_alike_holm"].to_list() == pytest.approx(holm(found["p_alike"].to_list()))
     is_alike = found["verdict"] == "alike"
     assert is_alike.to_list() == (found["p_alike_holm"] <= 0.05).to_list()
@@ -159,7 +159,7 @@ def test_verdicts_can_be_told_from_the_adjusted_p_values():
 
 def test_roles_of_a_model_are_contrasted_by_setting():
     """B wins as undercover and loses as civilian in all twelve settings."""
-    (row,) = contrast(roles_lake(), "B", "role", names=["win_rate"]).to_dicts()
+    (row,) = contrast(roles_lake(), "B", "role", metric="win_rate").to_dicts()
     assert (row["model"], row["role"], row["other"]) == ("B", "civilian", "undercover")
     assert (row["method"], row["n_settings"]) == ("paired by setting", 12)
     assert (row["difference"], row["p_value"]) == pytest.approx((-1.0, 2.0**-12))
@@ -195,11 +195,11 @@ def test_verdicts():
     tables += [won(name, hits, 1000 * n) for n, (name, hits) in enumerate(others.items(), 1)]
     lake = Frames({"results": pl.concat(tables)})
     verdicts = {
-        name: compare(lake, ("half", name), names=["win_rate"], margin=0.1)["verdict"].item()
+        name: compare(lake, ("half", name), metric="win_rate", margin=0.1)["verdict"].item()
         for name in others
     }
     assert verdicts == {"same": "alike", "opposite": "undecided", "less": "alike", "none": "better"}
-    back = compare(lake, ("none", "half"), names=["win_rate"], margin=0.1)
+    back = compare(lake, ("none", "half"), metric="win_rate", margin=0.1)
     assert back["verdict"].item() == "worse"
     assert "verdict" not in compare(lake, ("none", "half")).columns
     with pytest.raises(UsageError, match="the margin must be greater than 0"):
@@ -209,7 +209,7 @@ def test_verdicts():
 def test_influence_of_single_settings():
     """A wins four of five, B three: without the one that they differ in, they are alike."""
     lake = Frames({"results": pl.concat([won("A", [1, 1, 1, 1, 0]), won("B", [1, 1, 1, 0, 0], 9)])})
-    (row,) = compare(lake, ("A", "B"), names=["win_rate"], influence=True).to_dicts()
+    (row,) = compare(lake, ("A", "B"), metric="win_rate", influence=True).to_dicts()
     assert (row["without_low"], row["without_high"]) == pytest.approx((0.0, 0.25))
     assert row["influential"][0]["cluster"] == f"{3:032x}"
     assert row["influential"][0]["difference"] == 0.0
@@ -231,14 +231,14 @@ def test_a_value_without_a_setting_is_that_of_a_lake_without_it(tables, by):
         assert max(without) <= row["without_high"]
         for one in row["influential"]:
             where = f"setting_id IS DISTINCT FROM '{one['cluster']}'"
-            rest = metrics(lake, names=[row["metric"]], by=by, where=where, confidence=None)
+            rest = metrics(lake, metric=[row["metric"]], by=by, where=where, confidence=None)
             (own,) = rest.filter(*(pl.col(name).eq_missing(row[name]) for name in by)).to_dicts()
             assert own["value"] == pytest.approx(one["value"], abs=1e-9)
 
 
 def test_settings_that_change_nothing_are_not_influential():
     lake = Frames({"results": won("A", [1] * 6)})
-    (row,) = metrics(lake, names=["win_rate"], by=["model"], influence=True).to_dicts()
+    (row,) = metrics(lake, metric="win_rate", by=["model"], influence=True).to_dicts()
     assert (row["without_low"], row["without_high"], row["influential"]) == (1.0, 1.0, [])
 
 
@@ -252,7 +252,7 @@ def test_a_difference_of_nothing_without_a_setting_is_0():
     hits = {"A": [1] * 8 + [0] * 6, "B": [1] * 7 + [0] * 7}
     tables = [won(model, h, 100 * n) for n, (model, h) in enumerate(hits.items())]
     lake = Frames({"results": pl.concat(tables)})
-    (row,) = compare(lake, ("A", "B"), names=["win_rate"], influence=True).to_dicts()
+    (row,) = compare(lake, ("A", "B"), metric="win_rate", influence=True).to_dicts()
     assert row["influential"][0]["difference"] == 0.0
 
 
@@ -283,7 +283,7 @@ def test_a_plan_is_for_many_pairs_and_for_other_settings():
     )
     one = plan(lake, "win_rate", 0.2).row(0, named=True)
     many = plan(lake, "win_rate", 0.2, n_pairs=45).row(0, named=True)
-    apart = plan(lake, "win_rate", 0.2, is_paired=False).row(0, named=True)
+    apart = plan(lake, "win_rate", 0.2, unpaired=True).row(0, named=True)
     assert many["level"] == pytest.approx(0.05 / 45)
     assert one["settings"] < many["settings"]
     assert one["settings"] < apart["settings"]
@@ -297,8 +297,8 @@ def test_a_plans_sd_is_that_of_a_setting_whatever_else_a_model_played():
     hits = {"A": [1, 1, 1, 0] * 5, "B": [1, 0] * 10}
     few = Frames({"results": pl.concat([won("A", hits["A"]), won("B", hits["B"], 100)])})
     many = Frames({"results": pl.concat([won("A", hits["A"]), won("B", hits["B"] * 5, 100)])})
-    for is_paired in (True, False):
-        sds = [plan(one, "win_rate", 0.2, is_paired=is_paired)["sd"].item() for one in (few, many)]
+    for unpaired in (False, True):
+        sds = [plan(one, "win_rate", 0.2, unpaired=unpaired)["sd"].item() for one in (few, many)]
         assert sds[1] == pytest.approx(sds[0], rel=0.02)
 
 
@@ -307,7 +307,7 @@ def test_a_plans_sd_is_that_of_a_setting_whatever_else_a_model_played():
 def test_a_plan_is_made_of_any_lake_that_has_two_models(tables, edition, name):
     """Also where only one of the editions counts anything of a model."""
     lake = Frames(tables)
-    values = metrics(lake, edition=edition, by=["model"], names=[name])
+    values = metrics(lake, edition=edition, by=["model"], metric=[name])
     has_value = values.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
     if has_value.height < 2:
         with pytest.raises(UsageError, match="a plan needs two models"):

@@ -1,5 +1,7 @@
 """A transcript has what was done in its place, in a line an act, whatever system ran the game."""
 
+import re
+from html import unescape
 from pathlib import Path
 
 import polars as pl
@@ -7,7 +9,9 @@ import pytest
 
 from pipeline.api import Game, Lake, open_lake
 from pipeline.reports.acts import Act, new_rounds
-from pipeline.reports.said import Said, said, seats
+from pipeline.reports.marks import result, sign
+from pipeline.reports.parts import Part, seats
+from pipeline.reports.parts import parts as parts_of
 from pipeline.reports.wording import line, lines
 
 
@@ -20,28 +24,26 @@ def game(lake: Lake, path: str) -> Game:
     return lake.game(path)
 
 
-def parts(lake: Lake, path: str) -> list[Said]:
-    found = game(lake, path)
-    return list(said(found.tables, found.counted))
+def parts(lake: Lake, path: str) -> list[Part]:
+    return game(lake, path).parts
 
 
 def outline(lake: Lake, path: str) -> list[str]:
     """A message as who speaks in which phase, acts without words as their table."""
     heads = []
     for part in parts(lake, path):
-        number, _, rest = part.head.partition("  ")
+        heads += [] if part.begins is None else [f"Round {part.begins}"]
         phase = part.aside.partition(",")[0]
-        is_message = number.isdecimal()
-        heads.append(f"{rest.partition(' → ')[0]} {phase}" if is_message else part.head)
+        heads.append(f"{part.title} {phase}" if part.message else part.title)
     return heads
 
 
 def done(lake: Lake, path: str, head: str) -> list[list[str]]:
     """The lines of the acts of each part whose heading begins so, with what was counted in them."""
     return [
-        ["  ".join([act, *(mark for _, mark in marks)]) for act, marks in part.acts]
+        ["  ".join(text for text, _ in item) for item in list(part.items)[: len(part.done)]]
         for part in parts(lake, path)
-        if part.head.startswith(head)
+        if part.heading.startswith(head)
     ]
 
 
@@ -107,9 +109,10 @@ def test_votes_and_eliminations_of_each_round_of_undercover(lake: Lake) -> None:
         ["Player_3: by vote"],
         ["Player_6: by vote"],
     ]
-    (end,) = [part for part in parts(lake, "ck_arena/0.json") if part.head == "the game as a whole"]
-    assert (0.0, "✗ win_rate: lost (Player_5)") in end.marks
-    assert (1.0, "✓ win_rate: won (civilian, model-a)") in end.marks
+    (end,) = [one for one in parts(lake, "ck_arena/0.json") if one.title == "the game as a whole"]
+    marks = [(mark.hit, mark.text) for mark in end.marks]
+    assert (0.0, "✗ win_rate: lost (Player_5)") in marks
+    assert (1.0, "✓ win_rate: won (civilian, model-a)") in marks
     out = seats(game(lake, "ck_arena/0.json").tables)
     assert out.filter(pl.col("out_by").is_not_null()).select(
         "seat", "out_in_round", "out_by"
@@ -147,7 +150,7 @@ def test_a_proposal_is_one_line_and_its_votes_come_before_reflections(lake: Lake
         round=pl.lit(2, pl.Int32), phase=pl.lit("reflection"), message_index=pl.lit(12, pl.Int32)
     )
     tables = found.tables | {"messages": pl.concat([messages, thought])}
-    heads = [part.head for part in said(tables, found.counted)]
+    heads = [part.heading for part in parts_of(tables, found.counted)]
     place = heads.index("proposal votes")
     assert heads[place - 1 : place + 2] == [
         *("11  Moderator → all", "proposal votes", "12  Moderator → all")
@@ -163,11 +166,11 @@ def test_without_messages_a_game_has_its_rounds(lake: Lake) -> None:
 
 def test_every_act_and_every_counted_row_stands_once(lake: Lake) -> None:
     """In every game of every format; what a metric counted says its act where it was read."""
-    for game_id in lake.find()["game_id"]:
+    for game_id in lake.games()["game_id"]:
         found = lake.game(game_id)
-        shown = list(said(found.tables, found.counted))
+        shown = found.parts
         marks = [mark for part in shown for mark in part.marks]
-        marks += [mark for part in shown for _, own in part.acts for mark in own]
+        marks += [mark for part in shown for one in part.done for mark in one.marks]
         assert len(marks) == found.counted.height
         n_silent = sum(
             rows["message_index"].is_null().sum()
@@ -214,3 +217,35 @@ def test_what_acts_of_a_message_share_is_said_once() -> None:
 def test_a_round_begins_once() -> None:
     assert list(new_rounds([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
     assert list(new_rounds([None, 1, 1])) == [None, None, None]
+
+
+def test_terminal_page_and_report_say_the_same(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each heading, line of what was done, and mark of a game stands in all of its forms."""
+    pytest.importorskip("jinja2")
+    from pipeline.cli import main
+    from pipeline.pages.render import environment
+
+    for path in ("ck_arena/0.json", "pgg_bench/0.jsonl", "avalon/0.json", "bargain/0.json"):
+        found = game(lake, path)
+        html = plain(found._repr_html_() or "")
+        macro = environment().get_template("transcript.html").make_module({"NULL": "–"}).done
+        assert main(["show", path, "--lake", str(lake.path)]) == 0
+        printed = capsys.readouterr().out
+        for part in found.parts:
+            assert f"{part.heading}  {part.aside}".rstrip() in printed
+            assert f"{part.title} {part.aside.replace('_', ' ')}".rstrip() in html
+            assert plain(str(macro(part))) in html
+            for mark in (*part.marks, *(mark for done in part.done for mark in done.marks)):
+                assert mark.text in printed
+                assert f"{sign(mark.hit)} {result(mark.hit)} {mark.words}" in html
+            for done in part.done:
+                assert done.line in printed
+                assert done.line in html
+            assert part.title in found.text
+
+
+def plain(html: str) -> str:
+    """The text of HTML, with one space between words."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())

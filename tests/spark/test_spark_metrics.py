@@ -27,30 +27,30 @@ NAMED = ("judgement/m", f"judgement/{ODD}", r"O'Neil\'; --/m")  # the last is of
 # Of two metrics each, since Spark takes its time; together of all.
 QUESTIONS = {
     "release of fewer games": {
-        "names": ["deception", "self_awareness"],
+        "metric": ["deception", "self_awareness"],
         "edition": "release",
         "num_of_game": 2,
         "by": ["model"],
     },
-    "of all": {"names": ["win_rate", "reasoning"], "by": []},
+    "of all": {"metric": ["win_rate", "reasoning"], "by": []},
     "by setting": {
-        "names": ["coordination", "win_rate"],
+        "metric": ["coordination", "win_rate"],
         "by": ["game_type", "setting_id"],
-        "game_types": ["all", "cost_sharing", "chameleon"],
+        "game_type": ["all", "cost_sharing", "chameleon"],
     },
-    "by a seat's column": {"names": ["cooperation", "rationality"], "by": ["round"]},
+    "by a seat's column": {"metric": ["cooperation", "rationality"], "by": ["round"]},
     "of some": {
-        "names": ["judgement", "win_rate"],
-        "models": NAMED,
-        "game_types": ["undercover"],
+        "metric": ["judgement", "win_rate"],
+        "model": NAMED,
+        "game_type": ["undercover"],
         "by": ["model", "role"],
     },
     "of one type": {
-        "names": ["deception", "rationality"],
+        "metric": ["deception", "rationality"],
         "by": ["model"],
-        "game_types": ["undercover"],
+        "game_type": ["undercover"],
     },
-    "of none": {"names": ["judgement", "reasoning"], "models": []},
+    "of none": {"metric": ["judgement", "reasoning"], "model": []},
 }
 
 
@@ -83,12 +83,12 @@ def test_public_games(edition, spark, public_lake):
 
 @pytest.mark.long
 def test_intervals(spark, case_lake):
-    assert_engines_agree(case_lake, confidence=0.9, names=["judgement", "rationality"])
+    assert_engines_agree(case_lake, confidence=0.9, metric=["judgement", "rationality"])
 
 
 @pytest.mark.long
 def test_slices_by_what_was_fixed_before_play(spark, sample_lake):
-    asked = {"names": ["rationality"], "by": ["payoff_one_defect", "multiplier", "tested_player"]}
+    asked = {"metric": "rationality", "by": ["payoff_one_defect", "multiplier", "tested_player"]}
     where = "tested_player <> 'Player 1' AND setting LIKE '%\"tested\":%'"
     assert_engines_agree(sample_lake, where=where, **asked)
     found = metrics(sample_lake, engine="spark", where=where, confidence=None, **asked)
@@ -126,7 +126,7 @@ def test_every_view_and_table(spark, sample_lake):
 
 
 def test_an_empty_lake(spark, tmp_path):
-    assert_engines_agree(lake_of(tmp_path, {}), names=["win_rate", "rationality"])
+    assert_engines_agree(lake_of(tmp_path, {}), metric=["win_rate", "rationality"])
 
 
 def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
@@ -145,7 +145,7 @@ def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
     (gone,) = lake.files("votes")
     Path(gone).unlink()
     with pytest.raises(LakeError, match=r"^[^\n]*the lake is damaged: [^\n]*is missing"):
-        metrics(lake, engine="spark", names=["judgement"], confidence=None)
+        metrics(lake, engine="spark", metric="judgement", confidence=None)
     asked = ["metrics", "--lake", str(lake.path), "--metric", "judgement", "--engine", "spark"]
     assert main(asked) == 1
     result = capsys.readouterr().err

@@ -12,6 +12,7 @@ from rawlogs import chameleon, encode
 import pipeline
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import install_command
+from pipeline.library_errors import one_line
 from pipeline.spark import open_session, session
 
 INSTALL = install_command("spark")
@@ -38,6 +39,11 @@ def test_a_master_that_is_none():
         session._started("head:7077")
 
 
+def of_spark(text: str) -> Exception:
+    """An error with the text, from a module of Spark's."""
+    return type("Py4JError", (Exception,), {"__module__": "py4j.protocol"})(text)
+
+
 PYTHON = """An exception was thrown from the Python worker:
 Traceback (most recent call last):
   File "worker.py", line 1, in main
@@ -58,17 +64,15 @@ FileNotFoundError: [Errno 2] no such file: 'x.parquet'
 
 def test_what_an_executor_raised():
     said = "FileNotFoundError: [Errno 2] no such file: 'x.parquet'"
-    assert session.first_line(RuntimeError(PYTHON)) == said
+    assert one_line(of_spark(PYTHON)) == said
 
 
 def test_what_an_error_says_first():
-    error = RuntimeError(
+    error = of_spark(
         "An error occurred while calling None.Context.\n"
         ": org.apache.spark.SparkException: Could not parse Master URL: 'x'\n\tat org.apache..."
     )
-    assert session.first_line(error) == (
-        "org.apache.spark.SparkException: Could not parse Master URL: 'x'"
-    )
+    assert one_line(error) == ("org.apache.spark.SparkException: Could not parse Master URL: 'x'")
 
 
 @pytest.mark.slow

@@ -31,11 +31,9 @@ def convert(
         Literal["interchange"],
         typer.Option("--to", metavar="FORMAT", help="What to convert to: interchange."),
     ] = "interchange",
-    output: Annotated[
+    out: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="A file for the lines; default: stdout."
-        ),
+        typer.Option("-o", "--out", metavar="FILE", help="A file for the lines; default: stdout."),
     ] = None,
     model: Annotated[
         str | None,
@@ -66,12 +64,12 @@ def convert(
 
     _ = to  # there is one format so far
     found = converted(source, model, n_bytes(max_document, "--max-document"))
-    if output is None:
+    if out is None:
         counts = _write(found, terminal.out_bytes)
     else:
-        with replacing(output) as draft, draft.open("wb") as file:
+        with replacing(out) as draft, draft.open("wb") as file:
             counts = _write(found, file.write)
-    wrote = f"wrote {output}: " if output else ""
+    wrote = f"wrote {out}: " if out else ""
     terminal.note(wrote + (", ".join(starmap(_counted, counts.items())) or "no documents"))
     if not counts[GAME]:
         terminal.complain("no game was converted: check the sources, or give --model NAME")

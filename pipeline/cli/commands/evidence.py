@@ -10,21 +10,19 @@ from pipeline.cli.options import (
     DEFAULT_LAKE,
     EditionOption,
     FormOption,
-    GamesOption,
     GameTypesOption,
     LakeOption,
     ModelsOption,
+    NumOfGameOption,
     SystemOption,
     WhereOption,
+    games_counted,
     lake_of,
-    number_of_games,
     with_metric_files,
 )
 
 if TYPE_CHECKING:
     import polars as pl
-
-BRIEF = ("game_id", "model", "player", "round", "what", "hit", "message_index", "content")
 
 
 @with_metric_files
@@ -41,7 +39,7 @@ def evidence(
     lake: LakeOption = DEFAULT_LAKE,
     system: SystemOption = None,
     edition: EditionOption = "paper",
-    games: GamesOption = None,
+    num_of_game: NumOfGameOption = None,
     model: ModelsOption = None,
     game_type: GameTypesOption = None,
     hits: Annotated[bool, typer.Option("--hits", help="Only hits, also partial ones.")] = False,
@@ -68,56 +66,38 @@ def evidence(
         raise typer.BadParameter(
             "cannot be combined with --hits: leave out both to see all rows", param_hint="--misses"
         )
-    num_of_game = number_of_games(edition, games)
+    num_of_game = games_counted(edition, num_of_game)
 
-    from pipeline.cli.folds import short
     from pipeline.cli.output import show_parts
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
     from pipeline.metrics.known import metric as declared
+    from pipeline.present import present
+    from pipeline.reports.evidence_sum import evidence_sum, sentence
 
     opened = lake_of(lake, system)
     asked: Asked = {
         "edition": edition,
         "num_of_game": num_of_game,
-        "models": model or None,
-        "game_types": game_type or None,
+        "model": model or None,
+        "game_type": game_type or None,
         "where": where,
     }
-    is_hit = hits if hits or misses else None
+    hit = hits if hits or misses else None
+    terminal.note(sentence(metric, evidence_sum(opened, metric, **asked)))
     n_shown = show_parts(
-        evidence_parts(opened, metric, is_hit=is_hit, limit=limit, **asked),
+        evidence_parts(opened, metric, hit=hit, limit=limit, **asked),
         form,
-        brief=partial(_brief, has_terms=len(declared(metric, edition).terms) > 1),
-        folds=[short(message_index="message")],
+        partial(present, "evidence", has_terms=len(declared(metric, edition).terms) > 1),
     )
-    wanted = "with a hit" if hits else "without a hit" if misses else "counted"
-    totals = evidence_totals(opened, metric, is_hit=is_hit, **asked)
-    terminal.note(_sum(metric, totals, wanted, n_shown))
+    if limit is not None or hit is not None:
+        wanted = "with a hit" if hits else "without a hit" if misses else "counted"
+        terminal.note(_shown(evidence_totals(opened, metric, hit=hit, **asked), wanted, n_shown))
 
 
-def _brief(rows: "pl.DataFrame", *, has_terms: bool) -> "pl.DataFrame":
-    """What fits on a line or two: of ids and texts the beginning."""
-    from pipeline.cli.output import beginning_of_id, beginning_of_text
-
-    columns = [*BRIEF[:2], *(["term"] if has_terms else []), *BRIEF[2:]]
-    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(columns)
-
-
-def _sum(metric: str, totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:
-    """The rows in one line; the hits of several terms are not added up.
-
-    If hits or misses are `wanted`, the rows are not all that was counted.
-    """
-    *terms, whole = totals.iter_rows(named=True)
-    if not whole["counted"] and wanted != "counted":
-        return f"{metric}: no row {wanted}"
+def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:
+    """How many rows there are of those `wanted`, and how many of them are shown."""
+    whole = totals.row(-1, named=True)
     if not whole["counted"]:
-        return f"{metric}: nothing was counted; run `magic metrics --metric {metric}` to see why"
-    parts = [
-        f"{one['term']}: {one['hits']:g} hits of {one['counted']} counted"
-        if wanted == "counted"
-        else f"{one['term']}: {one['counted']} rows {wanted}"
-        for one in terms
-    ]
-    of_all = "" if n_shown == whole["counted"] else f"; {n_shown} of {whole['counted']} rows shown"
-    return f"{', '.join(parts)}, in {whole['n_games']} games{of_all}"
+        return f"no row {wanted}"
+    of_all = "" if n_shown == whole["counted"] else f"; {n_shown} of them are shown"
+    return f"{whole['counted']} rows {wanted}, in {whole['n_games']} games{of_all}"

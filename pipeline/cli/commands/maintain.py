@@ -12,19 +12,19 @@ from pipeline.cli.renewal import renew_catalog
 def maintain(
     *,
     lake: LakeOption = DEFAULT_LAKE,
-    keep: Annotated[
+    keep_days: Annotated[
         float,
         typer.Option(
-            "--keep", min=0, metavar="DAYS", help="Keep every state of the last DAYS days."
+            "--keep-days", min=0, metavar="N", help="Keep every state of the last N days."
         ),
     ] = 7.0,
-    older_than: Annotated[
+    older_than_hours: Annotated[
         float,
         typer.Option(
-            "--older-than",
+            "--older-than-hours",
             min=0,
-            metavar="HOURS",
-            help="Delete only files that are older; those of a running ingest always stay.",
+            metavar="N",
+            help="Delete only files older than N hours; those of a running ingest always stay.",
         ),
     ] = 24.0,
     dry_run: Annotated[
@@ -39,27 +39,24 @@ def maintain(
     \b
     Examples:
       magic maintain --lake lake/ --dry-run
-      magic maintain --keep 30
+      magic maintain --keep-days 30
     """
-    import polars as pl
-
-    from pipeline.cells import size
     from pipeline.cli.output import show
     from pipeline.lake.maintain import maintain as maintain_lake
+    from pipeline.present.table import Table
 
-    found = maintain_lake(lake, keep_days=keep, older_than_hours=older_than, dry_run=dry_run)
-    sizes = [name for name in found.columns if name.startswith("bytes")]
-    brief = found.with_columns(
-        pl.Series(name, map(size, found[name]), dtype=pl.String) for name in sizes
+    found = maintain_lake(
+        lake, keep_days=keep_days, older_than_hours=older_than_hours, dry_run=dry_run
     )
+    table = Table.of("maintain", found)
     if not dry_run:
         try:
             with terminal.reporting("the lake is maintained"):
-                show(found, form, brief=brief)
+                show(table, form)
         finally:
             renew_catalog(lake)
     else:
-        show(found, form, brief=brief)
+        show(table, form)
         unknown = "; – is a size that is not known before the run"
         told = unknown if found["bytes_after"].has_nulls() else ""
         terminal.note(f"dry run: nothing was changed{told}")

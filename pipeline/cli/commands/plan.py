@@ -6,6 +6,7 @@ import typer
 
 from pipeline.cli import suggestions
 from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
     EditionOption,
     FormOption,
@@ -14,8 +15,6 @@ from pipeline.cli.options import (
     lake_of,
     with_metric_files,
 )
-
-THIN = ("thin", "other_thin")
 
 
 @with_metric_files
@@ -40,14 +39,18 @@ def plan(
         float,
         typer.Option("--power", metavar="SHARE", help="Probability of detecting it, if it exists."),
     ] = 0.8,
-    level: Annotated[
+    confidence: Annotated[
         float,
-        typer.Option("--level", metavar="SHARE", help="Significance level: share of false alarms."),
-    ] = 0.05,
-    pairs: Annotated[
+        typer.Option(
+            "--confidence",
+            metavar="SHARE",
+            help="Confidence level; 1 less this is the share of false alarms.",
+        ),
+    ] = DEFAULT_CONFIDENCE,
+    n_pairs: Annotated[
         int,
         typer.Option(
-            "--pairs", metavar="N", help="You will compare N pairs: divide the level by N."
+            "--n-pairs", metavar="N", help="You will compare N pairs: divide the level by N."
         ),
     ] = 1,
     unpaired: Annotated[
@@ -58,26 +61,25 @@ def plan(
 ) -> None:
     """Compute how many settings are needed to detect a difference between two models.
 
-    The lake is the pilot study. For each pair of models, `n_settings` is the number of settings
-    that both played in it. `settings` is the number that each model needs to play: over all of the
-    metric's competitions together, in the pilot's proportions, each as often as in the pilot.
+    The lake is the pilot study. For each pair of models, `pilot settings` is the number of settings
+    that both played in it. `settings needed` is the number that each model has to play: over all of
+    the metric's competitions together, in the pilot's proportions, each as often as in the pilot.
     Playing a setting again does not give a new setting. `sd` is the standard deviation of a
     setting's difference (of a setting's value with --unpaired), raised so that the plan is large
     enough with a probability of 80 %.
 
-    `share_settings`, `share_games` and `share_items` say where the variance of an item lies:
-    between settings, between games of a setting, or within a game. Replays of a setting reduce the
+    The last three columns say where the variance of an item lies: which share is between settings,
+    between games of a setting, or within a game. Replays of a setting reduce the
     second and the third only; without replays in the pilot, the first includes the second.
 
     \b
     Examples:
       magic plan --metric judgement --difference 0.1
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
-      magic plan --metric reasoning --difference 0.1 --pairs 45 --unpaired
+      magic plan --metric reasoning --difference 0.1 --n-pairs 45 --unpaired
     """
-    from pipeline.cli import folds
-    from pipeline.cli.output import say, show
-    from pipeline.cli.thin import explanation, with_marks
+    from pipeline.cli.output import show
+    from pipeline.present import present
     from pipeline.reports.plan import plan as planned
 
     rows = planned(
@@ -85,25 +87,9 @@ def plan(
         metric,
         difference,
         power=power,
-        level=level,
-        n_pairs=pairs,
-        is_paired=not unpaired,
+        confidence=confidence,
+        n_pairs=n_pairs,
+        unpaired=unpaired,
         edition=edition,
     )
-    brief = with_marks(rows.drop("metric", "difference", "power", "level"), THIN)
-    shares = ("share_settings", "share_games", "share_items")
-    narrower = [
-        folds.merged("shares", *shares, note=f"shares: {', '.join(shares)}"),
-        folds.mark("sd"),
-        folds.titled("model"),
-    ]
-    show(rows, form, brief=brief, folds=narrower)
-    needed = sorted(rows["settings"].drop_nulls())
-    notes = explanation(rows, THIN)
-    if needed:
-        what = (
-            f"to detect {difference:g} in {metric} with power {power:g} at level {level / pairs:g}"
-        )
-        half, whole = needed[len(needed) // 2], needed[-1]
-        notes.append(f"{what}: {half} settings are enough for half of the pairs, {whole} for all")
-    say(notes, form)
+    show(present("plan", rows, edition=edition), form)

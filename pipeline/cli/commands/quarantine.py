@@ -13,14 +13,12 @@ from pipeline.errors import UsageError
 if TYPE_CHECKING:
     import polars as pl
 
-RAW_SHOWN = 400
-
 
 def quarantine(
     *,
     lake: LakeOption = DEFAULT_LAKE,
-    full: Annotated[
-        bool, typer.Option("--full", help="Show every column, with the raw document.")
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Show every column, with the raw document.")
     ] = False,
     export: Annotated[
         Path | None,
@@ -57,12 +55,12 @@ def quarantine(
     \b
     Examples:
       magic quarantine
-      magic quarantine --full --format json > refused.json
+      magic quarantine --raw --format json > refused.json
       magic quarantine --export refused/
       magic quarantine --retry --model gpt-3.5-turbo
     """
-    if sum([full, export is not None, retry]) > 1:
-        raise UsageError("use only one of --full, --export and --retry")
+    if sum([raw, export is not None, retry]) > 1:
+        raise UsageError("use only one of --raw, --export and --retry")
     if model is not None and not retry:
         raise typer.BadParameter("works only with --retry", param_hint="--model")
     if export is not None:
@@ -70,38 +68,45 @@ def quarantine(
     elif retry:
         _retry(lake, model, n_bytes(max_document, "--max-document"), form)
     else:
-        _list(lake, form, full=full)
+        _list(lake, form, raw=raw)
 
 
-def _list(lake: str, form: str, *, full: bool) -> None:
+def _list(lake: str, form: str, *, raw: bool) -> None:
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
-    from pipeline.reports.quarantine import BRIEF
+    from pipeline.present import present
     from pipeline.reports.quarantine import quarantine as quarantined
 
-    rows = quarantined(open_lake(lake), with_raw=full)
-    if full:
-        show(rows, form, brief=_shortened(rows), as_records=True)
-    else:
-        show(rows, form, brief=rows.select(BRIEF))
+    rows = quarantined(open_lake(lake), raw=raw)
+    show(present("quarantine", rows, raw=raw), form)
     if rows.is_empty():
         terminal.note("the quarantine is empty")
-    elif not full:
-        terminal.note("use `--full` to see all columns and the raw document")
+    elif not raw:
+        terminal.note("use `--raw` to see all columns and the raw document")
 
 
 def _export(lake: str, folder: Path, form: str) -> None:
     from pipeline.cli.output import show
     from pipeline.ingest.export import MANIFEST, export
+    from pipeline.present.table import Table
 
     manifest = export(lake, folder)
     with terminal.reporting(f"the documents are in {folder}"):
-        show(manifest, form, brief=manifest.select("file", "is_cut", "n_bytes", "path"))
+        show(
+            Table.of(
+                "manifest", manifest, hidden=("n_written", "source", "sha256", "game_id", "rules")
+            ),
+            form,
+        )
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.note(
         f"{manifest.height:,} documents, {n_cut:,} of them cut and {n_unread:,} never read: "
         f"{folder / MANIFEST} says where each comes from"
     )
+
+
+def _of_manifest(rows: "pl.DataFrame") -> "pl.DataFrame":
+    return rows.select("file", "is_cut", "n_bytes", "path")
 
 
 def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
@@ -123,19 +128,3 @@ def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
             f"documents of which the lake has only a part, and whose source is gone: "
             f"{len(retried.gone):,}, for example {retried.gone[0]}"
         )
-
-
-def _shortened(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """The rows with the first of each raw document."""
-    import polars as pl
-
-    from pipeline.cells import spelt
-
-    texts = [None if raw is None else _first(spelt(raw)) for raw in rows["raw"]]
-    return rows.with_columns(pl.Series("raw", texts, pl.String))
-
-
-def _first(text: str) -> str:
-    if len(text) <= RAW_SHOWN:
-        return text
-    return text[:RAW_SHOWN] + " … (use `--format json` to see more)"

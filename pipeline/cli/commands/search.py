@@ -10,32 +10,43 @@ from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pipeline.reports.search import Found
 
 ID_SHOWN = 8
-LIMIT, SECONDS = 50, 30.0
+LIMIT, TIMEOUT = 50, 30.0
 
 
 def search(
     *,
     words: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(metavar="WORDS", help="Words to search for; put a phrase in quotes."),
-    ],
+    ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     model: Annotated[
         list[str] | None,
         typer.Option("--model", metavar="MODEL", help="Only what this model said; repeatable."),
     ] = None,
     game_type: GameTypesOption = None,
+    secret: Annotated[
+        bool,
+        typer.Option(
+            "--secret", help="Only messages in which a player says a secret word of the game."
+        ),
+    ] = False,
+    aloud: Annotated[
+        bool, typer.Option("--aloud", help="Only messages that another player was shown.")
+    ] = False,
+    tested: Annotated[
+        bool, typer.Option("--tested", help="Only what players under test said.")
+    ] = False,
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Stop after N messages.")
     ] = LIMIT,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", help="Stop after S seconds.")
-    ] = SECONDS,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", metavar="SECONDS", help="Stop after so many seconds."),
+    ] = TIMEOUT,
     after: Annotated[
         str | None,
         typer.Option("--after", metavar="KEY", help="Continue where an earlier search stopped."),
@@ -45,58 +56,53 @@ def search(
     """Search the messages of all games for words.
 
     A message is found if it contains all of the words. Case is ignored, no sign has a special
-    meaning, and a word may be a part of a longer one. A last line says how much of the lake was
-    searched, and how to continue. `magic show GAME` prints the whole game.
+    meaning, and a word may be a part of a longer one. With --secret, no words are needed: it finds
+    the secret words of each game, as whole words or with -s or -es. A last line says how much of
+    the lake was searched, and how to continue. `magic show GAME` prints the whole game.
 
     \b
     Examples:
       magic search vote
       magic search "i vote for" --game-type chameleon --limit 5
       magic search contribute 10 --model gpt-4 --format json
+      magic search --secret --aloud --tested
     """
-    from pipeline.cli.folds import short
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
+    from pipeline.present import present
     from pipeline.reports.search import search as searched
 
     found = searched(
         open_lake(lake),
-        words,
-        models=model or None,
-        game_types=game_type or None,
+        words or (),
+        model=model or None,
+        game_type=game_type or None,
+        secret=secret,
+        aloud=aloud,
+        tested=tested,
         limit=limit,
-        seconds=seconds,
+        timeout=timeout,
         after=after,
     )
-    show(found.rows, form, brief=_brief(found.rows), folds=[short(message_index="message")])
+    show(present("search", found.rows, secret=secret), form)
     named = {
         "--lake": [lake] if lake != DEFAULT_LAKE else [],
         "--model": model or [],
         "--game-type": game_type or [],
         "--limit": [str(limit)] if limit != LIMIT else [],
-        "--seconds": [f"{seconds:g}"] if seconds != SECONDS else [],
+        "--timeout": [f"{timeout:g}"] if timeout != TIMEOUT else [],
     }
-    again = _again(words, named)
-    bounds = {"limit": f"--limit {limit}", "time": f"--seconds {seconds:g}", "end": ""}
+    flags = {"--secret": secret, "--aloud": aloud, "--tested": tested}
+    again = _again(words or [], [name for name, is_given in flags.items() if is_given], named)
+    bounds = {"limit": f"--limit {limit}", "time": f"--timeout {timeout:g}", "end": ""}
     for line in _notes(found, bounds[found.stopped], again):
         terminal.note(line)
 
 
-def _again(words: list[str], options: Mapping[str, list[str]]) -> str:
+def _again(words: list[str], flags: list[str], options: Mapping[str, list[str]]) -> str:
     """The command line that searches for the same."""
     given = [part for name, values in options.items() for one in values for part in (name, one)]
-    return shlex.join(["magic", "search", *given, "--", *words])
-
-
-def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """What fits on a line: of ids the beginning, and the text around the hit as one."""
-    import polars as pl
-
-    from pipeline.cli.output import beginning_of_id
-
-    text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
-    columns = ("game_id", "game_type", "message_index", "round", "seat", "model")
-    return rows.with_columns(beginning_of_id()).select(*columns, text=text)
+    return shlex.join(["magic", "search", *flags, *given, *(["--", *words] if words else [])])
 
 
 def _notes(found: "Found", bound: str, again: str) -> list[str]:

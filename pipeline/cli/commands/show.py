@@ -8,9 +8,9 @@ from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import (
     DEFAULT_LAKE,
     EditionOption,
-    GamesOption,
     LakeOption,
-    number_of_games,
+    NumOfGameOption,
+    games_counted,
     with_metric_files,
 )
 
@@ -32,7 +32,7 @@ def show(
         typer.Option("--seat", min=1, metavar="N", help="Only the messages that seat N was shown."),
     ] = None,
     edition: EditionOption = "paper",
-    games: GamesOption = None,
+    num_of_game: NumOfGameOption = None,
     form: Annotated[
         Literal["text", "json", "markdown"],
         typer.Option(
@@ -52,13 +52,15 @@ def show(
       magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json --edition audited
       magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --format markdown > game.md
     """
-    num_of_game = number_of_games(edition, games)
+    num_of_game = games_counted(edition, num_of_game)
 
     from pipeline.cli import transcript as page
     from pipeline.lake import open_lake
     from pipeline.reports.transcript import transcript
+    from pipeline.reports.unknown import unknown_notes
 
-    found = transcript(open_lake(lake), game, edition=edition, num_of_game=num_of_game)
+    opened = open_lake(lake)
+    found = transcript(opened, game, edition=edition, num_of_game=num_of_game)
     if form == "json":
         text = page.as_json(found) if seat is None else page.seen_as_json(found, seat)
         terminal.out_bytes(text.encode())
@@ -66,3 +68,5 @@ def show(
         page.write(found, form)
     else:
         page.write_seen(found, seat, form)
+    for line in unknown_notes(opened, [str(found.game["game_type"])]):
+        terminal.note(line)

@@ -58,16 +58,20 @@ def sql(
     timeout: Annotated[
         int,
         typer.Option(
-            "--timeout", min=1, max=10**6, metavar="SECONDS", help="Stop the query after this time."
+            "--timeout",
+            min=1,
+            max=10**6,
+            metavar="SECONDS",
+            help="Stop the query after so many seconds.",
         ),
     ] = 300,
     memory: Annotated[
         str, typer.Option("--memory", metavar="SIZE", help="Memory limit of DuckDB.")
     ] = "2GiB",
-    param: Annotated[
+    parameter: Annotated[
         list[str] | None,
         typer.Option(
-            "--param",
+            "--parameter",
             metavar="NAME=VALUE",
             help="The value of $NAME in the query; may be repeated.",
         ),
@@ -95,7 +99,7 @@ def sql(
     \b
     Examples:
       magic sql "SELECT model, avg(is_correct::INT) FROM votes WHERE is_tested GROUP BY ALL"
-      magic sql 'FROM votes WHERE model = $model' --param model=gpt-4 -o votes.xlsx
+      magic sql 'FROM votes WHERE model = $model' --parameter model=gpt-4 -o votes.xlsx
       magic sql -f query.sql --timeout 3600 --memory 8GiB --format csv > answer.csv
       magic sql
     """
@@ -105,11 +109,11 @@ def sql(
     from pipeline.sandbox import Sandbox
 
     most = n_bytes(memory, "--memory")
-    values = parameters(param or [])
+    values = parameters(parameter or [])
     if out is not None:
         _check_out(out, form)
     with Sandbox(
-        seconds=timeout, memory=most, while_waiting=progress.of_waiting, metrics=_known
+        timeout=timeout, memory=most, while_waiting=progress.of_waiting, metrics=_known
     ) as sandbox:
         if query is None and file is None and terminal.is_in_terminal():
             from pipeline.cli.prompt import converse

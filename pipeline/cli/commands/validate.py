@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from pipeline.cli import terminal
-from pipeline.cli.exits import FAILED
+from pipeline.cli.exits import CHECK_FAILED, FAILED
 from pipeline.cli.options import FormOption, n_bytes
 
 
@@ -28,7 +28,7 @@ def validate(
     """Check documents of interchange JSON, each by itself.
 
     There is a row for each valid document, and for each rule that another one breaks: the place in
-    the document, the rule, and what is there instead. The exit code is 1 if one is not valid.
+    the document, the rule, and what is there instead. The exit code is 4 if one is not valid.
     `magic schema --interchange` prints the JSON Schema.
 
     \b
@@ -54,4 +54,4 @@ def validate(
     show(pl.DataFrame(rows, columns, orient="row"), form)
     terminal.note(f"{n_documents - n_invalid:,} of {n_documents:,} documents are valid")
     if n_invalid or not n_documents:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(CHECK_FAILED if n_invalid else FAILED)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import progress, terminal
-from pipeline.cli.exits import CONTRADICTED, FAILED
+from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ BRIEF = ("check", "severity", "table", "n_rows", "row")
 def verify(
     *,
     lake: LakeOption = DEFAULT_LAKE,
-    most: Annotated[
-        int, typer.Option("--most", min=1, metavar="N", help="List at most N rows of each check.")
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="N", help="List at most N rows of each check.")
     ] = 20,
     allow_contradictions: Annotated[
         bool,
@@ -34,25 +34,26 @@ def verify(
     It compares every file with its hash and with the log of its table, every row with its contract,
     the parts of each game with each other, and the ingests with the tables. It changes nothing.
 
-    Exit codes: 0 no finding, or only warnings; 1 an error: the lake is damaged; 4 no error, but a
+    Exit codes: 0 no finding, or only warnings; 4 an error: the lake is damaged; 5 no error, but a
     contradiction: a log contradicts itself, and the lake holds what the log says. Use
     --allow-contradictions to accept contradictions, for example in CI.
 
     \b
     Examples:
       magic verify
-      magic verify --lake lake/ --most 3 --format json
+      magic verify --lake lake/ --limit 3 --format json
       magic verify --allow-contradictions
     """
     from pipeline.cli.output import show
+    from pipeline.present.table import Table
     from pipeline.verify import verify as verify_lake
 
     with progress.of_steps() as on_progress:
-        found = verify_lake(lake, most=most, on_progress=on_progress)
-    show(found.faults, form, brief=found.faults.select(BRIEF))
+        found = verify_lake(lake, limit=limit, on_progress=on_progress)
+    show(Table.of("verify", found.faults, brief=lambda rows: rows.select(BRIEF)), form)
     _tell(found)
     if not found.is_whole:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(CHECK_FAILED)
     if found.is_contradicted and not allow_contradictions:
         raise typer.Exit(CONTRADICTED)
 

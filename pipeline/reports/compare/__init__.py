@@ -6,12 +6,14 @@ from itertools import combinations
 import polars as pl
 from msgspec.structs import replace
 
+from pipeline.column import listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import RELEASE, Request, several
 from pipeline.metrics.validation import condition_on, row_schema
+from pipeline.reports.compare.columns import COLUMNS
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import check_pairs, of_models, of_values, within
 from pipeline.reports.compare.verdicts import adjusted, check_margin, finished
@@ -19,46 +21,24 @@ from pipeline.vocabulary import Edition
 
 
 @of_one_system
+@listed(COLUMNS)
 def compare(
     lake: StoredLake,
     *pairs: tuple[str, str],
-    names: Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
-    by: Sequence[str] | None = None,
-    game_types: Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     margin: float | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
-    """A row for each metric and pair of models: the difference, its interval and p-value.
+    """The difference between two models: a row for each metric and pair, with interval and p-value.
 
-    A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `names` are the
-    metrics, by default all. `by`, `game_types` and `where` are those of `metrics`: the models are
-    compared in each group of `by`.
-
-    Columns:
-
-    - `metric`: the metric.
-    - the columns of `by`: the group.
-    - `model`, `other`: the two models.
-    - `value`, `other_value`: their values over all their settings, in the metric's unit.
-    - `thin`, `other_thin`: their terms with very few settings.
-    - `difference`: on the common settings if `method` is `paired by setting`; value −
-      other_value if it is `unpaired`. Null, with a `reason`, if either value is null.
-    - `ci_low`, `ci_high`: its interval at the level `confidence`.
-    - `p_value`: the p-value of no difference.
-    - `p_holm`: the same, adjusted by Holm.
-    - `family`: how many p-values are adjusted together: those of one metric if all pairs are
-      compared, else all.
-    - `method`: `paired by setting` or `unpaired`.
-    - `n_settings`: settings in common.
-    - `share_paired`: how much of the values is about these settings, in 0..1.
-    - `common_value`, `other_common_value`: both values on these settings, each counted as much for
-      one model as for the other: `difference` is theirs; null if `unpaired`.
-    - `is_replayed`: whether one of them played at least `pairs.REPLAYED` times as many games of
-      these settings, in any term.
-    - `reason`: why the difference is null.
+    A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `metric`, `by`,
+    `game_type` and `where` are those of `metrics`: the models are compared in each group of `by`,
+    whose columns follow the metric.
 
     With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
     `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
@@ -69,18 +49,24 @@ def compare(
 
     Raises UsageError for an unknown model or metric, for a model compared with itself, for a pair
     that is given twice, and for a margin that no difference can reach.
+
+    >>> rows = lake.compare(("sim-delta", "sim-atlas"), metric="win_rate")
+    >>> rows.select(pl.col("difference").round(3), "method", "n_settings").row(0)
+    (0.53, 'paired by setting', 20)
+    >>> lake.compare(metric="win_rate", by="game_type").height
+    36
     """
     check_pairs(pairs)
     if margin is not None:
-        check_margin(margin, names, edition)
+        check_margin(margin, metric, edition)
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair)) if pairs else None
     request = Request(
         edition=edition,
         by=("model", *several(by or ())),
         models=models,
-        game_types=several(game_types),
+        game_types=several(game_type),
     )
-    answer = _answer(lake, names, request, where, confidence)
+    answer = _answer(lake, metric, request, where, confidence)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     wanted = [(one, other) for one, other in pairs] or list(combinations(known, 2))
     family = [] if pairs else ["metric"]
@@ -89,46 +75,44 @@ def compare(
 
 
 @of_one_system
+@listed(COLUMNS)
 def contrast(
     lake: StoredLake,
     model: str,
     by: str,
     *,
-    names: Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
-    game_types: Sequence[str] | None = None,
+    game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     margin: float | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
-    """One model's own groups against each other: a row for each metric and pair of values of `by`.
+    """The difference between groups of one model: a row for each metric and pair of groups.
 
-    `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`. Groups
+    `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`: it and
+    `other` have two of its values, as texts, after `metric` and `model`. Groups
     are paired by setting where they share settings. p_holm is adjusted for all rows. Without
-    `names`, the metrics are those whose rows have the column.
-
-    Columns:
-
-    - `metric`, `model`: what is compared, and of whom.
-    - the column named by `by`, and `other`: two of its values, as texts.
-    - `value`, `other_value`, `thin`, `other_thin`, `difference`, `ci_low`, `ci_high`,
-      `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `common_value`,
-      `other_common_value`, `is_replayed`, `reason`: as in `compare`, of the two groups.
+    `metric`, the metrics are those whose rows have the column.
 
     Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
     an unknown model or a column that no metric has.
+
+    >>> rows = lake.contrast("sim-delta", "role", metric="judgement", where="side = 'civilian'")
+    >>> rows.select("role", "other", "difference").rows()
+    [('civilian', 'non_chameleon', -0.125)]
     """
     if edition == RELEASE:
         raise UsageError("the edition release has no groups of a model: use the edition paper")
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
     having = [name for name in edition_names(edition) if by in row_schema(lake, name)]
-    names = names or having or None
+    names = metric or having or None
     if margin is not None:
         check_margin(margin, names, edition)
     request = Request(
-        edition=edition, by=("model", by), models=(model,), game_types=several(game_types)
+        edition=edition, by=("model", by), models=(model,), game_types=several(game_type)
     )
     answer = within(_answer(lake, names, request, where, confidence))
     pairs = of_values(answer, by)
@@ -138,7 +122,7 @@ def contrast(
 
 def _answer(
     lake: StoredLake,
-    names: Sequence[str] | None,
+    names: str | Sequence[str] | None,
     request: Request,
     where: str | None,
     confidence: float,
@@ -152,5 +136,5 @@ def _answer(
 def compare_rows(
     answer: Answer, pairs: Sequence[tuple[str, str]], *, confidence: float = DEFAULT_CONFIDENCE
 ) -> pl.DataFrame:
-    """The rows of `compare` for an answer by model; the family is all p-values."""
+    """The rows of `compare` from values that are known; p-values are adjusted for all rows."""
     return adjusted(compared(answer, of_models(answer, pairs), confidence), []).drop("basis")

@@ -9,39 +9,14 @@ from pipeline.metrics import Answer, metric
 from pipeline.metrics.grouping import group_columns
 from pipeline.metrics.intervals import by_cluster, terms_of
 from pipeline.metrics.request import Request
-from pipeline.metrics.thin import THIN
+from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.pairs import SIDES, entities
 from pipeline.statistics.influence import COLUMNS as INFLUENCE
 from pipeline.statistics.pairs import BASIS, PAIRED, GamesOf, differences, left_out
 from pipeline.vocabulary import Edition
 
-COLUMNS = pl.Schema(
-    {
-        "metric": pl.String(),
-        "model": pl.String(),
-        "other": pl.String(),
-        "value": pl.Float64(),
-        "other_value": pl.Float64(),
-        "thin": THIN,
-        "other_thin": THIN,
-        "difference": pl.Float64(),
-        "ci_low": pl.Float64(),
-        "ci_high": pl.Float64(),
-        "p_value": pl.Float64(),
-        "p_holm": pl.Float64(),
-        "family": pl.Int64(),
-        "method": pl.String(),
-        "n_settings": pl.Int64(),
-        "share_paired": pl.Float64(),
-        "common_value": pl.Float64(),
-        "other_common_value": pl.Float64(),
-        "is_replayed": pl.Boolean(),
-        "reason": pl.String(),
-    }
-)
 _VALUES = {"one": pl.String()} | {
-    name: COLUMNS[name]
-    for name in ("other", "value", "other_value", "thin", "other_thin", "reason")
+    name: SCHEMA[name] for name in ("other", "value", "other_value", "thin", "other_thin", "reason")
 }
 
 
@@ -79,21 +54,21 @@ def compared(
         p_holm=pl.lit(None, pl.Float64), family=pl.lit(None, pl.Int64)
     ).select(
         *groups.columns,
-        *(name for name in COLUMNS if name not in ("metric", "model", "other")),
+        *(name for name in SCHEMA if name not in ("metric", "model", "other")),
         *(INFLUENCE if influence else ()),
         "basis",
     )
 
 
 def by_entity(sums: pl.DataFrame, rows: pl.DataFrame, request: Request) -> pl.DataFrame:
-    """The sums over the groups of these rows, each of an `entity`; of each game if it is known."""
+    """The sums by `entity`, which stands for a group of these rows; by game if sums have games."""
     keys = group_columns(request)
     of_group = by_cluster(sums, request, also=["game"] if "game" in sums.columns else ())
     return of_group.collect().join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
 
 
 def games_of(answer: Answer, rows: pl.DataFrame, name: str) -> GamesOf | None:
-    """What counts a metric's games of entities, which are rows of the answer."""
+    """A function that counts a metric by game, for some entities; None without intervals."""
     if answer.by_game is None:
         return None
     count = answer.by_game
@@ -118,7 +93,7 @@ def of_metric(
     games_of: GamesOf | None = None,
     influence: bool = False,
 ) -> pl.DataFrame:
-    """Of each pair of entities, in their order: values, difference and reason.
+    """Values, difference and reason of each pair of entities, in the order of the pairs.
 
     `rows` are the metric's values, each of an `entity` with a `label` for its reason; `sums` are
     hits and counted items by entity, stratum, cluster and term, `games_of` those by game.
@@ -159,7 +134,7 @@ def of_metric(
 
 
 def _on_common(side: str) -> pl.Expr:
-    """The value of a side that a paired difference is made of, null for an unpaired one."""
+    """The value of one side on the common settings; null if the comparison is unpaired."""
     rate = pl.col("basis").struct.field(side)
     value = rate.struct.field("rate") * rate.struct.field("range")
     return pl.when(pl.col("method") == PAIRED).then(value)
@@ -168,9 +143,7 @@ def _on_common(side: str) -> pl.Expr:
 def _nothing(influence: bool) -> pl.DataFrame:
     """No row, with the columns of `of_metric`."""
     schema = {
-        n: t
-        for n, t in COLUMNS.items()
-        if n not in ("metric", "model", "other", "p_holm", "family")
+        n: t for n, t in SCHEMA.items() if n not in ("metric", "model", "other", "p_holm", "family")
     }
     return pl.DataFrame(
         schema=schema | {"basis": BASIS} | (dict.fromkeys(INFLUENCE, pl.Null) if influence else {})
@@ -182,7 +155,7 @@ def _reason(
     row_of: Mapping[str | None, dict[str, Any]],
     terms: Mapping[str, set[str]],
 ) -> str | None:
-    """Why two entities that there are cannot be compared, null if they can."""
+    """Why the two entities cannot be compared; null if they can, or if one has no row."""
     one, other = pair
     if one is None or other is None:
         return None

@@ -1,4 +1,4 @@
-"""What a table of differences needs to have said beside it."""
+"""Notes for a table of differences."""
 
 import polars as pl
 
@@ -11,7 +11,7 @@ MOST_NAMED = 5
 
 
 def replay_note(rows: pl.DataFrame) -> list[str]:
-    """What to say of the rows in which one of the two replayed, if there are any."""
+    """A note for rows in which one model played the common settings much more often."""
     metrics = rows.filter("is_replayed")["metric"].unique(maintain_order=True).to_list()
     note = (
         f"one of the two has {REPLAYED:g} times as many games of the common settings in "
@@ -23,9 +23,9 @@ def replay_note(rows: pl.DataFrame) -> list[str]:
 def common_note(
     rows: pl.DataFrame, values: tuple[str, str] = ("value", "other_value")
 ) -> list[str]:
-    """What to say of the rows in which the difference is not that of the values, as rounded.
+    """A note for rows in which the difference is not the subtraction of the values beside it.
 
-    `values` are the columns of the two values that are shown beside the difference.
+    `values` names the columns of the two values that are shown.
     """
     one, other = values
     shown = pl.col("difference").round(DECIMALS) - pl.col(one).round(DECIMALS)
@@ -45,5 +45,5 @@ def common_note(
 
 
 def _labels(rows: pl.DataFrame) -> list[str]:
-    """The columns that say what a row compares, beside the metric."""
+    """The columns that say what a row compares, without the metric."""
     return [name for name in rows.columns[: rows.columns.index("value")] if name != "metric"]

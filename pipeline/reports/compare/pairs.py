@@ -16,7 +16,7 @@ SIDES = ("entity", "other_entity")
 
 
 def check_pairs(pairs: Sequence[object]) -> None:
-    """Raises UsageError for what is no pair of models, or one too many."""
+    """Raises UsageError for something that is no pair of two models, and for a repeated pair."""
     named: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
         match pair:
@@ -40,8 +40,8 @@ def entities(answer: Answer) -> pl.DataFrame:
 
 
 def of_models(answer: Answer, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
-    """A row for each metric, group and pair of models: metric, the other groups, model, other,
-    their entities, null where a model has no row, and `lacking`, what is to be said of that."""
+    """A row for each metric, group and pair of models: metric, the columns of the group, model,
+    other, the entity of each (null if it has no row), and `lacking`, a reason for that."""
     everything = entities(answer)
     rows = everything.filter(pl.col("model").is_not_null())
     by = ["metric", *(name for name in answer.request.by if name != "model")]
@@ -71,7 +71,7 @@ def of_models(answer: Answer, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
 
 
 def of_values(answer: Answer, by: str) -> pl.DataFrame:
-    """The same for each metric and pair of a model's groups, in the order of their values."""
+    """A row for each metric and pair of groups of one model, in the order of their values."""
     rows = entities(answer).filter(pl.col("model").is_not_null(), pl.col(by).is_not_null())
     if by == "game_type":
         rows = rows.filter(pl.col(by) != ALL)
@@ -91,9 +91,10 @@ def of_values(answer: Answer, by: str) -> pl.DataFrame:
 
 
 def within(answer: Answer) -> Answer:
-    """The answer with game types for competitions, so that roles that share a setting are paired.
+    """The answer with game types in place of competitions, so that roles can be paired by setting.
 
-    A term that is a competition is also named by its game type, unless a group has two of one type.
+    A term that is named after a competition is renamed as well, unless a group has two such terms
+    of one game type.
     """
     if answer.sums is None or "game_type" not in answer.sums.columns:
         return answer

@@ -1,6 +1,7 @@
 """The settings in which two models differ most."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -9,6 +10,7 @@ from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.request import ALL, RELEASE
 from pipeline.reports.compare.pairs import check_pairs
+from pipeline.sqlfiles import literal
 from pipeline.vocabulary import Edition
 
 APART = pl.Schema(
@@ -26,53 +28,80 @@ APART = pl.Schema(
 
 @of_one_system
 def settings_apart(
-    lake: StoredLake, one: str, other: str, name: str, *, edition: Edition = PAPER, limit: int = 10
+    lake: StoredLake,
+    model: str,
+    other: str,
+    metric: str,
+    *,
+    edition: Edition = PAPER,
+    game_type: str | Sequence[str] | None = None,
+    where: str | None = None,
+    limit: int = 10,
 ) -> pl.DataFrame:
-    """The settings that both models played in which the values of a metric differ most.
+    """The settings in which two models differ most, of those that both played.
 
-    The edition `release` has no values of settings: no rows.
+    `game_type` and `where` choose rows as in `metrics`. The edition `release` has no values by
+    setting, so it has no rows.
 
     Columns:
 
     - `setting_id`, `game_type`: the setting.
     - `value`, `other_value`: both models' values in it, in the metric's unit.
     - `difference`: value − other_value.
-    - `game`, `other_game`: the id of the first of each model's games of the setting, by index.
+    - `game`, `other_game`: the id of the first of each model's games in it that count, by index.
 
-    Raises UsageError for an unknown model or metric, and for a model compared with itself.
+    Raises UsageError for an unknown model or metric, for a model compared with itself, and for a
+    wrong condition.
+
+    >>> apart = lake.settings_apart("sim-delta", "sim-atlas", "win_rate", limit=2)
+    >>> apart.select("game_type", "value", "other_value").rows()
+    [('public_good', 1.0, 0.0), ('cost_sharing', 1.0, 0.0)]
     """
     if limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
-    check_pairs([(one, other)])
+    check_pairs([(model, other)])
     nothing = pl.DataFrame(schema=APART)
     if edition == RELEASE:
         return nothing
-    values = metrics(
-        lake,
-        names=[name],
-        edition=edition,
-        models=[one, other],
-        by=["model", "setting_id", "game_type"],
-        confidence=None,
-    ).filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
+    asked = {
+        "metric": metric,
+        "edition": edition,
+        "model": [model, other],
+        "game_type": game_type,
+        "where": where,
+    }
     keys = ["setting_id", "game_type"]
-    of_one, of_other = (values.filter(model=model).select(*keys, "value") for model in (one, other))
+    values = _values(lake, asked, keys)
+    of_one, of_other = (values.filter(model=name).select(*keys, "value") for name in (model, other))
     apart = (
         of_one.join(of_other.rename({"value": "other_value"}), on=keys)
         .with_columns(difference=pl.col("value") - pl.col("other_value"))
         .sort(-pl.col("difference").abs(), *keys)
         .head(limit)
     )
-    games = _first_games(lake, apart["setting_id"].to_list())
-    for model, column in ((one, "game"), (other, "other_game")):
-        game_ids = games.filter(model=model).select("setting_id", pl.col("game_id").alias(column))
+    games = _first_games(lake, asked, apart["setting_id"].to_list())
+    for name, column in ((model, "game"), (other, "other_game")):
+        game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(column))
         apart = apart.join(game_ids, on="setting_id", how="left", maintain_order="left")
     return pl.concat([nothing, apart.select(APART.names())])
 
 
-def _first_games(lake: StoredLake, settings: Sequence[str]) -> pl.DataFrame:
-    """model, setting_id, game_id: the finished game of each model and setting that comes first."""
-    is_theirs = pl.col("setting_id").is_in(list(settings))
-    games = lake.table("results").filter("is_tested", "is_finished", is_theirs)
-    first = games.sort("game_index", "game_id", nulls_last=True)
-    return first.group_by("model", "setting_id").agg(pl.col("game_id").first()).collect()
+def _values(lake: StoredLake, asked: Mapping[str, Any], by: Sequence[str]) -> pl.DataFrame:
+    """The values of both models by these columns, one of which is the game type."""
+    values = metrics(lake, by=["model", *by], confidence=None, **asked)
+    return values.filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
+
+
+def _first_games(
+    lake: StoredLake, asked: Mapping[str, Any], settings: Sequence[str]
+) -> pl.DataFrame:
+    """model, setting_id, game_id: the first game of each model and setting that counts."""
+    if not settings:
+        return pl.DataFrame(schema=dict.fromkeys(("model", "setting_id", "game_id"), pl.String))
+    is_theirs = f"setting_id IN ({', '.join(map(literal, settings))})"
+    where = f"({asked['where']}) AND {is_theirs}" if asked["where"] else is_theirs
+    counted = _values(
+        lake, {**asked, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
+    )
+    first = counted.sort("game_index", "game_id", nulls_last=True)
+    return first.group_by("model", "setting_id").agg(pl.col("game_id").first())

@@ -1,4 +1,4 @@
-"""P-values adjusted for their number, and what they say of a difference against a margin."""
+"""P-values adjusted for their number, and verdicts about a difference and a margin."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +18,9 @@ ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
 
 
 def check_margin(
-    margin: float, names: Sequence[str] | None, edition: Edition, *, may_be_0: bool = False
+    margin: float, names: str | Sequence[str] | None, edition: Edition, *, may_be_0: bool = False
 ) -> None:
-    """Raises UsageError for a margin below which are none or all of the metrics' differences."""
+    """Raises UsageError for a margin of 0 or less, or larger than any difference can be."""
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
     metrics = several(edition_names(edition) if names is None else names)

@@ -10,7 +10,7 @@ WITH attempts AS (
     SELECT
         *,
         'identifications' AS term,
-        role AS what,
+        coalesce(claimed_role, 'no clear role') AS what,
         CAST(is_correct_as_read AS DOUBLE) AS hit,
         parse_status <> 'outage' AND is_correct_as_read IS NOT NULL AS is_counted
     FROM role_identifications

@@ -10,7 +10,7 @@ WITH attempts AS (
     SELECT
         role_identifications.*,
         'identifications' AS term,
-        role AS what,
+        coalesce(claimed_role, 'no clear role') AS what,
         CAST(is_correct AS DOUBLE) AS hit,
         TRUE AS is_counted
     FROM role_identifications

@@ -1,0 +1,338 @@
+"""What a lake answers: its tables, metrics and reports, and SQL over all of them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial, wraps
+from pathlib import Path
+from typing import Any, ParamSpec, Self, TypeVar
+
+import duckdb
+import polars as pl
+
+from pipeline import lake as stored
+from pipeline import plots, warehouse
+from pipeline.catalog import write_catalog
+from pipeline.errors import MetricError, UsageError
+from pipeline.events.contracts import TABLES
+from pipeline.lake.explanation import explanation
+from pipeline.library_errors import may_be_of_a_file
+from pipeline.metrics import PAPER, metrics
+from pipeline.metrics.added import added
+from pipeline.metrics.declaration import Metric
+from pipeline.metrics.evidence import evidence, evidence_page
+from pipeline.metrics.files import declared_in
+from pipeline.metrics.installed import Added
+from pipeline.metrics.known import knowing, known
+from pipeline.reports.audit import audit, findings
+from pipeline.reports.chance import judgement_by_chance
+from pipeline.reports.cite import cite
+from pipeline.reports.compare import compare, contrast
+from pipeline.reports.compare.settings import settings_apart
+from pipeline.reports.completeness import completeness, readability
+from pipeline.reports.diff import diff, diff_games
+from pipeline.reports.documents import document_counts, documents
+from pipeline.reports.evidence_sum import evidence_sum
+from pipeline.reports.games import games
+from pipeline.reports.missing import missing
+from pipeline.reports.other_groups import other_groups
+from pipeline.reports.plan import plan
+from pipeline.reports.quarantine import quarantine
+from pipeline.reports.ranking import board, leaderboard
+from pipeline.reports.schema import schema
+from pipeline.reports.search import search
+from pipeline.reports.tables import tables
+from pipeline.reports.transcript import transcript, transcripts
+from pipeline.reports.views import not_a_table, views
+from pipeline.verify import LIMIT, Verification, verify
+from pipeline.vocabulary import Edition
+from pipeline.warehouse.views import Views
+
+P = ParamSpec("P")
+R = TypeVar("R")
+L = TypeVar("L", bound="AnsweringLake")
+
+
+def _text(name: str, value: object) -> str:
+    """A parameter's value as text for DuckDB; raises UsageError if it is no text and no number."""
+    if not isinstance(value, str | int | float):
+        raise UsageError(f"the parameter `{name}` must be a text or a number, not {value!r}")
+    return str(value)
+
+
+def method(function: Callable[P, R]) -> Callable[P, R]:
+    """The function as a method of a lake. It knows the metrics that were added to the lake.
+
+    If a library cannot read a file of the lake, the error that is raised names the file.
+    """
+
+    @wraps(function)
+    def run(*given: P.args, **options: P.kwargs) -> R:
+        try:
+            with metrics_of(given[0]):
+                return function(*given, **options)
+        except BaseException as error:
+            if not may_be_of_a_file(error):
+                raise
+            lakes = [argument for argument in given if isinstance(argument, stored.StoredLake)]
+            raise explanation(error, lakes) from None
+
+    return run
+
+
+class AnsweringLake(stored.StoredLake):
+    """A lake with methods for metrics, reports and SQL. It has no methods that show something.
+
+    Pages use this class; `pipeline.Lake` is derived from it, and adds pages and notebooks.
+    """
+
+    _added: Mapping[str, Added] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__(), {"_added": self._added})
+
+    metrics = method(metrics)
+    evidence = method(evidence)
+    evidence_page = method(evidence_page)
+    evidence_sum = method(evidence_sum)
+    board = method(board)
+    leaderboard = method(leaderboard)
+    compare = method(compare)
+    contrast = method(contrast)
+    settings_apart = method(settings_apart)
+    plan = method(plan)
+    diff = method(diff)
+    diff_games = method(diff_games)
+    completeness = method(completeness)
+    missing = method(missing)
+    readability = method(readability)
+    audit = method(audit)
+    findings = method(findings)
+    judgement_by_chance = method(judgement_by_chance)
+    game = method(transcript)
+    games = method(games)
+    transcripts = method(transcripts)
+    search = method(search)
+    documents = method(documents)
+    document_counts = method(document_counts)
+    quarantine = method(quarantine)
+    tables = method(tables)
+    cite = method(cite)
+    write_catalog = method(write_catalog)
+
+    @method
+    def with_metric(
+        self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
+    ) -> Self:
+        """A copy of the lake with one metric more, in all its methods, under this name.
+
+        The metric has values, intervals, evidence, comparisons, plots and pages like a built-in
+        one. The lake on the disk does not change. `sql` is the same metric in SQL: a CTE `attempts`
+        and a final SELECT, see docs/adding.md. With `sql`, the metric also has views in `Lake.sql`
+        and a page of its evidence, and the engine duckdb can count it. The engine spark cannot.
+
+        To check the metric, it is counted once, with `sql` by both engines; this takes as long as
+        `Lake.metrics` with `confidence=None`. Raises MetricError if polars and SQL differ, if one
+        of them fails, and if the name is taken.
+
+        >>> from pipeline.metrics import judgement
+        >>> mine = lake.with_metric(judgement.PAPER, name="accusations")
+        >>> mine.metrics(metric="accusations", by=None)["value"].item()
+        0.703125
+        """
+        metric = added(self, declared, name, title=title, sql=sql)
+        return with_metrics(self, {name: metric})
+
+    @method
+    def with_metric_file(self, file: str | Path) -> Self:
+        """A copy of the lake with the metric of this file: see `Lake.with_metric`.
+
+        The file is a Python module that declares `PAPER = Metric(...)`; it is run. The metric has
+        the name of the file: `silence.py` declares `silence`. If there is a `silence.sql` beside
+        it, this is the metric's SQL. Raises MetricError like `Lake.with_metric`, and for a file
+        that declares no metric.
+        """
+        name, declared, sql = declared_in(Path(file))
+        if name in self._added:
+            raise MetricError(f"{file}: the lake has a metric `{name}` from elsewhere already")
+        return self.with_metric(declared, name=name, sql=sql)
+
+    @method
+    def schema(self, *names: str) -> pl.DataFrame:
+        """A row for each column of the tables or views named; without names, of every table.
+
+        Columns:
+
+        - `table`, `column`: the table or view, and the column.
+        - `type`: its type in a word, such as `string`, `int64` or `list of string`.
+        - `is_nullable`, `is_key`: whether it can be null, and whether it is part of the key;
+          both null for a view.
+        - `low`, `high`: the range of its values, in the column's unit; null without a limit.
+        - `words`: the only values that it can have; null if there is no list.
+        - `pattern`: the regular expression that its values match; null if there is none.
+        - `description`: what it means, with its unit.
+
+        Raises UsageError for a name that is neither a table nor a view.
+
+        >>> lake.schema("votes").select("column", "type", "is_nullable").rows()[0]
+        ('game_id', 'string', False)
+        """
+        return schema(names)
+
+    @method
+    def verify(self, *, limit: int = LIMIT) -> Verification:
+        """Checks the latest state of the lake; reads every file and every row.
+
+        The result's `faults` has at most `limit` rows for each check and table: check, severity
+        (error, contradiction or warning), table, finds (what the check looks for), n_rows (how
+        many rows it found), and row (one of them as JSON). `is_whole` is true if nothing is
+        damaged, `is_contradicted` if logs contradict themselves.
+
+        >>> lake.verify().is_whole
+        True
+        """
+        return verify(self.path, limit=limit)
+
+    @method
+    def plot_metric(
+        self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **options: Any
+    ) -> "plots.Chart":
+        """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
+
+        With `by`, a column such as `game_type`, there is a panel for each of its values. Other
+        arguments are those of `metrics`. Raises UsageError for an unknown metric, and PipelineError
+        without the extra `view` or `notebooks`.
+
+        >>> type(lake.plot_metric("judgement", by="game_type")).__name__
+        'FacetChart'
+        """
+        columns = list(dict.fromkeys(["model", by or "model"]))
+        rows = self.metrics(metric=metric, by=columns, edition=edition, **options)
+        return plots.plot_metric(rows, by=by)
+
+    @method
+    def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
+        """A chart of one model over all metrics, against all others.
+
+        See `pipeline.plots.plot_profile`. Raises UsageError for an unknown model, and PipelineError
+        without the extra `view` or `notebooks`.
+
+        >>> type(lake.plot_profile("sim-atlas")).__name__
+        'LayerChart'
+        """
+        return plots.plot_profile(self.metrics(by=["model"], edition=edition), model)
+
+    @method
+    def plot_compare(
+        self,
+        *pairs: tuple[str, str],
+        metric: str | Sequence[str] | None = None,
+        edition: Edition = PAPER,
+    ) -> "plots.Chart":
+        """A chart of the differences between models, with the arguments of `compare`.
+
+        Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
+        or `notebooks`.
+
+        >>> type(lake.plot_compare(("sim-delta", "sim-atlas"), metric="win_rate")).__name__
+        'LayerChart'
+        """
+        return plots.plot_differences(self.compare(*pairs, metric=metric, edition=edition))
+
+    @method
+    def sql(
+        self,
+        query: str,
+        *,
+        parameters: Mapping[str, str | float] | None = None,
+        memory: int | None = None,
+        temporary: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
+        """The result of one SELECT on the tables and views.
+
+        Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
+        `parameters` gives a value for each parameter of the query, for example `{"model": "gpt-4"}`
+        for `$model`. A value is a text or a number, and is passed as text; DuckDB casts it to the
+        type that it is compared with. `memory` is DuckDB's memory limit in bytes, by default most
+        of the machine's memory. `temporary` defines views for this query alone: the SELECT of each
+        by its name; a view can use those before it. Raises UsageError for a parameter of another
+        type and for a view whose name is taken, and QueryError for a statement that is wrong or
+        would do more than read the lake.
+
+        >>> query = "SELECT count(*) AS n FROM votes WHERE model = $model"
+        >>> lake.sql(query, parameters={"model": "sim-atlas"}).rows()
+        [(24,)]
+        """
+        texts = {name: _text(name, value) for name, value in (parameters or {}).items()}
+        temporary_views = temporary or {}
+        if taken := [name for name in temporary_views if name.lower() in (*TABLES, *self._views)]:
+            raise UsageError(f"the lake has a table or view `{taken[0]}`: choose another name")
+        # A value can name a table, as in `query_table($name)`.
+        wanted = "\n".join([query, *texts.values(), *temporary_views.values()])
+        with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
+            for name, select in temporary_views.items():
+                warehouse.define(connection, name, select)
+            known = [*TABLES, *self._views, *temporary_views]
+            return warehouse.query(connection, query, known, texts, partial(other_groups, self))
+
+    @method
+    def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with every table and view, for many queries on this state.
+
+        It can read only the lake's files, and write only to memory. Numbers have DuckDB's own
+        types: cast a sum of integers, for example `sum(seat)::BIGINT`, before polars or pandas read
+        it.
+
+        >>> with lake.connect() as connection:
+        ...     connection.sql("SELECT count(*) FROM games").fetchall()
+        [(112,)]
+        """
+        return warehouse.connect(self, self._views, memory=memory)
+
+    @method
+    def settings(self) -> pl.DataFrame:
+        """A row for each setting, what was fixed before play: the view `settings`, sorted.
+
+        Columns:
+
+        - `setting_id`, `game_type`, `system`: the setting, the game, and the harnesses that ran
+          it.
+        - `topic`, `word`, `other_word`: the words of a game of hidden roles.
+        - `hidden_player`, `tested_player`: who has the hidden role, and who is tested.
+        - `n_rounds_fixed`: the number of rounds.
+        - `multiplier`: by what contributions to the public good are multiplied.
+        - `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`, `payoff_two_defect`: the
+          payoffs of the Prisoner's Dilemma, in points.
+        - `n_games`, `n_finished`: games with this setting, and those with an end.
+        - `setting`: the whole as JSON.
+
+        What a game does not have is null.
+
+        >>> lake.settings().select("game_type", "topic", "n_games").rows()[0]
+        ('chameleon', 'Desserts', 8)
+        """
+        return self.sql("FROM settings ORDER BY game_type, setting_id")
+
+    @cached_property
+    def _views(self) -> Views:
+        return views()
+
+    def _no_table(self, name: str) -> str:
+        with metrics_of(self):
+            return not_a_table(name, self._views)
+
+
+@contextmanager
+def metrics_of(lake: object) -> Iterator[None]:
+    """Within it, all functions know the metrics that were added to the lake, too."""
+    with knowing({**known(), **(lake._added if isinstance(lake, AnsweringLake) else {})}):
+        yield
+
+
+def with_metrics(lake: L, metrics: Mapping[str, Added]) -> L:
+    """A copy of the lake that also knows these metrics; they are not checked again."""
+    if not metrics:
+        return lake
+    kind, arguments, state = lake.__reduce__()
+    copy: L = kind(*arguments)
+    copy.__dict__ |= state | {"_added": {**lake._added, **metrics}}
+    return copy

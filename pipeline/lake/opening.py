@@ -1,0 +1,211 @@
+"""Where lakes are: opened at a state, made anew, or refused with a reason."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar, overload
+
+import polars as pl
+from deltalake import CommitProperties, DeltaTable
+from deltalake.exceptions import DeltaError
+
+from pipeline.errors import DENIED_HINT, DeniedError, LakeError
+from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_meaning
+from pipeline.lake.lake import StoredLake
+from pipeline.lake.names import CATALOG, WRITING
+from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, open_table
+from pipeline.lake.writing import check_clock
+from pipeline.library_errors import is_denied, one_line, reason
+from pipeline.stores import Location, location
+
+LOCK = ".lock"
+LOCK_SECONDS = 600
+# In a URL, which deltalake makes of a path, and DuckDB of a file that it writes, these have another
+# meaning: the files would be in another folder.
+_NOT_IN_PATHS = "%?\\"
+
+
+def is_lake(path: str | Path | Location) -> bool:
+    """Whether a lake is at the path, in any version."""
+    try:
+        return bool((location(path) / COMMITS / "_delta_log").files())
+    except OSError as error:
+        if isinstance(error, NotADirectoryError):
+            raise LakeError(f"{path}: not a lake: a lake is a folder, and this is a file") from None
+        if is_denied(error):
+            denied = f"{error.filename or path}: {reason(error)}"
+            raise DeniedError(f"{denied}; {DENIED_HINT}") from None
+        raise _unreachable(path, error) from None
+
+
+def _unreachable(path: str | Path | Location, error: OSError) -> LakeError:
+    """The error for what is at a path; a store's text names the place itself."""
+    return LakeError(f"{path}: {error.strerror}" if error.strerror else one_line(error))
+
+
+def _folder(path: str | Path | Location) -> Location:
+    try:
+        folder = location(path)
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise LakeError(f"{str(path)!a}: a lake's path must be valid UTF-8") from None
+    except OSError as error:
+        raise _unreachable(path, error) from None
+    for sign in _NOT_IN_PATHS if folder.is_local else f"{_NOT_IN_PATHS}#":
+        if sign in str(folder):
+            raise LakeError(f"{path}: a lake's path must not contain {sign}; choose another path")
+    return folder
+
+
+L = TypeVar("L", bound=StoredLake)
+
+
+@overload
+def open_lake(path: str | Path | Location, as_of: int | None = None) -> StoredLake: ...
+
+
+@overload
+def open_lake(path: str | Path | Location, as_of: int | None, kind: type[L]) -> L: ...
+
+
+def open_lake(
+    path: str | Path | Location, as_of: int | None = None, kind: type[StoredLake] = StoredLake
+) -> StoredLake:
+    """The lake at the path, at its last committed state, or as it was after the ingest `as_of`.
+
+    `kind` is the class of what is returned. Raises LakeError where there is none, or where
+    `maintain` has deleted files of that state.
+    """
+    folder = _folder(path)
+    if not is_lake(folder):
+        if not folder.exists():
+            raise LakeError(
+                f"{path}: no such lake; create it with `magic ingest SOURCE --lake {path}`"
+            )
+        _refuse_damaged(folder)
+        if not _strangers(folder):
+            raise LakeError(
+                f"{path}: not a lake yet: nothing was ingested here; run `magic ingest SOURCE "
+                f"--lake {path}`"
+            )
+        raise LakeError(
+            f"{path}: not a lake: it has no table `{COMMITS}`; choose a folder that `magic "
+            "ingest` created"
+        )
+    lake = kind(folder, as_of)
+    readable = [str(version) for version in range(OLDEST_VERSION, VERSION + 1)]
+    if lake.contract_version not in readable:
+        raise LakeError(
+            f"{path}: the lake has contract version {lake.contract_version}, but this version of "
+            f"magic reads {' and '.join(readable)}; ingest the logs again into a new folder, or "
+            "use the version of magic that wrote the lake"
+        )
+    if as_of is not None and lake.ingest_id != as_of:
+        raise LakeError(
+            f"{path}: no ingest {as_of}: `magic sql 'SELECT ingest_id, started_at FROM ingests'` "
+            "lists them"
+        )
+    lake.states  # noqa: B018 (read now: this is the state that the lake is opened at)
+    if as_of is not None:
+        _refuse_deleted(lake, as_of)
+    return lake
+
+
+def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
+    """Raises LakeError for an old state without its files, if the newest one has all of its own.
+
+    Otherwise the lake is damaged, and whoever reads the files reports that.
+    """
+    there = {table: {file.name for file in lake.folder(table).files()} for table in lake.own_tables}
+    newest = StoredLake(lake.path)
+    if _has_files(lake, there) or not _has_files(newest, there):
+        return
+    ingests = newest.table(COMMITS).filter(pl.col("ingest_id") > as_of).collect()
+    later = sorted(ingests["ingest_id"])
+    # The oldest go first, so that not all have to be looked at.
+    left = bisect_left(later, True, key=lambda id_: _has_files(StoredLake(lake.path, id_), there))
+    raise LakeError(
+        f"{lake.path}: the state after ingest {as_of} is gone: `magic maintain` deleted its "
+        f"files; the oldest state left is the one after ingest {later[left]}"
+    )
+
+
+def _has_files(lake: StoredLake, there: Mapping[str, set[str]]) -> bool:
+    """Whether all files of a state are among those that are there."""
+    return all(
+        set(lake.sizes(table)) <= names for table, names in there.items() if table != COMMITS
+    )
+
+
+def create_lake(path: str | Path | Location) -> StoredLake:
+    """A new lake with every table empty; raises LakeError where the folder holds something else."""
+    folder = _folder(path)
+    check_clock()
+    try:
+        folder.make()
+        if _strangers(folder):
+            raise LakeError(
+                f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
+            )
+        with (folder / LOCK).lock(LOCK_SECONDS):
+            _refuse_damaged(folder)
+            create_tables(folder, TABLES)
+    except (OSError, DeltaError) as error:
+        hint = f"; {DENIED_HINT}" if is_denied(error) else ""
+        raise LakeError(f"{path}: cannot create a lake here: {one_line(error)}{hint}") from None
+    return StoredLake(folder)
+
+
+def _strangers(folder: Location) -> set[str]:
+    """The names in the folder that are not of a lake."""
+    names = {name for name in folder.names() if CATALOG not in name}
+    return names - {*TABLES, LOCK, WRITING}
+
+
+def _refuse_damaged(folder: Location) -> None:
+    """Raises LakeError where tables hold rows and the table of commits is gone, which is made last.
+
+    With a new one, all that they hold would count as left behind by an ingest that was killed.
+    """
+    if is_lake(folder):
+        return
+    used = [table for table in TABLES if _has_rows(folder / table)]
+    if used:
+        raise LakeError(
+            f"{folder}: the lake is damaged: its table `{COMMITS}` is gone, but {len(used)} "
+            "other tables have rows; restore it from a copy, or ingest the logs again into a "
+            "new folder"
+        )
+
+
+def _has_rows(folder: Location) -> bool:
+    """Whether a table has files of rows, or a log that cannot be read and may name some."""
+    if not (folder / "_delta_log").files():
+        return False
+    try:
+        return bool(OpenTable(open_table(folder)).logged("path"))
+    except LakeError:
+        return True
+
+
+def create_tables(folder: Location, tables: Iterable[str]) -> None:
+    """Creates those of the tables that are missing, empty."""
+    # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
+    from pipeline.lake.schema import arrow_schema
+
+    for table in sorted(tables, key=lambda name: name == COMMITS):  # the table of commits last
+        DeltaTable.create(
+            str(folder / table),
+            schema=arrow_schema(table),
+            mode="ignore",
+            name=table,
+            description=row_meaning(table),
+            # The log of old versions stays: the last row of `ingests` may name one of them.
+            configuration={
+                VERSION_KEY: str(VERSION),
+                "delta.enableExpiredLogCleanup": "false",
+            },
+            raise_if_key_not_exists=False,
+            # Where a store's answer is lost, a second try would make a second version.
+            commit_properties=CommitProperties(max_commit_retries=0),
+        )

@@ -1,0 +1,139 @@
+"""The Delta tables of a lake, each opened at one version and held against what was recorded."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from pipeline.errors import DAMAGE_HINT, DENIED_HINT, DeniedError, LakeError
+from pipeline.events.contracts import polars_schema
+from pipeline.lake.contents import Contents, contents_of, empty_commits
+from pipeline.library_errors import is_denied, one_line
+from pipeline.stores import Location
+
+VERSION_KEY = "magic.contractVersion"
+COMMITS = "ingests"
+ROLES = "roles"
+
+
+class TableState(NamedTuple):
+    """A table at one state of a lake: its version, and what it consists of."""
+
+    version: int
+    contents: Contents
+
+
+def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]:
+    """The state of each table, as a row of `ingests` has them in its column `versions`."""
+    return {
+        entry["table"]: TableState(
+            entry["version"],
+            Contents(entry["n_files"], entry["n_rows"], entry["files_sha256"]),
+        )
+        for entry in versions
+    }
+
+
+def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:
+    """The rows of some files of a table, with the columns and types of its contract."""
+    # The first release of polars 2 takes no other mapping.
+    return pl.scan_parquet(
+        list(files), schema=dict(polars_schema(table)), glob=False, missing_columns="insert"
+    )
+
+
+def known_rows(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:
+    """The rows of each file, from its footer where the log does not say."""
+    return {
+        name: _footer_rows(folder / name) if n_rows is None else n_rows
+        for name, n_rows in logged.items()
+    }
+
+
+def _footer_rows(file: Location) -> int:
+    """How many rows a file has; raises LakeError where its footer cannot be read."""
+    # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        with file.open() as opened:
+            return int(read_metadata(opened).num_rows)
+    except (OSError, ArrowException) as error:
+        raise LakeError(f"{file}: {one_line(error)}; {DAMAGE_HINT}") from None
+
+
+class OpenTable:
+    """A Delta table at one version, and what its log says of its files there."""
+
+    def __init__(self, delta: DeltaTable) -> None:
+        self.delta = delta
+        self._files = delta.get_add_actions(flatten=True)
+
+    def logged(self, column: str) -> dict[str, Any]:
+        """What the log says of each file, null where it does not say."""
+        names = self._files.column("path").to_pylist()
+        is_there = column in self._files.column_names
+        values = self._files.column(column).to_pylist() if is_there else [None] * len(names)
+        return dict(zip(names, values, strict=True))
+
+
+def opened_at(folder: Location, state: TableState) -> OpenTable:
+    """A table at a recorded state; raises LakeError where its log says otherwise."""
+    table = OpenTable(open_table(folder, state.version))
+    contents = contents_of(table.logged("num_records"))
+    if not contents.agrees(state.contents):
+        raise LakeError(
+            f"{folder}: the lake is damaged: the table's log names {contents} at version "
+            f"{state.version}, but the ingest left {state.contents}"
+            f"{_emptied(folder, state.version)}; {DAMAGE_HINT}"
+        )
+    return table
+
+
+def opened_journal(folder: Location, version: int | None) -> OpenTable:
+    """The table `ingests`. Each version of it adds a row, so its own log is enough to check it."""
+    table = OpenTable(open_table(folder, version))
+    n_rows = sum(known_rows(folder, table.logged("num_records")).values())
+    n_ingests = table.delta.version()
+    if n_rows != n_ingests:
+        raise LakeError(
+            f"{folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but there "
+            f"were {n_ingests:,}{_emptied(folder, n_ingests)}; {DAMAGE_HINT}"
+        )
+    return table
+
+
+def _emptied(folder: Location, version: int) -> str:
+    """What to add to an error if commits of the log are empty."""
+    names = empty_commits(folder, version)
+    if not names:
+        return ""
+    is_last = names == [f"{version:020d}.json"] and str(folder).endswith(f"/{COMMITS}")
+    mend = "; delete it and run the last ingest again" if is_last else ""
+    return f" (the commit {names[0]} is empty, perhaps after a power loss{mend})"
+
+
+def open_table(folder: Location, version: int | None = None) -> DeltaTable:
+    try:
+        return DeltaTable(str(folder), version=version)
+    except (DeltaError, OSError) as error:
+        if is_denied(error):
+            raise DeniedError(
+                f"{folder}: the table may not be read: {one_line(error)}; {DENIED_HINT}"
+            ) from None
+        raise LakeError(
+            f"{folder}: the lake is damaged, the table cannot be opened: {_reason(folder, error)}; "
+            f"{DAMAGE_HINT}"
+        ) from None
+
+
+def _reason(folder: Location, error: Exception) -> str:
+    """Why a table cannot be opened; the library's text of a missing folder is hard to read."""
+    if not folder.exists():
+        return "the folder is missing"
+    if not (folder / "_delta_log").files():
+        return "its log is missing"
+    return one_line(error)

@@ -1,0 +1,106 @@
+"""What a library's error says in one line, and whether a file of a lake may be at fault.
+
+`LIBRARIES` is all that is known of the libraries. Their errors are known by the modules of their
+classes: to import the classes would load the libraries.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pipeline.errors import DeniedError, LakeError, QueryError
+
+# What no user needs: polars' advice to its developers, who would see the whole of a path; colours;
+# and where in its code something written in Rust failed.
+_NOT_FOR_USERS = re.compile(
+    r" *\(set POLARS_\w+=[^)]*\)|\x1b\[[0-9;]*m|\s+0: <unknown>.*", re.DOTALL
+)
+_CAUSE = "↳"
+
+
+def _plain(text: str) -> str:
+    """The first line, and the causes that a tree draws below it."""
+    lines = [line.strip() for line in _NOT_FOR_USERS.sub("", text).splitlines() if line.strip()]
+    causes = [line.lstrip(f" {_CAUSE}") for line in lines[1:] if line.startswith(_CAUSE)]
+    return ": ".join(dict.fromkeys(lines[:1] + causes))
+
+
+def _of_spark(text: str) -> str:
+    """Without the places in Spark's code; of Python on an executor, what that has raised."""
+    _, is_python, raised = text.rpartition("Traceback (most recent call last):\n")
+    lines = (line for line in raised.splitlines() if not (is_python and line[:1].isspace()))
+    plain = (line.strip(" :") for line in lines if "An error occurred while" not in line)
+    return next(filter(None, plain), "")
+
+
+class Library(NamedTuple):
+    """A library: where its errors are from, how a line is had from their text, and which of them
+    are about a query or a limit. All others may be about a file of a lake, if it reads them."""
+
+    modules: tuple[str, ...]
+    line: Callable[[str], str] = _plain
+    reads_lakes: bool = True
+    of_queries: tuple[str, ...] = ()
+
+
+LIBRARIES = (
+    Library(
+        ("polars",),
+        of_queries=(
+            *("ColumnNotFoundError", "DuplicateError"),
+            *("InvalidOperationError", "ShapeError"),
+        ),
+    ),
+    Library(
+        ("duckdb", "_duckdb"),
+        of_queries=(
+            *("BinderException", "CatalogException", "ParserException", "SyntaxException"),
+            *("ConversionException", "OutOfRangeException", "TypeMismatchException"),
+            *("InterruptException", "OutOfMemoryException", "PermissionException"),
+        ),
+    ),
+    Library(("pyarrow",)),
+    # `_internal` has the errors of deltalake, and `pyo3_runtime` a panic of any that is in Rust.
+    Library(("deltalake", "_internal", "pyo3_runtime")),
+    Library(("pyspark", "py4j"), line=_of_spark, reads_lakes=False),
+)
+_OTHER = Library((), reads_lakes=False)
+# How the system's and the stores' refusals of a user end up in the libraries' texts.
+_DENIED = re.compile(
+    r"permission ?denied|os error 13\b|access ?denied|lacked the necessary privileges",
+    re.IGNORECASE,
+)
+
+
+def _library(error: BaseException) -> Library:
+    module = type(error).__module__.partition(".")[0]
+    return next((library for library in LIBRARIES if module in library.modules), _OTHER)
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line; the name of its class if it says nothing."""
+    return _library(error).line(str(error)) or type(error).__name__
+
+
+def reason(error: BaseException) -> str:
+    """The same; of the system's errors without the path, for texts that name it themselves."""
+    return (isinstance(error, OSError) and error.strerror) or one_line(error)
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether a user has no permission for what failed: that is no damage."""
+    is_known = isinstance(error, PermissionError | DeniedError)
+    return is_known or _DENIED.search(str(error)) is not None
+
+
+def may_be_of_a_file(error: BaseException) -> bool:
+    """Whether a library, or the system, may have failed to read a file of a lake.
+
+    Our own error, which a library's one was turned into, has that as its context.
+    """
+    if isinstance(error, LakeError | QueryError):
+        return error.__context__ is not None and may_be_of_a_file(error.__context__)
+    if isinstance(error, OSError):
+        return error.errno is None or ".parquet" in str(error)
+    library = _library(error)
+    return library.reads_lakes and type(error).__name__ not in library.of_queries

@@ -1,0 +1,164 @@
+"""What became of each document: read, the same as another, no log, or refused; and why."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from pipeline import column
+from pipeline.column import Column
+from pipeline.lake import StoredLake
+from pipeline.metrics.paging import Start, is_at_or_after, start_of
+from pipeline.metrics.request import several
+from pipeline.metrics.validation import check_words
+from pipeline.reports.quarantine import ORDER as ORDER_OF_FAULTS
+from pipeline.vocabulary import DocumentStatus
+
+# What was not read comes first.
+_UNREAD = (DocumentStatus.QUARANTINED, DocumentStatus.IGNORED, DocumentStatus.DUPLICATE)
+STATUSES = tuple(map(str, dict.fromkeys([*_UNREAD, *DocumentStatus])))
+KEY = ("source", "path")
+COLUMNS: Mapping[str, Column] = {
+    "source": column.text("the folder or archive that it is in"),
+    "path": column.text("its path within the source"),
+    "status": column.word(STATUSES, "what the last ingest that saw it did with it"),
+    "reason": column.text("why it, or a part of it, was not used", nullable=True),
+    "detail": column.text("what it has instead, or the document it repeats", nullable=True),
+    "n_faulty_parts": column.count("parts of its game that could not be used").shown(
+        "faulty parts"
+    ),
+    "format": column.text("the log format, null if it is not a log", nullable=True),
+    "game_id": column.identifier("the game that it holds", nullable=True),
+    "n_bytes": column.count("its size in bytes, null if it was not read", nullable=True),
+    "ingest_id": column.count("the last ingest that saw it", low=1),
+}
+COUNT_COLUMNS: Mapping[str, Column] = {
+    "source": COLUMNS["source"],
+    "status": COLUMNS["status"],
+    "reason": COLUMNS["reason"],
+    "n_documents": column.count("documents of this status and reason").shown("documents"),
+    "example": column.text("the path of the first of them"),
+}
+REPEATS = "the same game as "
+REPEATED = f"{REPEATS}another document"
+BREAKS = "broken rule: "
+# Where a document is, as 128 bits: the texts of millions would take gigabytes.
+_LOCATION = {
+    name: pl.concat_str("source", pl.lit("/"), "path").hash(seed)
+    for seed, name in enumerate(("location", "location_too"))
+}
+
+
+def documents(
+    lake: StoredLake,
+    *,
+    status: str | Sequence[str] | None = None,
+    source: str | Sequence[str] | None = None,
+    reason: str | Sequence[str] | None = None,
+    path: str | None = None,
+    after: Sequence[object] | None = None,
+    limit: int | None = None,
+) -> pl.DataFrame:
+    """A row for each document that meets all conditions, sorted by place, at most `limit`.
+
+    A document is as the last ingest that saw it left it. `path` is a part of its path. `after` is
+    the source and the path of the last row of the page before, and how many rows were shown of this
+    place.
+
+    Columns:
+
+    - `source`, `path`: the folder or archive that it is in, and its path within it.
+    - `status`: `ingested`, `replacing`, `unchanged`, `duplicate`, `quarantined` or `ignored`.
+    - `reason`: why it was not used; of a game with faulty parts, the rule that the first breaks.
+    - `detail`: what it has instead; of a duplicate, the document that holds the same game.
+    - `n_faulty_parts`: parts of its game that could not be used: `lake.quarantine()` has them.
+    - `format`, `game_id`: its log format, and its game; null if it has none.
+    - `n_bytes`: its size in bytes, null if it was not read.
+    - `ingest_id`: the last ingest that saw it.
+
+    Raises UsageError for an unknown status.
+
+    >>> lake.documents(status="ignored").select("path", "format").rows()[0]
+    ('prisoner/setting/0.json', None)
+    """
+    start = start_of(after, KEY)
+    rows = _asked(lake, {"status": status, "source": source, "reason": reason})
+    if path is not None:
+        rows = rows.filter(pl.col("path").str.contains(path, literal=True))
+    return _page(rows, start, limit).select(*COLUMNS).collect(engine="streaming")
+
+
+def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = None) -> pl.DataFrame:
+    """A row for each source, status and reason, with its number of documents.
+
+    The documents, their status and their reason are those of `documents`.
+
+    Columns:
+
+    - `source`, `status`, `reason`: what these documents have in common.
+    - `n_documents`: how many they are.
+    - `example`: the path of the first of them.
+
+    >>> lake.document_counts().filter(status="ingested")["n_documents"].item()
+    112
+    """
+    counts = (
+        _asked(lake, {"source": source})
+        .group_by("source", "status", "reason")
+        .agg(n_documents=pl.len().cast(pl.Int64), example=pl.col("path").min())
+        .collect(engine="streaming")
+    )
+    place = pl.col("status").replace_strict({name: at for at, name in enumerate(STATUSES)})
+    order = ["source", place, -pl.col("n_documents"), "reason"]
+    return counts.sort(order, nulls_last=True).select(*COUNT_COLUMNS)
+
+
+def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) -> pl.LazyFrame:
+    """The documents that have one of the values in each column; a column without values has any."""
+    wanted = {name: several(values) for name, values in asked.items() if values is not None}
+    check_words("status", wanted.get("status"), STATUSES)
+    rows = _seen(lake)
+    for name, values in wanted.items():
+        rows = rows.filter(pl.col(name).is_in(values))
+    return rows
+
+
+def _seen(lake: StoredLake) -> pl.LazyFrame:
+    """Each document as the last ingest that saw it left it, with what is refused of it now."""
+    seen = lake.table("documents").with_columns(**_LOCATION)
+    if lake.ingest_id > 1:
+        last = seen.group_by(*_LOCATION).agg(pl.col("ingest_id").max())
+        seen = seen.join(last, on=[*_LOCATION, "ingest_id"], how="semi")
+    is_copy = pl.col("status") == str(DocumentStatus.DUPLICATE)
+    broken = pl.concat_str(pl.lit(BREAKS), "rule")
+    original = pl.col("reason").str.strip_prefix(REPEATS)
+    return seen.join(
+        _faults(lake), on=[*_LOCATION, "sha256"], how="left", nulls_equal=True
+    ).with_columns(
+        detail=pl.when(is_copy).then(original).otherwise("message"),
+        reason=pl.when(is_copy).then(pl.lit(REPEATED)).otherwise(pl.coalesce(broken, "reason")),
+        n_faulty_parts=pl.col("n_faulty_parts").fill_null(0),
+    )
+
+
+def _faults(lake: StoredLake) -> pl.LazyFrame:
+    """The first fault of each document that has any, and how many parts of games have one."""
+    # Not of all columns: of each refused document there are up to 64 KiB.
+    return (
+        lake.table("quarantine")
+        .select(*ORDER_OF_FAULTS)
+        .sort(ORDER_OF_FAULTS, nulls_last=True)
+        .with_columns(**_LOCATION)
+        .group_by(*_LOCATION, "sha256", maintain_order=True)
+        .agg(
+            pl.col("rule", "message").first(),
+            n_faulty_parts=pl.col("game_id").count().cast(pl.Int64),
+        )
+    )
+
+
+def _page(rows: pl.LazyFrame, start: Start, limit: int | None) -> pl.LazyFrame:
+    """The rows in order, from the start on."""
+    if start.values is not None:
+        rows = rows.filter(is_at_or_after(start.values, KEY))
+    ordered = rows.sort(*KEY, "sha256", "status", nulls_last=True)
+    return ordered.slice(start.n_shown, limit)

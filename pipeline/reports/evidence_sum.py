@@ -1,0 +1,130 @@
+"""How the rows of evidence add up to a value: each term with its weight, and what it adds."""
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import polars as pl
+
+from pipeline.cells import DECIMALS, ends, texts
+from pipeline.lake import StoredLake, of_one_system
+from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
+from pipeline.metrics.declaration import POOLED, Combine
+from pipeline.metrics.evidence import Asked
+from pipeline.metrics.known import metric as declaration
+from pipeline.metrics.request import PAPER, several
+from pipeline.metrics.thin import THIN
+from pipeline.vocabulary import Edition
+
+COLUMNS = pl.Schema(
+    {
+        "term": pl.String(),
+        "weight": pl.Float64(),
+        "hits": pl.Float64(),
+        "counted": pl.Int64(),
+        "ratio": pl.Float64(),
+        "value": pl.Float64(),
+        "ci_low": pl.Float64(),
+        "ci_high": pl.Float64(),
+        "n_games": pl.Int64(),
+        "thin": THIN,
+        "reason": pl.String(),
+    }
+)
+
+
+@of_one_system
+def evidence_sum(
+    lake: StoredLake,
+    metric: str,
+    *,
+    confidence: float | None = DEFAULT_CONFIDENCE,
+    **asked: Unpack[Asked],
+) -> pl.DataFrame:
+    """How the rows of `evidence` add up to the metric's value: a row for each term, then the whole.
+
+    The arguments are those of `evidence`. The values of the terms add up to the value of the last
+    row, whose `term` is null. If several models are asked for, they are counted as one.
+
+    Columns:
+
+    - `term`: the ratio; null for the value itself.
+    - `weight`: what its ratio is multiplied by; null if the terms are pooled.
+    - `hits`, `counted`: its numerator and denominator, in rows; null for a value of several ratios.
+    - `ratio`: hits / counted; null if nothing is counted.
+    - `value`: what the term adds to the value; in the last row the value, null if it is undefined.
+    - `ci_low`, `ci_high`: the interval of the value.
+    - `n_games`: the games with a counted row.
+    - `thin`: the terms of the value with very few settings.
+    - `reason`: why there is no value.
+
+    Raises UsageError for an unknown metric or model, and for a wrong condition.
+
+    >>> total = lake.evidence_sum("judgement", model="sim-atlas")
+    >>> total.select("term", "hits", "counted", "value").rows()
+    [('votes', 8.0, 16, 0.5), (None, 8.0, 16, 0.5)]
+    """
+    row = metrics(
+        lake, metric=[metric], by=_group(asked.get("model")), confidence=confidence, **asked
+    )
+    edition = asked.get("edition", PAPER)
+    return pl.concat([sum_of(one, edition) for one in row.iter_rows(named=True)] or [_none()])
+
+
+def _group(model: Sequence[str] | str | None) -> list[str]:
+    """Of one model its own row, which says why if there is nothing of it."""
+    return ["model"] if len(several(model) or ()) == 1 else []
+
+
+def sum_of(row: dict[str, Any], edition: Edition) -> pl.DataFrame:
+    """The same of a row of `metrics`."""
+    combine = declaration(row["metric"], edition).combine
+    whole = {name: row.get(name) for name in COLUMNS if name not in ("term", "weight", "ratio")}
+    terms = [_term(term, combine, row["terms"]) for term in row["terms"] or ()]
+    return pl.DataFrame([*terms, whole], schema=COLUMNS)
+
+
+def _term(
+    term: dict[str, Any], combine: Combine, terms: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    is_pooled = combine in POOLED
+    weight = None if is_pooled else term["weight"]
+    n_pooled = sum(one["counted"] for one in terms)
+    share = term["counted"] / n_pooled if is_pooled and n_pooled else weight
+    ratio = term["value"]
+    value = None if ratio is None or share is None else share * ratio
+    return {**term, "weight": weight, "ratio": ratio, "value": value}
+
+
+def sentence(name: str, rows: pl.DataFrame) -> str:
+    """The sum in a line, as in `judgement: 32 of 80 = 0.4000, interval .25 to .56, 40 games`."""
+    *terms, whole = rows.to_dicts() or [dict.fromkeys(COLUMNS)]
+    if whole["value"] is None:
+        return f"{name}: no value: {whole['reason'] or 'nothing was counted'}"
+    parts = [f"{name}: {_added(whole, terms)} = {texts([whole['value']], DECIMALS)[0]}"]
+    if whole["ci_low"] is not None:
+        parts.append(f"interval {ends(whole['ci_low'], whole['ci_high'])}")
+    thin = [f"thin: {one['term'] or 'in all'}" for one in whole["thin"] or ()]
+    return ", ".join([*parts, f"{whole['n_games']} games", *thin])
+
+
+def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:
+    if whole["counted"] is not None:
+        return _share(whole)
+    known = [term for term in terms if term["value"] is not None]
+    shares = [f"{_share(one)} ({one['term']})" for one in known]
+    weights = [one["weight"] for one in known]
+    if len(set(weights)) == 1 and weights[0] != 1:
+        return f"the mean of {', '.join(shares)}"
+    return " + ".join(f"{_weight(w)}{share}" for w, share in zip(weights, shares, strict=True))
+
+
+def _share(row: dict[str, Any]) -> str:
+    return f"{texts([row['hits']])[0]} of {row['counted']}"
+
+
+def _weight(weight: float) -> str:
+    return "" if weight == 1 else f"{texts([weight], 2)[0]} × "
+
+
+def _none() -> pl.DataFrame:
+    return pl.DataFrame(schema=COLUMNS)

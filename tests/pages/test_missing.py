@@ -1,0 +1,166 @@
+"""From a number of completeness to the games that are missing, and to those of others."""
+
+import json
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import polars as pl
+import pytest
+from format_logs import logs_in_files
+from readback import table
+
+from pipeline.api import Lake, open_lake
+from pipeline.errors import UsageError
+from pipeline.ingest import ingest
+from pipeline.pages import content, csv_parts, fragment, parameters
+from pipeline.pages.content import ROWS
+from pipeline.reports.missing import missing
+from pipeline.server.links import links
+from pipeline.simulate import simulate
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Of two models one lacks most games, and one game is cut off; beside games of two systems."""
+    top = tmp_path_factory.mktemp("missing")
+    simulated = simulate(top / "logs", models=2, games=12, seed=5)
+    results = simulated.results
+    other = simulated.models[1]
+    for log in results.rglob("*.json"):
+        if log.parent.name.startswith(other) and log.parts[-3] != "prisoner":
+            log.unlink()
+    cut_off = next(results.glob(f"prisoner/{other}*/3.json"))
+    cut_off.write_text(json.dumps(json.loads(cut_off.read_text()) | {"result": None}))
+    for system in ("goods", "ck_arena"):
+        folder = top / "others" / system
+        folder.mkdir(parents=True)
+        for number, (file, log) in enumerate(logs_in_files(system)):
+            (folder / file.format(number)).write_bytes(log)
+    ingest(results, top / "lake")
+    ingest(top / "others", top / "lake")
+    return open_lake(top / "lake")
+
+
+def asked_of(href: str) -> tuple[str, dict[str, str]]:
+    """The page and the parameters of an address."""
+    parts = urlsplit(href)
+    return parts.path.strip("/"), dict(parse_qsl(parts.query))
+
+
+def rows_at(lake: Lake, href: str) -> pl.DataFrame:
+    """All rows of the page at an address."""
+    name, given = asked_of(href)
+    return pl.concat(csv_parts(name, lake, parameters(name, given)))
+
+
+def html(lake: Lake, name: str, **given: str) -> str:
+    asked = parameters(name, given)
+    return str(fragment(name, content(name, lake, asked), asked, links()))
+
+
+def test_every_number_leads_to_its_rows(lake: Lake) -> None:
+    """Also where the lake has several systems: the page counts one, and its links say which."""
+    for system in ({}, {"system": "goods"}, {"system": "ck_arena"}):
+        rows = lake.of_one_system(system.get("system")).completeness()
+        shown = table(html(lake, "completeness", **system), "completeness")[1:]
+        n_checked = 0
+        for row, cells in zip(rows.iter_rows(named=True), shown, strict=True):
+            named = dict(zip([name for name in row if name != "game_type"], cells, strict=True))
+            for name in ("n_games", "n_unfinished"):
+                if row[name]:
+                    assert rows_at(lake, named[name]["href"]).height == row[name]
+                    n_checked += 1
+            is_lacking = row["finished"] < row["expected"]
+            assert ("href" in named["finished"]) == is_lacking
+            if is_lacking:
+                listed = rows_at(lake, named["finished"]["href"])
+                assert listed.height == row["expected"] - row["finished"]
+                n_checked += 1
+        assert n_checked >= rows.height
+
+
+def test_so_many_games_as_are_asked_for_lead_to_no_settings(lake: Lake) -> None:
+    shown = html(lake, "completeness", expected="99")
+    assert "/missing?" not in shown
+    assert "/games?" in shown
+
+
+def test_the_leaderboard_leads_to_as_many(lake: Lake) -> None:
+    board = lake.of_one_system().leaderboard()
+    shown = table(html(lake, "leaderboard"), "leaderboard")[1:]
+    n_missing = 0
+    for row, cells in zip(board.iter_rows(named=True), shown, strict=True):
+        (href,) = [one["href"] for one in cells if "/missing?" in one.get("href", "")] or [None]
+        assert (href is not None) == (row["n_missing"] > 0)
+        if href is not None:
+            assert rows_at(lake, href).height == row["n_missing"]
+            n_missing += row["n_missing"]
+    assert n_missing == lake.missing().height > ROWS
+
+
+def test_a_setting_leads_to_the_games_of_others(lake: Lake) -> None:
+    rows = lake.missing()
+    shown = table(html(lake, "missing"), "missing")[1:]
+    assert len(shown) == ROWS
+    for row, cells in zip(rows.iter_rows(named=True), shown, strict=False):
+        played = rows_at(lake, cells[1]["href"])
+        assert played.height
+        assert set(played["setting_id"]) == {row["setting_id"]}
+        models = {model for models in played["models"] for model in models}
+        assert models - {row["model"]} if not row["n_unfinished"] else row["model"] in models
+
+
+def test_what_was_begun_leads_to_its_game(lake: Lake) -> None:
+    (row,) = lake.missing().filter(pl.col("n_unfinished") > 0).rows(named=True)
+    given = {"model": row["model"], "competition": row["competition"]}
+    (cells,) = table(html(lake, "missing", **given), "missing")[1:]
+    assert rows_at(lake, cells[-1]["href"])["path"].to_list() == row["paths"]
+
+
+def test_pages_lose_no_row(lake: Lake) -> None:
+    parts: list[pl.DataFrame] = []
+    after = ""
+    while after is not None:
+        shown: Any = content("missing", lake, parameters("missing", {"after": after}))
+        assert not shown.faults
+        parts.append(shown.rows)
+        after = shown.after
+    assert len(parts) > 1
+    assert pl.concat(parts).equals(missing(lake))
+    counts = shown.competitions
+    assert sum(counts.values()) == missing(lake).height
+    for name, n in counts.items():
+        asked = parameters("missing", {"competition": name})
+        assert pl.concat(csv_parts("missing", lake, asked)).height == n
+        assert content("missing", lake, asked).rows.height == min(n, ROWS)
+        assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
+    with pytest.raises(UsageError, match="no competition chess"):
+        lake.missing(competition="chess")
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"model": "nobody"}, "model"),
+        ({"after": '["a", "b", "c"]'}, "after"),
+        ({"after": "{}"}, "after"),
+    ],
+)
+def test_a_wrong_request_is_said_beside_its_field(
+    lake: Lake, given: dict[str, str], field: str
+) -> None:
+    shown = content("missing", lake, parameters("missing", given))
+    assert list(shown.faults) == [field]
+    assert f'id="fault-{field}"' in html(lake, "missing", **given)
+
+
+def test_games_by_competition(lake: Lake) -> None:
+    (other,) = lake.missing().filter(pl.col("n_unfinished") > 0)["model"]
+    assert lake.games(model=other, competition="cost_sharing").is_empty()
+    played = lake.games(competition="prisoners_dilemma")
+    assert played.equals(lake.games(game_type="prisoners_dilemma"))
+    assert lake.games(model=other, competition=["cost_sharing", "prisoners_dilemma"]).equals(
+        lake.games(model=other, game_type="prisoners_dilemma")
+    )
+    with pytest.raises(UsageError, match="no competition chess"):
+        lake.games(competition="chess")

@@ -1,0 +1,210 @@
+"""What became of each document: in Python, on the command line and on the page alike."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from event_tables import Files, lake_of
+from lakes import Lab
+from rawlogs import chameleon, prisoners_dilemma, public_good
+
+from pipeline.api import Lake, open_lake
+from pipeline.cli import main
+from pipeline.errors import UsageError
+from pipeline.events.contracts import polars_schema
+from pipeline.metrics.paging import last_key
+from pipeline.pages import fragment, page, parameters
+from pipeline.reports.documents import (
+    COLUMNS,
+    COUNT_COLUMNS,
+    KEY,
+    REPEATED,
+    STATUSES,
+    document_counts,
+)
+from pipeline.reports.documents import documents as listed
+
+EVIL = '<img src=x onerror=hit>\x1b[2J "q" | `*'
+
+
+def faulty() -> dict[str, Any]:
+    log = chameleon()
+    del log["consistency_metric"]
+    return log
+
+
+class Tables(Files):
+    """A lake of bare tables that has the methods of this page."""
+
+    documents = listed
+    document_counts = document_counts
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path / "logs", tmp_path / "lake")
+
+
+@pytest.fixture
+def lake(lab: Lab) -> Lake:
+    """A game, its copy, a game with a faulty part, a document that is refused, and two ignored."""
+    lab.write("a/game.json", prisoners_dilemma())
+    lab.write("a/copy.json", prisoners_dilemma())
+    lab.write("a/faulty.json", faulty())
+    lab.write("a/broken.json", b'{"history": [')
+    lab.write("a/notes.json", {"no": "log"})
+    lab.write(f"a/{EVIL}.json", {EVIL: 1})
+    lab.ingest("a")
+    return open_lake(lab.lake)
+
+
+def briefly(lake: Lake, **asked: Any) -> list[tuple[object, ...]]:
+    rows = lake.documents(**asked)
+    return rows.select("path", "status", "reason", "n_faulty_parts").rows()
+
+
+def test_what_became_of_each(lake: Lake, lab: Lab) -> None:
+    keys = "not a log: JSON with other keys"
+    ill_formed = "broken rule: the document is well-formed JSON in UTF-8"
+    assert [row for row in briefly(lake) if EVIL not in str(row[0])] == [
+        ("broken.json", "quarantined", ill_formed, 0),
+        ("copy.json", "ingested", None, 0),
+        ("faulty.json", "ingested", "broken rule: `consistency_metric` is present", 1),
+        ("game.json", "duplicate", REPEATED, 0),
+        ("notes.json", "ignored", f"{keys} (no)", 0),
+    ]
+    details = dict(lake.documents().select("path", "detail").iter_rows())
+    assert details["game.json"] == f"{lab.root}/a/copy.json"
+    assert details["faulty.json"] == "it is missing"
+    assert details["copy.json"] is None
+    assert briefly(lake, path=EVIL) == [(f"{EVIL}.json", "ignored", keys, 0)]
+
+
+def test_a_document_is_as_the_last_ingest_left_it(lake: Lake, lab: Lab) -> None:
+    """Also where that took in a folder above it, so that the document has another source."""
+    lab.write("a/broken.json", public_good())
+    lab.write("b/other.json", b"{")
+    lab.ingest()
+    newest = open_lake(lab.lake)
+    rows = {row[0]: row[1:] for row in briefly(newest)}
+    assert rows["a/broken.json"] == ("ingested", None, 0)
+    assert rows["a/faulty.json"] == ("unchanged", "broken rule: `consistency_metric` is present", 1)
+    assert rows["b/other.json"][0] == "quarantined"
+    assert len(rows) == 7
+    assert newest.documents()["ingest_id"].to_list() == [2] * 7
+    assert lake.documents(path="broken.json")["status"].to_list() == ["quarantined"]
+
+
+def test_each_count_is_that_of_a_list(lake: Lake) -> None:
+    counts = lake.document_counts()
+    assert counts["n_documents"].sum() == lake.documents().height
+    order = [STATUSES.index(status) for status in counts["status"]]
+    assert order == sorted(order)
+    for row in counts.drop_nulls("reason").iter_rows(named=True):
+        rows = lake.documents(status=row["status"], source=row["source"], reason=row["reason"])
+        assert rows.height == row["n_documents"]
+        assert rows["path"][0] == row["example"]
+
+
+def test_conditions(lake: Lake) -> None:
+    assert lake.documents(status=["ignored", "quarantined"]).height == 3
+    assert lake.documents(source="nowhere").is_empty()
+    assert lake.documents(path="fault")["path"].to_list() == ["faulty.json"]
+    assert lake.documents(status="ingested", limit=1).height == 1
+    with pytest.raises(UsageError, match="no status quarantine: did you mean `quarantined`"):
+        lake.documents(status="quarantine")
+    with pytest.raises(UsageError, match="made of source, path and a number"):
+        lake.documents(after=["a", "b"])
+
+
+def test_an_empty_lake_has_no_documents(tmp_path: Path) -> None:
+    lake = Tables(lake_of(tmp_path, {}).path)
+    assert lake.documents().is_empty()
+    assert lake.document_counts().is_empty()
+    assert lake.documents().columns == list(COLUMNS)
+    assert lake.document_counts().columns == list(COUNT_COLUMNS)
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Tables:
+    """Documents of which many are at one place, as an archive can have them."""
+    rows = [
+        {
+            "ingest_id": 1,
+            "source": f"s{at % 2}",
+            "path": f"p{at % 3}",
+            "sha256": f"{at:064x}",
+            "n_bytes": at,
+            "status": "ignored",
+            "reason": EVIL,
+        }
+        for at in range(200)
+    ]
+    documents = pl.DataFrame(rows, schema=polars_schema("documents"))
+    return Tables(lake_of(tmp_path, {"documents": documents}).path)
+
+
+@pytest.mark.parametrize("size", [1, 7, 33, 34, 200])
+def test_pages_lose_no_row(crowded: Tables, size: int) -> None:
+    parts, after = [], None
+    while (part := listed(crowded, after=after, limit=size)).height:
+        parts.append(part)
+        after = last_key(part, KEY, after)
+    assert pl.concat(parts).equals(crowded.documents())
+    assert crowded.documents()["n_bytes"].sort().to_list() == list(range(200))
+
+
+def on_page(lake: Lake | Tables, **asked: str) -> pl.DataFrame:
+    """The rows of all pages."""
+    parts, after = [], ""
+    while after is not None:
+        shown = page("documents").content(lake, parameters("documents", asked | {"after": after}))
+        assert not shown.faults
+        parts.append(shown.rows)
+        after = shown.after
+    return pl.concat(parts)
+
+
+def test_the_page_has_all_of_them(crowded: Tables, lake: Lake) -> None:
+    assert on_page(crowded, status="ignored").equals(crowded.documents())
+    assert on_page(lake).equals(lake.document_counts())
+    assert on_page(lake, status="ignored").equals(lake.documents(status="ignored"))
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ((), None),
+        (
+            ("--status", "ignored", "--status", "quarantined"),
+            {"status": ["ignored", "quarantined"]},
+        ),
+        (("--path", "y.json"), {"path": "y.json"}),
+        (("--reason", REPEATED), {"reason": REPEATED}),
+        (("--limit", "2"), {"limit": 2}),
+    ],
+)
+def test_the_command_gives_the_same(
+    lake: Lake,
+    options: Sequence[str],
+    asked: dict[str, Any] | None,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert main(["documents", "--lake", str(lake.path), "--format", "json", *options]) == 0
+    rows = lake.document_counts() if asked is None else lake.documents(**asked)
+    assert json.loads(capsysbinary.readouterr().out) == rows.to_dicts()
+    assert rows.height
+
+
+def test_a_page_escapes_paths_and_reasons(lake: Lake, crowded: Tables) -> None:
+    shown = [lake.page("documents", **asked).html for asked in ({}, {"path": EVIL})]
+    asked = parameters("documents", {"reason": EVIL})
+    found = page("documents").content(crowded, asked)
+    shown.append(str(fragment("documents", found, asked, lambda page, **_: f"#{page}")))
+    for html in shown:
+        assert "<img src=x" not in html
+        assert "\x1b" not in html
+        assert "&lt;img src=x onerror=hit&gt;" in html
