@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.errors import UsageError, choose
-from pipeline.games import competitions
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.completeness import played
 from pipeline.metrics.request import several
-from pipeline.metrics.validation import check_models
+from pipeline.metrics.validation import check_competitions, check_models
 
 SETTING = (
     *("topic", "word", "other_word", "hidden_player", "tested_player", "n_rounds_fixed"),
@@ -40,17 +38,14 @@ def missing(
       `multiplier`, `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`,
       `payoff_two_defect`, `setting`: what was fixed before play, as in `Lake.settings`.
 
-    Raises UsageError for a model without games and an unknown competition.
+    Raises UsageError for a model without games, and for an unknown competition.
 
     >>> lake.missing(model="sim-atlas").height
     0
     """
     models, wanted = several(model), several(competition)
     check_models(lake, models)
-    if strangers := [name for name in wanted or () if name not in competitions()]:
-        raise UsageError(
-            f"no competition {', '.join(strangers)}: {choose(strangers, competitions())}"
-        )
+    check_competitions(lake, wanted)
     results = lake.table("results").filter("is_tested")
     sides = played(lake).lazy()
     of_setting = ["competition", "game_type", "setting_id"]
@@ -67,6 +62,8 @@ def missing(
             own.join(asked, on="model", how="semi", nulls_equal=True),
         ]
     )
+    if wanted is not None:
+        expected = expected.filter(pl.col("competition").is_in(wanted))
     return (
         expected.join(finished, on=_OF_SIDE, how="anti", nulls_equal=True)
         .join(number, on=["competition", "setting_id"], how="left")

@@ -10,6 +10,7 @@ from random_tables import event_tables
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.request import EDITIONS
+from pipeline.reports import ranking
 from pipeline.reports.compare import compare
 from pipeline.reports.compare.differences import COLUMNS
 from pipeline.reports.completeness import completeness, readability
@@ -135,6 +136,16 @@ def test_letters_are_shared_by_those_not_told_apart(tmp_path):
     ]
     found = leaderboard(lake_with(tmp_path, rows)).select("model", "letters")
     assert found.rows() == [("A", "a"), ("B", "a"), ("C", "b")]
+
+
+@pytest.mark.parametrize(("most", "family"), [(3, 3), (2, None)])
+def test_of_many_models_no_pairs_are_told_apart(tmp_path, monkeypatch, most, family):
+    monkeypatch.setattr(ranking, "MOST_LETTERED", most)
+    rows = [(model, s, 0, float(s < 20)) for model in "ABC" for s in range(40)]
+    ranked = leaderboard(lake_with(tmp_path, rows))
+    assert ranked["rank"].to_list() == [1, 1, 1]
+    assert ranked["family"].to_list() == [family] * 3
+    assert ranked["letters"].is_null().all() == (family is None)
 
 
 def test_letters_are_of_the_games_that_the_release_edition_counts(tmp_path):
