@@ -129,6 +129,12 @@ class StoredLake:
         """The lake's tables that are of a package which is not installed."""
         return tuple(table for table in self.states if table not in TABLES)
 
+    @cached_property
+    def unknown_types(self) -> tuple[str, ...]:
+        """The game types whose roles the lake has, of packages that are not installed."""
+        types = self.table(ROLES).select(pl.col("game_type").unique().sort()).collect()
+        return tuple(name for name in types["game_type"] if name not in games.names())
+
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
         """The columns of the table's files: of an older lake, those that it has of the contract."""
         columns = dict(polars_schema(table))

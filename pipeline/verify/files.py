@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct, field
 
-from pipeline import games
 from pipeline.errors import LakeError
 from pipeline.events import checks
 from pipeline.events.contracts import TABLES, polars_schema
@@ -105,8 +104,7 @@ def look(lake: StoredLake, table: str, limit: int) -> Looked:
 def _foreign(lake: StoredLake) -> frozenset[str]:
     """The game types whose roles the lake has, of packages that are not installed."""
     try:
-        types = lake.table("roles").select("game_type").unique().collect()["game_type"]
-        return frozenset(types) - {*games.names()}
+        return frozenset(lake.unknown_types)
     except (LakeError, *_DAMAGED):
         return frozenset()  # the table `roles` is itself looked at
 
