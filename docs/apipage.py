@@ -12,6 +12,7 @@ from plain import escaped, fence
 import pipeline
 from pipeline import errors
 from pipeline.pages.notebook import Shown
+from pipeline.present.presented import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.ranking import Board
 from pipeline.reports.search import Found
@@ -25,7 +26,7 @@ Everything here is public. What is not on this page may change without notice.
 """
 WIDTH = 88
 # What methods return that is no DataFrame.
-RETURNED = (Board, Citation, Found, Shown, Transcript, Verification)
+RETURNED = (Board, Citation, Found, Presented, Shown, Transcript, Verification)
 BOUND = ("self", "lake")
 FIRST = ("open_lake", "Lake")
 

@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from pipeline import lake as stored
 from pipeline import plots
 from pipeline.answers import AnsweringLake, method, with_metrics
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, UsageError, choose
 from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER
+from pipeline.present import NAMES, present
+from pipeline.present.presented import Presented
 from pipeline.replacing import replacing
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition
@@ -68,6 +72,22 @@ class Lake(AnsweringLake):
         """
         transcript = super().game(game, edition=edition, num_of_game=num_of_game)
         return Game(transcript.tables, transcript.counted, transcript.edition, self)
+
+    @method
+    def present(self, name: str, *given: Any, **asked: Any) -> Presented:
+        """A result as a table, with its notes, as commands and pages show it.
+
+        `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
+        arguments are the method's own. The table is shown by a notebook, and as text by `print`;
+        `text(width)`, `markdown()`, `latex()` and `html()` write it, `csv()` and `json()` its
+        `rows` with all columns. Raises UsageError for a name that has no table, and what the method
+        raises.
+        """
+        if name not in NAMES or not hasattr(self, name):
+            raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
+        result = getattr(self, name)(*given, **asked)
+        rows = result if isinstance(result, pl.DataFrame) else result.rows
+        return Presented.of_table(present(name, rows, lake=self, **asked))
 
     @method
     def page(self, name: str, **parameters: object) -> "Shown":

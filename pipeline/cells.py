@@ -1,15 +1,19 @@
 """Values as the text of a cell."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from math import floor
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import msgspec
 
 NULL = "–"
+MARK = "†"
 DECIMALS = 4
+# A number below this is shown by its size alone.
+_LEAST_P = 0.0001
 
 
 def as_json(value: object) -> str:
@@ -47,9 +51,14 @@ def _without_bytes(value: object) -> object:
     return value
 
 
-def texts(values: Iterable[object], decimals: int | None = None) -> list[str]:
+def texts(
+    values: Iterable[object], decimals: int | None = None, unit: str | None = None
+) -> list[str]:
     """The cells of a column. Floats have `decimals`: by default four, none if all are whole."""
     held = list(values)
+    if unit is not None:
+        form = size if unit == "bytes" else p_value
+        return [NULL if value is None else str(form(value)) for value in held]  # type: ignore[arg-type]
     if decimals is None:
         floats = [value for value in held if isinstance(value, float)]
         decimals = 0 if all(value.is_integer() for value in floats) else DECIMALS
@@ -83,6 +92,11 @@ def _number(value: float, decimals: int) -> str:
     return f"{value:.{decimals}f}"
 
 
+def p_value(p: float) -> str:
+    """A p-value as a reader needs it, as in .0234 or <.0001."""
+    return f"<{_without_zero(str(_LEAST_P))}" if p < _LEAST_P else _without_zero(f"{p:.4f}")
+
+
 def ends(low: float | None, high: float | None) -> str:
     """An interval without zeros before points, as in .26 to .70; empty where an end is unknown."""
     return "" if low is None or high is None else f"{_end(low)} to {_end(high)}"
@@ -90,7 +104,7 @@ def ends(low: float | None, high: float | None) -> str:
 
 def _end(end: float) -> str:
     """An end of an interval; one next to 0 says on which side: +.00 or -.00."""
-    return without_zero(f"{end:+.2f}" if is_next_to_zero(end) else f"{end:.2f}")
+    return _without_zero(f"{end:+.2f}" if is_next_to_zero(end) else f"{end:.2f}")
 
 
 def is_next_to_zero(end: float | None) -> bool:
@@ -98,7 +112,18 @@ def is_next_to_zero(end: float | None) -> bool:
     return end is not None and 0 < abs(end) < 0.005
 
 
-def without_zero(number: str) -> str:
+def few(n_effective: float) -> str:
+    """So few settings, as in 3 or 4.9: rounded down, so that few stay few."""
+    return f"{floor(n_effective * 10) / 10:g}"
+
+
+def mark(terms: Iterable[Mapping[str, Any]]) -> str:
+    """The mark with the least number of any of these thin terms, as in †1; empty without any."""
+    numbers = [term["n_effective"] for term in terms]
+    return f"{MARK}{few(min(numbers))}" if numbers else ""
+
+
+def _without_zero(number: str) -> str:
     """A number without the zero before its point, as in .63 or -.40; 1.25 stays."""
     sign = number[:1] if number[:1] in "+-" else ""
     digits = number.removeprefix(sign)

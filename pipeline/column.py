@@ -3,16 +3,25 @@
 Use them by the module's name, as in `column.flag("whether ...")`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from inspect import cleandoc
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 ID_LENGTH = 32
+Unit = Literal["bytes", "p"] | None
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Column(Struct, frozen=True):
-    """A column, and what its values are held to; null where nothing is asked of them."""
+    """A column: what it means, how it is shown, and what its values are held to.
+
+    `heading` is what stands above it for eyes, by default its name in words. Floats have so many
+    `decimals`; without a number four, none if all are whole. A `unit` has a form of its own.
+    """
 
     dtype: pl.DataType
     description: str = ""
@@ -22,6 +31,41 @@ class Column(Struct, frozen=True):
     max: float | None = None
     words: tuple[str, ...] | None = None
     regex: str | None = None
+    heading: str = ""
+    decimals: int | None = None
+    unit: Unit = None
+
+    def shown(self, heading: str) -> "Column":
+        """The same column under this heading."""
+        return replace(self, heading=heading)
+
+
+def words(name: str) -> str:
+    """A name of ours as words: `win_rate` as `win rate`."""
+    return name.replace("_", " ")
+
+
+def heading(name: str, columns: Mapping[str, Column]) -> str:
+    """What stands above a column; the name itself of one that is not declared."""
+    declared = columns.get(name)
+    return name if declared is None else declared.heading or words(name)
+
+
+def schema(columns: Mapping[str, Column]) -> pl.Schema:
+    return pl.Schema({name: column.dtype for name, column in columns.items()})
+
+
+def listed(columns: Mapping[str, Column]) -> Callable[[F], F]:
+    """Writes the columns into the docstring of the function that returns them, before `Raises`."""
+    lines = [f"- `{name}`: {column.description}." for name, column in columns.items()]
+
+    def with_columns(function: F) -> F:
+        text = cleandoc(function.__doc__ or "")
+        body, raises, rest = text.partition("\n\nRaises")
+        function.__doc__ = "\n".join([f"{body}\n\nColumns:\n", *lines]) + raises + rest
+        return function
+
+    return with_columns
 
 
 def word(
@@ -48,6 +92,15 @@ def number(
     description: str, *, nullable: bool = True, low: float | None = None, high: float | None = None
 ) -> Column:
     return Column(pl.Float64(), description, nullable=nullable, min=low, max=high)
+
+
+def share(description: str, *, low: float = 0, high: float = 1) -> Column:
+    """A value, a share or a difference of such, with three decimals."""
+    return Column(pl.Float64(), description, nullable=True, min=low, max=high, decimals=3)
+
+
+def p_value(description: str) -> Column:
+    return Column(pl.Float64(), description, nullable=True, min=0, max=1, unit="p")
 
 
 def code(description: str) -> Column:

@@ -25,6 +25,11 @@ def json_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     yield end
 
 
+def json_text(rows: pl.DataFrame) -> str:
+    """The same of one frame, without a line break at the end."""
+    return "".join(json_texts([rows])).rstrip("\n")
+
+
 def json_lines(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     """A record on each line, without a list around them."""
     for rows in _slices(parts):

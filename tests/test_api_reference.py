@@ -21,13 +21,14 @@ from pipeline.cli.app import app
 from pipeline.ingest import ingest
 from pipeline.metrics.known import NAMES
 from pipeline.pages.notebook import Shown
+from pipeline.present.presented import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.ranking import Board
 from pipeline.reports.search import Found
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 
-CLASSES = [Lake, Game, Transcript, Board, Citation, Found, Shown, Verification]
+CLASSES = [Lake, Game, Transcript, Board, Citation, Found, Presented, Shown, Verification]
 CLASSES += [getattr(pipeline, name) for name in ("Metric", "Rows", "Term", "Combine", "GameType")]
 
 

@@ -6,11 +6,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 from rich.cells import cell_len
 
 from pipeline import cells
-from pipeline.cli import folds, layout, output, terminal
+from pipeline.cli import output, terminal
+from pipeline.present import folds, layout
+from pipeline.present.table import Estimate, Table
 
 TEXTS = st.text("ab c-_/.,é漢😀\n", max_size=60)
 
@@ -48,18 +49,12 @@ def test_words_stay_whole_where_there_is_room() -> None:
 def test_numbers_stay_whole() -> None:
     assert layout.wrapped("gpt-3.5-turbo-pgm", 8) == ["gpt-3.5-", "turbo-", "pgm"]
     assert layout.wrapped("llama-2-70b", 6) == ["llama-", "2-70b"]
-    assert layout.wrapped("0.692 (.63–.75)", 9) == ["0.692", "(.63–.75)"]
+    assert layout.wrapped("0.692 (.63 to .75)", 12) == ["0.692", "(.63 to .75)"]
     assert layout.wrapped("at -0.1620, 2026-11-22.", 11) == ["at -0.1620,", "2026-11-22."]
     names, row = ["value", "low", "high"], ["0.6500", "-0.4771", "1,079.08"]
     right = [True] * 3
     assert list(layout.table(names, [row, row], right, 23))[-1] == "0.6500 -0.4771 1,079.08"
     assert next(layout.table(names, [row, row], right, 22)) == "── 1 ──"
-
-
-def test_a_heading_for_paper_is_one_line_elsewhere() -> None:
-    assert layout.in_one_line("win_\nrate") == "win_rate"
-    assert layout.in_one_line("judge-\nment") == "judgement"
-    assert layout.in_one_line("other\nvalue") == "other value"
 
 
 @pytest.mark.parametrize(
@@ -191,74 +186,98 @@ ROWS = pl.DataFrame(
         "value": [0.25, None, 1.0],
         "low": [0.125, None, 0.5],
         "high": [0.5, None, 1.0],
-        "thin": ["†4", "", ""],
+        "thin": [[{"term": "t", "n_effective": 1.9 + 1e-15}], None, []],
         "n_games": [3, 3, 3],
         "is_complete": [True, False, None],
         "reason": [None, "no votes", None],
     }
 )
+ESTIMATE = Estimate("value", "low", "high", ("thin",))
+
+
+def table(rows: pl.DataFrame = ROWS, *steps: folds.Fold) -> Table:
+    return Table.of("", rows, estimates=[ESTIMATE], folds=steps)
 
 
 def folded(*steps: folds.Fold, rows: pl.DataFrame = ROWS) -> folds.View:
-    return folds.fitting(folds.View(rows), steps, lambda _: False)
+    view = folds.View(tuple(table(rows).fields))
+    return folds.fitting(view, steps, lambda _: False)
+
+
+def texts(view: folds.View, name: str) -> list[str]:
+    (own,) = view.named(name)
+    return own.texts
+
+
+def columns(view: folds.View) -> list[str]:
+    return [one.name for one in view.fields]
 
 
 def test_no_more_is_given_up_than_it_takes() -> None:
+    whole = folds.View(tuple(table().fields))
     steps = [folds.titled("metric"), folds.titled("model")]
-    assert folds.fitting(folds.View(ROWS), steps, lambda _: True) == folds.View(ROWS)
-    view = folds.fitting(folds.View(ROWS), steps, lambda one: len(one.columns) < ROWS.width)
-    assert view.sections == ("metric",)
+    assert folds.fitting(whole, steps, lambda _: True) == whole
+    n_columns = len(whole.fields)
+    view = folds.fitting(whole, steps, lambda one: len(one.fields) < n_columns)
+    assert [one.name for one in view.sections] == ["metric"]
 
 
-def test_an_interval_and_a_mark_go_into_the_cell_of_their_value() -> None:
-    view = folded(folds.interval("value", "low", "high"), folds.mark("value"))
-    assert view.rows["value"].to_list() == ["0.2500 (.12 to .50) †4", "–", "1.0000 (.50 to 1.00)"]
-    assert {"low", "high", "thin"}.isdisjoint(view.rows.columns)
+def test_an_interval_and_a_mark_are_in_the_cell_of_their_value() -> None:
+    assert texts(folded(), "value") == ["0.2500 (.12 to .50) †1.9", "–", "1.0000 (.50 to 1.00)"]
+    assert columns(folded()) == ["metric", "model", "value", "n_games", "is_complete", "reason"]
+
+
+@pytest.mark.parametrize(
+    ("few", "shown"), [(1.9000000000000001, "1.9"), (19 * 0.1, "1.9"), (4.99, "4.9"), (3.0, "3")]
+)
+def test_few_settings_are_rounded_down_and_short(few: float, shown: str) -> None:
+    assert cells.few(few) == shown
 
 
 def test_the_end_of_an_interval_next_to_zero_keeps_its_side() -> None:
-    assert folds.with_interval("0.1", 0.001, 0.2) == "0.1 (+.00 to .20)"
-    assert folds.with_interval("-0.1", -0.2, -0.001) == "-0.1 (-.20 to -.00)"
+    assert cells.ends(0.001, 0.2) == "+.00 to .20"
+    assert cells.ends(-0.2, -0.001) == "-.20 to -.00"
 
 
-def test_bounds_and_others_are_one_column() -> None:
-    view = folded(folds.bounds("bounds", "low", "high"))
-    assert view.rows["bounds"].to_list() == [".12 to .50", "–", ".50 to 1.00"]
-    view = folded(folds.rounded(2), folds.merged("both", "value", "n_games", note="what it is"))
-    assert view.rows["both"].to_list() == ["0.25, 3", "–, 3", "1.00, 3"]
-    assert view.notes == ("what it is",)
+def test_a_range_and_others_are_one_column() -> None:
+    bounds = Table.of("", ROWS, estimates=[Estimate(low="low", high="high", heading="bounds")])
+    (field,) = (one for one in bounds.fields if one.heading == "bounds")
+    assert field.texts == [".12 to .50", "–", ".50 to 1.00"]
+    view = folded(folds.merged("both", "metric", "n_games"))
+    assert texts(view, "metric") == ["judgement, 3", "judgement, 3", "reasoning, 3"]
+    assert view.notes == ("both: metric, n games",)
 
 
 def test_what_all_rows_share_is_a_note_and_what_they_do_not_stays() -> None:
     view = folded(folds.alike("n_games", "model", "elsewhere"))
-    assert view.notes == ("in all rows: n_games 3",)
-    assert [name for name in ROWS.columns if name not in view.rows.columns] == ["n_games"]
-    assert folded(folds.alike("n_games"), rows=ROWS.head(1)).rows.columns == ROWS.columns
+    assert view.notes == ("in all rows: n games 3",)
+    assert [name for name in columns(folded()) if name not in columns(view)] == ["n_games"]
+    assert columns(folded(folds.alike("n_games"), rows=ROWS.head(1))) == columns(folded())
 
 
 def test_a_star_is_where_the_answer_is_no_and_not_where_it_is_unknown() -> None:
-    view = folded(folds.starred("is_complete", "model", "not complete", where=False))
-    assert view.rows["model"].to_list() == ["a", "b *", "a"]
+    view = folded(folds.starred("is_complete", "model", note="not complete", where=False))
+    assert texts(view, "model") == ["a", "b *", "a"]
     assert view.notes == ("* not complete",)
-    view = folded(folds.starred("is_complete", "model", "complete", where=True))
-    assert view.rows["model"].to_list() == ["a *", "b", "a"]
-    view = folded(folds.starred("is_complete", "model", "x", where=True), rows=ROWS.tail(2))
-    assert view.notes == ()
+    view = folded(folds.starred("is_complete", "model", note="complete", where=True))
+    assert texts(view, "model") == ["a *", "b", "a"]
+    star = folds.starred("is_complete", "model", note="x", where=True)
+    assert folded(star, rows=ROWS.tail(2)).notes == ()
 
 
 def test_a_text_below_names_its_rows() -> None:
-    view = folded(folds.below("reason", "metric", "model"))
+    view = folded(folds.below("reason"))
     assert view.notes == ("– no votes (judgement b)",)
-    many = pl.DataFrame({"model": list("abcdefg"), "reason": ["why"] * 7})
-    view = folded(folds.below("reason", "model", title=""), rows=many)
-    assert view.notes == ("why (a, b, c, d, e and 2 more)",)
+    many = pl.DataFrame({"model": list("abcdefg"), "why": ["so"] * 7, "n": [5] * 7})
+    view = folds.below("why")(folds.View(tuple(Table.of("", many).fields)))
+    assert view.notes == ("why: so (a, b, c, d, e and 2 more)",)
 
 
 def test_titles_leave_a_column() -> None:
-    assert folded(folds.titled(*ROWS.columns)).sections == ()
+    assert folded(folds.titled(*columns(folded()))).sections == ()
     view = folded(folds.titled("metric"), folds.titled("model"), folds.titled("elsewhere"))
-    assert view.sections == ("metric", "model")
-    assert view.columns == ROWS.columns[2:]
+    assert [one.name for one in view.sections] == ["metric", "model"]
+    assert columns(view) == columns(folded())[2:]
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS.clear(), ROWS.head(1)])
@@ -267,29 +286,23 @@ def test_whatever_has_to_be_given_up_the_lines_fit(
 ) -> None:
     for width in range(20, 100):
         monkeypatch.setattr(terminal, "width", lambda width=width: width)
-        steps = [folds.short(n_games="games"), folds.titled("metric"), folds.titled("model")]
-        output.show(rows, "table", folds=steps)
+        output.show(table(rows, folds.titled("metric"), folds.titled("model")), "table")
         lines = capsys.readouterr().out.splitlines()
         assert max(map(cell_len, lines), default=0) <= max(width, 40)
         assert bool(lines) or rows.is_empty()
 
 
 ANYWHERE = [
-    folds.below("x", "y"),
-    folds.short(x="y"),
-    folds.interval("x", "y", "z"),
-    folds.bounds("x", "y", "z"),
+    folds.below("x"),
     folds.merged("x", "y", "z"),
-    folds.mark("x", "y"),
     folds.alike("x"),
     folds.begun("x"),
-    folds.starred("x", "y", "z", where=True),
+    folds.titled("x"),
+    folds.starred("x", "y", note="z", where=True),
 ]
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS.clear()])
-def test_a_step_for_columns_that_are_not_there_changes_no_row(rows: pl.DataFrame) -> None:
+def test_a_step_for_columns_that_are_not_there_changes_nothing(rows: pl.DataFrame) -> None:
     for step in ANYWHERE:
-        view = folded(step, rows=rows)
-        assert_frame_equal(view.rows, rows)
-        assert view.notes == ()
+        assert folded(step, rows=rows) == folded(rows=rows)

@@ -22,11 +22,12 @@ from test_plots import EVIL
 
 import pipeline
 from pipeline.api import Lake
+from pipeline.cells import few
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
-from pipeline.metrics.thin import shown_number
+from pipeline.metrics.thin import EXPLANATION
 from pipeline.pages.report import Report, report
 from pipeline.pages.report_html import LONGEST_TEXT, report_html
 from pipeline.printable import printable
@@ -191,8 +192,8 @@ def test_the_leaderboard_is_that_of_the_api(page: Page, lake: Lake) -> None:
         cells = row["in"]
         assert shown(cells[0]) == str(expected["rank"] or "–")
         assert shown(cells[3]) == str(expected["n_games"])
-        assert any(page.find("abbr", cells[1])) is not expected["is_complete"]
-        for cell, name in zip(cells[4:], NAMES, strict=True):
+        assert shown(cells[1]).endswith("*") is not expected["is_complete"]
+        for cell, name in zip(cells[-len(NAMES) :], NAMES, strict=True):
             found = [float(one["at"]["value"]) for one in page.find("data", cell)]
             ends = [expected[name], expected[f"{name}_low"], expected[f"{name}_high"]]
             assert found == ([] if expected[name] is None else [e for e in ends if e is not None])
@@ -203,13 +204,19 @@ def test_every_value_and_count_of_a_model_is_that_of_the_api(page: Page, lake: L
     models = lake.leaderboard()["model"].to_list()
     checked = 0
     for expected in values.iter_rows(named=True):
-        row = page.section(f"c{models.index(expected['model']) + 1}-{expected['metric']}")
-        name, number, ends, hits, counted, games, _ = row["in"]
+        article = page.section(f"model-{models.index(expected['model']) + 1}")
+        (row,) = (
+            one
+            for one in page.find("tr", article)
+            if one["at"].get("data-metric") == expected["metric"]
+        )
+        name, estimate, hits, counted, games, *_ = row["in"]
         assert shown(name) == expected["metric"]
         found = [
             float(one["at"]["value"])
-            for cell in (number, ends, hits)
+            for cell in (estimate, hits)
             for one in page.find("data", cell)
+            if one["at"].get("class") not in ("counted", "games")
         ]
         wanted = [expected[one] for one in ("value", "ci_low", "ci_high", "hits")]
         assert found == [one for one in wanted if one is not None]
@@ -237,18 +244,20 @@ def test_comparisons_are_those_of_the_api_from_both_sides(page: Page, lake: Lake
 
 
 def frame_of(page: Page, table: dict[str, Any]) -> list[list[object]]:
+    """The cells: numbers as they are for programs, of a range both, and others as texts."""
     _, *rows = page.find("tr", table)
-    return [
-        [found if (found := value(cell)) is not None else shown(cell) for cell in row["in"]]
-        for row in rows
-    ]
+    return [[part for cell in row["in"] for part in numbers(cell) or [shown(cell)]] for row in rows]
+
+
+def numbers(cell: dict[str, Any]) -> list[float]:
+    return [float(one["at"]["value"]) for one in Page("").find("data", cell)]
 
 
 def cells_of(frame: pl.DataFrame) -> list[list[object]]:
     return [
         [
             one
-            if isinstance(one, float)
+            if isinstance(one, int | float) and not isinstance(one, bool)
             else "–"
             if one is None
             else ("yes" if one else "no")
@@ -264,9 +273,10 @@ def cells_of(frame: pl.DataFrame) -> list[list[object]]:
 def test_completeness_and_audit_are_those_of_the_api(page: Page, lake: Lake) -> None:
     games, texts = page.find("table", page.section("completeness"))
     assert frame_of(page, games) == cells_of(lake.completeness().drop("game_type"))
-    assert frame_of(page, texts) == cells_of(lake.readability())
+    read = cells_of(lake.readability().filter(pl.col("value").is_not_null()))
+    assert [row for row in frame_of(page, texts) if row[2] != "–"] == read
     (audit,) = page.find("table", page.section("audit"))
-    assert frame_of(page, audit) == cells_of(lake.audit())
+    assert frame_of(page, audit) == cells_of(lake.audit().drop("title", "effect"))
 
 
 @pytest.mark.slow
@@ -351,7 +361,11 @@ def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
 
 
 def thin_marks(element: dict[str, Any], page: Page) -> list[str]:
-    return [shown(one) for one in page.find("abbr", element) if shown(one).startswith("†")]
+    return [
+        shown(one)
+        for one in page.find("span", element)
+        if one["at"].get("class") == "mark" and shown(one).startswith("†")
+    ]
 
 
 def test_thin_values_are_marked(page: Page, content: Report) -> None:
@@ -359,14 +373,19 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
     n_thin = 0
     for place, profile in enumerate(content.profiles, start=1):
         for cell in profile.cells:
-            few = sorted(one["n_effective"] for one in cell.value["thin"] or [])
-            marks = thin_marks(page.section(f"c{place}-{cell.metric}"), page)
-            assert marks == [f"†{shown_number(least)}" for least in few[:1]]
+            least = sorted(one["n_effective"] for one in cell.value["thin"] or [])
+            (row,) = (
+                one
+                for one in page.find("tr", page.section(f"model-{place}"))
+                if one["at"].get("data-metric") == cell.metric
+            )
+            marks = thin_marks(row, page)
+            assert marks == [f"†{few(one)}" for one in least[:1]]
             n_thin += len(marks)
     assert n_thin
     board = page.section("leaderboard")
     assert len(thin_marks(board, page)) == n_thin
-    assert "fewer than 5 effective settings of its own" in shown(board)
+    assert EXPLANATION in shown(board)
     is_thin = pl.col("thin").list.len().fill_null(0) + pl.col("other_thin").list.len().fill_null(0)
     differences = content.comparisons.filter(is_thin > 0, pl.col("difference").is_not_null())
     assert len(thin_marks(page.section("comparison"), page)) == 2 * differences.height > 0
@@ -414,7 +433,7 @@ def test_it_opens_from_disk_and_every_click_leads_on(
                 assert box
                 assert box["width"] <= width
             opened.locator("#leaderboard td a").first.click()
-            evidence = opened.locator("tr:target details")
+            evidence = opened.locator("details:target")
             evidence.locator("summary").click()
             evidence.locator("a").first.click()
             assert re.search(r"#g\d+(-m\d+)?$", opened.url)
@@ -486,8 +505,8 @@ def test_latex_has_the_values(lake: Lake, capsys: Any) -> None:
     headings, *rows = table_of(tables[2])
     names = [typeset(name) for name in headings]
     assert names[:3] == ["metric", "model", "other"]
-    found = [number(row[names.index("difference")]) for row in rows]
-    assert found == pytest.approx(lake.compare()["difference"].to_list(), abs=1e-4)
+    found = [number(row[names.index("difference")].split(" ")[0]) for row in rows]
+    assert found == pytest.approx(lake.compare()["difference"].to_list(), abs=5.1e-4)
 
 
 def test_without_the_extra_the_command_says_what_to_install(lake: Lake, tmp_path: Path) -> None:

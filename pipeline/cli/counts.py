@@ -7,6 +7,7 @@ import polars as pl
 from pipeline.cells import as_json
 from pipeline.cli import terminal
 from pipeline.cli.output import show
+from pipeline.present.table import Table
 
 if TYPE_CHECKING:
     from pipeline.ingest import IngestSummary
@@ -30,7 +31,7 @@ def _show(report: "IngestSummary", form: str) -> None:
         terminal.out_bytes(f"{as_json(_record(report))}\n".encode())
         return
     rows = _rows(report)
-    show(rows, form, brief=rows.filter(rows["n"] > 0))
+    show(Table("", rows, brief=lambda rows: rows.filter(rows["n"] > 0)), form)
 
 
 def _record(report: "IngestSummary") -> dict[str, object]:

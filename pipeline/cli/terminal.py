@@ -187,7 +187,7 @@ def note(text: str, *, is_wrapped: bool = True) -> None:
     lines = printable(text).split("\n")
     if is_wrapped and is_note_terminal():
         # Loaded here, since it takes time and `--help` has no notes.
-        from pipeline.cli.layout import wrapped
+        from pipeline.present.layout import wrapped
 
         width = shutil.get_terminal_size().columns
         lines = [part for line in lines for part in wrapped(line, width)]

@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from pipeline.cli import layout, output, terminal
+from pipeline.cli import output, terminal
+from pipeline.present import layout
+from pipeline.present.markdown import escaped
 from pipeline.printable import printable
 from pipeline.reports.parts import Part, parts_seen, seats, title
 from pipeline.reports.transcript import Transcript
 from pipeline.statistics.sums import exact_sum
+from pipeline.written import json_text
 
 _INDENT = "    "
 _STYLES = {"none": "aside", "hit": "hit", "miss": "miss"}
@@ -61,7 +64,7 @@ def seen_as_json(found: Transcript, seat: int) -> str:
 
 
 def _object(frames: Mapping[str, pl.DataFrame]) -> str:
-    fields = (f'"{name}": {output.json_text(rows)}' for name, rows in frames.items())
+    fields = (f'"{name}": {json_text(rows)}' for name, rows in frames.items())
     return "{" + ",\n".join(fields) + "}\n"
 
 
@@ -92,7 +95,7 @@ def _sums(counted: pl.DataFrame) -> pl.DataFrame:
 
 def _heading(text: str, form: str, *, level: int) -> None:
     if form == "markdown":
-        terminal.out(f"{'#' * level} {output.escaped(printable(text))}\n\n")
+        terminal.out(f"{'#' * level} {escaped(printable(text))}\n\n")
     else:
         terminal.out("" if level == 1 else "\n")
         terminal.out(printable(text), "heading")
@@ -103,7 +106,7 @@ def _facts(facts: Mapping[str, object], form: str) -> None:
     found = {name: str(value) for name, value in facts.items() if value is not None}
     if form == "markdown":
         for name, value in found.items():
-            terminal.out(f"- {name}: {output.escaped(printable(value))}\n")
+            terminal.out(f"- {name}: {escaped(printable(value))}\n")
         terminal.out("\n")
         return
     values = [printable(value) for value in found.values()]
@@ -147,9 +150,9 @@ def _in_text(part: Part, lines: list[str]) -> None:
 
 
 def _in_markdown(part: Part, lines: list[str]) -> None:
-    heading = output.escaped(printable(part.heading))
-    terminal.out(f"**{heading}** {output.escaped(part.aside)}".rstrip() + "\n\n")
+    heading = escaped(printable(part.heading))
+    terminal.out(f"**{heading}** {escaped(part.aside)}".rstrip() + "\n\n")
     # As code, in which nothing is markdown.
     terminal.out("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
     items = ["  ".join(printable(text) for text, _ in item) for item in part.items]
-    terminal.out("".join(f"- {output.escaped(item)}\n" for item in items) + ("\n" if items else ""))
+    terminal.out("".join(f"- {escaped(item)}\n" for item in items) + ("\n" if items else ""))

@@ -177,7 +177,7 @@ def _no_arguments(command: str, rest: str) -> None:
 
 def _views() -> str:
     """The views, a line for each schema."""
-    from pipeline.cli.layout import wrapped
+    from pipeline.present.layout import wrapped
     from pipeline.reports.views import schemas
 
     lines = ["", "views; `.schema NAME` describes one:"]

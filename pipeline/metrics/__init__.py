@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import polars as pl
 from msgspec.structs import replace
 
+from pipeline.column import listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics.answer import DEFAULT_CONFIDENCE, Answer, answered, in_order
@@ -16,6 +17,7 @@ from pipeline.metrics.influence import with_influence
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, several
+from pipeline.metrics.results import VALUES
 from pipeline.metrics.validation import check_models, condition_on, tested
 from pipeline.vocabulary import Edition, Engine
 
@@ -37,6 +39,7 @@ __all__ = [
 _SYSTEM = "system"
 
 
+@listed(VALUES)
 def metrics(
     lake: StoredLake,
     *,
@@ -60,28 +63,8 @@ def metrics(
     with `system` in `by`, those of each system, as if the lake had no others. `where` is a SQL
     condition on the rows: see `pipeline.metrics.condition.condition`. The engines polars, duckdb
     and spark give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
-    `num_of_game` is for the edition release: only games with a lower number count.
-
-    Columns:
-
-    - `edition`, `metric`: what was computed.
-    - the columns of `by`: the group.
-    - `value`: the value, mostly a share in 0..1; `magic view` shows each metric's range. Null
-      if it is undefined.
-    - `ci_low`, `ci_high`: its interval at the level `confidence`, in the metric's unit.
-    - `ci_method`: how the interval was computed, and its clusters: settings or games.
-    - `effective_items`: as many independent rows would give an interval as wide.
-    - `hits`, `counted`: the numerator and the denominator, in rows; null if the value combines
-      several ratios.
-    - `terms`: these ratios, each with term, weight, hits, counted and value.
-    - `n_games`: games with a counted row.
-    - `n_unfinished`: games without an end; null if `by` has a column that neither the game nor
-      its result has, such as `round`.
-    - `n_unreadable`: rows whose text is not clear.
-    - `reason`: why the value is null.
-    - `thin`: the terms with very few settings of their own, and how many: see `metrics.thin`.
-    - `is_complete`: whether the model finished a game of every setting of these game types that
-      any model played.
+    `num_of_game` is for the edition release: only games with a lower number count. The columns of
+    `by` follow the metric.
 
     If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
     as the rest. With `influence`, also `without_low` and `without_high` (the range of the value if

@@ -5,23 +5,20 @@ import polars as pl
 from pipeline.errors import MetricError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
+from pipeline.metrics import results
 from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
 from pipeline.metrics.installed import NAME, Added
 from pipeline.metrics.known import knowing, names
 from pipeline.metrics.request import PAPER, Request
+from pipeline.metrics.results import OF_A_CELL, OF_A_METRIC
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.vocabulary import Engine
 
-_OF_LEADERBOARD = {
-    *("rank", "model", "letters", "family", "n_games", "n_missing", "n_self_play", "is_complete"),
-    *("lacks", "reasons"),
-}
-
-# The page of the leaderboard has such columns beside each metric's own.
-_ENDS = ("_low", "_high", "_thin", "_counted", "_games", "_reason")
+# What the leaderboard and its page have beside the value of each metric.
+_ENDS = tuple(filter(None, (*OF_A_METRIC, *OF_A_CELL)))
 
 
 def added(
@@ -58,7 +55,7 @@ def _taken() -> set[str]:
     """What a table, view, schema or column of the leaderboard is called already."""
     with knowing({}):
         names = (*TABLES, *views(), OF_ALL, LEADERBOARD)
-        return {*(name.partition(".")[0] for name in names), *_OF_LEADERBOARD}
+        return {*(name.partition(".")[0] for name in names), *results.LEADERBOARD}
 
 
 def _is_beside_another(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from pipeline.cells import MARK
 from pipeline.metrics.grouping import group_columns, join, with_group
 from pipeline.metrics.intervals import by_cluster
 from pipeline.metrics.request import Request
@@ -10,24 +11,15 @@ LEAST_SETTINGS = 5
 """A term with fewer effective settings of its own is thin."""
 LEAST_BESIDE, TIMES_AS_MANY = 10, 10
 """So is one with fewer than these beside a term of the value that has so many times as many."""
-MARK = "†"
 MEANING = (
     f"a term of the value has fewer than {LEAST_SETTINGS} effective settings of its own, or fewer "
     f"than {LEAST_BESIDE} beside a term with {TIMES_AS_MANY} times as many"
 )
-EXPLANATION = f"{MARK} {MEANING} (the number is the least): its interval can be far off"
+EXPLANATION = (
+    f"{MARK} and a number: a term of the value has only so many effective settings; its interval "
+    "can be far off"
+)
 THIN = pl.List(pl.Struct({"term": pl.String(), "n_effective": pl.Float64()}))
-
-
-def shown(n_effective: pl.Expr) -> pl.Expr:
-    """The number as texts show it, as in 3 or 4.9: rounded down, so that few stay few."""
-    tenths = (n_effective * 10).floor() / 10
-    return tenths.cast(pl.String).str.strip_suffix(".0")
-
-
-def shown_number(n_effective: float) -> str:
-    """The same of one number."""
-    return str(pl.select(shown(pl.lit(n_effective))).item())
 
 
 def with_thin(rows: pl.DataFrame, sums: pl.DataFrame, request: Request) -> pl.DataFrame:

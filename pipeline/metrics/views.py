@@ -6,11 +6,15 @@ folders in `sql/metrics` are the editions. The views of attempts, evidence and t
 same files.
 """
 
-from pipeline import sqlfiles
+from collections.abc import Mapping
+
+from pipeline import column, sqlfiles
+from pipeline.column import Column
 from pipeline.metrics.compared import COMPARED
 from pipeline.metrics.counting_sql import attempts, compared
 from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
+from pipeline.metrics.results import GAME_TYPE, VALUES
 from pipeline.metrics.terms_sql import of_terms
 from pipeline.sqlfiles import View, literal
 from pipeline.vocabulary import Edition
@@ -20,31 +24,34 @@ OF_ALL = "metrics"
 LEADERBOARD = "leaderboard"
 """The view of the models with all metrics. This and that of all values are computed by Python."""
 
-COLUMNS = {
-    "metric": "the metric's name",
-    "edition": "the edition: paper, release or audited",
-    "game_type": "the game type, or `all` for all game types of the metric",
-    "value": "hits / counted, or the metric's formula over several such ratios",
-    "hits": "the numerator of the value, null if the value combines several ratios",
-    "counted": "the denominator of the value, null if the value combines several ratios",
-    "n_games": "number of games with a counted row",
-    "term": "the term (ratio) that counts the row, named as in docs/metrics.md",
-    "what": "what was done, in a word or two",
-    "hit": "how much of a hit the row is, from 0 to 1; null if it is not counted",
-    "is_counted": "whether the metric counts the row",
-    "compared_with": "what it is compared with to tell a hit, such as the players sought; null if "
-    "the log does not say",
-    "content": "the text of the row's message, null if the log has none",
-    "seat": "the acting player's seat, null if the row belongs to a whole side",
-    "round": "the round, null if the row belongs to the whole game",
-    "message_index": "the message that the row was read from, from 0",
-    "parse_status": "how clearly the row could be read from its text",
-    "logged": "what the log states",
-    "says": "what the rest of the log says",
-    "is_found": "whether the two contradict each other",
-    "hit_logged": "the metric's hit as logged, null if the metric does not count the row",
-    "hit_read": "the metric's hit according to the rest of the log",
+COLUMNS: Mapping[str, Column] = {
+    **VALUES,
+    "game_type": GAME_TYPE,
+    "term": column.text("the term (ratio) that counts the row, named as in docs/metrics.md"),
+    "what": column.text("what was done, in a word or two"),
+    "hit": column.number("how much of a hit the row is, from 0 to 1; null if it is not counted"),
+    "compared_with": column.text(
+        "what it is compared with to tell a hit, such as the players sought; null if the log does "
+        "not say"
+    ),
+    "is_counted": column.flag("whether the metric counts the row").shown("counted"),
+    "content": column.text("the text of the row's message, null if the log has none"),
+    "seat": column.small("the acting player's seat, null if the row belongs to a whole side"),
+    "round": column.small("the round, null if the row belongs to the whole game"),
+    "message_index": column.small("the message that the row was read from, from 0").shown(
+        "message"
+    ),
+    "parse_status": column.text("how clearly the row could be read from its text"),
+    "logged": column.text("what the log states"),
+    "says": column.text("what the rest of the log says"),
+    "is_found": column.flag("whether the two contradict each other"),
+    "hit_logged": column.number(
+        "the metric's hit as logged, null if the metric does not count the row"
+    ),
+    "hit_read": column.number("the metric's hit according to the rest of the log"),
 }
+"""The columns of the rows that metrics and audits are about, and of values."""
+_MEANINGS = {name: declared.description for name, declared in COLUMNS.items()}
 _OF_ATTEMPT = (
     *("term", "game_id", "game_type", "system", "setting_id", "game_index"),
     *("model", "role", "competition"),
@@ -143,10 +150,10 @@ _OF_ROWS = {
 
 
 def _view(select: str, row: str) -> View:
-    return View(select, row, COLUMNS)
+    return View(select, row, _MEANINGS)
 
 
 def _of_file(file: str) -> View:
     header = sqlfiles.header(file)
     described = dict(line.split(" | ", 1) for line in header.get("column", []))
-    return View(sqlfiles.text(file), header["row"][0], COLUMNS | described)
+    return View(sqlfiles.text(file), header["row"][0], _MEANINGS | described)

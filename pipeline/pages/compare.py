@@ -19,7 +19,7 @@ from pipeline.pages.content import (
     listed,
     tested_models,
 )
-from pipeline.reports.compare.differences import COLUMNS
+from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.notes import replay_note
 from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import Edition
@@ -66,7 +66,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
     known = _metrics(asked)
     metric = asked.metric or next(iter(known), names(asked.edition)[0])
     faults = Faults()
-    rows, apart = pl.DataFrame(schema=COLUMNS), pl.DataFrame(schema=APART)
+    rows, apart = pl.DataFrame(schema=SCHEMA), pl.DataFrame(schema=APART)
     if model and other:
         rows = _compared(lake, (model, other), asked, known, faults)
     if model and other and not faults:
@@ -127,7 +127,7 @@ def _compared(
         )
     except UsageError:
         # Each is tried after those before it, so that an error is that of its field.
-        rows = pl.DataFrame(schema=COLUMNS)
+        rows = pl.DataFrame(schema=SCHEMA)
         options: dict[str, Any] = {}
         for field, part in fields.items():
             with faults.of(field):

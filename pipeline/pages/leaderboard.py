@@ -7,6 +7,7 @@ import polars as pl
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
+from pipeline.metrics.results import OF_A_CELL
 from pipeline.metrics.thin import THIN
 from pipeline.pages.content import (
     Content,
@@ -17,10 +18,15 @@ from pipeline.pages.content import (
     heads,
     listed,
 )
+from pipeline.present import present
 from pipeline.vocabulary import Edition
 
 LANE = "long"
 OF_MODEL = ("rank", "letters", "n_games", "n_missing", "n_self_play", "is_complete", "lacks")
+
+
+# These come first, then the groups, and the metrics last.
+BEFORE = ("rank", "model", "letters", "n_games", "n_missing")
 
 
 class Parameters(OfSystem, frozen=True, kw_only=True):
@@ -60,9 +66,11 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     known = heads(asked.edition, values["metric"].unique().to_list() if is_sliced else None)
     found = tuple(head for head in known if head.name in valued) or known
     absent = [head.title for head in known if head not in found]
-    rows = _wide(values, known, groups).join(ranking, on="model", how="left", nulls_equal=True)
-    notes = [] if is_sliced else _notes(ranking)
-    notes += [f"No model has a value of {', '.join(absent)}."] if absent else []
+    of_model = ranking.select("model", "family", *OF_MODEL)
+    rows = _wide(values, known, groups).join(of_model, on="model", how="left", nulls_equal=True)
+    rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
+    notes = [] if is_sliced else [*present("leaderboard", ranking).notes]
+    notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return LeaderboardContent(
         title="Leaderboard",
@@ -79,7 +87,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
 
 def _whole(lake: AnsweringLake, asked: Parameters) -> tuple[pl.DataFrame, pl.DataFrame]:
     board = lake.board(edition=asked.edition)
-    return board.ranking.select("model", "family", *OF_MODEL), board.values
+    return board.ranking, board.values
 
 
 def _of_slice(
@@ -119,19 +127,11 @@ def _empty(groups: tuple[str, ...]) -> pl.DataFrame:
 def _wide(values: pl.DataFrame, found: tuple[Head, ...], groups: tuple[str, ...]) -> pl.DataFrame:
     """A row for each model and group, with the columns of each metric side by side."""
     keys = list(dict.fromkeys(["model", *groups]))
-    ends = {
-        "value": "",
-        "ci_low": "_low",
-        "ci_high": "_high",
-        "counted": "_counted",
-        "n_games": "_games",
-        "reason": "_reason",
-        "thin": "_thin",
-    }
+    ends = {"": "value", "_low": "ci_low", "_high": "ci_high", "_thin": "thin", **OF_A_CELL}
     rows = values.select(keys).unique(maintain_order=True)
     for head in found:
         own = values.filter(metric=head.name).select(
-            *keys, *(pl.col(column).alias(f"{head.name}{end}") for column, end in ends.items())
+            *keys, *(pl.col(column).alias(f"{head.name}{end}") for end, column in ends.items())
         )
         rows = rows.join(own, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return rows
@@ -149,23 +149,3 @@ def _sorted(rows: pl.DataFrame, asked: Parameters, groups: tuple[str, ...]) -> p
         return rows.sort(names, nulls_last=True)
     win = [-pl.col("win_rate")] if "win_rate" in rows.columns else []
     return rows.sort("rank", *win, "model", nulls_last=True)
-
-
-def _notes(ranking: pl.DataFrame) -> list[str]:
-    """What a reader of the table has to know."""
-    notes = [
-        f"Letters: the win rates of two models differ significantly only if the models share no "
-        f"letter. {size} pairs of ranked models are compared at the 5 % level, adjusted by Holm."
-        for size in ranking["family"].drop_nulls().unique()
-        if size
-    ]
-    if not ranking["is_complete"].all():
-        notes.append(
-            "* The model lacks settings that others played; “missing” counts them. A model that "
-            "lacks a whole competition has no rank."
-        )
-    if (ranking["n_self_play"] > 0).any():
-        notes.append(
-            "Self-play: in these games one model plays every seat: it wins and loses each of them."
-        )
-    return notes

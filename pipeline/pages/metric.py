@@ -14,6 +14,7 @@ from pipeline.pages.content import (
     head,
     listed,
 )
+from pipeline.present import present
 from pipeline.vocabulary import Edition
 
 LANE = "long"
@@ -62,6 +63,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> MetricContent:
         sql=sql(asked.metric, asked.edition) if has_sql(asked.metric) else "",
         by_type=rows.filter(~is_all),
         groups=groups,
+        notes=present("metrics", rows).notes,
         faults=faults,
     )
 

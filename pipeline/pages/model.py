@@ -1,5 +1,7 @@
 """One model: its profile over all metrics against the field, by role, by opponent."""
 
+from collections.abc import Iterator, Mapping, Sequence
+
 import polars as pl
 
 from pipeline.answers import AnsweringLake
@@ -29,6 +31,7 @@ class ModelContent(Content, frozen=True, kw_only=True):
     models: tuple[str, ...]
     metrics: tuple[Head, ...]
     field: pl.DataFrame
+    ticks: Mapping[str, Sequence[float]]
     by_role: pl.DataFrame
     by_opponent: pl.DataFrame
     completeness: pl.DataFrame
@@ -49,10 +52,18 @@ def content(lake: AnsweringLake, asked: Parameters) -> ModelContent:
         models=models,
         metrics=heads(asked.edition),
         field=field,
+        ticks=dict(_of_metrics(field)),
         by_role=_by(lake, asked, model, "role"),
         by_opponent=_by(lake, asked, model, "opponent"),
         completeness=there.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
     )
+
+
+def _of_metrics(field: pl.DataFrame) -> Iterator[tuple[str, Sequence[float]]]:
+    """The values of all models, by metric."""
+    valued = field.drop_nulls("value")
+    for (name,), rows in valued.partition_by("metric", as_dict=True).items():
+        yield name, rows["value"].to_list()
 
 
 def _by(lake: AnsweringLake, asked: Parameters, model: str | None, column: str) -> pl.DataFrame:

@@ -1,8 +1,6 @@
 """Pages for a notebook: their content and HTML, with a style that stays within the cell."""
 
-import re
 from functools import cache
-from pathlib import Path
 
 import polars as pl
 from markupsafe import Markup
@@ -11,16 +9,15 @@ from msgspec import Struct
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, row_meaning
+from pipeline.pages import style
 from pipeline.pages.game import OneGame
 from pipeline.pages.page import content, parameters
 from pipeline.pages.render import environment, fragment
 
-_STYLE = Path(__file__).parent / "static" / "style.css"
 # The name of the frame is doubled, so that our rules win over those of the notebook itself.
 # The parts of the style of `magic view` that what is shown in a cell needs.
 _PARTS = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
 _OF_FRAME = ("a ", "a:hover", ".vh ", ".none ", ".id ")
-_PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
 _OWN = """
 color-scheme: light;
 --paper: var(--jp-layout-color0, light-dark(#fff, #1e1e1e));
@@ -100,9 +97,5 @@ def _prefix(one: OneGame, _: int) -> str:
 @cache
 def _style() -> str:
     """What the cell needs of the style of `magic view`, for what is within the frame alone."""
-    frame, *parts = _PART.split(_STYLE.read_text(encoding="utf-8"))
-    named = dict(zip(parts[::2], parts[1::2], strict=True))
-    colours = frame.partition(":root {")[2].partition("}")[0]
-    lines = [line for line in frame.splitlines() if line.startswith(_OF_FRAME)]
-    own = "".join([colours, *lines, *(named[name] for name in _PARTS), _OWN])
+    own = "".join([style.colours(), style.lines(*_OF_FRAME), style.parts(*_PARTS), _OWN])
     return f".magic-page.magic-page {{{own}}}"

@@ -4,9 +4,8 @@ A page of HTML is a fragment: its host puts it into a frame of its own, and says
 other pages are.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -20,25 +19,21 @@ from pipeline.metrics import thin
 from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content
+from pipeline.pages.linked import narrowed, table
 from pipeline.pages.page import TEMPLATES, page
+from pipeline.present.html import LONGEST_CELL
 from pipeline.printable import printable
 from pipeline.reports.marks import result, sign, style
 from pipeline.reports.parts import EVERYBODY
-from pipeline.sqlfiles import identifier, literal
-from pipeline.written import json_texts, safe_csv_texts, safe_json
+from pipeline.written import json_text, safe_csv_texts, safe_json
 
 Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
 NULL = cells.NULL
-LONGEST_CELL = 1_000
 LONG_MESSAGE = 1_200
 """A longer message is shown folded."""
 LONGEST_MESSAGE = 100_000
 """Of a longer text a page shows the beginning: JSON and CSV have the whole."""
-MOST_COLUMNS = 200
-MOST_CHARACTERS = 2**20
-"""So many characters at most are in the cells of one table."""
-_SHORT = 20  # characters of a number, about
 MOST_CSV = 128 * 2**20
 """An answer has at most so many characters, since it is held in memory."""
 
@@ -58,21 +53,20 @@ def environment() -> Environment:
         "text": text,
         "number": number,
         "words": words,
-        "exact": exact,
         "brief": brief,
         "spoken": spoken,
         "cut": cut,
-        "settings": thin.shown_number,
+        "settings": cells.few,
     }
     made.globals |= {
         "EVERYBODY": EVERYBODY,
         "bar": bar,
-        "fitted": fitted,
         "LONG": LONG_MESSAGE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
         "THIN_MEANING": thin.MEANING,
         "narrowed": narrowed,
+        "table": table,
         "mark": mark,
         "sign": sign,
         "kind_of": style,
@@ -177,7 +171,7 @@ def as_csv(parts: Iterable[pl.DataFrame]) -> str:
 
 def _json(value: object) -> str:
     if isinstance(value, pl.DataFrame):
-        return "".join(json_texts([value])).rstrip("\n")
+        return json_text(value)
     if isinstance(value, msgspec.Struct):
         inner = ", ".join(
             f'"{name}": {_json(getattr(value, name))}' for name in value.__struct_fields__
@@ -211,17 +205,7 @@ def text(value: object) -> str:
 
 def number(value: float | None, decimals: int = 3) -> str:
     """A number with so many decimals."""
-    if value is None:
-        return NULL
-    if value != 0 and abs(value) < 10**-decimals:
-        return f"{value:.1g}"
-    shown = f"{value:.{decimals}f}"
-    return shown.replace("-", "−")
-
-
-def exact(value: float | None) -> str:
-    """A number with all its digits, for programs that read the page."""
-    return "" if value is None else repr(value)
+    return cells.texts([value], decimals)[0]
 
 
 def brief(value: str | None, n_signs: int) -> str:
@@ -252,24 +236,6 @@ def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Mar
     return Markup(plots.svg(chart, prefix=f"plot-{kind}"))
 
 
-def narrowed(where: str, groups: Sequence[str], row: Mapping[str, object]) -> str:
-    """The condition of a group: what was asked, and the values of the columns grouped by."""
-    parts = [f"({where})"] if where else []
-    for column in groups:
-        value = row[column]
-        if column in ("model", "game_type"):
-            continue
-        name = identifier(column)
-        if value is None:
-            parts.append(f"{name} IS NULL")
-        elif isinstance(value, bool):
-            parts.append(f"{name} = {str(value).lower()}")
-        else:
-            is_number = isinstance(value, int | float)
-            parts.append(f"{name} = {value if is_number else literal(str(value))}")
-    return where if parts == [f"({where})"] else " AND ".join(parts)
-
-
 def cut(value: object, most: int = LONGEST_CELL) -> Markup:
     """A cell of any type as text; of a long one the beginning, and how long the whole is."""
     whole = text(value)
@@ -278,36 +244,6 @@ def cut(value: object, most: int = LONGEST_CELL) -> Markup:
     return Markup('{} <span class="none">… the first {:,} of {:,} characters</span>').format(
         whole[:most], most, len(whole)
     )
-
-
-class Fitted(NamedTuple):
-    """The columns and rows of a frame that a page has room for, and how many it leaves out."""
-
-    columns: list[str]
-    rows: list[dict[str, object]]
-    n_columns_left: int
-    n_rows_left: int
-
-
-def fitted(frame: pl.DataFrame, without: Sequence[str] = ()) -> Fitted:
-    """As much of a frame as a browser shows without effort."""
-    names = [name for name in frame.columns if name not in without]
-    shown = names[:MOST_COLUMNS]
-    rows: list[dict[str, object]] = []
-    n_characters = 0
-    for row in frame.iter_rows(named=True):
-        n_characters += sum(map(_length, map(row.get, shown)))
-        if rows and n_characters > MOST_CHARACTERS:
-            break
-        rows.append(row)
-    return Fitted(shown, rows, len(names) - len(shown), frame.height - len(rows))
-
-
-def _length(value: object) -> int:
-    """About how many characters a cell has."""
-    if isinstance(value, str):
-        return min(len(value), LONGEST_CELL)
-    return LONGEST_CELL if isinstance(value, bytes | list | dict) else _SHORT
 
 
 def words(value: object) -> str:

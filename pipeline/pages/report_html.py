@@ -3,52 +3,78 @@
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 import polars as pl
 from markupsafe import Markup
 
-from pipeline import plots
+from pipeline import cells, plots
+from pipeline.cells import NULL
 from pipeline.metrics import ALL
-from pipeline.metrics.thin import EXPLANATION, MARK
+from pipeline.pages import style
+from pipeline.pages.linked import SIGNIFICANT
 from pipeline.pages.page import TEMPLATES
 from pipeline.pages.render import environment
 from pipeline.pages.report import Card, Report
+from pipeline.present import present
 from pipeline.reports.parts import seats
 from pipeline.reports.transcript import Transcript
 
 LONGEST_TEXT = 20_000
 """A message with more characters is cut; `magic show` prints it whole."""
-SIGNIFICANT = 0.05
+_OF_FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
 def report_html(found: Report) -> Iterator[str]:
     """The file, a piece at a time."""
-    style = (TEMPLATES / "one_file.css").read_text("utf-8")
+    css = _style()
+    models = {profile.model: at for at, profile in enumerate(found.profiles, start=1)}
     # Nothing but this very text may be run or applied, whatever slips into the page.
-    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    digest = b64encode(hashlib.sha256(css.encode()).digest()).decode()
     return (
         environment()
         .get_template("one_file.html")
         .generate(
             report=found,
-            style=Markup(style),
+            style=Markup(css),
             style_hash=digest,
-            metrics=[card.name for card in found.cards],
-            ranges={card.name: (card.low, card.high) for card in found.cards},
-            models={profile.model: at for at, profile in enumerate(found.profiles, start=1)},
+            models=models,
+            link=partial(_link, models),
+            asked=found.citation,
             cut=_cut,
-            columns_of=_columns,
+            rows_of=lambda profile: found.values.filter(
+                pl.col("model").eq_missing(pl.lit(profile.model, pl.String))
+            ),
+            notes_of=lambda name, rows: present(name, rows).notes,
             one_game=_facts,
             matrix=_matrix,
-            is_thin=bool((found.values["thin"].list.len() > 0).any()),
-            THIN=EXPLANATION,
-            THIN_MARK=MARK,
             plot_of_metric=_plot_of_metric,
             plot_by_type=_plot_by_type,
             plot_of_model=_plot_of_model,
         )
     )
+
+
+def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
+    """Where in the file something is; None for what it does not have."""
+    at = models.get(parameters.get("model"))
+    match page:
+        case "model" if at is not None:
+            return f"#model-{at}"
+        case "metric":
+            return f"#metric-{parameters['metric']}"
+        case "evidence" if at is not None:
+            return f"#c{at}-{parameters['metric']}"
+    return None
+
+
+@cache
+def _style() -> str:
+    """The tables and texts of `magic view`, and the style of what is in the file alone."""
+    own = (TEMPLATES / "one_file.css").read_text("utf-8")
+    shared = style.parts("texts", "tables", "a value with its interval")
+    return f":root {{{style.colours()}}}\n{style.lines(*_OF_FRAME)}\n{shared}\n{own}"
 
 
 def _plot_of_metric(card: Card) -> Markup | None:
@@ -78,11 +104,6 @@ def _cut(text: str) -> str:
     return f"{text[:LONGEST_TEXT]} […] {len(text) - LONGEST_TEXT:,} more characters are left out"
 
 
-def _columns(frame: pl.DataFrame) -> list[tuple[str, bool]]:
-    """The names of the columns, and whether they hold numbers."""
-    return [(name, dtype.is_numeric()) for name, dtype in frame.schema.items()]
-
-
 def _facts(found: Transcript) -> dict[str, Any]:
     """What is said above a game's messages."""
     game = found.game
@@ -105,13 +126,11 @@ def _matrix(found: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str,
 def _compared(row: Mapping[str, Any], sign: int) -> dict[str, Any]:
     """A comparison as seen from one of its models."""
     p, difference = row["p_holm"], row["difference"]
-    ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")]
+    ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]
     return {
         "difference": None if difference is None else sign * difference + 0.0,  # not −0
-        "low": ends[0 if sign > 0 else 1],
-        "high": ends[1 if sign > 0 else 0],
-        "p_holm": p,
-        "thin": [*(row["thin"] or []), *(row["other_thin"] or [])],
+        "title": f"{cells.ends(*ends)}; p (Holm) {NULL if p is None else cells.p_value(p)}",
+        "mark": cells.mark([*(row["thin"] or []), *(row["other_thin"] or [])]),
         "is_apart": p is not None and p < SIGNIFICANT,
         "reason": row["reason"],
     }

@@ -4,16 +4,18 @@ The SELECT of a kind returns the rows that were checked: what is `logged`, what 
 of the log `says`, whether the two differ (`is_found`), and the hit of the row's metric by either.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from pipeline import sqlfiles
+from pipeline import column, sqlfiles
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError, choose
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players
+from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import views
 from pipeline.sqlfiles import filled, header, identifier, literal
 from pipeline.warehouse import bounded, parts
@@ -22,12 +24,35 @@ KINDS: tuple[str, ...] = tuple(
     sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["order"][0]))
 )
 TITLES = {kind: header(f"audit/{kind}")["title"][0] for kind in KINDS}
+COLUMNS: Mapping[str, Column] = {
+    "kind": column.text("the kind of contradiction"),
+    "title": column.text("the kind in words"),
+    "checked": column.count("rows that were checked"),
+    "found": column.count("those that contradict themselves"),
+    "share": column.share("found / checked"),
+    "n_games": column.count("games with a finding").shown("games"),
+    "metric": column.text("the metric that such rows matter to"),
+    "as_logged": column.share("the mean hit of the metric's checked rows as logged"),
+    "as_read": column.share("the same as the rest of the log says"),
+    "effect": column.share(
+        "as_read − as_logged; all three are null if the metric counts none of the rows"
+    ),
+}
+_KNOWN = {**TABLES["players"].columns(), **OF_ROWS, "kind": COLUMNS["kind"]}
+FINDINGS: Mapping[str, Column] = {
+    name: _KNOWN[name]
+    for name in (
+        *("kind", "game_id", "game_type", "model", "role", "player", "seat", "round"),
+        *("message_index", "logged", "says", "hit_logged", "hit_read", "content"),
+    )
+}
 _OF_A_ROW = ("model", "role", "player", "seat", "round")
 _OF_A_GAME = tuple(polars_schema("games"))
 _GAMES = "JOIN games ON games.game_id = findings.game_id"
 _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
+@listed(COLUMNS)
 def audit(
     lake: StoredLake,
     *,
@@ -37,20 +62,8 @@ def audit(
 ) -> pl.DataFrame:
     """How often logs contradict themselves: a row for each kind of contradiction and each group.
 
-    `kind` and `model` choose rows, by default all; `by` are columns of games or players to group
-    by.
-
-    Columns:
-
-    - the columns of `by`: the group.
-    - `kind`, `title`: the kind of contradiction, as a name and in words.
-    - `checked`, `found`: rows that were checked, and those that contradict themselves.
-    - `share`: found / checked, in 0..1.
-    - `n_games`: games with a finding.
-    - `metric`: the metric that such rows matter to.
-    - `as_logged`, `as_read`, `effect`: the mean hit (0..1) of the metric's checked rows, as
-      logged and as the rest of the log says, and the difference; null if the metric counts
-      none of them.
+    `kind` and `model` choose rows, by default all; `by` are columns of games or players,
+    which come first. The share and the mean hits are in 0..1.
 
     Raises UsageError for an unknown kind, column or model.
 
@@ -68,19 +81,11 @@ def audit(
     return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
 
 
+@listed(FINDINGS)
 def findings(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
     """The contradictions of one kind that `audit` counts, each with its message.
-
-    Columns:
-
-    - `kind`: the kind.
-    - `game_id`, `game_type`: the game.
-    - `model`, `role`, `player`, `seat`, `round`: who acted, and when.
-    - `message_index`, `content`: its message, from 0, and its text.
-    - `logged`, `says`: what the log states, and what the rest of the log says.
-    - `hit_logged`, `hit_read`: the metric's hit (0..1) either way; null if it does not count.
 
     Raises UsageError for an unknown kind or model.
 

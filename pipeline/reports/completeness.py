@@ -6,11 +6,13 @@ given number of games. The bounds of a value are Manski's (C. F. Manski, America
 the upper one. They are not intervals, and do not order models. Terms are combined as in the value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, metric, metrics
@@ -19,15 +21,48 @@ from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
+from pipeline.metrics.results import METRIC, MODEL
 from pipeline.metrics.validation import check_models
 from pipeline.metrics.values import VALUE
 from pipeline.statistics.sums import exact_sum, exact_sums
 from pipeline.vocabulary import Edition, ParseStatus
 
-READABILITY = (
-    *("model", "metric", "value", "value_min", "value_max", "counted"),
-    *("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
-)
+_COMPETITION = column.text("the competition")
+COLUMNS: Mapping[str, Column] = {
+    "model": MODEL,
+    "competition": _COMPETITION,
+    "game_type": column.text("its game"),
+    "expected": column.count(
+        "settings that any model played, or of games that nobody can repeat those that this model "
+        "played; or games, if `expected` is given"
+    ),
+    "found": column.count("how many of these the lake has"),
+    "finished": column.count("how many of these with an end"),
+    "n_games": column.count("its games").shown("games"),
+    "n_unfinished": column.count("its games without an end").shown("unfinished"),
+    "n_quarantined": column.count("parts of its games that could not be used").shown("quarantined"),
+    "is_complete": column.flag("whether as many are finished as are expected").shown("complete"),
+}
+READABILITY: Mapping[str, Column] = {
+    "model": MODEL,
+    "metric": METRIC,
+    "value": column.share("the value over all game types"),
+    "value_min": column.share("the lowest that it could be, in the metric's unit"),
+    "value_max": column.share("the highest that it could be; both are null if the value is null"),
+    "counted": column.count("rows that were counted"),
+    "n_unreadable": column.count("rows whose `parse_status` is not `ok`, as in `metrics`").shown(
+        "unreadable"
+    ),
+    "n_ambiguous": column.count("how many of these are ambiguous").shown("ambiguous"),
+    "n_outages": column.count("how many of these are outages").shown("outages"),
+    "n_missing": column.count(
+        "rows of missing games, estimated, and rows that were counted although their game is "
+        "unfinished"
+    ).shown("missing"),
+    "is_complete": column.flag("whether there is neither a missing row nor an outage").shown(
+        "complete"
+    ),
+}
 MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
 _NOT_SUMMED = ("setting_id", "term", "n_games")
@@ -38,6 +73,7 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 
 
 @of_one_system
+@listed(COLUMNS)
 def completeness(
     lake: StoredLake, *, expected: int | None = None, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
@@ -45,16 +81,6 @@ def completeness(
 
     The competitions are those that any model played. A last row without a model counts the
     documents that are quarantined as a whole, since their model is unknown.
-
-    Columns:
-
-    - `model`, `competition`, `game_type`: what could be complete.
-    - `expected`: settings that any model played, or of games that nobody can repeat those that
-      this model played; or games, if `expected` is given.
-    - `found`, `finished`: how many of these the lake has, and with an end.
-    - `n_games`, `n_unfinished`: games, and games without an end.
-    - `n_quarantined`: parts of its games that could not be used.
-    - `is_complete`: whether as many are finished as are expected.
 
     Raises UsageError if `expected` is less than 1 or above a billion, and for an unknown model.
 
@@ -131,6 +157,7 @@ def _of_games(expected: int) -> dict[str, pl.Expr]:
 
 
 @of_one_system
+@listed(READABILITY)
 def readability(
     lake: StoredLake, *, edition: Edition = PAPER, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
@@ -138,17 +165,6 @@ def readability(
 
     The bounds count each `unreadable` row once as a miss and once as a hit. An `ambiguous` row
     counts as the game registered it. Bounds are not a confidence interval, and do not order models.
-
-    Columns:
-
-    - `model`, `metric`, `value`: the value, over all game types.
-    - `value_min`, `value_max`: its bounds, in the metric's unit; null if the value is null.
-    - `counted`: rows that were counted.
-    - `n_unreadable`: rows whose `parse_status` is not `ok`, as in `metrics`.
-    - `n_ambiguous`, `n_outages`: how many of these are ambiguous, and outages.
-    - `n_missing`: rows of missing games, estimated, and rows that were counted although their
-      game is unfinished.
-    - `is_complete`: whether there is neither a missing row nor an outage.
 
     Raises UsageError for an unknown model or edition.
 
@@ -255,7 +271,7 @@ def _bounds(
             value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
             is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
         )
-        .select(READABILITY)
+        .select(list(READABILITY))
     )
 
 

@@ -1,18 +1,24 @@
 """What changed between two lakes, or two states of one lake, and which games caused it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed, schema
+from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
 from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request
-from pipeline.reports.compare.differences import COLUMNS, of_metric
+from pipeline.metrics.results import IS_THIN, METRIC
+from pipeline.reports.compare.columns import COLUMNS as COMPARED
+from pipeline.reports.compare.columns import SCHEMA
+from pipeline.reports.compare.differences import of_metric
 from pipeline.reports.compare.verdicts import adjusted, check_margin
 from pipeline.statistics.margins import fall_seen, p_fall
 from pipeline.statistics.pairs import BASIS, of_basis
@@ -22,9 +28,55 @@ from pipeline.vocabulary import Edition
 LEVEL = 0.05
 SAME_GAMES = "the same games"
 _STATES = ("before", "after")
-_GAMES = pl.Schema({"n_common": pl.Int64(), "n_gone": pl.Int64(), "n_new": pl.Int64()})
+_OF_GAMES: Mapping[str, Column] = {
+    "n_common": column.count("games that both count").shown("common"),
+    "n_gone": column.count("games that only the first counts").shown("gone"),
+    "n_new": column.count("games that only the second counts").shown("new"),
+}
+_GAMES = schema(_OF_GAMES)
+COLUMNS: Mapping[str, Column] = {
+    "metric": COMPARED["metric"],
+    "model": COMPARED["model"],
+    "value": column.share("the value before, in the metric's unit").shown("before"),
+    "new_value": column.share("the value after").shown("after"),
+    "thin": IS_THIN,
+    "new_thin": IS_THIN,
+    "difference": column.share(
+        "new_value − value; only over the common settings if `method` is `paired by setting`"
+    ),
+    **{name: COMPARED[name] for name in ("ci_low", "ci_high", "p_value", "p_holm")},
+    "family": column.count("how many p-values are adjusted together: all of the result"),
+    "method": column.text("how the difference was computed"),
+    "n_settings": COMPARED["n_settings"],
+    "is_replayed": COMPARED["is_replayed"],
+    **_OF_GAMES,
+    "is_beyond_noise": column.flag("whether the value changed by more than chance explains").shown(
+        "beyond noise"
+    ),
+    "reason": column.text("why there is no difference"),
+}
+# With a margin.
+OF_MARGIN: Mapping[str, Column] = {
+    "p_fall": column.p_value("one-sided, adjusted by Holm: the value fell by more than the margin"),
+    "fall_seen": column.share(
+        "the smallest fall that this test sees with power .8, at the level of .05 divided by the "
+        "number of tests; null if even a fall to 0 would not be seen"
+    ),
+    "is_regression": column.flag("whether the value fell by more than the margin"),
+}
+CHANGED_GAMES: Mapping[str, Column] = {
+    "metric": METRIC,
+    **{
+        name: TABLES["results"].columns()[name]
+        for name in ("model", "competition", "setting_id", "game_id")
+    },
+    "change": column.text("`gone` if only the first counts the game, `new` if only the second"),
+    "hits": column.number("the game's hits"),
+    "counted": column.count("the game's counted rows"),
+}
 
 
+@listed(COLUMNS)
 def diff(
     before: StoredLake,
     after: StoredLake | str | Path,
@@ -39,26 +91,7 @@ def diff(
     an estimate and has no p-value. Otherwise they are compared like two models, on the settings
     that both have.
 
-    Columns:
-
-    - `metric`, `model`: the value.
-    - `value`, `new_value`: before and after, in the metric's unit.
-    - `thin`, `new_thin`: their terms with very few settings.
-    - `difference`: new_value − value; only over the common settings if `method` is
-      `paired by setting`.
-    - `ci_low`, `ci_high`: its interval at the level `confidence`.
-    - `p_value`, `p_holm`, `family`: the p-value, adjusted by Holm for all of the result, and
-      the number of these.
-    - `method`, `n_settings`: how it was computed, and the settings in common.
-    - `is_replayed`: whether one state has at least `pairs.REPLAYED` times as many games of these
-      settings, in any term.
-    - `n_common`, `n_gone`, `n_new`: games that both, only the first, and only the second count.
-    - `is_beyond_noise`: whether the value changed by more than chance explains.
-    - `reason`: why there is no difference.
-
-    With a `margin`, also `p_fall` (one-sided, adjusted by Holm: the value fell by more than the
-    margin), `fall_seen` (the smallest fall that this test sees with power .8, at the level of .05
-    divided by the number of tests; null if even a fall to 0 would not be seen) and `is_regression`.
+    With a `margin`, also `p_fall`, `fall_seen` and `is_regression`: see `OF_MARGIN`.
 
     Raises UsageError for an unknown edition or a wrong margin, and LakeError if there is no lake at
     the path.
@@ -79,7 +112,7 @@ def diff(
         for name in names(edition)
         for row in _of_metric(name, (before, after), answers, request, confidence)
     ]
-    compared = pl.DataFrame(found, schema={**COLUMNS, "basis": BASIS, **_GAMES})
+    compared = pl.DataFrame(found, schema={**SCHEMA, "basis": BASIS, **_GAMES})
     is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0)
     rows = compared.with_columns(
         pl.when(is_same).then(None).otherwise("p_value").alias("p_value"),
@@ -87,7 +120,7 @@ def diff(
         pl.when(is_same).then("difference").otherwise("ci_high").alias("ci_high"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
-    columns = () if margin is None else ("p_fall", "fall_seen", "is_regression")
+    columns = () if margin is None else OF_MARGIN
     rows = adjusted(rows, [])
     if margin is not None:
         rows = _with_falls(rows, margin)
@@ -98,16 +131,7 @@ def diff(
             .otherwise(pl.col("p_holm") < LEVEL)
         )
         .rename({"other_value": "new_value", "other_thin": "new_thin"})
-        .select(
-            *("metric", "model", "value", "new_value", "thin", "new_thin"),
-            *("difference", "ci_low", "ci_high"),
-            *("p_value", "p_holm", "family", "method", "n_settings"),
-            "is_replayed",
-            *_GAMES.names(),
-            "is_beyond_noise",
-            *columns,
-            "reason",
-        )
+        .select([*list(COLUMNS)[:-1], *columns, "reason"])
     )
 
 
@@ -162,7 +186,7 @@ def _of_metric(
     for number, model in enumerate(models):
         is_model = pl.col("model").eq_missing(pl.lit(model))
         rows = [one.filter(is_model) for one in valued]
-        row: dict[str, Any] = dict.fromkeys([*COLUMNS, "basis"]) | {"metric": name}
+        row: dict[str, Any] = dict.fromkeys([*SCHEMA, "basis"]) | {"metric": name}
         if number in compared:
             row |= compared[number]
             row |= {"value": row["other_value"], "other_value": row["value"]}
@@ -266,18 +290,13 @@ def changed_games(
     return changed.sort(key, nulls_last=True)
 
 
+@listed(CHANGED_GAMES)
 def diff_games(
     before: StoredLake, after: StoredLake | str | Path, *, edition: Edition = PAPER
 ) -> pl.DataFrame:
     """The games behind `diff`: a row for each metric and game that only one lake counts.
 
     `after` is a lake or the path of one.
-
-    Columns:
-
-    - `metric`, `model`, `competition`, `setting_id`, `game_id`: what was counted, of whom.
-    - `change`: `gone` if only the first lake counts the game, `new` if only the second does.
-    - `hits`, `counted`: the game's hits and counted rows.
 
     >>> lake.diff_games("lake/").height
     0

@@ -23,7 +23,9 @@ COLUMNS: Mapping[str, Column] = {
     "status": column.word(STATUSES, "what the last ingest that saw it did with it"),
     "reason": column.text("why it, or a part of it, was not used", nullable=True),
     "detail": column.text("what it has instead, or the document it repeats", nullable=True),
-    "n_faulty_parts": column.count("parts of its game that could not be used"),
+    "n_faulty_parts": column.count("parts of its game that could not be used").shown(
+        "faulty parts"
+    ),
     "format": column.text("the log format, null if it is not a log", nullable=True),
     "game_id": column.identifier("the game that it holds", nullable=True),
     "n_bytes": column.count("its size in bytes, null if it was not read", nullable=True),
@@ -33,7 +35,7 @@ COUNT_COLUMNS: Mapping[str, Column] = {
     "source": COLUMNS["source"],
     "status": COLUMNS["status"],
     "reason": COLUMNS["reason"],
-    "n_documents": column.count("documents of this status and reason"),
+    "n_documents": column.count("documents of this status and reason").shown("documents"),
     "example": column.text("the path of the first of them"),
 }
 REPEATS = "the same game as "

@@ -1,15 +1,19 @@
 """How many settings are needed to detect a difference between two models of the lake."""
 
+from collections.abc import Mapping
 from itertools import combinations
 
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
 from pipeline.metrics import metric as declaration
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import RELEASE, Request
+from pipeline.metrics.results import IS_THIN, METRIC, MODEL
 from pipeline.metrics.thin import THIN
 from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
@@ -18,8 +22,40 @@ from pipeline.statistics.planning import setting_sd, settings_needed
 from pipeline.statistics.variance import Shares, shares, squares
 from pipeline.vocabulary import Edition
 
+COLUMNS: Mapping[str, Column] = {
+    "metric": METRIC,
+    "model": MODEL,
+    "other": column.text("the other model of the pair"),
+    "difference": column.share("the difference to detect"),
+    "thin": IS_THIN,
+    "other_thin": IS_THIN,
+    "power": column.share("the probability of detecting it, if it exists"),
+    "level": column.number("the significance level, divided by the number of pairs"),
+    "n_settings": column.count("the settings of the pilot: in common, or the fewer of both").shown(
+        "pilot settings"
+    ),
+    "sd": column.share(
+        "the standard deviation of a setting's difference, or of a setting, in the metric's unit; "
+        "raised because the pilot is small; null if fewer than two settings have nearly all of the "
+        "variance: nothing can be planned from them"
+    ),
+    "settings": column.count(
+        "the number needed by each model over all competitions, in the pilot's proportions, each "
+        "played as often as in the pilot; replays are not new settings; null if more than a "
+        "million are needed, or if `sd` is null"
+    ).shown("settings needed"),
+    "share_settings": column.share(
+        "how much of the variance of an item is between settings, in 0..1; null where this cannot "
+        "be separated from the next level, as without replays or with one item a game: then the "
+        "level above has both"
+    ).shown("between settings"),
+    "share_games": column.share("the same between games of a setting").shown("between games"),
+    "share_items": column.share("the same within a game").shown("within a game"),
+}
+
 
 @of_one_system
+@listed(COLUMNS)
 def plan(
     lake: StoredLake,
     metric: str,
@@ -35,24 +71,6 @@ def plan(
 
     The significance level is 1 − `confidence`; it is divided by `n_pairs`, the number of pairs
     that will be compared. If `unpaired`, models will play different settings.
-
-    Columns:
-
-    - `metric`, `model`, `other`, `difference`, `power`: what is asked for.
-    - `level`: the significance level of each pair.
-    - `thin`, `other_thin`: the terms of both values with very few settings: a plan from them can
-      be far off.
-    - `n_settings`: the settings of the pilot: in common, or the fewer of both.
-    - `sd`: the standard deviation of a setting's difference, or of a setting, in the metric's
-      unit; raised because the pilot is small. Null if fewer than two settings have nearly all of
-      the variance: nothing can be planned from them.
-    - `settings`: the number needed by each model over all competitions, in the pilot's
-      proportions, each played as often as in the pilot; replays are not new settings. Null if
-      more than a million are needed, or if `sd` is null.
-    - `share_settings`, `share_games`, `share_items`: shares in 0..1 of the variance of an item:
-      between settings, between games of a setting, within a game. Null where two of these
-      cannot be separated, as without replays or with one item a game: then the level above has
-      both.
 
     Raises UsageError if the lake has fewer than two models with the metric, if the difference is
     impossible, and for a wrong difference, power, confidence or number of pairs.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from pipeline.column import listed
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import (
     ALL,
@@ -19,13 +20,17 @@ from pipeline.metrics import (
 )
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
+from pipeline.metrics.results import LEADERBOARD, leaderboard_columns
 from pipeline.reports.compare import compare_rows
 from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups
 from pipeline.vocabulary import Edition, Engine
 
+_OF_LETTERS = ("letters", "family")
+
 
 @of_one_system
+@listed(LEADERBOARD)
 def leaderboard(
     lake: StoredLake,
     *,
@@ -41,21 +46,6 @@ def leaderboard(
 
     A model that lacks a whole competition has no rank and comes after the others, unless
     `include_incomplete` is set. Other arguments are those of `metrics`.
-
-    Columns:
-
-    - `rank`: the place by win rate, from 1; ties share the better one. Null without a rank.
-    - `model`: the model.
-    - `letters`: the win rates of two models differ significantly only if they share no letter.
-    - `family`: how many p-values were adjusted together for the letters.
-    - `n_games`: finished games.
-    - `n_missing`: settings that others played and it did not finish.
-    - `n_self_play`: games in which it plays every seat; their win rate is always 0.5.
-    - `is_complete`: whether it finished a game of every setting that any model played.
-    - `<metric>`, `<metric>_low`, `<metric>_high`: each metric and its interval, in its unit.
-    - `<metric>_thin`: its terms with very few settings.
-    - `lacks`: the competitions without a finished game of the model.
-    - `reasons`: why metrics have no value.
 
     Raises UsageError for an unknown model, edition or engine.
 
@@ -105,7 +95,7 @@ def _ranked(lake: StoredLake, answer: Answer, *, include_incomplete: bool = Fals
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
     of_models = letters(won)
     joined = board.join(of_models, on="model", how="left", maintain_order="left")
-    return joined.select("rank", "model", "letters", "family", *board.columns[2:])
+    return joined.select(list(leaderboard_columns()))
 
 
 @of_one_system
@@ -142,12 +132,10 @@ def ranked(
 ) -> pl.DataFrame:
     """A row for each model, from the rows `over_all` and what models are `lacking`.
 
-    Columns: rank by win_rate, model, n_games finished, n_missing, n_self_play, is_complete, each
-    metric with its interval and thin terms beside it (`<metric>_low`, `<metric>_high`,
-    `<metric>_thin`), lacks, reasons. Ties share
-    the better rank. A model that lacks a whole competition has no rank and comes after the others,
-    unless `include_incomplete`, since its win rate is of something else; one without a win rate has
-    none either and comes last.
+    The columns are those of `LEADERBOARD`, but the letters. Ties share the better rank. A model
+    that lacks a whole competition has no rank and comes after the others, unless
+    `include_incomplete`, since its win rate is of something else; one without a win rate has none
+    either and comes last.
     """
     named = rows.rename({"ci_low": "low", "ci_high": "high"})
     # The columns are named, since without a game there is no row to tell them.
@@ -166,17 +154,12 @@ def ranked(
     )
     is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
     place = pl.when(~is_apart).then("win_rate").rank("min", descending=True)
-    columns = [f"{name}{end}" for name in names(PAPER) for end in ("", "_low", "_high", "_thin")]
     return (
         wide.join(of_model, on="model", nulls_equal=True)
         .join(lacks, on="model", how="left", nulls_equal=True)
         .with_columns(rank=place.cast(pl.Int64))
         .sort("rank", -pl.col("win_rate"), "model", nulls_last=True)
-        .select(
-            *("rank", "model", "n_games", "n_missing", "n_self_play", "is_complete"),
-            *columns,
-            *("lacks", "reasons"),
-        )
+        .select([name for name in leaderboard_columns() if name not in _OF_LETTERS])
     )
 
 

@@ -8,86 +8,22 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import polars as pl
-from polars.datatypes import DataTypeClass
 
 from pipeline import sqlfiles
+from pipeline.column import Column, schema
 from pipeline.errors import choose, nearest
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics import views as in_sql
-from pipeline.metrics.known import names
-from pipeline.metrics.request import EDITIONS, PAPER
-from pipeline.metrics.thin import THIN
-from pipeline.metrics.values import VALUE_COLUMNS
-from pipeline.metrics.views import COLUMNS, LEADERBOARD, OF_ALL, in_schema
+from pipeline.metrics.request import EDITIONS
+from pipeline.metrics.results import GAME_TYPE, MODEL, SYSTEM, VALUES, leaderboard_columns
+from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports.ranking import leaderboard
 from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Computed, Views
 
-
-class _Column(NamedTuple):
-    dtype: pl.DataType | DataTypeClass
-    description: str
-
-
 _LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
-_MODEL = _Column(pl.String, "the tested model, null if the log does not say")
-_SYSTEM = _Column(pl.String, "the harness that ran the games; each is counted by itself")
-_IS_COMPLETE = _Column(
-    pl.Boolean, "whether the model finished a game of every setting that any model played"
-)
-_IS_THIN = "terms with very few settings of their own: the interval can be far off"
-_OF_METRICS = {
-    **{name: _Column(pl.String, COLUMNS[name]) for name in ("edition", "metric")},
-    "system": _SYSTEM,
-    "model": _MODEL,
-    "game_type": _Column(pl.String, COLUMNS["game_type"]),
-    "value": _Column(VALUE_COLUMNS["value"], COLUMNS["value"]),
-    "ci_low": _Column(pl.Float64, f"the lower end of the value's {_LEVEL} confidence interval"),
-    "ci_high": _Column(pl.Float64, f"the upper end of the value's {_LEVEL} confidence interval"),
-    "ci_method": _Column(pl.String, "what the interval's clusters are, and how it was computed"),
-    "effective_items": _Column(pl.Float64, "for how many independent items the interval is drawn"),
-    "thin": _Column(THIN, _IS_THIN),
-    **{
-        name: _Column(VALUE_COLUMNS[name], text)
-        for name, text in {
-            "hits": COLUMNS["hits"],
-            "counted": COLUMNS["counted"],
-            "terms": "the ratios that make the value: weight, hits, counted and value of each",
-            "n_games": COLUMNS["n_games"],
-            "n_unfinished": "number of unfinished games, which are not counted",
-            "n_unreadable": "rows whose text is not clear, counted or not",
-            "reason": "why there is no value, null if there is one",
-        }.items()
-    },
-    "is_complete": _IS_COMPLETE,
-}
-_OF_LEADERBOARD = {
-    "system": _SYSTEM,
-    "rank": _Column(
-        pl.Int64, "1 for the highest win rate; null if the model lacks a whole competition"
-    ),
-    "model": _MODEL,
-    "letters": _Column(
-        pl.String, "two models whose letters have none in common differ significantly in win rate"
-    ),
-    "family": _Column(pl.Int64, "for how many comparisons the letters are adjusted"),
-    "n_games": _Column(pl.Int64, "number of finished games"),
-    "n_missing": _Column(
-        pl.Int64, "settings that any model played and this model has not finished"
-    ),
-    "n_self_play": _Column(
-        pl.Int64, "games in which the model plays every seat: it wins and loses each of them"
-    ),
-    "is_complete": _IS_COMPLETE,
-}
-_OF_A_METRIC = {
-    "": _Column(pl.Float64, "the value of {} over all game types"),
-    "_low": _Column(pl.Float64, f"the lower end of the {_LEVEL} confidence interval of {{}}"),
-    "_high": _Column(pl.Float64, f"the upper end of the {_LEVEL} confidence interval of {{}}"),
-    "_thin": _Column(THIN, f"of {{}}: {_IS_THIN}"),
-}
 _OF_EDITIONS = {
     "": f"the values of a metric; those of all metrics ({OF_ALL}) and models ({LEADERBOARD}), "
     "with intervals",
@@ -98,12 +34,6 @@ _OF_EDITIONS = {
 _OF_NO_EDITION = {
     "audit": "the rows that magic audit checks",
     "shared": "what several metrics have in common, such as what texts say about roles",
-}
-_AT_THE_END = {
-    "lacks": _Column(
-        pl.List(pl.String), "the competitions that others finished a game of, and this model none"
-    ),
-    "reasons": _Column(pl.List(pl.String), "why a metric has no value"),
 }
 
 
@@ -171,29 +101,26 @@ def computed() -> dict[str, Computed]:
 
 def _metrics(edition: Edition) -> Computed:
     row = "the value of one metric for one model and game type"
-    return _computed(_OF_METRICS, row, edition, lambda lake: metrics(lake, edition=edition))
+    keys = {"system": SYSTEM, "model": MODEL, "game_type": GAME_TYPE}
+    columns = {"edition": VALUES["edition"], "metric": VALUES["metric"], **keys, **VALUES}
+    return _computed(columns, row, edition, lambda lake: metrics(lake, edition=edition))
 
 
 def _leaderboard(edition: Edition) -> Computed:
-    of_metrics = {
-        f"{name}{end}": column._replace(description=column.description.format(name))
-        for name in names(PAPER)
-        for end, column in _OF_A_METRIC.items()
-    }
-    columns = _OF_LEADERBOARD | of_metrics | _AT_THE_END
+    columns = {"system": SYSTEM, **leaderboard_columns()}
     row = "one model with all metrics"
     return _computed(columns, row, edition, lambda lake: leaderboard(lake, edition=edition))
 
 
 def _computed(
-    columns: Mapping[str, _Column],
+    columns: Mapping[str, Column],
     row: str,
     edition: Edition,
     rows: Callable[[StoredLake], pl.DataFrame],
 ) -> Computed:
     return Computed(
         lambda lake: by_system(lake, rows).select(list(columns)),
-        pl.Schema({name: column.dtype for name, column in columns.items()}),
+        schema(columns),
         f"{row}, edition {edition}, with {_LEVEL} confidence intervals",
-        {name: column.description for name, column in columns.items()},
+        {name: declared.description for name, declared in columns.items()},
     )

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from event_tables import ENGINES, Frames, lake_of
 
-from pipeline.cli.output import json_text
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
@@ -16,6 +15,7 @@ from pipeline.reports.completeness import readability
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
 from pipeline.statistics.sums import exact_sum, scaled_sum
+from pipeline.written import json_text
 
 N_GAMES = 900
 CREDITS = {"undercover": (0.0, 1.0, 2 / 3), "civilian": (0.0, 1.0, 1 / 3), "player": (0.0, 1.0)}

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables
 
+from pipeline.cells import few
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.counting import rows
 from pipeline.metrics.declaration import POOLED
 from pipeline.metrics.request import EDITIONS, POOL, Request
-from pipeline.metrics.thin import LEAST_SETTINGS, THIN, shown_number
+from pipeline.metrics.thin import LEAST_SETTINGS, THIN
 from pipeline.reports.compare import compare
 from pipeline.reports.ranking import leaderboard
 
@@ -128,7 +129,7 @@ def test_settings_with_few_items_count_for_less(tmp_path):
     lake = Frames({"votes": pl.concat(parts), "results": results})
     (thin,) = metrics(lake, metric="judgement", by=["model"])["thin"].item().to_list()
     assert thin["n_effective"] == pytest.approx(63**2 / 1803)
-    assert shown_number(thin["n_effective"]) == "2.2"
+    assert few(thin["n_effective"]) == "2.2"
 
 
 def test_nine_settings_are_thin_beside_ninety(tmp_path):

@@ -1,6 +1,7 @@
 """`magic audit`: where logs contradict themselves."""
 
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import Annotated
 
 import typer
 
@@ -13,11 +14,6 @@ from pipeline.cli.options import (
     SystemOption,
     columns,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
-
-ROW_BRIEF = ("game_id", "model", "player", "round", "logged", "says", "message_index", "content")
 
 
 def audit(
@@ -51,9 +47,9 @@ def audit(
       magic audit --by game_type,format_version
       magic audit role_identifications --model gpt-4
     """
-    from pipeline.cli import folds
     from pipeline.cli.output import show, show_parts
     from pipeline.lake import open_lake
+    from pipeline.present import present
     from pipeline.reports.audit import audit as audited
     from pipeline.reports.audit import findings_parts
 
@@ -65,26 +61,14 @@ def audit(
                 "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
             )
         rows = findings_parts(opened, kind, model=model or None)
-        if not show_parts(rows, form, brief=_brief, folds=[folds.short(message_index="message")]):
+        if not show_parts(rows, form, partial(present, "findings")):
             terminal.note(f"{kind}: no contradiction was found")
         return
     found = audited(opened, by=columns(by or []), model=model or None)
-    brief = found.drop("title", "effect")
-    narrower = [
-        folds.short(n_games="games"),
-        folds.titled("kind", "metric"),
-    ]
-    show(found, form, brief=brief, folds=narrower)
+    show(present("audit", found), form)
     if found.is_empty():
         terminal.note("no game in the lake has anything to check")
     else:
         terminal.note(
             "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
         )
-
-
-def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """What fits on a line or two: of ids and texts the beginning."""
-    from pipeline.cli.output import beginning_of_id, beginning_of_text
-
-    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(ROW_BRIEF)

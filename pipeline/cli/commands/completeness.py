@@ -1,6 +1,6 @@
 """`magic completeness`: what is there of each model, and what is missing."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,14 +15,6 @@ from pipeline.cli.options import (
     lake_of,
     with_metric_files,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from pipeline.cli.folds import Fold
-    from pipeline.lake import StoredLake
-
-NO_GAMES = "the lake has no games: nothing can be complete"
 
 
 @with_metric_files
@@ -92,90 +84,30 @@ def completeness(
         other = "--readability" if readability else "--expected"
         raise typer.BadParameter(f"cannot be combined with {other}", param_hint="--missing")
 
-    import polars as pl
-
-    from pipeline.cli.output import say, show
+    from pipeline.cli.output import show
+    from pipeline.present import present
+    from pipeline.present.counts import NO_GAMES
+    from pipeline.present.counts import incomplete as incomplete_models
     from pipeline.reports.completeness import completeness as games
     from pipeline.reports.completeness import readability as texts
     from pipeline.reports.missing import missing as missing_settings
-    from pipeline.reports.unknown import unknown_notes
 
     opened = lake_of(lake, system)
     if readability:
         rows = texts(opened, edition=edition, model=model or None)
+        table = present("readability", rows, lake=opened, edition=edition)
     else:
         rows = games(opened, expected=expected, model=model or None)
-    lacking = rows.filter(~rows["is_complete"])["model"].unique().sort().to_list()
+        table = present("completeness", rows, lake=opened, model=model)
+    has_games = any(opened.counts("games").values())
+    if readability and not has_games:
+        table = table.noting(NO_GAMES)
     if missing:
-        listed = missing_settings(opened, model=model or None)
-        show(listed, form, brief=_brief(listed), folds=_missing_folds())
+        listed = present("missing", missing_settings(opened, model=model or None))
+        show(listed.noting(*table.notes), form)
     else:
-        is_whole = pl.col("is_complete").fill_null(value=False)
-        shown = rows.filter(~is_whole) if incomplete else rows
-        brief = shown.drop("game_type", strict=False)
-        show(shown, form, brief=brief, folds=_folds())
-    has_games = _has_games(opened)
-    if not readability or not has_games:
-        complete = f"complete: {', '.join(model)}" if model else "every model is complete"
-        answer = _incomplete(lacking, is_listed=missing) if lacking else complete
-        say([answer if has_games else NO_GAMES, *_quarantined(opened)], form)
-    say(unknown_notes(opened), form)
+        shown = rows.filter(~rows["is_complete"].fill_null(value=False)) if incomplete else rows
+        show(table.of_rows(shown), form)
+    lacking = incomplete_models(rows)
     if fail_if_incomplete and (lacking or not has_games):
         raise typer.Exit(CHECK_FAILED)
-
-
-def _folds() -> "list[Fold]":
-    """What the table gives up for a narrow terminal, step by step."""
-    from pipeline.cli import folds
-
-    counts = ["games", "unfinished", "quarantined", "unreadable", "ambiguous", "outages", "missing"]
-    incomplete = "not complete"
-    return [
-        folds.short(**{f"n_{name}": name for name in counts}, is_complete="complete"),
-        folds.alike(*(f"n_{name}" for name in counts[1:]), "is_complete"),
-        folds.bounds("bounds", "value_min", "value_max"),
-        folds.titled("model"),
-        folds.starred("is_complete", "competition", incomplete, where=False),
-        folds.starred("is_complete", "metric", incomplete, where=False),
-    ]
-
-
-def _missing_folds() -> "list[Fold]":
-    from pipeline.cli import folds
-
-    return [
-        folds.begun("setting_id"),
-        folds.alike("game_index", "n_unfinished", "paths"),
-        folds.short(n_unfinished="unfinished"),
-        folds.titled("model"),
-        folds.titled("competition"),
-    ]
-
-
-def _has_games(lake: "StoredLake") -> bool:
-    return any(lake.counts("games").values())
-
-
-def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """The settings for eyes: without what no row has, and without the JSON that repeats it."""
-    import polars as pl
-
-    told = rows.with_columns(pl.col("paths").list.join(", ").replace("", None))
-    empty = [name for name in told.columns if told[name].null_count() == told.height]
-    return told.drop("game_type", "setting", *({*empty} - {"game_index", "paths"}))
-
-
-def _incomplete(models: list[str | None], *, is_listed: bool) -> str:
-    names = ", ".join("–" if name is None else name for name in models)
-    more = "" if is_listed else "; run `magic completeness --missing` to list what is missing"
-    return f"incomplete: {names}{more}"
-
-
-def _quarantined(lake: "StoredLake") -> list[str]:
-    """A note where whole documents are quarantined: they may be games that are missing."""
-    import polars as pl
-
-    refused = lake.table("quarantine").select(pl.col("game_id").is_null().sum()).collect().item()
-    documents = "1 document is" if refused == 1 else f"{refused:,} documents are"
-    note = f"{documents} quarantined and may be missing games: run `magic quarantine`"
-    return [note] if refused else []

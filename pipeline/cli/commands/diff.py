@@ -23,13 +23,6 @@ from pipeline.cli.options import (
 if TYPE_CHECKING:
     import polars as pl
 
-    from pipeline.cli.folds import Fold
-
-THIN = ("thin", "new_thin")
-FALLS = (
-    "fall_seen: the smallest fall that the test of a regression sees with power .8; "
-    "– if it would see none, or if there is no test"
-)
 LakesArgument = Annotated[
     list[str] | None,
     typer.Argument(
@@ -75,8 +68,8 @@ def diff(
 
     If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
     two states are compared like two models, paired by setting if possible. With
-    `--fail-on-regression`, `p_fall` tests whether the value fell by more than MARGIN: at .05 or
-    less, adjusted by Holm's method, it did, and this is a regression. `fall_seen` is the smallest
+    `--fail-on-regression`, `p fall` tests whether the value fell by more than MARGIN: at .05 or
+    less, adjusted by Holm's method, it did, and this is a regression. `fall seen` is the smallest
     fall that this test detects with a probability of .8; smaller falls can stay undetected.
     A value that cannot be compared is no regression: `reason` says why.
 
@@ -91,10 +84,9 @@ def diff(
     named = compared(lakes or [], lake, states)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import say, show
-    from pipeline.cli.thin import explanation, with_marks
+    from pipeline.cli.output import show
     from pipeline.lake import open_lake
-    from pipeline.reports.compare.notes import common_note, replay_note
+    from pipeline.present import present
     from pipeline.reports.diff import diff as differ
     from pipeline.reports.diff import diff_games
 
@@ -103,16 +95,9 @@ def diff(
     second = open_lake(named[-1], after)
     rows = differ(first, second, edition=edition, confidence=confidence, margin=fail_on_regression)
     if list_games:
-        show(diff_games(first, second, edition=edition), form, folds=_games_folds())
+        show(present("diff_games", diff_games(first, second, edition=edition)), form)
     else:
-        hidden = ["family", "p_value", "n_settings", "is_replayed"]
-        hidden += ["is_regression"] if fail_on_regression is not None else []
-        hidden += [] if rows["reason"].count() else ["reason"]
-        brief = with_marks(rows.drop(hidden), THIN)
-        show(rows, form, brief=brief, folds=_folds())
-        notes = [FALLS] if fail_on_regression is not None else []
-        notes += common_note(rows, ("new_value", "value"))
-        say([_family(rows), *notes, *replay_note(rows), *explanation(rows, THIN)], form)
+        show(present("diff", rows, edition=edition), form)
     if fail_on_regression is not None and _regressions(rows):
         raise typer.Exit(CHECK_FAILED)
 
@@ -129,45 +114,6 @@ def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[
             param_hint="LAKE",
         )
     return named
-
-
-def _folds() -> "list[Fold]":
-    """What the table gives up for a narrow terminal, step by step."""
-    from pipeline.cli import folds
-
-    about = ("metric", "model")
-    return [
-        folds.below("reason", *about),
-        folds.rounded(3),
-        folds.short(n_common="common", n_gone="gone", n_new="new"),
-        folds.interval("difference", "ci_low", "ci_high"),
-        folds.mark("difference"),
-        folds.below("method", *about, title="method: "),
-        folds.titled("metric"),
-        folds.merged("values", "value", "new_value", note="values: before, after"),
-        folds.merged("games", "n_common", "n_gone", "n_new", note="games: in both, gone, new"),
-        folds.starred("is_beyond_noise", "difference", "beyond noise", where=True),
-    ]
-
-
-def _games_folds() -> "list[Fold]":
-    from pipeline.cli import folds
-
-    return [
-        folds.begun("setting_id", "game_id"),
-        folds.alike("change", "hits", "counted"),
-        folds.titled("metric", "model"),
-    ]
-
-
-def _family(rows: "pl.DataFrame") -> str:
-    """How many p-values were adjusted together."""
-    size = max(rows["family"].drop_nulls().to_list(), default=0)
-    if not size:
-        is_same = not (rows["n_gone"] + rows["n_new"]).sum()
-        reason = "both states count the same games" if is_same else "nothing can be compared"
-        return f"no p-values: {reason}"
-    return f"p_holm is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 
 def _regressions(rows: "pl.DataFrame") -> bool:

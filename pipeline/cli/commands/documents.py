@@ -1,18 +1,11 @@
 """`magic documents`: what became of each document, and why."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from pipeline.cli.folds import Fold
-
-BRIEF = ("status", "path", "reason", "detail", "n_faulty_parts", "game_id")
 
 
 def documents(
@@ -58,13 +51,14 @@ def documents(
     """
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
+    from pipeline.present import present
     from pipeline.reports.documents import document_counts
     from pipeline.reports.documents import documents as listed
 
     opened = open_lake(lake)
     if not (status or source or reason or path or limit):
         counts = document_counts(opened)
-        show(counts, form, folds=_folds("n_documents"))
+        show(present("document_counts", counts), form)
         terminal.note("use `--status`, `--source`, `--reason` or `--path` to list documents")
         return
     rows = listed(
@@ -75,24 +69,6 @@ def documents(
         path=path,
         limit=limit,
     )
-    show(rows, form, brief=_brief(rows), folds=_folds("n_faulty_parts"))
+    show(present("documents", rows), form)
     if rows.is_empty():
         terminal.note("no document in the lake matches")
-
-
-def _folds(count: str) -> "list[Fold]":
-    """What the table gives up for a narrow terminal, step by step."""
-    from pipeline.cli import folds
-
-    short = {count: count.removeprefix("n_").replace("_", " ")}
-    return [folds.short(**short), folds.titled("source"), folds.titled("status")]
-
-
-def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """What fits on a line or two: of ids the beginning, without what no row has."""
-    from pipeline.cli.output import beginning_of_id
-
-    shown = rows.with_columns(beginning_of_id()).select("source", *BRIEF)
-    alike = ["n_faulty_parts"] if not shown["n_faulty_parts"].sum() else []
-    alike += [name for name in ("detail", "game_id") if shown[name].is_null().all()]
-    return shown.drop(alike)

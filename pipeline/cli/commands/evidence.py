@@ -24,18 +24,6 @@ from pipeline.cli.options import (
 if TYPE_CHECKING:
     import polars as pl
 
-BRIEF = (
-    "game_id",
-    "model",
-    "player",
-    "round",
-    "what",
-    "compared_with",
-    "hit",
-    "message_index",
-    "content",
-)
-
 
 @with_metric_files
 def evidence(
@@ -80,10 +68,10 @@ def evidence(
         )
     num_of_game = games_counted(edition, num_of_game)
 
-    from pipeline.cli.folds import short
     from pipeline.cli.output import show_parts
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
     from pipeline.metrics.known import metric as declared
+    from pipeline.present import present
     from pipeline.reports.evidence_sum import evidence_sum, sentence
 
     opened = lake_of(lake, system)
@@ -99,20 +87,11 @@ def evidence(
     n_shown = show_parts(
         evidence_parts(opened, metric, hit=hit, limit=limit, **asked),
         form,
-        brief=partial(_brief, has_terms=len(declared(metric, edition).terms) > 1),
-        folds=[short(message_index="message", compared_with="compared with")],
+        partial(present, "evidence", has_terms=len(declared(metric, edition).terms) > 1),
     )
     if limit is not None or hit is not None:
         wanted = "with a hit" if hits else "without a hit" if misses else "counted"
         terminal.note(_shown(evidence_totals(opened, metric, hit=hit, **asked), wanted, n_shown))
-
-
-def _brief(rows: "pl.DataFrame", *, has_terms: bool) -> "pl.DataFrame":
-    """What fits on a line or two: of ids and texts the beginning."""
-    from pipeline.cli.output import beginning_of_id, beginning_of_text
-
-    columns = [*BRIEF[:2], *(["term"] if has_terms else []), *BRIEF[2:]]
-    return rows.with_columns(beginning_of_id(), beginning_of_text()).select(columns)
 
 
 def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:

@@ -1,16 +1,11 @@
 """`magic games`: the games of the lake, by what they are."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
-
-if TYPE_CHECKING:
-    import polars as pl
-
-BRIEF = ("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", "path")
 
 
 def games(
@@ -67,9 +62,10 @@ def games(
       magic games --model gpt-4 --game-type chameleon --limit 10
       magic games --path undercover/ --format csv > games.csv
     """
-    from pipeline.cli import folds
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
+    from pipeline.present import present
+    from pipeline.present.table import ID_SHOWN
     from pipeline.reports.games import games as listed
 
     rows = listed(
@@ -82,21 +78,8 @@ def games(
         path=path,
         limit=limit,
     )
-    narrower = [folds.short(n_rounds="rounds", n_messages="messages"), folds.titled("game_type")]
-    show(rows, form, brief=_brief(rows), folds=narrower)
+    show(present("games", rows), form)
     if rows.is_empty():
         terminal.note("no game in the lake matches")
     else:
-        terminal.note(f"to read a game: magic show {rows['game_id'][0][: folds.ID_SHOWN]}")
-
-
-def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """What fits on a line: of ids the beginning, and the models in one cell."""
-    import polars as pl
-
-    from pipeline.cli.output import beginning_of_id
-    from pipeline.reports.games import UNFINISHED
-
-    end = pl.when("is_finished").then("outcome").otherwise(pl.lit(UNFINISHED))
-    shown = rows.with_columns(beginning_of_id(), pl.col("models").list.join(", "), outcome=end)
-    return shown.select(BRIEF)
+        terminal.note(f"to read a game: magic show {rows['game_id'][0][:ID_SHOWN]}")

@@ -41,27 +41,22 @@ def maintain(
       magic maintain --lake lake/ --dry-run
       magic maintain --keep-days 30
     """
-    import polars as pl
-
-    from pipeline.cells import size
     from pipeline.cli.output import show
     from pipeline.lake.maintain import maintain as maintain_lake
+    from pipeline.present.table import Table
 
     found = maintain_lake(
         lake, keep_days=keep_days, older_than_hours=older_than_hours, dry_run=dry_run
     )
-    sizes = [name for name in found.columns if name.startswith("bytes")]
-    brief = found.with_columns(
-        pl.Series(name, map(size, found[name]), dtype=pl.String) for name in sizes
-    )
+    table = Table.of("maintain", found)
     if not dry_run:
         try:
             with terminal.reporting("the lake is maintained"):
-                show(found, form, brief=brief)
+                show(table, form)
         finally:
             renew_catalog(lake)
     else:
-        show(found, form, brief=brief)
+        show(table, form)
         unknown = "; – is a size that is not known before the run"
         told = unknown if found["bytes_after"].has_nulls() else ""
         terminal.note(f"dry run: nothing was changed{told}")

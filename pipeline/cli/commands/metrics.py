@@ -1,6 +1,6 @@
 """`magic metrics`: the values, with their counts."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,12 +26,6 @@ from pipeline.cli.options import (
     with_metric_files,
 )
 from pipeline.vocabulary import Edition
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from pipeline.cli.folds import Fold
-    from pipeline.lake import StoredLake
 
 BY = "model,game_type"
 
@@ -80,10 +74,10 @@ def metrics(
     """Compute the metrics, with counts and confidence intervals.
 
     The intervals are clustered by setting: the settings played are taken as a sample of all
-    settings. A value that cannot be computed is null, and `reason` says why. `thin` marks a value
-    if one of its terms has fewer than five settings of its own, and says how many. With
-    `--influence`, each setting is left out in turn: `without_low` and `without_high` are the lowest
-    and the highest value that results, and `influential` names the settings that change it most.
+    settings. A value that cannot be computed is null, and `reason` says why. † marks a value if
+    one of its terms has fewer than five settings of its own, and says how many. With
+    `--influence`, each setting is left out in turn: `without one` has the lowest and the highest
+    value that results, and `influential` names the settings that change it most.
 
     `--format magic-json` writes the JSON of the benchmark's own script, for one model of the
     release edition.
@@ -105,12 +99,11 @@ def metrics(
     num_of_game = games_counted(edition, num_of_game)
     confidence = confidence_level(confidence)
 
-    from pipeline.cli.output import say, show, with_ids
-    from pipeline.cli.thin import explanation, with_marks
+    from pipeline.cli.output import show
     from pipeline.lake import open_lake
     from pipeline.metrics import metrics as values
     from pipeline.metrics.magic_json import magic_json
-    from pipeline.reports.unknown import unknown_notes
+    from pipeline.present import present
 
     is_by_system = "system" in grouped and system is None
     opened = open_lake(lake) if is_by_system else lake_of(lake, system)
@@ -134,47 +127,9 @@ def metrics(
         for name, reason in missing.iter_rows():
             terminal.note(f"{name} is null: {reason}")
         return
-    all_there = ["reason"] if rows["reason"].is_null().all() else []
-    hidden = ["edition", "terms", "ci_method", "effective_items", "is_complete", *all_there]
-    hidden += [name for name in ("n_unfinished", "n_unreadable") if not rows[name].sum()]
-    brief = with_marks(with_ids(rows.drop(hidden)))
-    show(rows, form, brief=brief, folds=_folds(brief))
-    say(explanation(rows), form)
-    if "win_rate" in rows["metric"]:
-        lines = [line for one in opened.by_system() for line in _self_play(one, rows)]
-        say(lines, form if form in ("markdown", "latex") else "table")
-    say(unknown_notes(opened), form)
+    show(present("metrics", rows, lake=opened, edition=edition), form)
     if not (rows["n_games"] > 0).any():
         terminal.note("no game in the lake matches")
-
-
-def _folds(rows: "pl.DataFrame") -> "list[Fold]":
-    """What the table gives up for a narrow terminal, step by step."""
-    from pipeline.cli import folds
-
-    about = rows.columns[: rows.columns.index("value")]
-    influence = "without_one, influential"
-    return [
-        folds.below("reason", *about),
-        folds.short(n_games="games", n_unfinished="unfinished", n_unreadable="unreadable"),
-        folds.interval("value", "ci_low", "ci_high"),
-        folds.mark("value"),
-        folds.bounds("without_one", "without_low", "without_high"),
-        folds.merged(influence, "without_one", "influential"),
-        folds.below(influence, *about, title=f"{influence}: "),
-        *map(folds.titled, about[:-1]),
-        folds.merged("hits, counted", "hits", "counted"),
-    ]
-
-
-def _self_play(lake: "StoredLake", rows: "pl.DataFrame") -> list[str]:
-    """What to say of win rates that are so by construction, of the models in the rows."""
-    from pipeline.reports.lacking import self_play, self_play_notes
-
-    games = self_play(lake)
-    if "model" in rows.columns:
-        games = games.join(rows.select("model").unique(), on="model", how="semi", nulls_equal=True)
-    return self_play_notes(games)
 
 
 def _check_magic_json(

@@ -16,8 +16,6 @@ from pipeline.cli.options import (
     with_metric_files,
 )
 
-THIN = ("thin", "other_thin")
-
 
 @with_metric_files
 def plan(
@@ -63,15 +61,15 @@ def plan(
 ) -> None:
     """Compute how many settings are needed to detect a difference between two models.
 
-    The lake is the pilot study. For each pair of models, `n_settings` is the number of settings
-    that both played in it. `settings` is the number that each model needs to play: over all of the
-    metric's competitions together, in the pilot's proportions, each as often as in the pilot.
+    The lake is the pilot study. For each pair of models, `pilot settings` is the number of settings
+    that both played in it. `settings needed` is the number that each model has to play: over all of
+    the metric's competitions together, in the pilot's proportions, each as often as in the pilot.
     Playing a setting again does not give a new setting. `sd` is the standard deviation of a
     setting's difference (of a setting's value with --unpaired), raised so that the plan is large
     enough with a probability of 80 %.
 
-    `share_settings`, `share_games` and `share_items` say where the variance of an item lies:
-    between settings, between games of a setting, or within a game. Replays of a setting reduce the
+    The last three columns say where the variance of an item lies: which share is between settings,
+    between games of a setting, or within a game. Replays of a setting reduce the
     second and the third only; without replays in the pilot, the first includes the second.
 
     \b
@@ -80,9 +78,8 @@ def plan(
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
       magic plan --metric reasoning --difference 0.1 --n-pairs 45 --unpaired
     """
-    from pipeline.cli import folds
-    from pipeline.cli.output import say, show
-    from pipeline.cli.thin import explanation, with_marks
+    from pipeline.cli.output import show
+    from pipeline.present import present
     from pipeline.reports.plan import plan as planned
 
     rows = planned(
@@ -95,19 +92,4 @@ def plan(
         unpaired=unpaired,
         edition=edition,
     )
-    brief = with_marks(rows.drop("metric", "difference", "power", "level"), THIN)
-    shares = ("share_settings", "share_games", "share_items")
-    narrower = [
-        folds.merged("shares", *shares, note=f"shares: {', '.join(shares)}"),
-        folds.mark("sd"),
-        folds.titled("model"),
-    ]
-    show(rows, form, brief=brief, folds=narrower)
-    needed = sorted(rows["settings"].drop_nulls())
-    notes = explanation(rows, THIN)
-    if needed:
-        level = rows["level"][0]
-        what = f"to detect {difference:g} in {metric} with power {power:g} at level {level:g}"
-        half, whole = needed[len(needed) // 2], needed[-1]
-        notes.append(f"{what}: {half} settings are enough for half of the pairs, {whole} for all")
-    say(notes, form)
+    show(present("plan", rows, edition=edition), form)

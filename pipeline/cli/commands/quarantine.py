@@ -13,8 +13,6 @@ from pipeline.errors import UsageError
 if TYPE_CHECKING:
     import polars as pl
 
-RAW_SHOWN = 400
-
 
 def quarantine(
     *,
@@ -76,14 +74,11 @@ def quarantine(
 def _list(lake: str, form: str, *, raw: bool) -> None:
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
-    from pipeline.reports.quarantine import BRIEF
+    from pipeline.present import present
     from pipeline.reports.quarantine import quarantine as quarantined
 
     rows = quarantined(open_lake(lake), raw=raw)
-    if raw:
-        show(rows, form, brief=_shortened(rows), as_records=True)
-    else:
-        show(rows, form, brief=rows.select(BRIEF))
+    show(present("quarantine", rows, raw=raw), form)
     if rows.is_empty():
         terminal.note("the quarantine is empty")
     elif not raw:
@@ -93,15 +88,25 @@ def _list(lake: str, form: str, *, raw: bool) -> None:
 def _export(lake: str, folder: Path, form: str) -> None:
     from pipeline.cli.output import show
     from pipeline.ingest.export import MANIFEST, export
+    from pipeline.present.table import Table
 
     manifest = export(lake, folder)
     with terminal.reporting(f"the documents are in {folder}"):
-        show(manifest, form, brief=manifest.select("file", "is_cut", "n_bytes", "path"))
+        show(
+            Table.of(
+                "manifest", manifest, hidden=("n_written", "source", "sha256", "game_id", "rules")
+            ),
+            form,
+        )
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.note(
         f"{manifest.height:,} documents, {n_cut:,} of them cut and {n_unread:,} never read: "
         f"{folder / MANIFEST} says where each comes from"
     )
+
+
+def _of_manifest(rows: "pl.DataFrame") -> "pl.DataFrame":
+    return rows.select("file", "is_cut", "n_bytes", "path")
 
 
 def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
@@ -123,19 +128,3 @@ def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
             f"documents of which the lake has only a part, and whose source is gone: "
             f"{len(retried.gone):,}, for example {retried.gone[0]}"
         )
-
-
-def _shortened(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """The rows with the first of each raw document."""
-    import polars as pl
-
-    from pipeline.cells import spelt
-
-    texts = [None if raw is None else _first(spelt(raw)) for raw in rows["raw"]]
-    return rows.with_columns(pl.Series("raw", texts, pl.String))
-
-
-def _first(text: str) -> str:
-    if len(text) <= RAW_SHOWN:
-        return text
-    return text[:RAW_SHOWN] + " … (use `--format json` to see more)"

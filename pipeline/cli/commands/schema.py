@@ -1,14 +1,11 @@
 """`magic schema`: the contracts of the tables, and the columns of the views beside them."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def schema(
@@ -46,6 +43,7 @@ def schema(
 
     from pipeline.cli.output import show
     from pipeline.events.contracts import TABLES, VERSION
+    from pipeline.present import present
     from pipeline.reports.schema import known_views, meaning
     from pipeline.reports.schema import schema as contracts_of
 
@@ -58,7 +56,7 @@ def schema(
     for name in wanted:
         rows = contracts.filter(pl.col("table") == name)
         _title(f"{name}: {meaning(name, views)}", form)
-        show(rows, form, brief=_brief(rows))
+        show(present("schema", rows), form)
         terminal.out("\n")
     if not TABLES.keys() & set(wanted):
         return
@@ -76,7 +74,7 @@ def _print_interchange(table: list[str] | None, form: str) -> None:
 
 
 def _title(text: str, form: str) -> None:
-    from pipeline.cli.layout import wrapped
+    from pipeline.present.layout import wrapped
 
     if form == "markdown":
         terminal.out(f"### {text}\n\n")
@@ -85,28 +83,3 @@ def _title(text: str, form: str) -> None:
         terminal.out(line, "heading")
         terminal.out("\n")
     terminal.out("\n")
-
-
-def _brief(rows: "pl.DataFrame") -> "pl.DataFrame":
-    """The contract for reading: marks at the names, and one column for what values there are."""
-    import polars as pl
-
-    mark = pl.when("is_key").then(pl.lit("*")).when("is_nullable").then(pl.lit("?"))
-    values = [_values(row) for row in rows.iter_rows(named=True)]
-    return rows.select(
-        pl.concat_str("column", mark.otherwise(pl.lit(""))),
-        "type",
-        pl.Series("values", values, pl.String),
-        "description",
-    )
-
-
-def _values(row: dict[str, Any]) -> str:
-    """The words, the pattern or the range that a column's values are held to."""
-    if row["words"]:
-        return ", ".join(row["words"])
-    if row["pattern"]:
-        return str(row["pattern"])
-    if row["low"] is not None and row["high"] is not None:
-        return f"{row['low']:g} to {row['high']:g}"
-    return "" if row["low"] is None else f"≥ {row['low']:g}"

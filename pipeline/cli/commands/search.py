@@ -10,8 +10,6 @@ from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pipeline.reports.search import Found
 
 ID_SHOWN = 8
@@ -69,9 +67,9 @@ def search(
       magic search contribute 10 --model gpt-4 --format json
       magic search --secret --aloud --tested
     """
-    from pipeline.cli.folds import short
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
+    from pipeline.present import present
     from pipeline.reports.search import search as searched
 
     found = searched(
@@ -86,12 +84,7 @@ def search(
         timeout=timeout,
         after=after,
     )
-    show(
-        found.rows,
-        form,
-        brief=_brief(found.rows, secret=secret),
-        folds=[short(message_index="message")],
-    )
+    show(present("search", found.rows, secret=secret), form)
     named = {
         "--lake": [lake] if lake != DEFAULT_LAKE else [],
         "--model": model or [],
@@ -110,18 +103,6 @@ def _again(words: list[str], flags: list[str], options: Mapping[str, list[str]])
     """The command line that searches for the same."""
     given = [part for name, values in options.items() for one in values for part in (name, one)]
     return shlex.join(["magic", "search", *flags, *given, *(["--", *words] if words else [])])
-
-
-def _brief(rows: "pl.DataFrame", *, secret: bool) -> "pl.DataFrame":
-    """What fits on a line: of ids the beginning, and the text around the hit as one."""
-    import polars as pl
-
-    from pipeline.cli.output import beginning_of_id
-
-    text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
-    about = "phase" if secret else "game_type"
-    columns = ("game_id", about, "message_index", "round", "seat", "model")
-    return rows.with_columns(beginning_of_id()).select(*columns, text=text)
 
 
 def _notes(found: "Found", bound: str, again: str) -> list[str]:

@@ -64,6 +64,7 @@ def simulate(
     import polars as pl
 
     from pipeline.cli.output import show
+    from pipeline.present.table import Table
     from pipeline.simulate import simulate as write
     from pipeline.simulate.competitions import COMPETITIONS
 
@@ -83,7 +84,6 @@ def simulate(
         raise typer.Exit(INTERRUPTED) from None
     told = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
     rows = pl.DataFrame([told | {"models": list(summary.models)}])
-    brief = rows.with_columns(pl.col("models").list.join(", "))
     with terminal.reporting(f"the logs are in {summary.results}"):
-        show(rows, form, brief=brief, as_records=True)
+        show(Table.of("simulate", rows, as_records=True), form)
     terminal.note(f"run `magic ingest {summary.results}` to read them")

@@ -12,17 +12,15 @@ def tables(*, lake: LakeOption = DEFAULT_LAKE, form: FormOption = "table") -> No
       magic tables
       magic tables --lake lake/ --format json
     """
-    import polars as pl
-
     from pipeline.cells import size
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
+    from pipeline.present import present
     from pipeline.reports.tables import tables as sizes_of
 
     opened = open_lake(lake)
     sizes = sizes_of(opened)
-    brief = sizes.with_columns(n_bytes=pl.Series(map(size, sizes["n_bytes"]), dtype=pl.String))
-    show(sizes, form, brief=brief)
+    show(present("tables", sizes), form)
     if opened.unknown_tables:
         terminal.note(
             f"not listed: {', '.join(opened.unknown_tables)}, of a package that is not installed; "

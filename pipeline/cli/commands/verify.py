@@ -45,11 +45,12 @@ def verify(
       magic verify --allow-contradictions
     """
     from pipeline.cli.output import show
+    from pipeline.present.table import Table
     from pipeline.verify import verify as verify_lake
 
     with progress.of_steps() as on_progress:
         found = verify_lake(lake, limit=limit, on_progress=on_progress)
-    show(found.faults, form, brief=found.faults.select(BRIEF))
+    show(Table.of("verify", found.faults, brief=lambda rows: rows.select(BRIEF)), form)
     _tell(found)
     if not found.is_whole:
         raise typer.Exit(CHECK_FAILED)

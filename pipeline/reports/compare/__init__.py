@@ -6,12 +6,14 @@ from itertools import combinations
 import polars as pl
 from msgspec.structs import replace
 
+from pipeline.column import listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import RELEASE, Request, several
 from pipeline.metrics.validation import condition_on, row_schema
+from pipeline.reports.compare.columns import COLUMNS
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import check_pairs, of_models, of_values, within
 from pipeline.reports.compare.verdicts import adjusted, check_margin, finished
@@ -19,6 +21,7 @@ from pipeline.vocabulary import Edition
 
 
 @of_one_system
+@listed(COLUMNS)
 def compare(
     lake: StoredLake,
     *pairs: tuple[str, str],
@@ -34,30 +37,8 @@ def compare(
     """The difference between two models: a row for each metric and pair, with interval and p-value.
 
     A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `metric`, `by`,
-    `game_type` and `where` are those of `metrics`: the models are compared in each group of `by`.
-
-    Columns:
-
-    - `metric`: the metric.
-    - the columns of `by`: the group.
-    - `model`, `other`: the two models.
-    - `value`, `other_value`: their values over all their settings, in the metric's unit.
-    - `thin`, `other_thin`: their terms with very few settings.
-    - `difference`: on the common settings if `method` is `paired by setting`; value −
-      other_value if it is `unpaired`. Null, with a `reason`, if either value is null.
-    - `ci_low`, `ci_high`: its interval at the level `confidence`.
-    - `p_value`: the p-value of no difference.
-    - `p_holm`: the same, adjusted by Holm.
-    - `family`: how many p-values are adjusted together: those of one metric if all pairs are
-      compared, else all.
-    - `method`: `paired by setting` or `unpaired`.
-    - `n_settings`: settings in common.
-    - `share_paired`: how much of the values is about these settings, in 0..1.
-    - `common_value`, `other_common_value`: both values on these settings, each counted as much for
-      one model as for the other: `difference` is theirs; null if `unpaired`.
-    - `is_replayed`: whether one of them played at least `pairs.REPLAYED` times as many games of
-      these settings, in any term.
-    - `reason`: why the difference is null.
+    `game_type` and `where` are those of `metrics`: the models are compared in each group of `by`,
+    whose columns follow the metric.
 
     With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
     `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
@@ -94,6 +75,7 @@ def compare(
 
 
 @of_one_system
+@listed(COLUMNS)
 def contrast(
     lake: StoredLake,
     model: str,
@@ -109,17 +91,10 @@ def contrast(
 ) -> pl.DataFrame:
     """The difference between groups of one model: a row for each metric and pair of groups.
 
-    `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`. Groups
+    `by` is one column that `metrics` can group by, such as `role`, `round` or `opponent`: it and
+    `other` have two of its values, as texts, after `metric` and `model`. Groups
     are paired by setting where they share settings. p_holm is adjusted for all rows. Without
     `metric`, the metrics are those whose rows have the column.
-
-    Columns:
-
-    - `metric`, `model`: what is compared, and of whom.
-    - the column named by `by`, and `other`: two of its values, as texts.
-    - `value`, `other_value`, `thin`, `other_thin`, `difference`, `ci_low`, `ci_high`,
-      `p_value`, `p_holm`, `family`, `method`, `n_settings`, `share_paired`, `common_value`,
-      `other_common_value`, `is_replayed`, `reason`: as in `compare`, of the two groups.
 
     Raises UsageError if a metric has more than `MOST_GROUPS` groups, and for the edition release,
     an unknown model or a column that no metric has.

@@ -9,39 +9,14 @@ from pipeline.metrics import Answer, metric
 from pipeline.metrics.grouping import group_columns
 from pipeline.metrics.intervals import by_cluster, terms_of
 from pipeline.metrics.request import Request
-from pipeline.metrics.thin import THIN
+from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.pairs import SIDES, entities
 from pipeline.statistics.influence import COLUMNS as INFLUENCE
 from pipeline.statistics.pairs import BASIS, PAIRED, GamesOf, differences, left_out
 from pipeline.vocabulary import Edition
 
-COLUMNS = pl.Schema(
-    {
-        "metric": pl.String(),
-        "model": pl.String(),
-        "other": pl.String(),
-        "value": pl.Float64(),
-        "other_value": pl.Float64(),
-        "thin": THIN,
-        "other_thin": THIN,
-        "difference": pl.Float64(),
-        "ci_low": pl.Float64(),
-        "ci_high": pl.Float64(),
-        "p_value": pl.Float64(),
-        "p_holm": pl.Float64(),
-        "family": pl.Int64(),
-        "method": pl.String(),
-        "n_settings": pl.Int64(),
-        "share_paired": pl.Float64(),
-        "common_value": pl.Float64(),
-        "other_common_value": pl.Float64(),
-        "is_replayed": pl.Boolean(),
-        "reason": pl.String(),
-    }
-)
 _VALUES = {"one": pl.String()} | {
-    name: COLUMNS[name]
-    for name in ("other", "value", "other_value", "thin", "other_thin", "reason")
+    name: SCHEMA[name] for name in ("other", "value", "other_value", "thin", "other_thin", "reason")
 }
 
 
@@ -79,7 +54,7 @@ def compared(
         p_holm=pl.lit(None, pl.Float64), family=pl.lit(None, pl.Int64)
     ).select(
         *groups.columns,
-        *(name for name in COLUMNS if name not in ("metric", "model", "other")),
+        *(name for name in SCHEMA if name not in ("metric", "model", "other")),
         *(INFLUENCE if influence else ()),
         "basis",
     )
@@ -168,9 +143,7 @@ def _on_common(side: str) -> pl.Expr:
 def _nothing(influence: bool) -> pl.DataFrame:
     """No row, with the columns of `of_metric`."""
     schema = {
-        n: t
-        for n, t in COLUMNS.items()
-        if n not in ("metric", "model", "other", "p_holm", "family")
+        n: t for n, t in SCHEMA.items() if n not in ("metric", "model", "other", "p_holm", "family")
     }
     return pl.DataFrame(
         schema=schema | {"basis": BASIS} | (dict.fromkeys(INFLUENCE, pl.Null) if influence else {})

@@ -132,11 +132,6 @@ def _widest(measure: Callable[[str], int], headings: Row, columns: Sequence[Row]
     ]
 
 
-def in_one_line(heading: str) -> str:
-    """A heading without its line breaks, and without the hyphens that they put into words."""
-    return heading.replace("-\n", "").replace("_\n", "_").replace("\n", " ")
-
-
 def records(names: Row, rows: Sequence[Row], width: int | None, n_before: int = 0) -> Iterator[str]:
     """A block of lines for each row, a column a line; line breaks within a cell are kept."""
     indent = max(map(cell_len, names), default=0) + GAP

@@ -1,7 +1,11 @@
 """Tables and texts in LaTeX, for papers."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from pipeline.present.table import Cell, Table
+from pipeline.printable import printable
 
 # What the preamble needs. A comment, since the table is for `\input` in a document.
 NEEDS = "% \\usepackage{booktabs} \\usepackage{graphicx} \\usepackage[T1]{fontenc}\n"
@@ -26,8 +30,8 @@ _SPECIAL = {
 } | {sign: f"\\{sign}" for sign in "{}$&#%_"}
 # And signs that a font joins with the next one: two hyphens are a dash.
 _SIGN = re.compile("|".join([*map(re.escape, _SPECIAL), "([-',])(?=\\1)"]))
-# A value with its interval, as in a leaderboard's cells, and what marks it.
-_WITH_INTERVAL = re.compile(r"(\S+) (\([^()]*–[^()]*\))(.*)")
+# The next line of a cell.
+_BELOW = r"\\"
 _NUMBER = re.compile(r"(-?)([\d.]+)(?:e([+-])0*(\d+))?")
 # What pdfLaTeX knows without more packages: Latin letters, dashes and quotation marks.
 _FOREIGN = re.compile("[^\n -~\u00a1-\u017f\u2013\u2014\u2018-\u201e\u2026]")
@@ -38,20 +42,23 @@ def escaped(text: str) -> str:
     return _SIGN.sub(lambda found: _SPECIAL.get(found[0]) or f"{found[0]}{{}}", text)
 
 
-def table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], is_right: Sequence[bool]
-) -> Iterator[str]:
-    """A tabular with the rules of booktabs, a line for each row, of printable texts.
+def table(shown: Table, others: Iterable[Table] = ()) -> Iterator[str]:
+    """A tabular with the rules of booktabs, a line for each row; `others` are more rows of it.
 
-    An interval is below its value, and what follows a line break in a heading below the rest, so
-    that a leaderboard is not wider than a page.
+    An interval is below its value, and each word of a heading below the one before, so that a
+    leaderboard is not wider than a page.
     """
-    lines = [_row(row, is_right) for row in rows]
-    names = _joined(map(_stacked, headings))
+    fields = shown.fields
+    lines = [
+        _joined(map(_cell, row))
+        for part in chain([shown], others)
+        for row in zip(*(one.cells for one in part.fields), strict=True)
+    ]
+    names = _joined(_stacked(one.heading) for one in fields)
     yield NEEDS
     if any(map(_FOREIGN.search, [names, *lines])):
         yield _UNICODE
-    columns = "".join("r" if right else "l" for right in is_right)
+    columns = "".join("r" if one.is_number else "l" for one in fields)
     yield f"{_FITTED}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{names}\\midrule\n"
     yield from lines
     yield "\\bottomrule\n\\end{tabular}}\n"
@@ -59,14 +66,9 @@ def table(
 
 def items(texts: Iterable[str]) -> str:
     """Notes as a list, in small print below a table."""
-    listed = "".join(f"\\item {escaped(text)}\n" for text in texts)
+    lines = (escaped(" ".join(printable(text).split())) for text in texts)
+    listed = "".join(f"\\item {line}\n" for line in lines)
     return f"\n\\begin{{itemize}}\\footnotesize\n{listed}\\end{{itemize}}\n" if listed else ""
-
-
-def _row(cells: Sequence[str], is_right: Sequence[bool]) -> str:
-    return _joined(
-        _number(cell) if right else _text(cell) for cell, right in zip(cells, is_right, strict=True)
-    )
 
 
 def _joined(cells: Iterable[str]) -> str:
@@ -74,17 +76,21 @@ def _joined(cells: Iterable[str]) -> str:
 
 
 def _stacked(heading: str) -> str:
-    lines = [escaped(line) for line in heading.split("\n")]
-    below = r"\\".join(lines)
-    return lines[0] if len(lines) == 1 else rf"\shortstack[l]{{{below}}}"
+    """A heading of a word a line."""
+    words = [escaped(word) for word in heading.split(" ")]
+    return words[0] if len(words) == 1 else rf"\shortstack[l]{{{_BELOW.join(words)}}}"
 
 
-def _text(cell: str) -> str:
-    found = _WITH_INTERVAL.fullmatch(cell)
-    if found is None:
-        return escaped(cell)
-    value, interval, mark = map(escaped, found.groups())
-    return rf"\shortstack[l]{{{value}{mark}\\\scriptsize {interval}}}"
+def _cell(cell: Cell) -> str:
+    above = " ".join(filter(None, [_number(cell.text), escaped(cell.mark)]))
+    if not cell.interval:
+        return above
+    ends = " ".join(map(_end, cell.interval.strip("()").split(" ")))
+    return rf"\shortstack[l]{{{above}{_BELOW}\scriptsize ({ends})}}"
+
+
+def _end(text: str) -> str:
+    return f"${text}$" if text[0] in "+-" else text
 
 
 def _number(text: str) -> str:

@@ -1,0 +1,117 @@
+"""What the columns of values mean: those of `metrics`, and of the leaderboard."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from pipeline import column
+from pipeline.column import Column, words
+from pipeline.metrics.known import names
+from pipeline.metrics.request import PAPER
+from pipeline.metrics.thin import THIN
+from pipeline.metrics.values import VALUE_COLUMNS
+
+EDITION = column.text("the edition: paper, release or audited")
+METRIC = column.text("the metric's name")
+MODEL = column.text("the tested model, null if the log does not say", nullable=True)
+SYSTEM = column.text("the harness that ran the games; each is counted by itself")
+GAME_TYPE = column.text("the game type, or `all` for all game types of the metric")
+LOW = column.share("the lower end of its confidence interval, in the metric's unit")
+HIGH = column.share("the upper end of its confidence interval, in the metric's unit")
+IS_THIN = Column(THIN, "the terms with very few settings of their own: the interval can be far off")
+IS_COMPLETE = column.flag(
+    "whether the model finished a game of every setting that any model played"
+).shown("complete")
+
+# The columns of `metrics`; those of the groups are between the metric and the value.
+VALUES: Mapping[str, Column] = {
+    "edition": EDITION,
+    "metric": METRIC,
+    "value": column.share("hits / counted, or the metric's formula over several such ratios"),
+    "ci_low": LOW,
+    "ci_high": HIGH,
+    "ci_method": column.text("how the interval was computed, and its clusters: settings or games"),
+    "effective_items": column.number("as many independent rows would give an interval as wide"),
+    "thin": IS_THIN,
+    "hits": column.number("the numerator of the value, null if the value combines several ratios"),
+    "counted": column.count(
+        "the denominator of the value, null if the value combines several ratios"
+    ),
+    "terms": Column(
+        VALUE_COLUMNS["terms"],
+        "the ratios that make the value: term, weight, hits, counted and value of each",
+    ),
+    "n_games": column.count("number of games with a counted row").shown("games"),
+    "n_unfinished": column.count(
+        "number of unfinished games, which are not counted; null if the groups are within games"
+    ).shown("unfinished"),
+    "n_unreadable": column.count("rows whose text is not clear, counted or not").shown(
+        "unreadable"
+    ),
+    "reason": column.text("why there is no value, null if there is one"),
+    "is_complete": IS_COMPLETE,
+}
+# What `influence` adds to them, and to a comparison.
+INFLUENCE: Mapping[str, Column] = {
+    "without_low": column.share("the lowest value if any one setting is left out"),
+    "without_high": column.share("the highest value if any one setting is left out"),
+    "influential": Column(
+        column.texts("").dtype, "the settings that change it most, with the value without each"
+    ),
+}
+# What stands beside each metric in a row of a leaderboard: the end of the column's name.
+_METRIC = "<metric>"
+OF_A_METRIC: Mapping[str, Column] = {
+    "": column.share(f"the value of {_METRIC} over all game types"),
+    "_low": column.share(f"the lower end of the confidence interval of {_METRIC}"),
+    "_high": column.share(f"the upper end of the confidence interval of {_METRIC}"),
+    "_thin": Column(THIN, f"the terms of {_METRIC} with very few settings of their own"),
+}
+# And on its page: what was counted.
+OF_A_CELL = {"_counted": "counted", "_games": "n_games", "_reason": "reason"}
+LEADERBOARD: Mapping[str, Column] = {
+    "rank": column.count(
+        "the place by win rate, from 1; ties share the better one; null if the model lacks a whole "
+        "competition",
+        low=1,
+        nullable=True,
+    ),
+    "model": MODEL,
+    "letters": column.text(
+        "the win rates of two models differ significantly only if they share no letter"
+    ),
+    "family": column.count("for how many comparisons the letters are adjusted"),
+    "n_games": column.count("number of finished games").shown("games"),
+    "n_missing": column.count(
+        "settings that any model played and this model has not finished"
+    ).shown("missing"),
+    "n_self_play": column.count(
+        "games in which the model plays every seat: it wins and loses each of them"
+    ).shown("self-play"),
+    "is_complete": IS_COMPLETE,
+    **{f"{_METRIC}{end}": declared for end, declared in OF_A_METRIC.items()},
+    "lacks": column.texts("the competitions that others finished a game of, and this model none"),
+    "reasons": column.texts("why a metric has no value"),
+}
+
+
+def leaderboard_columns() -> dict[str, Column]:
+    """The columns of `LEADERBOARD`, with those of each metric there is."""
+    before: dict[str, Column] = {}
+    after: dict[str, Column] = {}
+    for name, declared in LEADERBOARD.items():
+        if not name.startswith(_METRIC):
+            (after if name in ("lacks", "reasons") else before)[name] = declared
+    return {**before, **_of_metrics(), **after}
+
+
+def _of_metrics() -> dict[str, Column]:
+    return {
+        f"{name}{end}": replace(
+            declared,
+            description=declared.description.replace(_METRIC, name),
+            heading=words(f"{name}{end}"),
+        )
+        for name in names(PAPER)
+        for end, declared in OF_A_METRIC.items()
+    }

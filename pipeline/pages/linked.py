@@ -1,0 +1,179 @@
+"""Tables on pages: each with links to what is behind its cells, and drawings of its intervals."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+from jinja2 import pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+from pipeline.metrics.known import metric, names
+from pipeline.metrics.request import ALL, PAPER
+from pipeline.pages.bar import bar
+from pipeline.present import html, present
+from pipeline.present.html import Around, Row, Sorting
+from pipeline.present.table import Table
+from pipeline.sqlfiles import identifier, literal
+from pipeline.vocabulary import Edition
+
+SIGNIFICANT = 0.05
+Address = Callable[[Row], str | None]
+
+
+@pass_context
+def table(
+    context: Context,
+    name: str,
+    rows: pl.DataFrame,
+    caption: str = "",
+    *,
+    id: str = "",
+    kind: str = "",
+    without: Sequence[str] = (),
+    ticks: Mapping[str, Sequence[float]] | None = None,
+    links: Mapping[str, Address] | None = None,
+    groups: Sequence[str] = (),
+    sorts: bool = False,
+    **known: object,
+) -> Markup:
+    """A result as `present` shows it, or any frame; `without` columns are left out.
+
+    `known` is what links need and rows do not say, such as the metric; `groups` are the columns
+    that the rows are grouped by. By metric, `ticks` are the values of others. With `sorts`,
+    headings lead to the page sorted by them.
+    """
+    asked, link = context["asked"], context["link"]
+    shown = present(name, rows) if name else Table("", rows)
+    shown = replace(shown, hidden=(*shown.hidden, *without))
+    edition: Edition = getattr(asked, "edition", PAPER)
+    to = _links(shown, link, asked, groups, known) | dict(links or {})
+    around = Around(
+        links=to,
+        sorting=_sorting(shown, context) if sorts and context["is_interactive"] else None,
+        drawing=_drawing(shown, edition, ticks or {}, known),
+        attributes=_attributes,
+    )
+    # All texts in it are escaped.
+    return Markup(html.table(shown, around, caption=caption, id=id, kind=kind))
+
+
+def _links(
+    shown: Table,
+    link: Callable[..., str | None],
+    asked: Any,
+    groups: Sequence[str],
+    known: Mapping[str, object],
+) -> dict[str, Address]:
+    """Where the cells of each column lead: what names something to its page, values to evidence."""
+    edition = getattr(asked, "edition", PAPER)
+    where, of_type = getattr(asked, "where", ""), getattr(asked, "game_type", ALL)
+
+    def of(name: str, page: str, parameter: str, **more: object) -> Address:
+        return lambda row: (
+            None if row[name] is None else link(page, **{parameter: row[name]}, **more)
+        )
+
+    def to_evidence(name: str) -> Address:
+        def address(row: Row) -> str | None:
+            whole = {"metric": name, "game_type": of_type, **known, **row}
+            return link(
+                "evidence",
+                metric=whole["metric"],
+                model=whole.get("model"),
+                edition=edition,
+                game_type=whole["game_type"],
+                where=narrowed(where, groups, row),
+            )
+
+        return address
+
+    own = {
+        "model": of("model", "model", "model", edition=edition),
+        "metric": of("metric", "metric", "metric", edition=edition),
+        "game_id": of("game_id", "game", "game"),
+    }
+    if shown.name == "leaderboard":
+        own["n_missing"] = lambda row: (
+            link("missing", model=row["model"]) if row["n_missing"] else None
+        )
+    found = {name: one for name, one in own.items() if name in shown.seen.columns}
+    values = [one.value for one in shown.estimates if one.counted and one.value]
+    return found | {name: to_evidence(name) for name in values}
+
+
+def _sorting(shown: Table, context: Context) -> Callable[[str], Sorting]:
+    """The link of a heading: numbers from above first, a second click turns the order."""
+    asked, link, page = context["asked"], context["link"], context["name"]
+    numbers = {one.name for one in shown.fields if one.is_number or one.estimate} - {"rank"}
+    own = {
+        name: getattr(asked, name)
+        for name in asked.__struct_fields__
+        if name not in ("sort", "order", "system")
+    }
+
+    def sorting(name: str) -> Sorting:
+        is_on = asked.sort == name
+        first = "down" if name in numbers else "up"
+        order = ("up" if asked.order == "down" else "down") if is_on else first
+        direction = "descending" if asked.order == "down" else "ascending"
+        return Sorting(link(page, **own, sort=name, order=order), direction if is_on else "")
+
+    return sorting
+
+
+def _drawing(
+    shown: Table,
+    edition: Edition,
+    ticks: Mapping[str, Sequence[float]],
+    known: Mapping[str, object],
+) -> Callable[[str, Row], str]:
+    """The picture of an interval on the range of its metric, of a difference on that of both."""
+    there = {name: metric(name, edition) for name in names(edition)}
+    ranges = {name: (one.low, one.high) for name, one in there.items()}
+    by_value = {one.value: one for one in shown.estimates if one.low}
+
+    def drawing(name: str, row: Row) -> str:
+        of_metric = str({"metric": name, **known, **row}["metric"])
+        estimate = by_value.get(name)
+        if estimate is None or of_metric not in ranges:
+            return ""
+        low, high = ranges[of_metric]
+        ends = row.get(estimate.low or ""), row.get(estimate.high or "")
+        if estimate.counted is None:
+            return str(bar(row[name], *ends, (low - high, high - low), field=[0.0]))
+        return str(bar(row[name], *ends, (low, high), field=ticks.get(of_metric, ())))
+
+    return drawing
+
+
+def _attributes(row: Row) -> dict[str, str | None]:
+    p = row.get("p_holm")
+    kinds = [
+        "incomplete" if row.get("is_complete") is False and "rank" in row else "",
+        "differs" if p is not None and p < SIGNIFICANT else "",
+    ]
+    return {
+        "class": " ".join(filter(None, kinds)) or None,
+        "data-metric": row.get("metric"),
+        "data-kind": row.get("kind"),
+    }
+
+
+def narrowed(where: str, groups: Sequence[str], row: Row) -> str:
+    """The condition of a group: what was asked, and the values of the columns grouped by."""
+    parts = [f"({where})"] if where else []
+    for column in groups:
+        value = row[column]
+        if column in ("model", "game_type"):
+            continue
+        name = identifier(column)
+        if value is None:
+            parts.append(f"{name} IS NULL")
+        elif isinstance(value, bool):
+            parts.append(f"{name} = {str(value).lower()}")
+        else:
+            is_number = isinstance(value, int | float)
+            parts.append(f"{name} = {value if is_number else literal(str(value))}")
+    return where if parts == [f"({where})"] else " AND ".join(parts)

@@ -1,0 +1,181 @@
+"""Differences: of models, of one model's groups, of two states, and what it takes to see one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from pipeline.cells import is_next_to_zero
+from pipeline.present import folds
+from pipeline.present.table import Estimate, Table
+from pipeline.present.values import WITHOUT_ONE, group_columns, thin_note, with_ids
+from pipeline.reports import diff as changes
+from pipeline.reports import plan as plans
+from pipeline.reports.compare.columns import EVERY
+from pipeline.reports.compare.notes import common_note, replay_note
+from pipeline.statistics.pairs import UNPAIRED
+
+_THIN, _NEW_THIN = ("thin", "other_thin"), ("thin", "new_thin")
+_OF_PROGRAMS = (
+    *("family", "method", "share_paired", "common_value", "other_common_value", "is_replayed"),
+    *("p_alike", "p_alike_holm", "reason"),
+)
+_FALLS = (
+    "fall seen: the smallest fall that the test of a regression sees with power .8; "
+    "– if it would see none, or if there is no test"
+)
+
+
+def compare(rows: pl.DataFrame, *_: Any, margin: float | None = None, **__: Any) -> Table:
+    """The two models of a comparison of no others are the headings of their values."""
+    side = rows.columns[rows.columns.index("other") - 1]
+    pair = rows.select(side, "other").unique().rows()
+    is_one = len(pair) == 1 and None not in pair[0]
+    headings = dict(zip(("value", "other_value"), map(str, pair[0]), strict=True)) if is_one else {}
+    hidden = (*_OF_PROGRAMS, *((side, "other") if is_one else ()))
+    return Table(
+        "compare",
+        rows,
+        {**group_columns(rows), **EVERY},
+        estimates=(Estimate("difference", "ci_low", "ci_high", _THIN), WITHOUT_ONE),
+        hidden=hidden,
+        headings=headings,
+        brief=with_ids,
+        folds=(
+            folds.below("influential"),
+            folds.below("without_low"),
+            folds.merged("values", "value", "other_value"),
+            folds.by_label,
+            folds.by_label,
+            folds.by_label,
+        ),
+        notes=[
+            _family(rows),
+            *([] if margin is None else [_margin(margin)]),
+            *common_note(rows),
+            *replay_note(rows),
+            *thin_note(rows, *_THIN),
+            *_reasons(rows, hidden),
+            *_signs(rows),
+        ],
+    )
+
+
+contrast = compare
+
+
+def _family(rows: pl.DataFrame) -> str:
+    """For how many p-values they are adjusted: those of a metric, or all."""
+    if rows.is_empty():
+        return "nothing to compare: there are fewer than two models or groups"
+    sizes = rows["family"].drop_nulls().unique().sort().to_list()
+    if not sizes:
+        return "nothing could be compared"
+    size = " to ".join(map(str, dict.fromkeys([sizes[0], sizes[-1]])))
+    s = "" if size == "1" else "s"
+    is_of_all = sizes == [rows["p_value"].count()]
+    what = f"p-value{s}: all that are printed" if is_of_all else f"pair{s} of models in each metric"
+    return f"p (Holm) is adjusted for a family of {size} {what}"
+
+
+def _margin(margin: float) -> str:
+    return (
+        f"verdict: alike means that the difference is shown to be within -{margin:g}..{margin:g}; "
+        "undecided, that neither this nor a difference is shown"
+    )
+
+
+def _reasons(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
+    """Why there is no difference, and which are unpaired."""
+    about = [name for name in rows.columns[: rows.columns.index("value")] if name not in hidden]
+    without = rows.drop_nulls("reason").select(*about, "reason").rows()
+    notes = [f"– {' '.join(map(str, what))}: {reason}" for *what, reason in without]
+    unpaired = [" ".join(map(str, what)) for what in rows.filter(method=UNPAIRED)[about].rows()]
+    if unpaired:
+        notes.append(f"unpaired, for too few common settings: {folds.named(unpaired)}")
+    return notes
+
+
+def _signs(rows: pl.DataFrame) -> list[str]:
+    """What the sign of an interval's end means that is shown as 0, if there is such an end."""
+    ends = [end for name in ("ci_low", "ci_high") for end in rows[name]]
+    is_there = any(map(is_next_to_zero, ends))
+    return ["an end of +.00 is just above 0, an end of -.00 just below it"] if is_there else []
+
+
+def diff(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
+    return Table(
+        "diff",
+        rows,
+        {**changes.COLUMNS, **changes.OF_MARGIN},
+        estimates=[Estimate("difference", "ci_low", "ci_high", _NEW_THIN)],
+        hidden=("family", "p_value", "n_settings", "is_replayed", "is_regression"),
+        optional=("reason",),
+        folds=(
+            folds.below("reason"),
+            folds.below("method"),
+            folds.titled("metric"),
+            folds.merged("before, after", "value", "new_value"),
+            folds.merged("games", "n_common", "n_gone", "n_new", note="games: in both, gone, new"),
+            folds.starred("is_beyond_noise", "difference", note="beyond noise", where=True),
+        ),
+        notes=[
+            _changes(rows),
+            *([_FALLS] if "fall_seen" in rows.columns else []),
+            *common_note(rows, ("new_value", "value")),
+            *replay_note(rows),
+            *thin_note(rows, *_NEW_THIN),
+            *_signs(rows),
+        ],
+    )
+
+
+def _changes(rows: pl.DataFrame) -> str:
+    """How many p-values were adjusted together."""
+    size = max(rows["family"].drop_nulls().to_list(), default=0)
+    if not size:
+        is_same = not (rows["n_gone"] + rows["n_new"]).sum()
+        reason = "both states count the same games" if is_same else "nothing can be compared"
+        return f"no p-values: {reason}"
+    return f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
+
+
+def diff_games(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
+    return Table(
+        "diff_games",
+        rows,
+        changes.CHANGED_GAMES,
+        folds=(
+            folds.begun("setting_id", "game_id"),
+            folds.alike("change", "hits", "counted"),
+            folds.titled("metric", "model"),
+        ),
+    )
+
+
+def plan(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
+    return Table(
+        "plan",
+        rows,
+        plans.COLUMNS,
+        estimates=[Estimate("sd", thin=_THIN)],
+        hidden=("metric", "difference", "power", "level"),
+        folds=(
+            folds.merged("shares", "share_settings", "share_games", "share_items"),
+            folds.titled("model"),
+        ),
+        notes=[*thin_note(rows, *_THIN), *_needed(rows)],
+    )
+
+
+def _needed(rows: pl.DataFrame) -> list[str]:
+    """How many settings are enough for half of the pairs, and for all."""
+    needed = rows["settings"].drop_nulls().sort()
+    if needed.is_empty():
+        return []
+    asked = rows.row(0, named=True)
+    return [
+        f"to detect {asked['difference']:g} in {asked['metric']} with power {asked['power']:g} at "
+        f"level {asked['level']:g}: {needed[len(needed) // 2]} settings are enough for half of "
+        f"the pairs, {needed[-1]} for all"
+    ]

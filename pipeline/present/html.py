@@ -1,0 +1,224 @@
+"""Tables and notes in HTML, for pages, the report and notebooks: texts are escaped, none runs."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from html import escape
+from itertools import islice
+from typing import Any, NamedTuple
+
+from pipeline.cells import NULL, few
+from pipeline.present.table import Cell, Estimate, Field, Table
+from pipeline.printable import printable
+
+LONGEST_CELL = 1_000
+"""Of a longer text the beginning is shown: CSV and JSON have the whole."""
+MOST_COLUMNS = 200
+MOST_CHARACTERS = 2**20
+"""So many characters at most are in the cells of one table."""
+
+Row = Mapping[str, Any]
+
+
+class Sorting(NamedTuple):
+    """Where a heading leads to, and how the rows are sorted by it, if they are."""
+
+    href: str | None
+    direction: str = ""
+
+
+class Around(NamedTuple):
+    """What a page has around a table's cells, each a function of a column's name or of a row.
+
+    `links` are the addresses of cells, `drawing` is the picture of an estimate's interval,
+    `attributes` are those of a row, and `row_heading` is the column that names it, by default the
+    first of texts.
+    """
+
+    links: Mapping[str, Callable[[Row], str | None]] = {}
+    sorting: Callable[[str], Sorting] | None = None
+    drawing: Callable[[str, Row], str] | None = None
+    attributes: Callable[[Row], Mapping[str, str | None]] | None = None
+    row_heading: str | None = None
+
+
+_NOTHING = Around()
+
+
+def table(
+    shown: Table, around: Around = _NOTHING, *, caption: str = "", id: str = "", kind: str = ""
+) -> str:
+    """The table in a region that scrolls; `kind` is its class."""
+    if shown.rows.is_empty():
+        return '<p class="empty">No rows.</p>'
+    fields = shown.fields[:MOST_COLUMNS]
+    texts = [one for one in fields if not one.is_number and one.estimate is None]
+    first = around.row_heading or (texts[0].name if texts else "")
+    rows = list(_rows(shown, fields, around._replace(row_heading=first)))
+    name = _text(caption or shown.name)
+    boost = ' hx-boost:inherited="true"' if around.sorting else ""
+    wide = " wide" if len(fields) > 8 else ""
+    lines = [
+        f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{name}">',
+        f"<table{_attributes({'id': id or None, 'class': kind or None})}>",
+        f'<caption class="vh">{name}</caption>',
+        f"<thead{boost}><tr>{''.join(_heading(one, shown, around) for one in fields)}</tr></thead>",
+        "<tbody>",
+        *rows,
+        "</tbody></table></div>",
+        _left_out(len(shown.fields) - len(fields), shown.seen.height - len(rows)),
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def items(notes: Iterable[str]) -> str:
+    """Notes as a list."""
+    listed = "".join(f"<li>{_text(note)}</li>" for note in notes)
+    return f'<ul class="notes">{listed}</ul>' if listed else ""
+
+
+def _left_out(n_columns: int, n_rows: int) -> str:
+    if not n_columns and not n_rows:
+        return ""
+    return (
+        f'<p class="key more">{n_rows:,} more rows and {n_columns:,} more columns make this page '
+        "too long for a browser: read them as CSV or JSON.</p>"
+    )
+
+
+def _heading(one: Field, shown: Table, around: Around) -> str:
+    declared = shown.columns.get(one.name)
+    sorting = around.sorting(one.name) if around.sorting else Sorting(None)
+    label = one.heading if declared is None else one.heading[:1].upper() + one.heading[1:]
+    attributes = {
+        "class": _kind(one, shown),
+        "aria-sort": sorting.direction or None,
+        "title": (declared.description if declared else "") or None,
+    }
+    return f'<th scope="col"{_attributes(attributes)}>{_linked(escape(label), sorting.href)}</th>'
+
+
+def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
+    """Each row, as many as a browser shows without effort."""
+    n_characters = 0
+    for at, row in enumerate(islice(shown.seen.iter_rows(named=True), shown.seen.height)):
+        own = [one.cells[at] for one in fields]
+        n_characters += sum(min(len(cell.text), LONGEST_CELL) for cell in own)
+        if at and n_characters > MOST_CHARACTERS:
+            return
+        cells = (
+            _cell(one, cell, row, around, shown) for one, cell in zip(fields, own, strict=True)
+        )
+        attributes = around.attributes(row) if around.attributes else {}
+        yield f"<tr{_attributes(attributes)}>{''.join(cells)}</tr>"
+
+
+def _cell(one: Field, cell: Cell, row: Row, around: Around, shown: Table) -> str:
+    tag, scope = ("th", "row") if one.name == around.row_heading else ("td", None)
+    metric = row.get("metric", one.name) if one.estimate and one.estimate.counted else None
+    kinds = [_kind(one, shown), "letters" if one.name == "letters" else None]
+    kind = " ".join(filter(None, kinds)) or None
+    attributes = _attributes({"scope": scope, "class": kind, "data-metric": metric})
+    return f"<{tag}{attributes}>{_content(one, cell, row, around)}</{tag}>"
+
+
+def _content(one: Field, cell: Cell, row: Row, around: Around) -> str:
+    href = around.links[one.name](row) if one.name in around.links else None
+    if one.estimate and one.estimate.value:
+        drawing = around.drawing(one.name, row) if around.drawing else ""
+        return _estimate(one.estimate, cell, row, href, drawing)
+    mark = f' <span class="mark">{escape(cell.mark)}</span>' if cell.mark else ""
+    if cell.text == NULL:
+        return f'<span class="none">{NULL}</span>{mark}'
+    if one.estimate:
+        return _ends(one.estimate, cell.text, row)
+    value = row.get(one.name) if href is None else None
+    return _linked(_value(value, cell.text), href) + mark
+
+
+def _value(value: object, text: str) -> str:
+    """A number also for programs; of a long text the beginning, and how long the whole is."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f'<data value="{value!r}">{escape(text)}</data>'
+    if len(text) <= LONGEST_CELL:
+        return escape(text)
+    more = f"… the first {LONGEST_CELL:,} of {len(text):,} characters"
+    return f'{escape(text[:LONGEST_CELL])} <span class="none">{more}</span>'
+
+
+def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawing: str) -> str:
+    """A value with its interval, its mark and what was counted, as text, picture and on hover."""
+    value, reason = row.get(estimate.value or ""), row.get(estimate.reason or "")
+    mark = f' <span class="mark">{escape(cell.mark)}</span>' if cell.mark else ""
+    if value is None:
+        said = _text(reason or "no value")
+        return (
+            f'<span class="none" title="{said}">{NULL}<span class="vh"> {said}</span></span>{mark}'
+        )
+    interval = f' <span class="interval">({_ends(estimate, cell.interval, row)})</span>'
+    said = _said(estimate, row, _named)
+    inner = "".join(
+        [
+            f'<span><data class="value" value="{value!r}">{escape(cell.text)}</data>{mark}</span>',
+            drawing,
+            interval if cell.interval else "",
+            f'<span class="vh">; {said}</span>' if said else "",
+        ]
+    )
+    attributes = {
+        "class": "cell thin" if cell.mark else "cell",
+        "href": href,
+        "title": f"{cell.interval} {_said(estimate, row, lambda _, value: str(value))}".strip(),
+    }
+    tag = "span" if href is None else "a"
+    return f"<{tag}{_attributes(attributes)}>{inner}</{tag}>"
+
+
+def _ends(estimate: Estimate, text: str, row: Row) -> str:
+    """The ends of an interval as they are written, each also for programs."""
+    if not text:
+        return ""
+    low, _, high = text.strip("()").partition(" to ")
+    ends = (("low", estimate.low, low), ("high", estimate.high, high))
+    one, other = (
+        f'<data class="{end}" value="{row[name or ""]!r}">{text}</data>' for end, name, text in ends
+    )
+    return f"{one} to {other}"
+
+
+def _said(estimate: Estimate, row: Row, written: Callable[[str, object], str]) -> str:
+    """What was counted, in how many games, and which terms are thin."""
+    counted, games = row.get(estimate.counted or ""), row.get(estimate.games or "")
+    parts = [] if counted is None else [f"{written('counted', counted)} rows counted"]
+    parts += [] if games is None else [f"in {written('games', games)} games"]
+    terms = [
+        f"{written('term', term['term'] or 'in all')} has {few(term['n_effective'])} settings"
+        for name in estimate.thin
+        for term in row.get(name) or ()
+    ]
+    thin = [f"thin: {', '.join(terms)}"] if terms else []
+    return "; ".join(filter(None, [" ".join(parts), *thin]))
+
+
+def _named(kind: str, value: object) -> str:
+    text = _text(value)
+    return text if kind == "term" else f'<data class="{kind}" value="{text}">{text}</data>'
+
+
+def _text(value: object) -> str:
+    """A text that no browser obeys, without what hides or turns another."""
+    return escape(printable(str(value)))
+
+
+def _kind(one: Field, shown: Table) -> str | None:
+    kinds = ["n"] if one.is_number or one.estimate else []
+    kinds += ["aside"] if one.name in shown.asides else []
+    return " ".join(kinds) or None
+
+
+def _linked(inner: str, href: str | None) -> str:
+    return inner if href is None else f'<a href="{escape(href)}">{inner}</a>'
+
+
+def _attributes(given: Mapping[str, str | None]) -> str:
+    return "".join(
+        f' {name}="{_text(value)}"' for name, value in given.items() if value is not None
+    )

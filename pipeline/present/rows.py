@@ -1,0 +1,109 @@
+"""Rows of games: decisions with their messages, games, and what could not be read."""
+
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from pipeline import column
+from pipeline.events.contracts import TABLES
+from pipeline.metrics.views import COLUMNS as OF_ROWS
+from pipeline.present import folds
+from pipeline.present.table import Table, brief_id, brief_texts
+from pipeline.reports import documents as listed
+from pipeline.reports.audit import FINDINGS
+from pipeline.reports.games import UNFINISHED
+from pipeline.reports.quarantine import BRIEF
+
+_EVIDENCE = {**TABLES["players"].columns(), **TABLES["messages"].columns(), **OF_ROWS}
+_BRIEF = ("model", "player", "round", "what", "compared_with", "hit", "message_index", "content")
+_BRIEF_FINDINGS = ("model", "player", "round", "logged", "says", "message_index", "content")
+_BRIEF_GAMES = ("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", "path")
+_BRIEF_DOCUMENTS = ("source", "status", "path", "reason", "detail", "n_faulty_parts", "game_id")
+_SEARCH = {**_EVIDENCE, "text": column.text("the text around the hit")}
+
+
+def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
+    columns = ("game_id", *(("term",) if has_terms else ()), *_BRIEF)
+    return Table("evidence", rows, _EVIDENCE, brief=partial(_brief, columns=columns))
+
+
+def findings(rows: pl.DataFrame, **_: Any) -> Table:
+    columns = ("game_id", *_BRIEF_FINDINGS)
+    return Table("findings", rows, FINDINGS, brief=partial(_brief, columns=columns))
+
+
+def _brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+    """What fits on a line or two: of ids and texts the beginning."""
+    return brief_texts(rows).select(columns)
+
+
+def search(rows: pl.DataFrame, secret: bool = False, **_: Any) -> Table:
+    about = "phase" if secret else "game_type"
+    return Table("search", rows, _SEARCH, brief=partial(_around, about=about))
+
+
+def _around(rows: pl.DataFrame, about: str) -> pl.DataFrame:
+    """What fits on a line: of ids the beginning, and the text around the hit as one."""
+    text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
+    columns = ("game_id", about, "message_index", "round", "seat", "model")
+    return rows.with_columns(brief_id("game_id")).select(*columns, text=text)
+
+
+def games(rows: pl.DataFrame, **_: Any) -> Table:
+    columns = {**TABLES["games"].columns(), "models": column.texts("the tested models")}
+    columns["n_rounds"] = columns["n_rounds"].shown("rounds")
+    columns["n_messages"] = columns["n_messages"].shown("messages")
+    return Table("games", rows, columns, brief=_of_games, folds=(folds.titled("game_type"),))
+
+
+def _of_games(rows: pl.DataFrame) -> pl.DataFrame:
+    """What fits on a line: of ids the beginning, and how the game ended."""
+    end = pl.when("is_finished").then("outcome").otherwise(pl.lit(UNFINISHED))
+    return rows.with_columns(brief_id("game_id"), outcome=end).select(_BRIEF_GAMES)
+
+
+def documents(rows: pl.DataFrame, **_: Any) -> Table:
+    return Table(
+        "documents",
+        rows,
+        listed.COLUMNS,
+        brief=_of_documents,
+        optional=("detail", "n_faulty_parts", "game_id"),
+        folds=(folds.titled("source"), folds.titled("status")),
+    )
+
+
+def _of_documents(rows: pl.DataFrame) -> pl.DataFrame:
+    """What fits on a line or two: of ids the beginning."""
+    return rows.with_columns(brief_id("game_id")).select(_BRIEF_DOCUMENTS)
+
+
+def document_counts(rows: pl.DataFrame, **_: Any) -> Table:
+    by_source = (folds.titled("source"), folds.titled("status"))
+    return Table("document_counts", rows, listed.COUNT_COLUMNS, folds=by_source)
+
+
+def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:
+    """The rows by part and rule; in full, each as a block of lines."""
+    columns = TABLES["quarantine"].columns()
+    if raw:
+        return Table("quarantine", rows, columns, brief=_shortened, as_records=True)
+    return Table("quarantine", rows, columns, brief=lambda one: one.select(BRIEF))
+
+
+RAW_SHOWN = 400
+
+
+def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the first of each raw document."""
+    from pipeline.cells import spelt
+
+    texts = [None if raw is None else _first(spelt(raw)) for raw in rows["raw"]]
+    return rows.with_columns(pl.Series("raw", texts, pl.String))
+
+
+def _first(text: str) -> str:
+    if len(text) <= RAW_SHOWN:
+        return text
+    return text[:RAW_SHOWN] + " … (use `--format json` to see more)"

@@ -1,0 +1,214 @@
+"""A result as a table: its frame, its declared columns, and its notes; each form is made of it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline import cells
+from pipeline.column import Column, heading
+from pipeline.printable import printable
+
+ID_SHOWN = 8
+TEXT_SHOWN = 100
+
+
+class Estimate(Struct, frozen=True):
+    """Columns that are one number together, and one cell for eyes.
+
+    These are its value, the ends of its interval, and its thin terms. A page also has what was
+    counted for it, in how many games, and why it is missing. Without a `value` it is a range.
+    """
+
+    value: str | None = None
+    low: str | None = None
+    high: str | None = None
+    thin: tuple[str, ...] = ()
+    counted: str | None = None
+    games: str | None = None
+    reason: str | None = None
+    heading: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """The column in whose place it stands."""
+        return self.value or self.low or ""
+
+    def parts(self) -> Iterator[str]:
+        """The columns that its cell stands for."""
+        yield from (name for name in (self.value, self.low, self.high, *self.thin) if name)
+
+
+class Cell(NamedTuple):
+    """A cell for eyes: its text, for an estimate also its interval, and marks such as †1."""
+
+    text: str
+    interval: str = ""
+    mark: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, self))
+
+
+class Field(NamedTuple):
+    """A column for eyes, which may stand for several of the frame."""
+
+    name: str
+    heading: str
+    cells: Sequence[Cell]
+    is_number: bool = False
+    estimate: Estimate | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        return list(map(str, self.cells))
+
+
+class Star(NamedTuple):
+    """A star behind the cells of a column: where another one is `where`."""
+
+    column: str
+    on: str
+    where: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A result: `rows` as Python gives them, and how these are shown to eyes.
+
+    `hidden` columns are for programs alone, `optional` ones are hidden where no row has anything in
+    them. `brief` makes of the rows what is shown instead. `folds` are what a terminal that is too
+    narrow gives up, step by step. With `turned`, the rows of that column become columns there.
+    `asides` are what a small screen can do without.
+    """
+
+    name: str
+    rows: pl.DataFrame
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    estimates: Sequence[Estimate] = ()
+    hidden: Sequence[str] = ()
+    optional: Sequence[str] = ()
+    headings: Mapping[str, str] = field(default_factory=dict)
+    star: Star | None = None
+    brief: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    folds: Sequence[Any] = ()
+    turned: str | None = None
+    asides: Sequence[str] = ()
+    as_records: bool = False
+    notes: Sequence[str] = ()
+
+    @cached_property
+    def fields(self) -> list[Field]:
+        """The columns for eyes, in their order."""
+        return list(self._fields())
+
+    @cached_property
+    def seen(self) -> pl.DataFrame:
+        """The rows that the fields are of."""
+        return self.rows if self.brief is None else self.brief(self.rows)
+
+    def _fields(self) -> Iterator[Field]:
+        anchors = {one.anchor: one for one in self.estimates}
+        within = {part for one in self.estimates for part in one.parts()} - anchors.keys()
+        for column in self.seen.iter_columns():
+            name = column.name
+            if name in within or name in self.hidden or self._is_left_out(column):
+                continue
+            estimate = anchors.get(name)
+            cells_of = self._estimated(estimate) if estimate else self._plain(column)
+            yield Field(
+                name,
+                self.heading(name, estimate),
+                self._starred(cells_of) if self.star and name == self.star.column else cells_of,
+                column.dtype.is_numeric() and (estimate is None or not estimate.low),
+                estimate,
+            )
+
+    def heading(self, name: str, estimate: Estimate | None = None) -> str:
+        """What stands above a column for eyes."""
+        own = self.headings.get(name) or (estimate.heading if estimate else "")
+        return printable(own or heading(name, self.columns))
+
+    def _is_left_out(self, column: pl.Series) -> bool:
+        """Whether it is optional, and no row has anything in it."""
+        if column.name not in self.optional:
+            return False
+        values = column.drop_nulls()
+        return values.is_empty() or not (column.dtype.is_float() or any(values))
+
+    def texts(self, column: pl.Series) -> list[str]:
+        """The printable texts of a column's values."""
+        declared = self.columns.get(column.name)
+        if declared is None:
+            return list(map(printable, cells.texts(column.to_list())))
+        values: list[object] = column.to_list()
+        if column.dtype == pl.Boolean:
+            values = [None if value is None else "yes" if value else "no" for value in values]
+        elif column.dtype == pl.List(pl.String):
+            values = [None if value is None else ", ".join(value) for value in column.to_list()]
+        return list(map(printable, cells.texts(values, declared.decimals, declared.unit)))
+
+    def _plain(self, column: pl.Series) -> list[Cell]:
+        return list(map(Cell, self.texts(column)))
+
+    def _estimated(self, estimate: Estimate) -> list[Cell]:
+        """Each number with its interval and its mark, if it has them."""
+        rows, none = self.seen, [None] * self.seen.height
+        low, high = (
+            rows[name].to_list() if name in rows.columns else none
+            for name in (estimate.low, estimate.high)
+        )
+        ends = [cells.ends(*pair) for pair in zip(low, high, strict=True)]
+        thin = rows.select(name for name in estimate.thin if name in rows.columns).rows()
+        marks = [cells.mark(term for terms in row for term in terms or ()) for row in thin]
+        marks = marks or [""] * rows.height
+        if estimate.value is None:
+            return [Cell(text or cells.NULL) for text in ends]
+        texts = self.texts(rows[estimate.value])
+        return [
+            Cell(text, f"({interval})" if interval else "", "" if text == cells.NULL else mark)
+            for text, interval, mark in zip(texts, ends, marks, strict=True)
+        ]
+
+    def _starred(self, plain: Sequence[Cell]) -> list[Cell]:
+        assert self.star is not None
+        is_starred = [value is self.star.where for value in self.seen[self.star.on]]
+        return [
+            one._replace(mark="*") if is_so else one
+            for one, is_so in zip(plain, is_starred, strict=True)
+        ]
+
+    def of_rows(self, rows: pl.DataFrame) -> "Table":
+        """The same table of other rows."""
+        return replace(self, rows=rows)
+
+    @classmethod
+    def of(cls, name: str, rows: pl.DataFrame, **shown: Any) -> "Table":
+        """The table of a frame that no report declares; columns of bytes are shown as sizes."""
+        columns = {
+            column: Column(dtype, unit="bytes" if "bytes" in column else None)
+            for column, dtype in rows.schema.items()
+        }
+        return cls(name, rows, columns, **shown)
+
+    def noting(self, *notes: str) -> "Table":
+        """The same table with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+
+def brief_texts(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the beginning of each id, and of each `content`, on one line."""
+    text = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
+    short = text.str.head(TEXT_SHOWN - 1) + "…"
+    is_long = text.str.len_chars() > TEXT_SHOWN
+    return rows.with_columns(
+        brief_id("game_id"), content=pl.when(is_long).then(short).otherwise(text)
+    )
+
+
+def brief_id(*columns: str) -> pl.Expr:
+    """So much of each id as tells one from another."""
+    return pl.col(columns).str.head(ID_SHOWN)

@@ -1,0 +1,152 @@
+"""Values with their intervals: the metrics, the leaderboard, and how sure they are."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from pipeline.column import Column
+from pipeline.events.contracts import TABLES
+from pipeline.lake import StoredLake
+from pipeline.metrics.results import INFLUENCE, OF_A_CELL, VALUES, leaderboard_columns
+from pipeline.metrics.thin import EXPLANATION
+from pipeline.present import folds
+from pipeline.present.table import ID_SHOWN, Estimate, Star, Table
+from pipeline.reports.lacking import self_play, self_play_notes
+
+VALUE = Estimate("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason")
+WITHOUT_ONE = Estimate(low="without_low", high="without_high", heading="without one")
+_OF_PROGRAMS = ("edition", "terms", "ci_method", "effective_items", "is_complete")
+
+
+def of_metric(name: str) -> Estimate:
+    """The columns of a metric in a row of the leaderboard and of its page."""
+    beside = [f"{name}{end}" for end in OF_A_CELL]
+    return Estimate(name, f"{name}_low", f"{name}_high", (f"{name}_thin",), *beside)
+
+
+def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
+    notes = thin_note(rows, "thin")
+    if lake is not None and "win_rate" in rows["metric"]:
+        notes += [line for one in lake.by_system() for line in _self_play(one, rows)]
+    return Table(
+        "metrics",
+        rows,
+        {**group_columns(rows), **VALUES, **INFLUENCE},
+        estimates=(VALUE, WITHOUT_ONE),
+        hidden=_OF_PROGRAMS,
+        optional=("n_unfinished", "n_unreadable", "reason"),
+        brief=with_ids,
+        folds=(
+            folds.below("reason"),
+            folds.below("influential"),
+            folds.by_label,
+            folds.by_label,
+            folds.merged("hits, counted", "hits", "counted"),
+        ),
+        notes=notes,
+    )
+
+
+def group_columns(rows: pl.DataFrame) -> dict[str, Column]:
+    """The columns that rows can be grouped by, as tables declare them."""
+    known = {**TABLES["games"].columns(), **TABLES["players"].columns()}
+    return {name: known.get(name) or Column(dtype) for name, dtype in rows.schema.items()}
+
+
+def with_ids(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with what is influential by the beginning of its id."""
+    if "influential" not in rows.columns:
+        return rows
+    ids = pl.element().struct["cluster"].str.head(ID_SHOWN)
+    return rows.with_columns(pl.col("influential").list.eval(ids).list.join(" "))
+
+
+def _self_play(lake: StoredLake, rows: pl.DataFrame) -> list[str]:
+    """What to say of win rates that are so by construction, of the models in the rows."""
+    games = self_play(lake)
+    if "model" in rows.columns:
+        games = games.join(rows.select("model").unique(), on="model", how="semi", nulls_equal=True)
+    return self_play_notes(games)
+
+
+def leaderboard(rows: pl.DataFrame, **_: Any) -> Table:
+    """The rows of the leaderboard, or those of its page, which also have what was counted."""
+    columns = leaderboard_columns()
+    names = [name for name in rows.columns if f"{name}_thin" in columns]
+    return Table(
+        "leaderboard",
+        rows,
+        {**group_columns(rows), **columns},
+        estimates=[of_metric(name) for name in names],
+        hidden=(
+            *("family", "is_complete", "lacks", "reasons"),
+            *(f"{name}{end}" for name in names for end in OF_A_CELL),
+        ),
+        optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
+        star=Star("model", "is_complete", where=False),
+        turned="model",
+        asides=("letters", "n_games", "n_missing"),
+        notes=_of_leaderboard(rows, names) if "reasons" in rows.columns else (),
+    )
+
+
+def _of_leaderboard(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    return [
+        *letters_note(rows),
+        *thin_note(rows, *(f"{name}_thin" for name in names)),
+        *_incomplete(rows),
+        *_reasons(rows, names),
+        *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
+    ]
+
+
+def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:
+    """What the mark means, if any value has it."""
+    there = [name for name in columns if name in rows.columns]
+    is_thin = any((rows[name].list.len() > 0).any() for name in there)
+    return [EXPLANATION] if is_thin else []
+
+
+def letters_note(rows: pl.DataFrame) -> list[str]:
+    """How many comparisons the letters are adjusted for: of other models it is another number."""
+    return [
+        f"letters: the win rates of two models differ significantly only if they share no letter; "
+        f"{size} pair{' of ranked models is' if size == 1 else 's of ranked models are'} compared "
+        "at the 5 % level, adjusted by Holm"
+        for size in rows["family"].drop_nulls().unique()
+        if size
+    ]
+
+
+def _incomplete(rows: pl.DataFrame) -> list[str]:
+    """Who lacks settings, and who a whole competition."""
+    lacking = rows.filter(~rows["is_complete"]).select("rank", "model", "n_missing", "lacks").rows()
+    some = ", ".join(f"{model}: {n}" for _, model, n, lacks in lacking if not lacks)
+    notes = [
+        f"* lacks settings that others played; run `magic completeness` for details ({some})"
+    ] * bool(some)
+    for rank, model, _, lacks in lacking:
+        if lacks:
+            rankless = (
+                "has no rank" if rank is None else "is ranked because of --include-incomplete"
+            )
+            notes.append(
+                f"* {model} {rankless}: its win rate covers fewer competitions than that of "
+                f"others; it lacks {', '.join(lacks)}"
+            )
+    return notes
+
+
+def _reasons(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Why values are missing: each reason once, with its models."""
+    left_out = [name for name in names if not rows[name].count()]
+    models: dict[str, list[str]] = {}
+    for model, reasons in rows.select("model", "reasons").iter_rows():
+        for reason in reasons:
+            if reason.partition(":")[0] not in left_out:
+                models.setdefault(reason, []).append(str(model))
+    notes = [f"– {reason} ({', '.join(names)})" for reason, names in models.items()]
+    if left_out and rows.height:
+        notes.append(f"no model has a value of {', '.join(left_out)}")
+    return notes

@@ -1,0 +1,206 @@
+"""Every value, interval, mark, note and heading is the same in every form."""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_latex import table_of, typeset
+
+from pipeline.api import Lake, open_lake
+from pipeline.column import words
+from pipeline.present import NAMES, latex, present
+from pipeline.present.presented import Presented
+from pipeline.present.table import Field, Table
+
+ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "compare": ((("sim-atlas", "sim-delta"),), {"margin": 0.1, "influence": True}),
+    "contrast": (("sim-atlas", "role"), {"metric": ["reasoning"]}),
+    "evidence": (("judgement",), {}),
+    "findings": (("stated_votes",), {}),
+    "metrics": ((), {"by": ["model", "role"], "influence": True}),
+    "plan": (("judgement", 0.1), {}),
+    "schema": (("votes",), {}),
+    "search": ((["vote"],), {}),
+}
+
+
+@pytest.fixture(scope="module")
+def lake(sample_lake: Path) -> Lake:
+    return open_lake(sample_lake)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def table(request: pytest.FixtureRequest, lake: Lake) -> Presented:
+    name = request.param
+    if not hasattr(lake, name):
+        pytest.skip("no method of a lake")
+    if name in ("diff", "diff_games"):
+        return lake.present(name, lake)
+    given, asked = ASKED.get(name, ((), {}))
+    return lake.present(name, *given, **asked)
+
+
+class Cells(HTMLParser):
+    """The rows of a table as texts, without what is for readers of the screen or of drawings."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self._hidden = 0
+        self._is_in = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+            self._is_in = True
+        if self._hidden or dict(attrs).get("class") == "vh":
+            self._hidden += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= bool(self._hidden)
+        if tag in ("td", "th"):
+            self.rows[-1][-1] = self.rows[-1][-1].strip()
+            self._is_in = False
+
+    def handle_data(self, data: str) -> None:
+        if self._is_in and not self._hidden:
+            self.rows[-1][-1] += data
+
+
+def in_any_order(text: str) -> list[str]:
+    """The words of a cell: an interval may be below its mark."""
+    return sorted(re.findall(r"\([^()]*\)|\S+", text.replace("⏎", " ")))
+
+
+def expected(table: Table) -> list[list[list[str]]]:
+    return [
+        [in_any_order(str(cell)) for cell in row]
+        for row in zip(*(one.cells for one in table.fields), strict=True)
+    ]
+
+
+def test_headings_are_words_from_the_declarations(table: Presented) -> None:
+    for one in table.fields:
+        declared = table.columns.get(one.name)
+        named = {one.estimate.heading} if one.estimate else set()
+        if declared:
+            named |= {declared.heading or words(one.name)}
+        named |= {*table.headings.values()} or {one.name}
+        assert one.heading in named
+        assert "_" not in one.heading
+
+
+def test_the_terminal_shows_the_cells(table: Presented) -> None:
+    lines = table.text().splitlines()
+    assert all(note in lines for note in table.notes)
+    if table.as_records:
+        return
+    heading, rule, *rows = lines
+    assert re.split("  +", heading.strip()) == [one.heading for one in table.fields]
+    starts = [found.start() for found in re.finditer("─+", rule)]
+    shown = [
+        [row[start:end].strip() for start, end in zip(starts, [*starts[1:], None], strict=True)]
+        for row in rows[: table.seen.height]
+    ]
+    narrow = [
+        at for at, one in enumerate(table.fields) if max(map(len, one.texts), default=0) < 100
+    ]
+    for row, wanted in zip(shown, expected(table), strict=True):
+        if len(narrow) == len(table.fields):
+            assert list(map(in_any_order, row)) == wanted
+
+
+def test_markdown_shows_the_cells(table: Presented) -> None:
+    heading, _, *rows = (line for line in table.markdown().splitlines() if line[:2] == "| ")
+    plain = [re.sub(r"\\(.)", r"\1", row) for row in (heading, *rows)]
+    for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"), ("<br>", " ")):
+        plain = [row.replace(entity, sign) for row in plain]
+    assert plain[0] == f"| {' | '.join(one.heading for one in table.fields)} |"
+    assert len(rows) == table.seen.height
+    for row, wanted in zip(plain[1:], expected(table), strict=True):
+        assert in_any_order(row.replace("| ", "").removesuffix(" |").removesuffix("|")) == sorted(
+            word for cell in wanted for word in cell
+        )
+
+
+def test_latex_shows_the_cells(table: Presented) -> None:
+    text = table.latex()
+    heading, *rows = table_of(text)
+    assert [typeset(one) for one in heading] == [one.heading for one in table.fields]
+    for row, wanted in zip(rows, expected(table), strict=True):
+        assert [in_any_order(_of_latex(cell)) for cell in row] == wanted
+    notes = text.partition(r"\begin{itemize}\footnotesize" + "\n")[2].splitlines()[:-1]
+    assert [typeset(note.removeprefix(r"\item ")) for note in notes] == list(table.notes)
+
+
+def _of_latex(cell: str) -> str:
+    """A cell as it is printed, with a hyphen for a minus and an `e` for a power of ten."""
+    plain = re.sub(r" \\times 10\^\{(-?)(\d+)\}", lambda power: f"e{power[1]}{power[2]:0>2}", cell)
+    return typeset(re.sub(r"\$([-+<>\d.e]+)\$", r"\1", plain))
+
+
+def test_html_shows_the_cells(table: Presented) -> None:
+    if table.rows.is_empty():
+        return
+    text = table.html()
+    heading, *rows = Cells(text).rows
+    assert [one.lower() for one in heading] == [one.heading.lower() for one in table.fields]
+    for row, wanted in zip(rows, expected(table), strict=True):
+        assert [in_any_order(cell) for cell in row] == wanted
+    notes = re.findall("<li>(.*?)</li>", text)
+    assert len(notes) == len(table.notes)
+
+
+def test_programs_have_every_column_and_digit(table: Presented) -> None:
+    rows = table.rows.to_dicts()
+    assert [list(row) for row in json.loads(table.json())] == [list(row) for row in rows]
+    assert next(csv.reader(io.StringIO(table.csv()))) == table.rows.columns
+    for record, row in zip(json.loads(table.json()), rows, strict=True):
+        for name, value in row.items():
+            if isinstance(value, float | int | str):
+                assert record[name] == value
+
+
+def test_an_estimate_is_its_columns(table: Presented) -> None:
+    """What a cell says, read back, is what the frame has, as rounded."""
+    for one in (one for one in table.fields if one.estimate and one.estimate.value):
+        check_estimate(one, table)
+
+
+def check_estimate(one: Field, table: Table) -> None:
+    estimate = one.estimate
+    assert estimate
+    assert estimate.value
+    for cell, row in zip(one.cells, table.seen.iter_rows(named=True), strict=True):
+        value = row[estimate.value]
+        assert (cell.text == "–") == (value is None)
+        if value is None:
+            continue
+        assert float(cell.text) == pytest.approx(value, abs=5.1e-4)
+        ends = [row[end] for end in (estimate.low, estimate.high) if end]
+        shown = [float(end) for end in cell.interval.strip("()").split(" to ") if end]
+        assert shown == pytest.approx([end for end in ends if end is not None], abs=5.1e-3)
+        thin = [term["n_effective"] for name in estimate.thin for term in row[name] or ()]
+        marked = [float(cell.mark.removeprefix("†"))] if cell.mark else []
+        assert marked == pytest.approx([min(thin)] if thin else [], abs=0.1)
+
+
+def test_hostile_texts_are_texts_in_html() -> None:
+    import polars as pl
+
+    evil = "<script>alert(1)</script>\x1b[2J\u202e"
+    rows = pl.DataFrame({"model": [evil], evil: [evil]})
+    text = Presented.of_table(Table.of(evil, rows, notes=[evil])).html()
+    assert "<script" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert latex.escaped("a_b") == r"a\_b"
+    assert present("metrics", pl.DataFrame({"metric": ["m"], "value": [0.5]})).fields
