@@ -155,9 +155,9 @@ class Lake(AnsweringLake):
         return lake_html(self)
 
 
-def reopened(lake: Lake) -> Lake:
-    """The same lake in its latest state, with the metrics that were added to it."""
-    return with_metrics(open_lake(str(lake.path)), lake._added)
+def reopened(lake: Lake, as_of: int | None = None) -> Lake:
+    """The same lake in its latest state, or after an ingest, with the metrics added to it."""
+    return with_metrics(open_lake(str(lake.path), as_of), lake._added)
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:

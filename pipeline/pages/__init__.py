@@ -6,7 +6,7 @@ compute nothing that the Python interface does not give.
 """
 
 from pipeline.pages.page import MENU, NAMES, Page, content, csv_parts, page, parameters
-from pipeline.pages.render import Link, as_csv, as_json, fragment, query_of
+from pipeline.pages.render import Link, as_csv, as_json, fragment, picture, query_of
 
 __all__ = [
     "MENU",
@@ -20,5 +20,6 @@ __all__ = [
     "fragment",
     "page",
     "parameters",
+    "picture",
     "query_of",
 ]

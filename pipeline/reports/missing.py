@@ -74,6 +74,7 @@ def missing(
             *("model", "competition", "game_type", "setting_id", "game_index"),
             *("n_unfinished", "paths", *SETTING),
         )
+        .filter(True if wanted is None else pl.col("competition").is_in(wanted))
         .sort("model", "competition", "game_index", "setting_id", nulls_last=True)
         .collect()
     )

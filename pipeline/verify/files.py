@@ -44,7 +44,7 @@ _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.Pola
 
 
 class Looked(Struct):
-    """What came of looking at the files of a table. `foreign` are game types unknown here."""
+    """What was found in the files of a table. `foreign` are game types unknown here."""
 
     table: str
     foreign: frozenset[str] = frozenset()
@@ -190,7 +190,7 @@ class _Statistics:
         return self._found.height
 
     def unlike(self, logged: dict[str, Any]) -> Iterator[tuple[str, object, object]]:
-        """What the log says otherwise: the statistic, its value, and the log's."""
+        """The statistics that differ from the log: name, value, and the log's value."""
         found_statistics = self._found.to_dicts()[0] if self._n else {"num_records": 0}
         for what, expected in logged.items():
             is_statistic = what == "num_records" or what.startswith(("null_count.", "min.", "max."))

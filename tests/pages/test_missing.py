@@ -15,7 +15,7 @@ from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
 from pipeline.reports.missing import missing
-from pipeline.server.links import link
+from pipeline.server.links import links
 from pipeline.simulate import simulate
 
 
@@ -55,7 +55,7 @@ def rows_at(lake: Lake, href: str) -> pl.DataFrame:
 
 def html(lake: Lake, name: str, **given: str) -> str:
     asked = parameters(name, given)
-    return str(fragment(name, content(name, lake, asked), asked, link))
+    return str(fragment(name, content(name, lake, asked), asked, links()))
 
 
 def test_every_number_leads_to_its_rows(lake: Lake) -> None:
