@@ -102,7 +102,7 @@ def main() -> int:
 
 def _make(path: Path, n_games: int) -> None:
     copytree(str(multiplied_lake(n_games, messages=True).path), path)
-    run([*MAGIC, "maintain", "--lake", str(path), "--keep", "0", "--older-than", "0"])
+    run([*MAGIC, "maintain", "--lake", str(path), "--keep-days", "0", "--older-than-hours", "0"])
 
 
 @contextmanager

@@ -67,14 +67,13 @@ def method(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def run(*given: P.args, **options: P.kwargs) -> R:
-        own = given[0]
         try:
-            with metrics_of(own):
+            with metrics_of(given[0]):
                 return function(*given, **options)
         except BaseException as error:
             if not may_be_of_a_file(error):
                 raise
-            lakes = [one for one in given if isinstance(one, stored.StoredLake)]
+            lakes = [argument for argument in given if isinstance(argument, stored.StoredLake)]
             raise explanation(error, lakes) from None
 
     return run
@@ -140,8 +139,8 @@ class AnsweringLake(stored.StoredLake):
         >>> mine.metrics(metric="accusations", by=None)["value"].item()
         0.703125
         """
-        one = added(self, declared, name, title=title, sql=sql)
-        return with_metrics(self, {name: one})
+        metric = added(self, declared, name, title=title, sql=sql)
+        return with_metrics(self, {name: metric})
 
     @method
     def with_metric_file(self, file: str | Path) -> Self:
@@ -195,7 +194,7 @@ class AnsweringLake(stored.StoredLake):
 
     @method
     def plot_metric(
-        self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **asked: Any
+        self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **options: Any
     ) -> "plots.Chart":
         """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
 
@@ -207,7 +206,7 @@ class AnsweringLake(stored.StoredLake):
         'FacetChart'
         """
         columns = list(dict.fromkeys(["model", by or "model"]))
-        rows = self.metrics(metric=metric, by=columns, edition=edition, **asked)
+        rows = self.metrics(metric=metric, by=columns, edition=edition, **options)
         return plots.plot_metric(rows, by=by)
 
     @method
@@ -264,15 +263,15 @@ class AnsweringLake(stored.StoredLake):
         [(24,)]
         """
         texts = {name: _text(name, value) for name, value in (parameters or {}).items()}
-        own = temporary or {}
-        if taken := [name for name in own if name.lower() in (*TABLES, *self._views)]:
+        temporary_views = temporary or {}
+        if taken := [name for name in temporary_views if name.lower() in (*TABLES, *self._views)]:
             raise UsageError(f"the lake has a table or view `{taken[0]}`: choose another name")
         # A value can name a table, as in `query_table($name)`.
-        wanted = "\n".join([query, *texts.values(), *own.values()])
+        wanted = "\n".join([query, *texts.values(), *temporary_views.values()])
         with warehouse.connect(self, self._views, wanted, memory=memory) as connection:
-            for name, select in own.items():
+            for name, select in temporary_views.items():
                 warehouse.define(connection, name, select)
-            known = [*TABLES, *self._views, *own]
+            known = [*TABLES, *self._views, *temporary_views]
             return warehouse.query(connection, query, known, texts, partial(other_groups, self))
 
     @method

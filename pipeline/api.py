@@ -82,6 +82,11 @@ class Lake(AnsweringLake):
         `text(width)`, `markdown()`, `latex()` and `html()` write it, `csv()` and `json()` its
         `rows` with all columns. Raises UsageError for a name that has no table, and what the method
         raises.
+
+        >>> print(lake.present("audit", kind="stated_votes").markdown().rstrip())
+        | kind | checked | found | share | games | metric | as logged | as read |
+        | --- | --: | --: | --: | --: | --- | --: | --: |
+        | stated_votes | 96 | 4 | 0.042 | 3 | judgement | 0.703 | 0.688 |
         """
         if name not in NAMES or not hasattr(self, name):
             raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
@@ -155,9 +160,9 @@ class Lake(AnsweringLake):
         return lake_html(self)
 
 
-def reopened(lake: Lake) -> Lake:
-    """The same lake in its latest state, with the metrics that were added to it."""
-    return with_metrics(open_lake(str(lake.path)), lake._added)
+def reopened(lake: Lake, as_of: int | None = None) -> Lake:
+    """The same lake in its latest state, or after an ingest, with the metrics added to it."""
+    return with_metrics(open_lake(str(lake.path), as_of), lake._added)
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:

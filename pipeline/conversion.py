@@ -112,13 +112,13 @@ def _checked(documents: Sequence[tuple[str, GameRecord | Fault]]) -> Iterator[Ch
     """The documents with their faults, those of their rows too, which are made for all at once."""
     ids = [game_id(sha256(b""), number, None) for number in range(len(documents))]
     games = [
-        IdentifiedGame(one, id_, None, sha256(b""), id_, ".", ".")
-        for id_, (_, one) in zip(ids, documents, strict=True)
-        if isinstance(one, GameRecord)
+        IdentifiedGame(document, id_, None, sha256(b""), id_, ".", ".")
+        for id_, (_, document) in zip(ids, documents, strict=True)
+        if isinstance(document, GameRecord)
     ]
     broken = frames(games).broken
-    for id_, (location, one) in zip(ids, documents, strict=True):
-        faults = [one] if isinstance(one, Fault) else one.faults
+    for id_, (location, document) in zip(ids, documents, strict=True):
+        faults = [document] if isinstance(document, Fault) else document.faults
         if id_ in broken:
             rule = "rows keep the contracts of their tables"
             faults = [*faults, Fault("$", rule, broken[id_])]

@@ -29,6 +29,7 @@ FONT = "system-ui, sans-serif"
 WIDTH, PANEL_WIDTH, PANELS_BESIDE, ROW_HEIGHT = 440, 200, 3, 18
 MOST_POINTS, MOST_NAMES, LONGEST_NAME = 2000, 60, 60
 NONE = "–"
+_SCALE = 3  # dots of a picture to one of the screen, enough for print
 _ID = re.compile(r'(?<=\bid=")|(?<=url\(#)')
 _SIDES = {"right": 8, "top": 4, "bottom": 4}
 # Where the title of the y axis is: written from left to right above it.
@@ -145,13 +146,34 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
         from vl_convert import vegalite_to_svg
     except ModuleNotFoundError:
         raise PipelineError(NEEDED) from None
-    version = ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     # Checking the chart against its schema would take longer than drawing it.
     chosen = chart.to_dict(validate=False)
     chosen["config"]["background"] = "transparent"
-    text = vegalite_to_svg(chosen, vl_version=version, allowed_base_urls=[])
+    text = vegalite_to_svg(chosen, vl_version=_version(), allowed_base_urls=[])
     text = text.replace(INK, "currentColor").replace("<svg ", '<svg overflow="visible" ', 1)
     return _ID.sub(f"{prefix}-", text)
+
+
+def file(chart: "Chart", form: str) -> bytes:
+    """The chart as a file of its own, on white: `svg` or `png`."""
+    try:
+        import vl_convert
+    except ModuleNotFoundError:
+        raise PipelineError(NEEDED) from None
+    options: dict[str, Any] = {"vl_version": _version(), "allowed_base_urls": []}
+    if form == "svg":
+        return vl_convert.vegalite_to_svg(chart.to_dict(validate=False), **options).encode()
+    return vl_convert.vegalite_to_png(chart.to_dict(validate=False), scale=_SCALE, **options)
+
+
+def load() -> None:
+    """Loads the libraries, which takes a second: a process does it before the first plot."""
+    svg(_altair().Chart().mark_point())
+
+
+def _version() -> str:
+    """The version of the grammar that the library's charts are written in."""
+    return ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def _altair() -> Any:

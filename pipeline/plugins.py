@@ -71,8 +71,10 @@ def points() -> tuple["EntryPoint", ...]:
         return ()
     from importlib.metadata import entry_points
 
-    found = [point for group in GROUPS for point in entry_points(group=group)]
-    return tuple(sorted(found, key=lambda one: (one.group, one.name, one.value, package_of(one))))
+    all_points = [point for group in GROUPS for point in entry_points(group=group)]
+    return tuple(
+        sorted(all_points, key=lambda one: (one.group, one.name, one.value, package_of(one)))
+    )
 
 
 def package_of(point: "EntryPoint") -> str:

@@ -57,11 +57,16 @@ def processor_seconds(pid: int) -> float | None:
     try:
         # After the name, which can hold anything: the times of it, and of its ended children.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        lists = [one.read_text().split() for one in Path(f"/proc/{pid}/task").glob("*/children")]
+        lists = [
+            children.read_text().split()
+            for children in Path(f"/proc/{pid}/task").glob("*/children")
+        ]
     except OSError:
         return None
     taken = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return taken + sum(processor_seconds(int(child)) or 0 for one in lists for child in one)
+    return taken + sum(
+        processor_seconds(int(child)) or 0 for children in lists for child in children
+    )
 
 
 def end_with(connection: Connection) -> None:

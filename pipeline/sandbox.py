@@ -77,8 +77,8 @@ class Sandbox:
         assert process is not None
         try:
             given = dict(parameters or {}), self._memory, dict(temporary or {}), self._metrics()
-            asked = (lake, query, *given)
-            return process.answer(asked, self._timeout, self._while_waiting)
+            question = (lake, query, *given)
+            return process.answer(question, self._timeout, self._while_waiting)
         finally:
             process.kill()
 
@@ -89,12 +89,12 @@ class _Process:
 
     def answer(
         self,
-        asked: tuple[object, ...],
+        question: tuple[object, ...],
         timeout: float,
         while_waiting: Callable[[], AbstractContextManager[object]],
     ) -> "pl.DataFrame":
         try:
-            self._connection.send(asked)
+            self._connection.send(question)
             if not self._is_answered(timeout, while_waiting):
                 raise QueryError(
                     f"the query took longer than {timeout:g} seconds: query less, or give it more "
@@ -148,10 +148,10 @@ def main() -> None:
         opened = open_lake(lake, None, AnsweringLake) if isinstance(lake, str) else lake
         limit_memory(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
-        found = with_metrics(opened, metrics).sql(
+        result = with_metrics(opened, metrics).sql(
             query, parameters=parameters, memory=memory, temporary=temporary
         )
-        found.write_ipc_stream(rows)
+        result.write_ipc_stream(rows)
     except MemoryError:
         connection.send(
             QueryError("the result needs more memory than is allowed: query less at a time")

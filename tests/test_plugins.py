@@ -161,6 +161,56 @@ def test_a_lake_without_its_package(site: Path, tmp_path: Path) -> None:
     assert "tables of a package that is not installed: hunts" in line
 
 
+def said_below(site: Path, *command: object) -> list[str]:
+    """What a command says of a package that is not installed."""
+    done = run(site, "-m", "pipeline.cli", *map(str, command))
+    assert done.returncode == 0, done.stderr
+    text = f"{done.stdout}\n{done.stderr}"
+    return [line for line in text.splitlines() if "that is not installed: no metric" in line]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_numbers_without_a_package_say_what_they_lack(
+    site: Path, tmp_path: Path, form: str
+) -> None:
+    """Below metrics and completeness, and below a game of the package, but not below another."""
+    lake, bare = site.parent / "lake", tmp_path / "site"
+    bare.mkdir()
+    (own,) = rows(
+        bare, "sql", "SELECT game_id FROM games WHERE game_type = 'stag_hunt'", "--lake", lake
+    )
+    (other, *_) = rows(bare, "games", "--limit", 2, "--game-type", "undercover", "--lake", lake)
+    asked = ["--lake", lake, "--format", form]
+    for command in (["metrics", "--system", "magic"], ["completeness"]):
+        (line,) = said_below(bare, *command, *asked)
+        assert "the lake has games of stag_hunt, of a package" in line
+        assert "their own tables (hunts) are not read" in line
+        assert said_below(site, *command, *asked) == []
+    asked[3] = "text" if form == "table" else form
+    assert len(said_below(bare, "show", own["game_id"], *asked)) == 1
+    assert said_below(bare, "show", other["game_id"], *asked) == []
+    assert said_below(site, "show", own["game_id"], *asked) == []
+
+
+def test_pages_without_a_package_say_what_they_lack(site: Path, tmp_path: Path) -> None:
+    pages = ["leaderboard", "metric", "model", "completeness", "missing"]
+    lake, bare = site.parent / "lake", tmp_path / "site"
+    bare.mkdir()
+    code = f"""
+import pipeline
+lake = pipeline.open_lake({str(lake)!r})
+(own,) = lake.table("games").filter(game_type="stag_hunt").collect()["game_id"]
+(other, *_) = lake.games(game_type="undercover")["game_id"]
+def is_lacking(name, **asked):
+    return "that is not installed: no metric" in lake.page(name, **asked).html
+print([name for name in {pages!r} if is_lacking(name)])
+print(is_lacking("game", game=own), is_lacking("game", game=other))
+"""
+    told = run(bare, "-c", code)
+    assert told.stdout == f"{pages!r}\nTrue False\n", told.stderr
+    assert run(site, "-c", code).stdout == "[]\nFalse False\n"
+
+
 def test_a_game_s_page_without_its_package(site: Path, tmp_path: Path) -> None:
     """Nobody knows its kind there: roles are hidden as in a game with sides."""
     lake = site.parent / "lake"

@@ -1,6 +1,6 @@
 """What a table consists of, as an ingest records it and as the table's log says.
 
-A Delta log has no checksum: without a line of it, a table is another one that reads as well. So
+A Delta log has no checksum: if a line of it is lost, the table still opens, with other rows. So
 each ingest records what every table consists of, and whoever opens a table compares.
 """
 
@@ -24,7 +24,7 @@ class Contents(Struct, frozen=True):
     files_sha256: str
 
     def agrees(self, recorded: "Contents") -> bool:
-        """Whether a log that says this is of the table that was recorded."""
+        """Whether a log with these contents is the log of the recorded table."""
         is_same = self.files_sha256 == recorded.files_sha256
         return is_same and self.n_rows in (None, recorded.n_rows)
 

@@ -165,7 +165,7 @@ class _OpenFile:
 
 
 def staged_kind(token: str) -> str:
-    """What the names of files begin with that are written for a commit still to come."""
+    """The beginning of the names of files that no commit names yet."""
     return f"{NEW}-{token}"
 
 
@@ -185,7 +185,7 @@ def _n_games(rows: pa.Table) -> int:
 
 
 def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """The contract's schema, with those texts encoded that are given so."""
+    """The contract's schema; texts that come dictionary-encoded stay so."""
     for number, field in enumerate(contract):
         if field.type == pa.string() and pa.types.is_dictionary(given.field(field.name).type):
             contract = contract.set(number, field.with_type(ENCODED))

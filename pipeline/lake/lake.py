@@ -43,7 +43,7 @@ _Ranges: TypeAlias = dict[str, tuple[str | None, str | None]]
 class StoredLake:
     """One state of a lake: the last, or that after the ingest `as_of`.
 
-    Open it anew to see what was committed since. A copy, also one that is pickled for another
+    Open it again to see what was committed since. A copy, also one that is pickled for another
     process, is of the same state. `system` is the one whose games are seen, None for all.
     """
 
@@ -74,7 +74,7 @@ class StoredLake:
 
     @cached_property
     def state(self) -> tuple[object, ...]:
-        """What no other state has, even of another lake that was made later at the same path."""
+        """A key of this state, which a lake made later at the same path does not have."""
         commits = self.delta(COMMITS)
         return str(self.path), self._as_of, commits.version(), commits.metadata().id, self.system
 
@@ -129,6 +129,12 @@ class StoredLake:
         """The lake's tables that are of a package which is not installed."""
         return tuple(table for table in self.states if table not in TABLES)
 
+    @cached_property
+    def unknown_types(self) -> tuple[str, ...]:
+        """The game types whose roles the lake has, of packages that are not installed."""
+        types = self.table(ROLES).select(pl.col("game_type").unique().sort()).collect()
+        return tuple(name for name in types["game_type"] if name not in games.names())
+
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
         """The columns of the table's files: of an older lake, those that it has of the contract."""
         columns = dict(polars_schema(table))
@@ -140,7 +146,7 @@ class StoredLake:
         return {name: dtype for name, dtype in columns.items() if name in known}
 
     def delta(self, table: str) -> DeltaTable:
-        """The Delta table at this state's version; raises UsageError for a name unknown.
+        """The Delta table at this state's version; raises UsageError for an unknown name.
 
         Raises LakeError where the table's log names other files than the ingest left.
         """
@@ -157,7 +163,7 @@ class StoredLake:
         return self._opened[table]
 
     def _no_table(self, name: str) -> str:
-        """What is said of a name that is no table."""
+        """The text of the error for an unknown table."""
         return f"no table `{name}`: {choose([name], TABLES)}"
 
     def latest_version(self, table: str) -> int:
@@ -172,7 +178,7 @@ class StoredLake:
     def systems(self) -> dict[str, int]:
         """The systems that ran the lake's games, and how many each did; the largest first.
 
-        They are those of the whole lake, also where it is seen as that of one system.
+        Also in a lake of one system, they are those of the whole lake.
         """
         n_rows = known_rows(self.folder("games"), self._logged("games", "num_records"))
         n_games: dict[str, int] = {}
@@ -251,7 +257,7 @@ class StoredLake:
         return any(ends != (self.system, self.system) for ends in ranges.values())
 
     def _of_files(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
-        """What there is by file, of those files that may have rows of the lake's system."""
+        """The entries of `by_file` whose files may have rows of the lake's system."""
         system = self.system
         if system is None or not _has_system(table):
             return by_file
@@ -259,7 +265,7 @@ class StoredLake:
         return {name: value for name, value in by_file.items() if _may_have(ranges[name], system)}
 
     def _ranges(self, table: str, column: str) -> _Ranges:
-        """The least and the most of a column of texts in each file, as the table's log says."""
+        """The smallest and the largest text of a column in each file, from the table's log."""
         key = table, column
         if key not in self._known_ranges:
             lows, highs = (self._logged(table, f"{end}.{column}") for end in ("min", "max"))
@@ -312,6 +318,6 @@ def _has_system(table: str) -> bool:
 
 
 def _may_have(ends: tuple[str | None, str | None], value: str) -> bool:
-    """Whether a column has the value, as far as its least and most tell."""
+    """Whether a column may have the value, by its smallest and largest one."""
     low, high = ends
     return low is None or high is None or low <= value <= high

@@ -122,7 +122,7 @@ def _files(lake: StoredLake, table: str) -> pl.DataFrame:
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
-    """All of the bytes, None where some are not known."""
+    """The sum of the bytes, None if some are unknown."""
     known = list(sizes)
     return None if None in known else sum(n_bytes or 0 for n_bytes in known)
 
@@ -140,7 +140,7 @@ def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
 def _guess(
     before: Mapping[str, pl.DataFrame], replaced: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, int | None]]:
-    """What each table's files will be, about; how large one will be nobody knows before."""
+    """About which files each table will have; their sizes are unknown until they are written."""
     after: dict[str, dict[str, int | None]] = {}
     for table, files in before.items():
         is_replaced = pl.col("name").is_in(replaced[table])
@@ -301,7 +301,7 @@ def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
 
 
 def _ago(**span: float) -> datetime:
-    """So long ago; the beginning of time for what is longer, as for ever is."""
+    """The instant that long ago, or the earliest possible one if it is longer, such as infinite."""
     try:
         return datetime.now(UTC) - timedelta(**span)
     except OverflowError:

@@ -114,7 +114,7 @@ def open_lake(
 def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
     """Raises LakeError for an old state without its files, if the newest one has all of its own.
 
-    Otherwise the lake is damaged, which is for those to tell who read the files.
+    Otherwise the lake is damaged, and whoever reads the files reports that.
     """
     there = {table: {file.name for file in lake.folder(table).files()} for table in lake.own_tables}
     newest = StoredLake(lake.path)
@@ -157,7 +157,7 @@ def create_lake(path: str | Path | Location) -> StoredLake:
 
 
 def _strangers(folder: Location) -> set[str]:
-    """The names in a folder that no lake has."""
+    """The names in the folder that are not of a lake."""
     names = {name for name in folder.names() if CATALOG not in name}
     return names - {*TABLES, LOCK, WRITING}
 
@@ -189,7 +189,7 @@ def _has_rows(folder: Location) -> bool:
 
 
 def create_tables(folder: Location, tables: Iterable[str]) -> None:
-    """Makes those of the tables that there are not yet, empty ones."""
+    """Creates those of the tables that are missing, empty."""
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pipeline.lake.schema import arrow_schema
 

@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 
 
 class Removal(NamedTuple):
-    """Which rows are to go: `mask` tells it of each, from these columns, texts as dictionaries."""
+    """Which rows to remove: `mask` marks them, given these columns, texts as dictionaries."""
 
     columns: tuple[str, ...]
     mask: Callable[[pa.Table], Mask]
@@ -29,7 +29,7 @@ class Removal(NamedTuple):
 def rewritten(
     folder: Location, table: str, files: Iterable[str], removal: Removal
 ) -> tuple[list[str], list[DataFile]]:
-    """The files that have a row which is to go, and new files with their other rows.
+    """The files that have rows to remove, and new files with their other rows.
 
     Raises LakeError for a file that is damaged.
     """

@@ -1,4 +1,4 @@
-"""Who counts games counts those of one system: a mean over several harnesses means nothing."""
+"""Games are counted within one system: a mean over several harnesses means nothing."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,7 +16,7 @@ R = TypeVar("R")
 def of_one_system(
     function: Callable[Concatenate[L, P], R],
 ) -> Callable[Concatenate[L, P], R]:
-    """The function of a lake, which sees one system of it: the lake's own, or else the largest."""
+    """The function, given the lake of one system: the lake's own, or else the largest."""
 
     @wraps(function)
     def run(lake: L, /, *given: P.args, **options: P.kwargs) -> R:
@@ -26,7 +26,7 @@ def of_one_system(
 
 
 def by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
-    """What a function gives of each system by itself, one below the other, with `system` added."""
+    """The function's rows for each system by itself, concatenated, with `system` added."""
     return pl.concat(
         rows(part).with_columns(system=pl.lit(part.system, pl.String)) for part in lake.by_system()
     )

@@ -94,7 +94,7 @@ def opened_at(folder: Location, state: TableState) -> OpenTable:
 
 
 def opened_journal(folder: Location, version: int | None) -> OpenTable:
-    """The table `ingests`: each of its versions has a row more, so its log is checked by itself."""
+    """The table `ingests`. Each version of it adds a row, so its own log is enough to check it."""
     table = OpenTable(open_table(folder, version))
     n_rows = sum(known_rows(folder, table.logged("num_records")).values())
     n_ingests = table.delta.version()
@@ -107,7 +107,7 @@ def opened_journal(folder: Location, version: int | None) -> OpenTable:
 
 
 def _emptied(folder: Location, version: int) -> str:
-    """What to add to an error where commits of the log are empty."""
+    """What to add to an error if commits of the log are empty."""
     names = empty_commits(folder, version)
     if not names:
         return ""

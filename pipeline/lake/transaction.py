@@ -34,7 +34,7 @@ from pipeline.stores import Location, location
 
 @contextmanager
 def transaction(path: str | Path | Location) -> Iterator["Transaction"]:
-    """A transaction on the lake's newest state, alone; raises LakeError where it cannot be had."""
+    """A transaction on the lake's newest state, under its lock; LakeError if there is none."""
     try:
         with ExitStack() as stack:
             check_lock = stack.enter_context(locked(path))
@@ -81,11 +81,11 @@ class Transaction:
             _restore(lake, table, state.version)
 
     def add(self, table: str, files: Sequence[DataFile]) -> None:
-        """Adds files that stand in the table's folder already."""
+        """Adds files that are in the table's folder already."""
         self._added.setdefault(table, []).extend(files)
 
     def write(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
-        """Adds the rows of the frames, which are asked for one after the other."""
+        """Adds the rows of the frames, of which one at a time is in memory."""
         writer = TableWriter(self.lake.folder(table), table)
         try:
             for rows in frames:
@@ -94,13 +94,13 @@ class Transaction:
         except BaseException:
             writer.abandon()
             raise
-        self._own(table, writer.files)
+        self._delete_if_abandoned(table, writer.files)
         self.add(table, writer.files)
 
     def remove(self, table: str, removal: Removal) -> None:
         """Takes rows out of what was committed before."""
         old, new = rewritten(self.lake.folder(table), table, self.lake.files(table), removal)
-        self._own(table, new)
+        self._delete_if_abandoned(table, new)
         self.add(table, new)
         self._removed.setdefault(table, []).extend(map(_name, old))
 
@@ -109,7 +109,7 @@ class Transaction:
 
         The new ones are this transaction's from here on, to be deleted by it alone.
         """
-        self._own(table, new)
+        self._delete_if_abandoned(table, new)
         self.add(table, new)
         self._removed.setdefault(table, []).extend(old)
 
@@ -118,12 +118,12 @@ class Transaction:
         folder = self.lake.folder(table)
         by_path = {str(folder / file.name): file for file in staged}
         old, new = rewritten(folder, table, by_path, removal)
-        self._own(table, new)
+        self._delete_if_abandoned(table, new)
         for path in old:
             (folder / _name(path)).unlink()
         return [file for path, file in by_path.items() if path not in old] + new
 
-    def _own(self, table: str, files: Sequence[DataFile]) -> None:
+    def _delete_if_abandoned(self, table: str, files: Sequence[DataFile]) -> None:
         self._written += [self.lake.folder(table) / file.name for file in files]
 
     def abandon(self) -> None:
@@ -220,7 +220,7 @@ def _check_columns(lake: StoredLake, table: str) -> None:
 
 
 def _make_tables(lake: StoredLake) -> None:
-    """Makes the tables that the lake lacks, as of a package that was installed since."""
+    """Creates the tables that the lake lacks, such as those of a package installed since."""
     missing = [table for table in TABLES if table not in lake.own_tables]
     create_tables(lake.path, missing)
     lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))

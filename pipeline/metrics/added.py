@@ -52,7 +52,7 @@ def added(
 
 
 def _taken() -> set[str]:
-    """What a table, view, schema or column of the leaderboard is called already."""
+    """The names that tables, views, schemas and columns of the leaderboard have already."""
     with knowing({}):
         names = (*TABLES, *views(), OF_ALL, LEADERBOARD)
         return {*(name.partition(".")[0] for name in names), *results.LEADERBOARD}

@@ -96,7 +96,7 @@ def _unreadable(text: str, reason: str) -> UsageError:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong with a text; the library names classes of its own."""
+    """What is wrong with a text, without the library's class names."""
     faults = getattr(error, "errors", None)
     if not faults:
         return "a quotation mark is not closed"
@@ -162,7 +162,7 @@ def _refuse_chain(node: Any) -> None:
 
 
 def _joined(join: Callable[[pl.Expr, pl.Expr], pl.Expr], parts: Sequence[pl.Expr]) -> pl.Expr:
-    """All of them joined, by halves: one after the other, thousands would be as deep a tree."""
+    """All parts joined, by halves: one by one, thousands would make too deep a tree."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
@@ -172,7 +172,7 @@ def _joined(join: Callable[[pl.Expr, pl.Expr], pl.Expr], parts: Sequence[pl.Expr
 def _is_one_of(
     node: Any, of: Callable[[Any], pl.Expr], schema: Mapping[str, pl.DataType]
 ) -> pl.Expr:
-    """The IN for polars: a comparison with each, as null as these are.
+    """The IN for polars: a comparison with each value, null where SQL's is.
 
     A column's own constants are looked up at once, since there can be thousands, as of games.
     """

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Annotated
 
 import polars as pl
-from msgspec import Struct
+from msgspec import Meta, Struct, structs
 
 from pipeline import games
 from pipeline.errors import UsageError
@@ -16,7 +17,12 @@ ROWS = 50
 
 
 class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What an address can say to a page: texts, numbers and words, each with a default."""
+    """What an address can say to a page: texts, numbers and words, each with a default.
+
+    `seen` is how many rows the pages before this one of a list had, as its links count them.
+    """
+
+    seen: Annotated[int, Meta(ge=0, le=10**12)] = 0
 
 
 class OfSystem(Address, frozen=True, kw_only=True):
@@ -30,6 +36,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
     `faults` are the errors of the request, each beside the field that it is about. Of a page that
     counts, `system` is the one whose games it counts, and `systems` are all with their games.
+    `unknown` says what nothing counts, since a package is not installed.
     """
 
     title: str
@@ -38,6 +45,34 @@ class Content(Struct, frozen=True, kw_only=True):
     faults: Mapping[str, str] = {}
     system: str | None = None
     systems: Mapping[str, int] = {}
+    unknown: Sequence[str] = ()
+
+
+_NO_SLICE = (
+    *("edition", "system", "metric", "game", "beside", "roles", "kind", "table"),
+    *("after", "seen", "sort", "order", "query", "x", "y"),
+)
+
+
+def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
+    """What of the lake a page shows, each part in words: its edition, system, and which rows.
+
+    What the title names is not said again.
+    """
+    edition = getattr(asked, "edition", "") if isinstance(asked, OfSystem) else ""
+    system = content.system if len(content.systems) > 1 else ""
+    parts = {"edition": edition, "system": system}
+    given, defaults = structs.asdict(asked), structs.asdict(type(asked)())
+    parts |= {
+        name: value
+        for name, value in given.items()
+        if name not in _NO_SLICE and value not in (defaults[name], None)
+    }
+    return tuple(
+        name.replace("_", " ") + ("" if value is True else f" {value}")
+        for name, value in parts.items()
+        if value != "" and str(value) not in content.title
+    )
 
 
 class Head(Struct, frozen=True):

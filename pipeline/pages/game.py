@@ -13,6 +13,7 @@ from pipeline.pages.content import Address, Content
 from pipeline.pages.roles import has_roles, may_say_role, without_roles
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
 from pipeline.reports.transcript import Transcript
+from pipeline.reports.unknown import unknown_notes
 from pipeline.vocabulary import Edition
 
 LANE = "quick"
@@ -70,6 +71,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> GameContent:
         counted=counted,
         metrics={name: titles()[name] for name in counted["metric"].unique(maintain_order=True)},
         are_roles_hidden=any(hides),
+        unknown=unknown_notes(lake, {str(one.game["game_type"]) for one in found}),
     )
 
 

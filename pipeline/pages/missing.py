@@ -40,7 +40,8 @@ def content(lake: AnsweringLake, asked: Parameters) -> MissingContent:
     with faults.of("model"):
         rows = lake.missing(model=asked.model or None)
     counts = dict(rows.group_by("competition", maintain_order=True).len().iter_rows())
-    rows = _of_competition(rows, asked)
+    if asked.competition:
+        rows = rows.filter(competition=asked.competition)
     with faults.of("after"):
         start = _start(rows, key(asked.after))
     shown = rows.slice(start, ROWS)
@@ -57,11 +58,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> MissingContent:
 
 def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All that is missing, whatever the page."""
-    return [_of_competition(lake.missing(model=asked.model or None), asked)]
-
-
-def _of_competition(rows: pl.DataFrame, asked: Parameters) -> pl.DataFrame:
-    return rows.filter(competition=asked.competition) if asked.competition else rows
+    return [lake.missing(model=asked.model or None, competition=asked.competition or None)]
 
 
 def _start(rows: pl.DataFrame, after: list[object] | None) -> int:

@@ -12,6 +12,7 @@ import polars as pl
 
 from pipeline.errors import UsageError, choose
 from pipeline.pages.content import Address, Content, OfSystem
+from pipeline.reports.unknown import unknown_notes
 
 TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; a page that is not in it is reached by links.
@@ -58,7 +59,8 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     found = page(name).content(seen, asked)
     if not isinstance(asked, OfSystem):
         return found
-    return msgspec.structs.replace(found, system=seen.system, systems=seen.systems)
+    unknown = unknown_notes(seen)
+    return msgspec.structs.replace(found, system=seen.system, systems=seen.systems, unknown=unknown)
 
 
 def _seen(lake: Any, asked: Address) -> Any:

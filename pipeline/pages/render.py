@@ -6,6 +6,7 @@ other pages are.
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import msgspec
@@ -18,7 +19,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics import thin
 from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
-from pipeline.pages.content import Address, Content
+from pipeline.pages.content import Address, Content, slice_of
 from pipeline.pages.linked import narrowed, table
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
@@ -26,6 +27,9 @@ from pipeline.printable import printable
 from pipeline.reports.marks import result, sign, style
 from pipeline.reports.parts import EVERYBODY
 from pipeline.written import json_text, safe_csv_texts, safe_json
+
+if TYPE_CHECKING:
+    from pipeline import plots
 
 Link = Callable[..., str | None]
 """The address of a page with parameters; None where the host does not have it."""
@@ -57,10 +61,12 @@ def environment() -> Environment:
         "spoken": spoken,
         "cut": cut,
         "settings": cells.few,
+        "p": cells.p_value,
     }
     made.globals |= {
         "EVERYBODY": EVERYBODY,
         "bar": bar,
+        "ends": cells.ends,
         "LONG": LONG_MESSAGE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
@@ -71,6 +77,7 @@ def environment() -> Environment:
         "sign": sign,
         "kind_of": style,
         "plot": plot,
+        "slice_of": slice_of,
     }
     return made
 
@@ -101,7 +108,8 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
     """The page as HTML, without a frame.
 
     `more` can say the `level` of its heading (1), whether it `is_interactive`, so that it has forms
-    (true), and `prefix_of`, the beginning of the ids in a game by the game and its place.
+    (true), `prefix_of`, the beginning of the ids in a game by the game and its place, and
+    `picture_at`, the address of the page's plot by its form.
     """
     template = environment().get_template(f"{name}.html")
     link = carrying(link, msgspec.structs.asdict(asked))
@@ -114,8 +122,10 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "level": 1,
         "is_interactive": True,
         "prefix_of": lambda _, place: "b-" if place else "",
+        "picture_at": None,
     }
-    return Markup(template.render(context | more))
+    unknown = [Markup('<p class="key">{}.</p>\n').format(line) for line in content.unknown]
+    return Markup(template.render(context | more)) + Markup("").join(unknown)
 
 
 def _of_ids(link: Link) -> Mapping[str, Callable[[Mapping[str, object]], str | None]]:
@@ -224,15 +234,40 @@ def mark(hit: float | None) -> Markup:
     return Markup(f'<span class="result {style(hit)}">{said}</span>')
 
 
-def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:
-    """A plot of `pipeline.plots` as SVG; nothing where there is nothing to draw."""
+def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
+    """A plot of `pipeline.plots`; None where there is nothing to draw."""
     if "value" in rows.columns and rows["value"].is_null().all():
+        return None
+    from pipeline import plots
+
+    return getattr(plots, f"plot_{kind}")(rows, *more, **options)  # type: ignore[no-any-return]
+
+
+def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:
+    """The plot as SVG; nothing where there is nothing to draw."""
+    drawn = chart(kind, rows, *more, **options)
+    if drawn is None:
         return Markup("")
     from pipeline import plots
 
-    chart = getattr(plots, f"plot_{kind}")(rows, *more, **options)
     # Marks of ours, with texts that the library escapes.
-    return Markup(plots.svg(chart, prefix=f"plot-{kind}"))
+    return Markup(plots.svg(drawn, prefix=f"plot-{kind}"))
+
+
+def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
+    """The plot of a page as a file: `svg` or `png`; raises UsageError for a page without one."""
+    from pipeline import plots
+
+    drawn: list[plots.Chart] = []
+
+    def keep(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> str:
+        drawn.extend(filter(None, [chart(kind, rows, *more, **options)]))
+        return ""
+
+    fragment(name, content, asked, lambda *_, **__: None, plot=keep)
+    if not drawn:
+        raise UsageError(f"the page {name} has no plot here: choose one that shows a plot")
+    return plots.file(drawn[0], form)
 
 
 def cut(value: object, most: int = LONGEST_CELL) -> Markup:

@@ -11,7 +11,7 @@ from pipeline.present.table import Table
 # Where the table of each result is declared; none waits for what only others need.
 _MODULES = {
     "audits": ("audit", "findings"),
-    "values": ("metrics", "leaderboard"),
+    "values": ("metrics", "leaderboard", "evidence_sum"),
     "comparisons": ("compare", "contrast", "diff", "diff_games", "plan"),
     "counts": ("completeness", "missing", "readability", "schema", "tables"),
     "rows": ("document_counts", "documents", "evidence", "games", "quarantine", "search"),

@@ -1,4 +1,4 @@
-"""What players did, by the message that it was read from, or by where it stands without one."""
+"""What players did, by message. An act without a message has a place after another message."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -28,10 +28,10 @@ class Act(Struct, frozen=True):
 
 
 class Group(NamedTuple):
-    """The acts without words of one table and round, each with what was counted in it.
+    """The acts without a message of one table and round, each with the rows counted in it.
 
-    `counted` are rows of no act: then there is no table, and no round if they are of the whole
-    game.
+    A group can also be of counted rows without an act: these are `counted`, and `table` is null.
+    `round` is null if the rows are about the whole game.
     """
 
     table: str | None
@@ -41,8 +41,10 @@ class Group(NamedTuple):
 
 
 class Places(NamedTuple):
-    """What stands where in a game: acts and counted rows by their message, and what stands after
-    it without words; None is the place before the first message."""
+    """Where a transcript shows acts and counted rows: by message index, None before the first.
+
+    `acts` and `counted` are those of the message; `silent` acts have none and are shown after it.
+    """
 
     acts: Mapping[int, list[Act]]
     counted: Mapping[int | None, Rows]
@@ -50,7 +52,7 @@ class Places(NamedTuple):
 
 
 def places(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> Places:
-    """The places of all that was done in a game, and of what metrics counted."""
+    """The place of each act of a game, and of each row that a metric counted."""
     acts: dict[int, list[Act]] = {}
     silent: list[Act] = []
     for table, rows in tables.items():
@@ -70,7 +72,7 @@ def places(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> Places:
 
 
 def _by_message(counted: pl.DataFrame) -> dict[int | None, Rows]:
-    """The rows by the message that they were read from; None for rows of no message."""
+    """The rows by their message index; None for rows without a message."""
     ordered = counted.sort("message_index", nulls_last=True, maintain_order=True)
     grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
     return {index: list(group) for index, group in grouped}
@@ -103,7 +105,7 @@ def _whole_game(rows: Rows) -> list[Group]:
 
 
 class _Uncounted:
-    """Rows counted in no message; those of an act are taken out with it."""
+    """The counted rows without a message, until an act takes those that are about it."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows: dict[tuple[object, object], Rows] = {}
@@ -111,7 +113,7 @@ class _Uncounted:
             self._rows.setdefault((row["player"], row["round"]), []).append(row)
 
     def of(self, act: Act) -> Rows:
-        """The rows that were counted in an act."""
+        """The rows that were counted in an act; they are taken out."""
         key = (act.player, act.round)
         rows = self._rows.get(key, [])
         own = [row for row in rows if act.table in _tables_of(row["metric"])]
@@ -127,20 +129,20 @@ class _Uncounted:
 
 @cache
 def _tables_of(name: str) -> frozenset[object]:
-    """The tables of whose rows a metric is made."""
+    """The tables whose rows a metric counts."""
     return frozenset(rows.table for rows in metric(name).rows)
 
 
 def uncounted(acts: Iterable[Act], counted: Rows) -> list[Act]:
-    """The acts of a message that no metric counted in it."""
+    """The acts of a message that no metric counted."""
     tables = {table for row in counted for table in _tables_of(row["metric"])}
     return [act for act in acts if act.table not in tables]
 
 
 def new_rounds(rounds: Iterable[int | None]) -> Iterator[int | None]:
-    """For each of a game's rounds as they come, the round if it begins there, else None.
+    """For each round in the order given: the round if it begins here, else None.
 
-    A game of one round has no beginning worth a heading.
+    In a game of one round no round begins, since a heading would say nothing.
     """
     rounds = list(rounds)
     is_long = len({round_ for round_ in rounds if round_ is not None}) > 1

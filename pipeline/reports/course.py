@@ -1,7 +1,7 @@
-"""Where acts without words stand among the messages of their game.
+"""Where a transcript shows acts without a message.
 
-They stand at the end of their round: after the last message of that round, or of those before it.
-Where the kind of game has an `order`, the round's messages of later phases come after them.
+They are shown at the end of their round: after its last message, or the last one of earlier rounds.
+If the kind of game has an `order`, messages of later phases of the round come after them.
 """
 
 from bisect import bisect_right
@@ -16,7 +16,7 @@ _WORDS = ("kind", "cause")
 
 
 class Course:
-    """Where acts stand among the messages of their game."""
+    """The order of acts and messages in one game."""
 
     def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
         (game_type,) = tables["games"]["game_type"]
@@ -27,7 +27,7 @@ class Course:
         self._ends: dict[int, list[tuple[int, int]]] = {}
 
     def rank(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
-        """The place of an act in the order of a round, by its table and what is known of it."""
+        """The position of an act in the order of its round, by its table and its facts."""
         word = next((value for name, value in facts if name in _WORDS), None)
         for name in (f"{table}.{word}", table):
             if name in self._order:
@@ -35,17 +35,17 @@ class Course:
         return len(self._order)
 
     def place(self, round_: int | None, rank: int) -> int | None:
-        """The message that an act of this rank stands after."""
+        """The index of the message after which an act of this rank is shown."""
         before = _end(self._of_rank(len(self._order)), (round_ or 0) - 1)
         own = _end(self._of_rank(rank), round_ or 0)
         return max((end for end in (before, own) if end is not None), default=None)
 
     def end(self, round_: int | None) -> int | None:
-        """The last message of a round or of those before; of the game where there is no round."""
+        """The last message up to the end of a round; without a round, the last of the game."""
         return self._last if round_ is None else _end(self._of_rank(len(self._order)), round_)
 
     def _of_rank(self, rank: int) -> list[tuple[int, int]]:
-        """The last message of each round or of those before it, without those of later phases."""
+        """The last message up to the end of each round, without messages of later phases."""
         if rank not in self._ends:
             is_later = pl.col("phase").is_in(self._order[rank + 1 :])
             of_rounds = self._messages.filter(~is_later).group_by("round")
@@ -57,7 +57,7 @@ class Course:
 
 
 def _with_rounds(messages: pl.DataFrame) -> pl.DataFrame:
-    """The messages of rounds; one without a round is of that round which goes on after it."""
+    """The messages with a round; one within a round belongs to it, though it names none."""
     before, after = pl.col("round").forward_fill(), pl.col("round").backward_fill()
     rounds = messages.select("message_index", "phase", round=pl.when(before == after).then(before))
     return rounds.filter(pl.col("round").is_not_null())

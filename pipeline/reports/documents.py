@@ -6,10 +6,10 @@ import polars as pl
 
 from pipeline import column
 from pipeline.column import Column
-from pipeline.errors import UsageError, choose
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import Start, is_at_or_after, start_of
 from pipeline.metrics.request import several
+from pipeline.metrics.validation import check_words
 from pipeline.reports.quarantine import ORDER as ORDER_OF_FAULTS
 from pipeline.vocabulary import DocumentStatus
 
@@ -115,8 +115,7 @@ def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = No
 def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) -> pl.LazyFrame:
     """The documents that have one of the values in each column; a column without values has any."""
     wanted = {name: several(values) for name, values in asked.items() if values is not None}
-    if strangers := [name for name in wanted.get("status", ()) if name not in STATUSES]:
-        raise UsageError(f"no status {', '.join(strangers)}: {choose(strangers, STATUSES)}")
+    check_words("status", wanted.get("status"), STATUSES)
     rows = _seen(lake)
     for name, values in wanted.items():
         rows = rows.filter(pl.col(name).is_in(values))

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.errors import UsageError, choose
-from pipeline.games import competitions as known_competitions
+from pipeline.errors import UsageError
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import several
-from pipeline.metrics.validation import check_players
+from pipeline.metrics.validation import check_competitions, check_players, check_words
 
 COLUMNS = (
     *("game_id", "game_type", "models", "outcome", "is_finished", "n_rounds", "n_messages"),
@@ -55,10 +54,10 @@ def games(
     (['sim-atlas'], 2, 'undercover/sim-atlas_competition_as_non_undercover_vs_gpt4/0.json')
     """
     models, game_types, outcomes = several(model), several(game_type), several(outcome)
-    _check("game type", game_types, names())
+    check_words("game type", game_types, names())
     competitions = several(competition)
-    _check("competition", competitions, known_competitions())
-    _check("outcome", outcomes, OUTCOMES)
+    check_competitions(lake, competitions)
+    check_words("outcome", outcomes, OUTCOMES)
     check_players(lake, models)
     found = lake.table("games")
     if after is not None:
@@ -77,12 +76,6 @@ def games(
     found = found.sort(_KEY)
     rows = (found if limit is None else found.head(limit)).collect()
     return _with_models(lake, rows).select(COLUMNS)
-
-
-def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Raises UsageError if one of the words is not known."""
-    if strangers := [name for name in asked or () if name not in known]:
-        raise UsageError(f"no {what} {', '.join(strangers)}: {choose(strangers, known)}")
 
 
 def _sides(

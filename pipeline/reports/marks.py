@@ -1,4 +1,4 @@
-"""How it is said and shown that something was a hit: sign, words and style, wherever it stands."""
+"""The mark of a counted row: its sign, its words and its style, the same everywhere."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def style(hit: float | None) -> str:
 
 
 def result(hit: float | None) -> str:
-    """The same in words."""
+    """The result of a counted row in words."""
     return "unknown" if hit is None else "of a hit" if 0 < hit < 1 else style(hit)
 
 
@@ -46,7 +46,7 @@ class Mark(Struct, frozen=True):
 
 
 def marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tuple[Mark, ...]:
-    """The marks of counted rows that stand at what a player did or said."""
+    """The marks of counted rows, to be shown beside an act or a message of a player."""
     return tuple(
         Mark(row["metric"], row["what"], row["hit"], row["player"], _whose(row, player))
         for row in rows
@@ -54,7 +54,7 @@ def marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tuple[Mark, 
 
 
 def _whose(row: Mapping[str, Any], player: str | None) -> str:
-    """Who did what was counted, where it stands beside another player, or beside none."""
+    """The player of a counted row; empty if the mark is shown beside this player."""
     if row["player"] is None:
         names = [str(row[name]).replace("_", " ") for name in ("role", "model") if row[name]]
         return f" ({', '.join(names)})" if names else ""

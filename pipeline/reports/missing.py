@@ -7,7 +7,7 @@ import polars as pl
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.completeness import played
 from pipeline.metrics.request import several
-from pipeline.metrics.validation import check_models
+from pipeline.metrics.validation import check_competitions, check_models
 
 SETTING = (
     *("topic", "word", "other_word", "hidden_player", "tested_player", "n_rounds_fixed"),
@@ -18,7 +18,12 @@ _OF_SIDE = ["model", "competition", "setting_id"]
 
 
 @of_one_system
-def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
+def missing(
+    lake: StoredLake,
+    *,
+    model: str | Sequence[str] | None = None,
+    competition: str | Sequence[str] | None = None,
+) -> pl.DataFrame:
     """The missing games: a row for each model and setting without a finished game of the model.
 
     The settings are those that any model played. A game that cannot be repeated is a setting of its
@@ -33,13 +38,14 @@ def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl
       `multiplier`, `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`,
       `payoff_two_defect`, `setting`: what was fixed before play, as in `Lake.settings`.
 
-    Raises UsageError for a model without games.
+    Raises UsageError for a model without games, and for an unknown competition.
 
     >>> lake.missing(model="sim-atlas").height
     0
     """
-    models = several(model)
+    models, wanted = several(model), several(competition)
     check_models(lake, models)
+    check_competitions(lake, wanted)
     results = lake.table("results").filter("is_tested")
     sides = played(lake).lazy()
     of_setting = ["competition", "game_type", "setting_id"]
@@ -56,6 +62,8 @@ def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl
             own.join(asked, on="model", how="semi", nulls_equal=True),
         ]
     )
+    if wanted is not None:
+        expected = expected.filter(pl.col("competition").is_in(wanted))
     return (
         expected.join(finished, on=_OF_SIDE, how="anti", nulls_equal=True)
         .join(number, on=["competition", "setting_id"], how="left")
@@ -66,6 +74,7 @@ def missing(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl
             *("model", "competition", "game_type", "setting_id", "game_index"),
             *("n_unfinished", "paths", *SETTING),
         )
+        .filter(True if wanted is None else pl.col("competition").is_in(wanted))
         .sort("model", "competition", "game_index", "setting_id", nulls_last=True)
         .collect()
     )

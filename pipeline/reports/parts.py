@@ -1,4 +1,4 @@
-"""What a transcript shows, part by part: terminal, page and report are made of the same parts."""
+"""The parts of a transcript; the terminal, the page and the report all show these."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ EVERYBODY = "all"
 
 
 class Done(Struct, frozen=True):
-    """What was done, in a line, and what was counted in it."""
+    """An act in one line, and what was counted in it."""
 
     table: str
     line: str
@@ -87,8 +87,7 @@ def title(game: Mapping[str, Any]) -> str:
 
 
 def seats(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """The players with their roles. Who is a bot, is out, or has points is left out where nobody
-    is or has."""
+    """The players with their roles. Columns such as points are left out if they are empty."""
     players = tables["players"].select(
         *("seat", "player", "model", "role", "is_tested"),
         pl.col("is_bot").replace({False: None}),
@@ -112,7 +111,7 @@ def parts(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> list[Par
 
 
 def parts_seen(messages: pl.DataFrame) -> Iterator[Part]:
-    """Messages as a player saw them, who does not see whom else they were shown to."""
+    """The messages that a player saw, without the names of the others who saw them."""
     for row in messages.iter_rows(named=True):
         yield Part(f"m{row['message_index']}", row["player"] or NULL, "", message=row)
 
@@ -146,7 +145,7 @@ def _silent(there: Places, index: int | None) -> Iterator[Part]:
 
 
 def _title(group: Group, common: Sequence[tuple[str, object]]) -> str:
-    """What the acts of a group are: their table, and what all of them share."""
+    """The title of a group of acts: their table, and the facts that all of them share."""
     if group.table is None:
         return "the game as a whole" if group.round is None else "counted in no message"
     facts = words(common)

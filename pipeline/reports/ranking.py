@@ -28,6 +28,9 @@ from pipeline.vocabulary import Edition, Engine
 
 _OF_LETTERS = ("letters", "family")
 
+MOST_LETTERED = 100
+"""Of more models no pairs are told apart: they are many, and after Holm almost none differ."""
+
 
 @of_one_system
 @listed(LEADERBOARD)
@@ -173,10 +176,15 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
 
     All pairs of models are compared; their p-values are adjusted by Holm for the number of pairs,
     `family`. Models that do not differ significantly are not shown to be equal.
+    Both columns are null for more models than `MOST_LETTERED`.
     """
     has_value = pl.col("value").is_not_null() & pl.col("model").is_not_null()
     valued = answer._replace(rows=answer.rows.filter(has_value))
     models = valued.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
+    schema = {"model": pl.String, "letters": pl.String}
+    if len(models) > MOST_LETTERED:
+        without = pl.DataFrame({"model": models, "letters": None}, schema=schema)
+        return without.with_columns(family=pl.lit(None, pl.Int64))
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
     compared = compare_rows(valued, pairs)
@@ -184,6 +192,5 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)
         is_apart[pair] = is_apart[pair[::-1]] = True
-    schema = {"model": pl.String, "letters": pl.String}
     found = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
     return found.with_columns(family=pl.lit(compared["p_value"].count(), pl.Int64))

@@ -14,7 +14,7 @@ from pipeline.games import names
 from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.stream import stream
 from pipeline.metrics.request import several
-from pipeline.metrics.validation import check_players
+from pipeline.metrics.validation import check_players, check_words
 from pipeline.reports.secret_words import said_secret, secret_words
 
 LIMIT = 50
@@ -127,9 +127,7 @@ def _check(limit: int, timeout: float, game_types: Sequence[str] | None) -> None
         raise UsageError("the limit must be 1 message or more")
     if not 0 < timeout < math.inf:
         raise UsageError("the timeout must be more than 0 seconds")
-    if strangers := [one for one in game_types or () if one not in names()]:
-        known = ", ".join(names())
-        raise UsageError(f"no game type {', '.join(strangers)}: choose from {known}")
+    check_words("game type", game_types, names())
 
 
 def _begun(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:

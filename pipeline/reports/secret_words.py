@@ -29,7 +29,7 @@ def secret_words(lake: StoredLake) -> pl.DataFrame:
 
 
 def said_secret(rows: pl.DataFrame, words: pl.DataFrame) -> pl.DataFrame:
-    """The rows in which a player says a secret word of the own game, with its pattern `secret`."""
+    """The rows in which a player says a secret word of the same game, with the pattern `secret`."""
     # No pattern can be wrong, but of a word of megabytes it is too large to be used.
     says_it = pl.col("content").str.contains(pl.col("secret"), strict=False)
     return (

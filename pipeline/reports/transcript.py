@@ -29,7 +29,7 @@ _NAMED = 5
 
 
 class Transcript(Struct, frozen=True):
-    """A game's rows in every table of games, and those that each metric counted in it.
+    """One game: its rows in each table, and the rows that metrics counted in it.
 
     `tables` has a frame for each table of games by its name, with the table's columns. `counted`
     has the rows of `Lake.evidence` in the `edition` that are of this game.
@@ -109,9 +109,9 @@ def transcripts(
     edition: Edition = PAPER,
     num_of_game: int = DEFAULT_GAMES,
 ) -> Iterator[Transcript]:
-    """The games with these ids, in their order, with what the edition's metrics counted in them.
+    """The games with these ids, in this order, with the rows that the edition's metrics counted.
 
-    All are read at once, and a game that is not there is left out.
+    They are read all at once. An id that the lake does not have is left out.
 
     >>> ids = lake.games(limit=2)["game_id"].to_list()
     >>> [game.messages.height for game in lake.transcripts(ids)]
@@ -209,7 +209,7 @@ def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
 
 
 def _lakes(lake: StoredLake, tables: dict[str, pl.DataFrame]) -> list[StoredLake]:
-    """The lake as that of each system that ran one of these games."""
+    """For each system that ran one of these games, the lake with its games alone."""
     return [lake.of_system(system) for system in tables["games"]["system"].unique().sort()]
 
 

@@ -38,7 +38,7 @@ _FLAGS: Mapping[str, tuple[str, str]] = {
 
 
 def shared(acts: Sequence[Act]) -> tuple[tuple[str, object], ...]:
-    """The facts that all of several acts share, and that are said once for all."""
+    """The facts that all of the acts share, to be written once; none for a single act."""
     if len(acts) < 2:
         return ()
     first, *others = acts
@@ -50,7 +50,7 @@ def shared(acts: Sequence[Act]) -> tuple[tuple[str, object], ...]:
 
 
 def lines(acts: Iterable[Act], player: str | None) -> list[tuple[str, str]]:
-    """What was read from a player's message: tables, and what was done, in a line for each."""
+    """The acts of a message as pairs of a table and a line of text."""
     found = []
     for (table, _), group in groupby(acts, key=lambda act: (act.table, act.player)):
         of_table = list(group)
@@ -61,12 +61,12 @@ def lines(acts: Iterable[Act], player: str | None) -> list[tuple[str, str]]:
 
 
 def words(facts: Sequence[tuple[str, object]]) -> str:
-    """Facts in words, after a comma each."""
+    """The facts in words, separated by commas."""
     return ", ".join(word for name, value in facts if (word := _word(name, value)))
 
 
 def line(act: Act, without: Sequence[tuple[str, object]] = (), player: str | None = None) -> str:
-    """An act in one line, without the facts said elsewhere, and its player unless known."""
+    """An act in one line: without the facts `without`, and without its name if it is `player`'s."""
     facts = {fact[0]: fact[1] for fact in _shown(act) if fact not in without}
     aims = [name for name in _ARROWS if name in facts]
     about = [_text(facts.pop(name)) for name in _ABOUT if name in facts]
@@ -79,7 +79,7 @@ def line(act: Act, without: Sequence[tuple[str, object]] = (), player: str | Non
 
 
 def _shown(act: Act) -> list[tuple[str, object]]:
-    """The facts that are shown: not a seat beside its player's name, nor twice the same."""
+    """The facts to be shown: no seat of a player who is named, and no fact twice."""
     facts = dict(act.facts)
     left_out = {*_ELSEWHERE.get(act.table, ())}
     left_out |= {f"{name}_seat" for name in facts}

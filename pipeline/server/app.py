@@ -1,10 +1,9 @@
-"""The application: addresses, states of the lake, and a cache of pages."""
+"""The application: addresses, states of the lake, and how each answer looks."""
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+import re
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -15,50 +14,36 @@ from starlette.staticfiles import StaticFiles
 
 from pipeline.api import Lake, reopened
 from pipeline.errors import LakeError, PipelineError
-from pipeline.pages import MENU, NAMES, page
+from pipeline.pages import NAMES, page
 from pipeline.pages.page import TEMPLATES
-from pipeline.pages.render import Link, carrying, environment
-from pipeline.server.links import link
+from pipeline.server.cache import Late, Making
+from pipeline.server.frame import State, framed, part
+from pipeline.server.links import address, local
 from pipeline.server.security import Guard, Token, fault_answer, may_be_foreign
 from pipeline.server.worker import Form, Made, Task, fault
 from pipeline.server.workers import NICE, Workers
-from pipeline.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 STATIC = TEMPLATES.parent / "static"
-CACHE_CHARACTERS = 64 * 2**20
+PATIENCE_SECONDS = 5.0
+"""A page that takes longer is answered by one that asks for it again."""
+_AGAIN_SECONDS = 1
 _TYPES: Mapping[Form, str] = {
     "html": "text/html; charset=utf-8",
     "json": "application/json; charset=utf-8",
     "csv": "text/csv; charset=utf-8",
+    "md": "text/markdown; charset=utf-8",
+    "tex": "application/x-tex; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
 }
-_Key = tuple[object, ...]
+_FILES = ("csv", "md", "tex", "svg", "png")
+"""Forms that a browser saves."""
+_FIXED = 4
+"""So many states of the past are open at once."""
 
 
-class Cache:
-    """The pages made last, up to a number of characters."""
-
-    def __init__(self, most: int = CACHE_CHARACTERS) -> None:
-        self._most = most
-        self._n_characters = 0
-        self._pages: OrderedDict[_Key, Made] = OrderedDict()
-
-    def get(self, key: _Key) -> Made | None:
-        """The page, None if it is not there."""
-        if key in self._pages:
-            self._pages.move_to_end(key)
-        return self._pages.get(key)
-
-    def put(self, key: _Key, made: Made) -> None:
-        """Keeps a page that was made without an error, instead of those not seen for longest."""
-        if made.status != 200 or len(made.text) > self._most // 8:
-            return
-        self._pages[key] = made
-        self._n_characters += len(made.text)
-        while self._n_characters > self._most:
-            self._n_characters -= len(self._pages.popitem(last=False)[1].text)
+class StateError(LakeError):
+    """There is no such state of the lake, or not any more."""
 
 
 class Site:
@@ -69,16 +54,20 @@ class Site:
         self._name = name
         self._workers = workers
         self._token = token
-        self._cache = Cache()
-        self._begun: dict[_Key, asyncio.Task[Made]] = {}
+        self._making = Making(workers)
+        self._fixed: dict[tuple[object, ...], Lake] = {}
 
-    def app(self, hosts: "Collection[str]") -> Starlette:
+    def app(self, hosts: Collection[str]) -> Starlette:
         """The application; `hosts` are those that requests can be for."""
         routes = [
             Route("/", self.root),
+            Route("/share", self.share),
             Mount("/static", StaticFiles(directory=STATIC)),
-            Route("/{page}.{form}", self.page),
-            Route("/{page}", self.page),
+            *(
+                Route(f"{before}/{{page}}{end}", self.page)
+                for before in ("", "/ingest/{ingest:int}")
+                for end in (".{form}", "")
+            ),
         ]
         guard = Middleware(Guard, hosts=hosts, token=self._token)
         return Starlette(
@@ -98,29 +87,54 @@ class Site:
         if name not in NAMES or form not in _TYPES:
             return await self._missing(request, None)
         lane = page(name).LANE
-        is_of_user = lane in NICE and request.query_params
-        if is_of_user and may_be_foreign(request.headers, self._token):
-            return self._asks_first(request, name, form)
         given = dict(request.query_params)
+        if re.fullmatch("[0-9]{1,18}", given.get("ingest", "")):
+            return RedirectResponse(_fixed(name, form, given), 303)
+        task = Task(name, form, given, request.path_params.get("ingest"))
+        if lane in NICE and given and may_be_foreign(request.headers, self._token):
+            return self._asks_first(task)
         try:
-            lake = await asyncio.to_thread(self._newest)
-            made = await self._made(lake, Task(name, form, given), lane)
+            state = await asyncio.to_thread(self._state, task.ingest)
+            made = await self._making.made(state.lake, task, lane, _patience(request, form))
+        except StateError as error:
+            moved = fault(404, str(error), "No such state of the lake")
+            return self._fault(form, moved, address(name, given), "Its newest state")
         except PipelineError as error:
-            return self._fault(name, form, fault(500, str(error)))
-        return self._answer(request, lake, name, form, made)
+            return self._fault(form, fault(500, str(error)))
+        if isinstance(made, Late):
+            return self._late(state, task, made)
+        return self._answer(state, task, made)
 
-    async def _made(self, lake: Lake, task: Task, lane: str) -> Made:
-        """The page from the cache, or made now; one that several ask for is made once."""
-        key = (lake.state, task.page, task.form, tuple(sorted(task.given.items())))
-        if (found := self._cache.get(key)) is not None:
-            return found
-        if key not in self._begun:
-            self._begun[key] = asyncio.create_task(self._workers.made(lake, task, lane))
-            self._begun[key].add_done_callback(lambda _: self._begun.pop(key, None))
-        made = await asyncio.shield(self._begun[key])
-        if lane not in NICE and self._cache.get(key) is None:
-            self._cache.put(key, made)
-        return made
+    async def share(self, request: Request) -> Response:
+        """The addresses of a page, for others."""
+        of = local(request.query_params.get("of", ""))
+        state = await asyncio.to_thread(self._state, None)
+        body = part(
+            "share.html",
+            of=of,
+            origin=f"{request.url.scheme}://{request.url.netloc}",
+            fixed=of if of.startswith("/ingest/") else f"/ingest/{state.shown}{of}",
+            state=state,
+            token=self._token.text if self._token else None,
+        )
+        text = framed(state, Made(200, "Share this page", body))
+        return Response(text, 200, {"cache-control": "no-store"}, _TYPES["html"])
+
+    def _state(self, ingest: int | None) -> State:
+        """The lake in its newest state, or as it was after that ingest."""
+        newest = self._newest()
+        if ingest is None:
+            return State(self._name, newest, newest.ingest_id)
+        key = (newest.state, ingest)
+        if key not in self._fixed:
+            # Of another newest state nothing is kept: the lake may be another one by now.
+            kept = {one: lake for one, lake in self._fixed.items() if one[0] == newest.state}
+            try:
+                kept[key] = reopened(newest, ingest)
+            except LakeError as error:
+                raise StateError(str(error)) from None
+            self._fixed = dict([*kept.items()][-_FIXED:])
+        return State(self._name, self._fixed[key], newest.ingest_id, ingest)
 
     def _newest(self) -> Lake:
         """The lake in its newest state; it is opened again only if that has changed."""
@@ -132,94 +146,67 @@ class Site:
             self._lake = reopened(self._lake)
         return self._lake
 
-    def _answer(self, request: Request, lake: Lake, name: str, form: Form, made: Made) -> Response:
+    def _answer(self, state: State, task: Task, made: Made) -> Response:
+        """The page in its form, or why there is none."""
         headers = {"cache-control": "no-cache"}
         if made.is_fault:
-            return self._fault(name, form, made)
-        if form == "html":
-            query = f"?{request.url.query}" if request.url.query else ""
-            forms = {one: f"/{name}.{one}{query}" for one in ("json", "csv")}
-            lead_on = carrying(link, request.query_params)
-            text = self._frame(
-                name, made.title, made.text, lake.ingest_id, forms=forms, lead_on=lead_on
-            )
-            return Response(text, made.status, headers, _TYPES["html"])
-        if form == "csv":
-            headers["content-disposition"] = f'attachment; filename="{name}.csv"'
-        return Response(made.text, made.status, headers, _TYPES[form])
+            return self._fault(task.form, made)
+        if task.form == "html":
+            return Response(framed(state, made, task), made.status, headers, _TYPES["html"])
+        if task.form in _FILES:
+            headers["content-disposition"] = f'attachment; filename="{task.page}.{task.form}"'
+        return Response(made.data or made.text, made.status, headers, _TYPES[task.form])
 
-    def _frame(
-        self,
-        name: str,
-        title: str,
-        body: str,
-        state: int | None,
-        *,
-        forms: Mapping[str, str],
-        lead_on: Link = link,
-    ) -> str:
-        """A page with the menu, whose links keep the page's edition and system."""
-        from markupsafe import Markup
+    def _late(self, state: State, task: Task, late: Late) -> Response:
+        """A page that asks for the one in the making until that is ready."""
+        body = part("late.html", seconds=round(late.seconds))
+        text = framed(state, Made(202, "Still computing", body), task, again=_AGAIN_SECONDS)
+        headers = {"cache-control": "no-store", "refresh": str(_AGAIN_SECONDS)}
+        return Response(text, 202, headers, _TYPES["html"])
 
-        return (
-            environment()
-            .get_template("frame.html")
-            .render(
-                name=name,
-                title=title,
-                body=Markup(body),
-                state=state,
-                forms=forms,
-                lake=self._name,
-                menu=MENU,
-                link=lead_on,
-                version=__version__,
-            )
-        )
-
-    def _fault(self, name: str, form: str, made: Made) -> Response:
-        """Why something is not shown, in the form that was asked for."""
-        if form in ("json", "csv"):
+    def _fault(self, form: str, made: Made, go_on: str = "", label: str = "") -> Response:
+        """Why something is not shown, in the form that was asked for, with a way on."""
+        if form != "html" and form in _TYPES:
             return fault_answer(form, made.status, made.title, made.text)
-        return self._framed(name, made.title, made.text, made.status)
+        body = part("fault.html", title=made.title, message=made.text, go_on=go_on, label=label)
+        state = State(self._name, self._lake, self._lake.ingest_id)
+        text = framed(state, Made(made.status, made.title, body))
+        return Response(text, made.status, None, _TYPES["html"])
 
-    def _framed(self, name: str, title: str, message: str, status: int, **more: str) -> Response:
-        """A page that says why another is not shown."""
-        body = (
-            environment()
-            .get_template("fault.html")
-            .render(title=title, message=message, go_on=more.get("go_on"), label=more.get("label"))
-        )
-        state = self._lake.ingest_id
-        return Response(
-            self._frame(name, title, body, state, forms={}), status, None, _TYPES["html"]
-        )
-
-    def _asks_first(self, request: Request, name: str, form: str) -> Response:
+    def _asks_first(self, task: Task) -> Response:
         """A query that another site's page leads to runs only after a click here."""
-        if form != "html":
-            reason = "A page of another site led here: start from a page of this server."
-            return self._fault(name, form, fault(403, reason, "Not run"))
-        return self._framed(
-            name,
-            "Run this?",
-            "A page of another site led here. Look at the address before you run it.",
-            403,
-            go_on=f"/{name}?{request.url.query}",
-            label="Run it",
-        )
+        led = "A page of another site led here"
+        if task.form != "html":
+            return self._fault(task.form, fault(403, f"{led}: start from a page here.", "Not run"))
+        reason = fault(403, f"{led}. Look at the address before you run it.", "Run this?")
+        return self._fault("html", reason, address(task.page, task.given, task.ingest), "Run it")
 
     async def _missing(self, request: Request, error: Exception | None) -> Response:
         reason = fault(404, "There is no page at this address.", "No such page")
-        return self._fault("", request.url.path.rpartition(".")[2], reason)
+        return self._fault(request.url.path.rpartition(".")[2], reason)
 
     async def _defect(self, request: Request, error: Exception) -> Response:
         reason = fault(500, f"a defect of the server: {type(error).__name__}")
-        return self._fault("", request.url.path.rpartition(".")[2], reason)
+        return self._fault(request.url.path.rpartition(".")[2], reason)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        for lane in ("long", "quick"):
-            await asyncio.to_thread(self._workers.warm, lane)
+        """Makes the first page before it is asked for, since a browser asks for it at once."""
+        await asyncio.to_thread(self._workers.warm, "quick")
+        first = Task("leaderboard", "html", {})
+        making = asyncio.create_task(self._making.made(self._lake, first, page(first.page).LANE))
         yield
         self._workers.close()
+        await making
+
+
+def _patience(request: Request, form: Form) -> float | None:
+    """How many seconds a reader waits: a program waits until the page is there."""
+    is_of_browser = form == "html" and "text/html" in request.headers.get("accept", "")
+    return PATIENCE_SECONDS if is_of_browser else None
+
+
+def _fixed(name: str, form: str, given: dict[str, str]) -> str:
+    """The address of a page in the state after the ingest that is one of its parameters."""
+    ingest = int(given.pop("ingest"))
+    return address(name if form == "html" else f"{name}.{form}", given, ingest)

@@ -8,8 +8,10 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, QueryParams
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from pipeline.server.links import local
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -74,7 +76,7 @@ class Guard:
         refusal = self._refusal(scope, Headers(scope=scope))
         given = QueryParams(scope["query_string"]).get("token") if self._token else None
         if refusal:
-            await _refused(scope["path"], refusal)(scope, receive, send)
+            await _refused(scope, refusal)(scope, receive, send)
         elif self._token and given is not None:
             await _with_cookie(scope, self._token)(scope, receive, send)
         else:
@@ -151,16 +153,30 @@ def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
     return PlainTextResponse(f"{reason}\n", status, headers)
 
 
-def _refused(path: str, refusal: Refusal) -> Response:
-    form = "json" if path.endswith(".json") else "text"
+def _refused(scope: Scope, refusal: Refusal) -> Response:
+    accepted = Headers(scope=scope).get("accept", "")
+    if refusal.status == 401 and "text/html" in accepted:
+        from pipeline.pages.render import environment
+
+        page = environment().get_template("token.html")
+        body = page.render(reason=refusal.reason, next=_target(scope))
+        return HTMLResponse(body, refusal.status, {"cache-control": "no-store"})
+    form = "json" if scope["path"].endswith(".json") else "text"
     return fault_answer(form, refusal.status, "Refused", refusal.reason)
+
+
+def _target(scope: Scope) -> str:
+    """The address that a request with a token leads to, or that one without it was for."""
+    given = QueryParams(scope["query_string"])
+    if "next" in given:
+        return local(given["next"])
+    query = urlencode([(name, value) for name, value in given.multi_items() if name != "token"])
+    path = "/" + quote(scope["path"].lstrip("/\\"))  # `//host` would be another host
+    return path + (f"?{query}" if query else "")
 
 
 def _with_cookie(scope: Scope, token: Token) -> Response:
     """To the same address without the token, which the browser keeps."""
-    given = QueryParams(scope["query_string"]).multi_items()
-    query = urlencode([(name, value) for name, value in given if name != "token"])
-    path = "/" + quote(scope["path"].lstrip("/\\"))  # `//host` would be another host
-    answer = RedirectResponse(path + (f"?{query}" if query else ""), 303)
+    answer = RedirectResponse(_target(scope), 303)
     answer.set_cookie(token.cookie, token.text, httponly=True, samesite="lax")
     return answer

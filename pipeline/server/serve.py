@@ -46,6 +46,7 @@ def serve(
         shown = f"[{shown}]" if ":" in shown else shown
         address = f"http://{shown}:{taken}/" + (f"?token={quote(token.text)}" if token else "")
         workers = Workers()
+        workers.warm("long")
         app = Site(lake, name, workers, token).app(_hosts(taken))
         log = OneLine(say)
         for logger in ("uvicorn.error", "asyncio"):

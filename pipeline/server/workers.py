@@ -34,6 +34,8 @@ KEPT_MEMORY = 2**30
 """A process that keeps more bytes after a page is replaced."""
 _SECONDS_BETWEEN_LOOKS = 0.2
 LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 2, "free": 2}
+DRAW = ("long", "free")
+"""Lanes of pages with plots."""
 NICE = {"search": 5, "free": 10}
 """What users wrote to be run leaves the processors to other pages."""
 
@@ -105,7 +107,7 @@ class _Process:
         # Threads are for one page: with several at work, each takes a part of the processors.
         self._process: Popen[bytes]
         self._connection: Connection
-        program = PROGRAM.format(nice=NICE.get(lane, 0))
+        program = PROGRAM.format(nice=NICE.get(lane, 0), draws=lane in DRAW)
         self._process, self._connection = start(program, POLARS_MAX_THREADS=str(_threads()))
 
     def answer(self, lake: "Lake", task: Task, seconds: float) -> Made | None:
@@ -164,7 +166,8 @@ class _Process:
             return fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less")
         if code is None:
             work = f"more than {seconds:g} seconds of work, or {MOST_TIMES * seconds:g} in all"
-            return fault(504, f"it took {work}, and was ended: ask for less", "Too slow")
+            hint = "ask for less, or use the command line, which has no such limit"
+            return fault(504, f"it took {work}, and was ended: {hint}", "Too slow")
         how = how_it_ended(code)
         return fault(500, f"its process ended {how}, perhaps because memory ran out")
 

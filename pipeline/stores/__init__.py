@@ -66,7 +66,7 @@ def is_regular(file: str) -> bool:
 
 
 def version(file: str) -> tuple[int, ...] | None:
-    """What tells one state of a file from another; null where that cannot be known."""
+    """A key of the file's state, which changes with its content; null if unknown."""
     return None if is_remote(file) else local.version(file)
 
 
@@ -95,5 +95,5 @@ def _remote(url: str) -> "RemoteLocation":
 
 
 def local_path(path: str) -> str:
-    """The path that a URL with `file://` stands for; any other text as it is."""
+    """The path that a URL with `file://` stands for; any other text is returned unchanged."""
     return unquote(path.removeprefix("file://")) if path.startswith("file://") else path

@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 
 class ChangedError(Exception):
-    """Raised where a file is not any more what it was when its reading began."""
+    """Raised if a file has changed since its reading began."""
 
 
 class File(NamedTuple):
@@ -37,7 +37,7 @@ class Location(Protocol):
         """Whether it is on this machine, so that any tool can open it by its path."""
 
     def __truediv__(self, name: str) -> "Location":
-        """What is of this name within."""
+        """The file or folder of this name in it."""
 
     def files(self) -> list[File]:
         """The files directly within, none if there is no such folder."""
@@ -52,7 +52,7 @@ class Location(Protocol):
         """Makes the folder, where folders need to be made."""
 
     def draft(self, name: str) -> Draft:
-        """A new file to be written within, called so until it is finished by another name."""
+        """A new file in it with this name, until it is finished under another."""
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Deletes the file."""
@@ -64,7 +64,7 @@ class Location(Protocol):
         """Some of the file's bytes, fewer where it ends."""
 
     def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
-        """Holds a lock of this name; raises TimeoutError where others hold it for so long.
+        """Holds a lock of this name; raises TimeoutError if others hold it for that long.
 
         What it gives raises `OSError` if the lock was lost meanwhile.
         """

@@ -39,7 +39,7 @@ class Lease(Struct):
     is_lost: bool = False
 
     def acquire(self, seconds: float) -> None:
-        """Takes the lock; raises TimeoutError where others hold it for so long."""
+        """Takes the lock; raises TimeoutError if others hold it for that long."""
         end = time.monotonic() + seconds
         seen: str | None = None
         seen_at = time.monotonic()
@@ -94,14 +94,14 @@ class Lease(Struct):
 
 
 def _ours() -> bytes:
-    """What nobody else writes: a tag can be a hash of the content."""
+    """Content that nobody else writes, since a tag can be a hash of the content."""
     return json.dumps(
         {"host": socket.gethostname(), "process": os.getpid(), "beat": uuid.uuid4().hex}
     ).encode()
 
 
 @contextmanager
-def held(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
+def holding(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
     """Holds the lock; gives what raises `OSError` if it was lost."""
     lease.acquire(seconds)
     stop = threading.Event()

@@ -84,7 +84,7 @@ class LocalLocation:
 
 
 def _file(entry: Path) -> File | None:
-    """Return what a folder lists by this name, null for what is no file, or gone by now."""
+    """Return the folder's file of this name, null if it is no file or was deleted."""
     if not entry.is_file():
         return None
     try:
@@ -118,7 +118,7 @@ def read_file(file: str, check_size: Callable[[int], None]) -> bytes | None:
 
 
 def open_file(file: str) -> io.BufferedReader | io.BytesIO:
-    """Return a file opened for reading; as empty where it has no size, as the kernel's own have."""
+    """Return a file opened for reading; as an empty one if it has no size, as in /proc."""
     opened = open(os.open(file, _FLAGS), "rb")  # noqa: PTH123, SIM115
     if os.fstat(opened.fileno()).st_size:
         return opened
@@ -138,7 +138,7 @@ def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
 
 
 def version(file: str) -> tuple[int, ...] | None:
-    """Return what tells one state of a file from another; null for what is not there."""
+    """Return a key of the file's state, which changes with its content; null if it is missing."""
     try:
         return _version(os.stat(file))  # noqa: PTH116
     except OSError:

@@ -17,7 +17,7 @@ from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import ObjectStore, from_url
 
 from pipeline.stores.base import Draft, File
-from pipeline.stores.leases import Lease, held
+from pipeline.stores.leases import Lease, holding
 from pipeline.stores.local import temporary
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class RemoteLocation:
             return bytes(obstore.get_range(self._store, self._key, start=start, length=n_bytes))
 
     def lock(self, seconds: float) -> AbstractContextManager[Callable[[], None]]:
-        return held(Lease(self._store, self._key, self.url), seconds)
+        return holding(Lease(self._store, self._key, self.url), seconds)
 
     @property
     def _store(self) -> ObjectStore:
@@ -204,7 +204,7 @@ def _plain_errors(url: str) -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    """The store's own words in an error, or what to do, or else its first line."""
+    """The store's own words in an error, or what to do, or the error's first line."""
     for word, hint in _HINTS.items():
         if word in text:
             return hint

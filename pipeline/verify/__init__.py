@@ -45,7 +45,7 @@ class Verification(Struct):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is damaged: warnings, and what logs contradict themselves in, are not."""
+        """Whether nothing is damaged: warnings and contradictions within logs are no damage."""
         return not self.left_out and ERROR not in self.faults["severity"]
 
     @property

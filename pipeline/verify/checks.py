@@ -62,7 +62,7 @@ def _of_games() -> list[str]:
 
 
 def _of_players() -> list[str]:
-    """The tables whose rows say of a seat what `players` says of it."""
+    """The tables whose rows repeat what `players` says of the seat."""
     seated = [name for name in _of_games() if "seat" in TABLES[name].columns()]
     return [name for name in seated if issubclass(TABLES[name], OfPlayer) and name != "players"]
 
@@ -101,7 +101,7 @@ def tables_of(check: Check) -> set[str]:
 def run(
     lake: StoredLake, chosen: Iterable[Check], limit: int, on_progress: Callable[[str], None]
 ) -> list[Finding]:
-    """What the checks find, those that find nothing left out."""
+    """The findings of the checks; a check without rows has none."""
     findings = []
     chosen = list(chosen)
     # Only the tables that are read: others may be unreadable.
@@ -110,12 +110,12 @@ def run(
     with warehouse.bounded(lake, {}, " ".join(read)) as connection:
         for check in chosen:
             on_progress(title(check))
-            if finding := _made(connection, check, _n_slices(n_rows, check), limit):
+            if finding := _finding(connection, check, _n_slices(n_rows, check), limit):
                 findings.append(finding)
     return findings
 
 
-def _made(
+def _finding(
     connection: duckdb.DuckDBPyConnection, check: Check, n_slices: int, limit: int
 ) -> Finding | None:
     n_rows = 0
@@ -135,7 +135,7 @@ def _made(
 
 
 def _n_slices(n_rows: dict[str, int], check: Check) -> int:
-    """In how many parts a check is to be made, so that each reads a bounded number of rows."""
+    """In how many parts to run a check, so that each reads a bounded number of rows."""
     most = max((n_rows[table] for table in tables_of(check) & _sliced_tables(check)), default=0)
     return min(-(-most // SLICE_ROWS), _IDS) or 1
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct, field
 
-from pipeline import games
 from pipeline.errors import LakeError
 from pipeline.events import checks
 from pipeline.events.contracts import TABLES, polars_schema
@@ -45,7 +44,7 @@ _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.Pola
 
 
 class Looked(Struct):
-    """What came of looking at the files of a table. `foreign` are game types unknown here."""
+    """What was found in the files of a table. `foreign` are game types unknown here."""
 
     table: str
     foreign: frozenset[str] = frozenset()
@@ -105,8 +104,7 @@ def look(lake: StoredLake, table: str, limit: int) -> Looked:
 def _foreign(lake: StoredLake) -> frozenset[str]:
     """The game types whose roles the lake has, of packages that are not installed."""
     try:
-        types = lake.table("roles").select("game_type").unique().collect()["game_type"]
-        return frozenset(types) - {*games.names()}
+        return frozenset(lake.unknown_types)
     except (LakeError, *_DAMAGED):
         return frozenset()  # the table `roles` is itself looked at
 
@@ -192,7 +190,7 @@ class _Statistics:
         return self._found.height
 
     def unlike(self, logged: dict[str, Any]) -> Iterator[tuple[str, object, object]]:
-        """What the log says otherwise: the statistic, its value, and the log's."""
+        """The statistics that differ from the log: name, value, and the log's value."""
         found_statistics = self._found.to_dicts()[0] if self._n else {"num_records": 0}
         for what, expected in logged.items():
             is_statistic = what == "num_records" or what.startswith(("null_count.", "min.", "max."))

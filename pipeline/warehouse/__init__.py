@@ -199,7 +199,7 @@ def new_database(file: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _threads(memory: int) -> int:
-    """How many threads have the memory that they need to put aside what is more than that."""
+    """How many threads this memory is enough for; with more, DuckDB could not spill to disk."""
     return max(1, min(cores(), memory // THREAD_MEMORY))
 
 
@@ -247,7 +247,7 @@ def _json_lines(view: Computed, lake: StoredLake) -> bytes:
 
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """What the work gives, done in a thread: at work, DuckDB does not look for Ctrl-C."""
+    """The result of the work, done in a thread: while DuckDB works, it does not look for Ctrl-C."""
     working = _threads_of_process().submit(work)
     try:
         # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
@@ -263,7 +263,7 @@ def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T
 
 @cache
 def _threads_of_process() -> ThreadPoolExecutor:
-    """Kept, since to start a thread takes longer than many a query."""
+    """The threads, which are kept: to start one takes longer than many queries."""
     return ThreadPoolExecutor(_MOST_AT_ONCE, "duckdb")
 
 

@@ -1,4 +1,4 @@
-"""What is said of a column that a query names and that is not there."""
+"""The error for a column that a query names and that does not exist."""
 
 import re
 from collections.abc import Callable, Collection
@@ -29,7 +29,7 @@ def missing_column(
     statement: str,
     advise: Advise | None = None,
 ) -> str | None:
-    """What was wrong, and what may be meant, if it is a column that is not there; else None.
+    """What is wrong, and what may be meant, if a column does not exist; else None.
 
     DuckDB's own message lists columns that are hardly alike, and none for a column after a point.
     """

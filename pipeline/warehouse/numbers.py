@@ -64,7 +64,7 @@ def _chosen(fetched: pl.DataFrame, number: int) -> pl.Series:
 
 
 def _cast(dtype: DuckDBPyType, integer: str) -> str:
-    """The type in SQL, with this one for what holds whole numbers of any size."""
+    """The type in SQL, with `integer` in place of whole numbers of any size."""
     if dtype.id in ("hugeint", "uhugeint"):
         return integer
     if dtype.id == "decimal":

@@ -1,4 +1,4 @@
-"""What may be asked: one statement that reads, as DuckDB's own parser takes it.
+"""What a query may be: one statement that reads, by DuckDB's own parser.
 
 This gives clear refusals. The real protection is that DuckDB can see only the lake's files.
 """
@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 from duckdb.sqltypes import DuckDBPyType
 
 from pipeline.errors import QueryError, nearest
@@ -155,7 +154,7 @@ def _refused(word: str) -> QueryError:
 
 
 def code(sql: str) -> str:
-    """The text in lower case, without its comments, and with nothing said in its strings."""
+    """The text in lower case, without comments, and with `_` in place of each string."""
     try:
         text = sql.encode()
     except UnicodeEncodeError:
@@ -235,6 +234,8 @@ def _beyond_python(values: pa.Array) -> str | None:
         low, high, of_day, whole = 0, 1, _OF_DAY[values.type.unit], values.cast(pa.int64())
     else:
         return None
+    import pyarrow.compute as pc
+
     least, most = pc.min_max(whole).as_py().values()
     if least is None or (low * of_day <= least and most < high * of_day):
         return None
@@ -243,7 +244,7 @@ def _beyond_python(values: pa.Array) -> str | None:
 
 
 def _depth(dtype: DuckDBPyType) -> int:
-    """How deep a type is nested, looked at no deeper than is allowed."""
+    """How deep a type is nested, at most one more than is allowed."""
     level, depth = [dtype], 0
     while level and depth <= DEEPEST:
         depth += 1
@@ -338,7 +339,7 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
 
 
 def no_table(name: str, names: Collection[str]) -> str:
-    """What is said of a name that is none of these, with the one that may be meant."""
+    """The error for a name that is none of these, with the one that may be meant."""
     if moved := _moved(name.lower(), names):
         return f"no table or view `{name}`: it is now `{moved}`"
     of_schema, without_schema = name.lower(), name.rpartition(".")[2].lower()
@@ -352,7 +353,7 @@ def no_table(name: str, names: Collection[str]) -> str:
 
 
 def _moved(name: str, names: Collection[str]) -> str | None:
-    """The name in a schema of what had it in its own name, as in `judgement_release`."""
+    """The view, in a schema, that an older version called, for example, `judgement_release`."""
     for ending, schema in _SCHEMA_OF_ENDING.items():
         if name.endswith(ending):
             stem = name.removesuffix(ending)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import urlopen
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -39,6 +40,10 @@ class Served(NamedTuple):
         connection.close()
         names = {name.lower(): value for name, value in answer.getheaders()}
         return Answer(answer.status, names, text)
+
+    def bytes(self, path: str) -> bytes:
+        with urlopen(self.url(path), timeout=60) as answer:
+            return bytes(answer.read())
 
     def json(self, path: str) -> Any:
         return json.loads(self.get(path).text)

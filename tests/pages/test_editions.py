@@ -12,7 +12,7 @@ from pipeline.metrics.known import header, metric, names
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages import NAMES, fragment, page, parameters
 from pipeline.pages.game import GameContent
-from pipeline.server.links import link
+from pipeline.server.links import links as server_links
 
 WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).Parameters.__struct_fields__]
 NEEDED = {
@@ -30,7 +30,7 @@ def opened(lake: Path) -> Lake:
 
 def shown(lake: Lake, name: str, **given: str) -> str:
     asked = parameters(name, given)
-    return str(fragment(name, page(name).content(lake, asked), asked, link))
+    return str(fragment(name, page(name).content(lake, asked), asked, server_links()))
 
 
 def links(text: str) -> list[tuple[str, dict[str, str]]]:

@@ -14,12 +14,11 @@ from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.pages import as_csv, csv_parts, parameters, render
-from pipeline.pages.render import carrying
 from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
 from pipeline.server.app import Site
-from pipeline.server.links import link
-from pipeline.server.worker import Task, fault, made
+from pipeline.server.frame import State, framed
+from pipeline.server.worker import Made, Task, fault, made
 from pipeline.server.workers import Workers
 
 
@@ -55,7 +54,7 @@ def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
     """Whatever its title and its first sign."""
     site = Site(open_lake(lake), str(lake), Workers(), None)
     for reason in (fault(504, "<it took longer", "Too slow"), fault(500, "ended", "Other")):
-        answer = site._fault("leaderboard", form, reason)
+        answer = site._fault(form, reason)
         kind = {"html": "text/html", "json": "application/json", "csv": "text/plain"}[form]
         assert answer.status_code == reason.status
         assert answer.headers["content-type"].startswith(kind)
@@ -154,13 +153,14 @@ def test_too_many_expected_games_are_refused(lake: Path) -> None:
 
 def test_the_menu_keeps_edition_and_system(lake: Path) -> None:
     """Where a page has them: that of SQL has neither."""
-    site = Site(open_lake(lake), str(lake), Workers(), None)
-    asked = {"system": "a&b", "edition": "audited", "model": "m"}
-    html = site._frame("model", "Model", "", 1, forms={}, lead_on=carrying(link, asked))
-    assert 'href="/leaderboard?edition=audited&amp;system=a%26b"' in html or (
-        'href="/leaderboard?system=a%26b&amp;edition=audited"' in html
-    )
+    state = State("lake", open_lake(lake), 1)
+
+    def menu(**given: str) -> str:
+        html = framed(state, Made(200, "Model", ""), Task("model", "html", given))
+        return html[html.index("<nav") : html.index("</nav>")]
+
+    html = menu(system="a&b", edition="audited", model="m")
+    assert 'href="/leaderboard?edition=audited&amp;system=a%26b"' in html
     assert 'href="/sql"' in html
     assert "model=m" not in html
-    plain = site._frame("model", "Model", "", 1, forms={}, lead_on=carrying(link, {}))
-    assert 'href="/leaderboard"' in plain
+    assert 'href="/leaderboard"' in menu()

@@ -15,7 +15,7 @@ from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
 from pipeline.reports.missing import missing
-from pipeline.server.links import link
+from pipeline.server.links import links
 from pipeline.simulate import simulate
 
 
@@ -55,7 +55,7 @@ def rows_at(lake: Lake, href: str) -> pl.DataFrame:
 
 def html(lake: Lake, name: str, **given: str) -> str:
     asked = parameters(name, given)
-    return str(fragment(name, content(name, lake, asked), asked, link))
+    return str(fragment(name, content(name, lake, asked), asked, links()))
 
 
 def test_every_number_leads_to_its_rows(lake: Lake) -> None:
@@ -132,6 +132,10 @@ def test_pages_lose_no_row(lake: Lake) -> None:
     for name, n in counts.items():
         asked = parameters("missing", {"competition": name})
         assert pl.concat(csv_parts("missing", lake, asked)).height == n
+        assert content("missing", lake, asked).rows.height == min(n, ROWS)
+        assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
+    with pytest.raises(UsageError, match="no competition chess"):
+        lake.missing(competition="chess")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from servers import Served
 from pipeline.api import Game, Lake, open_lake
 from pipeline.games import with_sides
 from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
-from pipeline.server.links import link
+from pipeline.server.links import links
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Side
 
 # What all players of a game see; every other table is empty in an altered lake.
@@ -30,6 +30,7 @@ class Altered:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
+        self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
 
     def game(self, game: str, *, edition: str) -> Game:
         found = self.lake.game(game, edition=edition)
@@ -78,7 +79,7 @@ def forms(lake: Lake | Altered, **given: str) -> tuple[str, str, str]:
     """The page as HTML, JSON and CSV, with all that it is called."""
     asked = parameters("game", given)
     found = page("game").content(lake, asked)
-    html = found.title + str(fragment("game", found, asked, link))
+    html = found.title + str(fragment("game", found, asked, links()))
     return html, as_json(found, asked, 1), as_csv(csv_parts("game", lake, asked))
 
 

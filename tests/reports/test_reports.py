@@ -10,6 +10,7 @@ from random_tables import event_tables
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.request import EDITIONS
+from pipeline.reports import ranking
 from pipeline.reports.compare import compare
 from pipeline.reports.compare.differences import COLUMNS
 from pipeline.reports.completeness import completeness, readability
@@ -137,6 +138,16 @@ def test_letters_are_shared_by_those_not_told_apart(tmp_path):
     assert found.rows() == [("A", "a"), ("B", "a"), ("C", "b")]
 
 
+@pytest.mark.parametrize(("most", "family"), [(3, 3), (2, None)])
+def test_of_many_models_no_pairs_are_told_apart(tmp_path, monkeypatch, most, family):
+    monkeypatch.setattr(ranking, "MOST_LETTERED", most)
+    rows = [(model, s, 0, float(s < 20)) for model in "ABC" for s in range(40)]
+    ranked = leaderboard(lake_with(tmp_path, rows))
+    assert ranked["rank"].to_list() == [1, 1, 1]
+    assert ranked["family"].to_list() == [family] * 3
+    assert ranked["letters"].is_null().all() == (family is None)
+
+
 def test_letters_are_of_the_games_that_the_release_edition_counts(tmp_path):
     """It needs three types of game; of the first twenty of each both models win all."""
     rows = [(model, s, s, float(s < n)) for model, n in (("A", 40), ("B", 20)) for s in range(40)]
@@ -191,6 +202,12 @@ def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
         ("lacking", f"f{3:031x}", 0, 0, [], 4.5),
     ]
     assert missing(lake, model="whole").is_empty()
+    assert missing(lake, competition="cost_sharing").is_empty()
+    of_one = missing(lake, competition=["public_good", "cost_sharing"])
+    assert of_one.equals(missing(lake))
+    assert missing(lake, competition=[]).is_empty()
+    with pytest.raises(UsageError, match="no competition public_goods: did you mean"):
+        missing(lake, competition="public_goods")
     counts = (
         completeness(lake).group_by("model").agg((pl.col("expected") - pl.col("finished")).sum())
     )

@@ -1,5 +1,7 @@
 """A transcript has what was done in its place, in a line an act, whatever system ran the game."""
 
+import re
+from html import unescape
 from pathlib import Path
 
 import polars as pl
@@ -7,6 +9,7 @@ import pytest
 
 from pipeline.api import Game, Lake, open_lake
 from pipeline.reports.acts import Act, new_rounds
+from pipeline.reports.marks import result, sign
 from pipeline.reports.parts import Part, seats
 from pipeline.reports.parts import parts as parts_of
 from pipeline.reports.wording import line, lines
@@ -214,3 +217,35 @@ def test_what_acts_of_a_message_share_is_said_once() -> None:
 def test_a_round_begins_once() -> None:
     assert list(new_rounds([None, 1, None, 2, 1, 3])) == [None, 1, None, 2, None, 3]
     assert list(new_rounds([None, 1, 1])) == [None, None, None]
+
+
+def test_terminal_page_and_report_say_the_same(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each heading, line of what was done, and mark of a game stands in all of its forms."""
+    pytest.importorskip("jinja2")
+    from pipeline.cli import main
+    from pipeline.pages.render import environment
+
+    for path in ("ck_arena/0.json", "pgg_bench/0.jsonl", "avalon/0.json", "bargain/0.json"):
+        found = game(lake, path)
+        html = plain(found._repr_html_() or "")
+        macro = environment().get_template("transcript.html").make_module({"NULL": "–"}).done
+        assert main(["show", path, "--lake", str(lake.path)]) == 0
+        printed = capsys.readouterr().out
+        for part in found.parts:
+            assert f"{part.heading}  {part.aside}".rstrip() in printed
+            assert f"{part.title} {part.aside.replace('_', ' ')}".rstrip() in html
+            assert plain(str(macro(part))) in html
+            for mark in (*part.marks, *(mark for done in part.done for mark in done.marks)):
+                assert mark.text in printed
+                assert f"{sign(mark.hit)} {result(mark.hit)} {mark.words}" in html
+            for done in part.done:
+                assert done.line in printed
+                assert done.line in html
+            assert part.title in found.text
+
+
+def plain(html: str) -> str:
+    """The text of HTML, with one space between words."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())

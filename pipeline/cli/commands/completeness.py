@@ -91,6 +91,7 @@ def completeness(
     from pipeline.reports.completeness import completeness as games
     from pipeline.reports.completeness import readability as texts
     from pipeline.reports.missing import missing as missing_settings
+    from pipeline.reports.unknown import unknown_notes
 
     opened = lake_of(lake, system)
     if readability:
@@ -102,6 +103,7 @@ def completeness(
     has_games = any(opened.counts("games").values())
     if readability and not has_games:
         table = table.noting(NO_GAMES)
+    table = table.noting(*unknown_notes(opened))
     if missing:
         listed = present("missing", missing_settings(opened, model=model or None))
         show(listed.noting(*table.notes), form)

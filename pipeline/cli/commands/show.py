@@ -57,8 +57,10 @@ def show(
     from pipeline.cli import transcript as page
     from pipeline.lake import open_lake
     from pipeline.reports.transcript import transcript
+    from pipeline.reports.unknown import unknown_notes
 
-    found = transcript(open_lake(lake), game, edition=edition, num_of_game=num_of_game)
+    opened = open_lake(lake)
+    found = transcript(opened, game, edition=edition, num_of_game=num_of_game)
     if form == "json":
         text = page.as_json(found) if seat is None else page.seen_as_json(found, seat)
         terminal.out_bytes(text.encode())
@@ -66,3 +68,5 @@ def show(
         page.write(found, form)
     else:
         page.write_seen(found, seat, form)
+    for line in unknown_notes(opened, [str(found.game["game_type"])]):
+        terminal.note(line)

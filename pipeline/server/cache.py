@@ -1,0 +1,100 @@
+"""Pages that were made, and those in the making."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from typing import NamedTuple
+
+from pipeline.api import Lake
+from pipeline.server.worker import Made, Task
+from pipeline.server.workers import NICE, Workers
+
+CHARACTERS = 64 * 2**20
+KEPT_SECONDS = 60.0
+"""A page that came after its reader's patience is kept for so long."""
+_Key = tuple[object, ...]
+
+
+class Cache:
+    """The pages made last, up to a number of characters."""
+
+    def __init__(self, most: int = CHARACTERS) -> None:
+        self._most = most
+        self._n_characters = 0
+        self._pages: OrderedDict[_Key, Made] = OrderedDict()
+
+    def get(self, key: _Key) -> Made | None:
+        """The page, None if it is not there."""
+        if key in self._pages:
+            self._pages.move_to_end(key)
+        return self._pages.get(key)
+
+    def put(self, key: _Key, made: Made) -> None:
+        """Keeps a page that was made without an error, instead of those not seen for longest."""
+        if made.status != 200 or _size(made) > self._most // 8 or key in self._pages:
+            return
+        self._pages[key] = made
+        self._n_characters += _size(made)
+        while self._n_characters > self._most:
+            self._n_characters -= _size(self._pages.popitem(last=False)[1])
+
+
+def _size(made: Made) -> int:
+    return len(made.text) + len(made.data)
+
+
+class Late(NamedTuple):
+    """A page that is still in the making, and for how many seconds it has been."""
+
+    seconds: float
+
+
+class Making:
+    """Makes pages: one that several ask for is made once."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._cache = Cache()
+        self._begun: dict[_Key, asyncio.Task[Made]] = {}
+        self._since: dict[_Key, float] = {}
+        self._awaited: set[_Key] = set()
+
+    async def made(
+        self, lake: Lake, task: Task, lane: str, patience: float | None = None
+    ) -> Made | Late:
+        """The page from the cache, or made now; `Late` if that takes more seconds than `patience`.
+
+        Asked again, a late page is there as soon as it is ready.
+        """
+        key = (lake.state, task.page, task.form, task.ingest, *sorted(task.given.items()))
+        if (kept := self._cache.get(key)) is not None:
+            return kept
+        begun = self._begun.get(key) or self._begin(key, lake, task, lane)
+        await asyncio.wait([begun], timeout=patience)
+        if not begun.done():
+            self._awaited.add(key)
+            return Late(time.monotonic() - self._since[key])
+        self._awaited.discard(key)
+        self._forget(key)
+        return begun.result()
+
+    def _begin(self, key: _Key, lake: Lake, task: Task, lane: str) -> "asyncio.Task[Made]":
+        begun = asyncio.create_task(self._workers.made(lake, task, lane))
+        self._begun[key], self._since[key] = begun, time.monotonic()
+        begun.add_done_callback(lambda done: self._end(key, done, is_kept=lane not in NICE))
+        return begun
+
+    def _end(self, key: _Key, done: "asyncio.Task[Made]", *, is_kept: bool) -> None:
+        if is_kept and not done.cancelled() and not done.exception():
+            self._cache.put(key, done.result())
+        if key in self._awaited:
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, key)
+        else:
+            self._forget(key)
+
+    def _forget(self, key: _Key) -> None:
+        """A page that nobody has come for is dropped, one that is being made again is not."""
+        begun = self._begun.get(key)
+        if begun is not None and begun.done():
+            del self._begun[key], self._since[key]
+            self._awaited.discard(key)

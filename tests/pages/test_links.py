@@ -1,0 +1,222 @@
+"""Links for others: to a page, to a state of the lake, past the token, and to a plot."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import rmtree
+from urllib.parse import quote, urlencode
+
+import pytest
+from servers import TOP, Served, start, stop
+
+from pipeline.api import open_lake
+from pipeline.errors import UsageError
+from pipeline.ingest import ingest
+from pipeline.pages import NAMES
+from pipeline.server.links import local
+from pipeline.server.worker import Form, Task, made
+
+SAMPLE = TOP / "data" / "sample" / "results"
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A lake of two ingests."""
+    lake = tmp_path_factory.mktemp("grown") / "lake"
+    ingest(SAMPLE / "undercover", lake)
+    ingest(SAMPLE / "chameleon", lake)
+    served = start(lake)
+    yield served
+    stop(served)
+
+
+def types(served: Served, path: str) -> set[str]:
+    return {row["game_type"] for row in served.json(path)["rows"]}
+
+
+def test_an_address_can_name_an_ingest(grown: Served) -> None:
+    assert types(grown, "/games.json") == {"chameleon", "undercover"}
+    assert types(grown, "/ingest/1/games.json") == {"undercover"}
+    assert grown.json("/ingest/1/leaderboard.json")["ingest"] == 1
+    page = grown.get("/ingest/1/games?model=x").text
+    assert "The lake as it was after ingest 1." in page
+    assert '<a href="/games?model=x">this page after ingest 2</a>' in page
+    links = re.findall(r'(?:href|action)="(/[^"]*)"', page.partition("<main")[2])
+    assert all(link.startswith("/ingest/1/") for link in links)
+    newest = grown.get("/ingest/2/games").text
+    assert "That is its newest state." in newest
+    assert "The lake as it was" not in grown.get("/games").text
+
+
+def test_an_ingest_among_the_parameters_leads_to_its_address(grown: Served) -> None:
+    led = grown.get("/games.json?ingest=1&model=a%20b")
+    assert (led.status, led.headers["location"]) == (303, "/ingest/1/games.json?model=a+b")
+    for wrong in ("", "x", "-1", "1" * 5_000):
+        assert grown.get(f"/games.json?ingest={wrong}").status == 400
+
+
+@pytest.mark.parametrize("ingest_id", ["3", "99999999999999999999", "x", "-1"])
+def test_a_state_that_is_not_there_leads_to_the_newest(grown: Served, ingest_id: str) -> None:
+    answer = grown.get(f"/ingest/{ingest_id}/games?model=x")
+    assert answer.status == 404
+    if ingest_id.isdecimal():
+        assert "no ingest" in answer.text
+        assert '<a href="/games?model=x">Its newest state</a>' in answer.text
+        assert grown.get(f"/ingest/{ingest_id}/games.json").status == 404
+
+
+@pytest.mark.slow
+def test_a_state_of_another_lake_is_not_kept(tmp_path: Path) -> None:
+    ingest(SAMPLE / "undercover", tmp_path / "lake")
+    served = start(tmp_path / "lake")
+    try:
+        assert types(served, "/ingest/1/games.json") == {"undercover"}
+        rmtree(tmp_path / "lake")
+        ingest(SAMPLE / "chameleon", tmp_path / "lake")
+        assert types(served, "/ingest/1/games.json") == {"chameleon"}
+    finally:
+        stop(served)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_local"),
+    [
+        ("/games?model=a%20b&x=/y", True),
+        ("/", True),
+        *((address, False) for address in ("", "games", "//evil.example", "/\\evil.example")),
+        *((address, False) for address in ("\\\\evil.example", "https://evil.example", "/\t/x")),
+        *((address, False) for address in ("/\n/evil.example", " //x", "javascript:x", "/é")),
+    ],
+)
+def test_what_is_next_is_here(address: str, is_local: bool) -> None:
+    assert local(address) == (address if is_local else "/")
+
+
+@pytest.fixture(scope="module")
+def beyond(lake: Path) -> Iterator[tuple[Served, str]]:
+    served = start(lake, "--host", "0.0.0.0")
+    yield served, served.address.partition("token=")[2]
+    stop(served)
+
+
+def test_without_the_token_one_is_asked_for_it(beyond: tuple[Served, str]) -> None:
+    served, token = beyond
+    answer = served.get("/games?model=<b>&token=wrong", **HTML)
+    assert answer.status == 401
+    assert 'name="next" value="/games?model=%3Cb%3E"' in answer.text
+    assert token not in answer.text
+    assert str(served.lake) not in answer.text
+    assert "content-security-policy" in answer.headers
+    led = served.get("/?" + urlencode({"next": "/games?model=%3Cb%3E", "token": token}))
+    assert (led.status, led.headers["location"]) == (303, "/games?model=%3Cb%3E")
+    for other in ("//evil.example", "https://evil.example/", "/\\evil.example", "/\t/evil.example"):
+        led = served.get("/?" + urlencode({"next": other, "token": token}))
+        assert (led.status, led.headers["location"]) == (303, "/")
+        again = served.get("/?" + urlencode({"next": other, "token": "wrong"}), **HTML)
+        assert 'name="next" value="/"' in again.text
+
+
+def test_a_page_is_shared_with_and_without_the_token(beyond: tuple[Served, str]) -> None:
+    served, token = beyond
+    cookie = {"Cookie": f"magic-token-{served.port}={token}"}
+    page = served.get("/share?of=" + quote("/games?model=x&outcome=won"), **cookie).text
+    shown = re.findall(r'readonly value="([^"]*)"', page)
+    top = f"http://127.0.0.1:{served.port}"
+    query = "games?model=x&amp;outcome=won"
+    assert shown == [
+        f"{top}/{query}",
+        f"{top}/ingest/1/{query}",
+        f"{top}/{query}&amp;token={token}",
+        f"{top}/ingest/1/{query}&amp;token={token}",
+    ]
+    assert served.get("/share?of=//evil.example", **cookie).text.count("evil") == 0
+    assert token not in served.get("/games", **cookie).text
+    assert served.get("/share?of=/games").status == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/leaderboard", "Leaderboard, edition paper"),
+        ("/leaderboard?game_type=all&sort=judgement", "Leaderboard, edition paper"),
+        (
+            "/leaderboard?edition=release&by=role&where=role+%3D+%27%3Cb%3E%27",
+            "Leaderboard, edition release, where role = &#39;&lt;b&gt;&#39;, by role",
+        ),
+        ("/model?model=sim-atlas", "sim-atlas, edition paper"),
+        ("/games?game_type=chameleon&model=sim-atlas&seen=50", "Games"),
+        ("/tables?table=votes", "Table votes"),
+    ],
+)
+def test_the_title_and_the_heading_say_the_slice(served: Served, path: str, shown: str) -> None:
+    page = served.get(path).text
+    title = re.search("<title>([^·]*) · .* · magic</title>", page)
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)
+    assert title
+    assert heading
+    assert title[1].startswith(shown)
+    for part in shown.split(", "):
+        assert part in heading[1]
+    if path.startswith("/games"):
+        assert "model sim-atlas, game type chameleon" in title[1]
+        assert "50" not in title[1]
+
+
+def test_a_plot_is_a_file(served: Served) -> None:
+    page = served.get("/metric?metric=judgement&by=role").text
+    assert 'href="/metric.svg?metric=judgement&amp;by=role"' in page
+    svg = served.get("/metric.svg?metric=judgement&by=role")
+    assert svg.headers["content-type"] == "image/svg+xml"
+    assert svg.headers["content-disposition"] == 'attachment; filename="metric.svg"'
+    assert svg.text.startswith("<svg")
+    assert "sim-atlas" in svg.text
+    assert not set(re.findall(r"https?://[^\"'<>\s]+", svg.text)) - {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+    without = served.get("/games.svg")
+    assert without.status == 400
+    assert "no plot" in without.text
+
+
+def test_a_plot_is_a_picture(served: Served) -> None:
+    answer = served.bytes("/model.png?model=sim-atlas")
+    assert answer.startswith(b"\x89PNG\r\n")
+    assert len(answer) > 10_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["md", "tex"])
+def test_every_page_is_a_table_for_a_paper(lake: Path, name: str, form: Form) -> None:
+    opened = open_lake(lake)
+    game = str(opened.games(limit=1)["game_id"].item())
+    given = {
+        "game": {"game": game},
+        "search": {"words": "vote"},
+        "sql": {"query": "SELECT 42 AS answer"},
+    }.get(name, {})
+    text = made(opened, Task(name, form, given)).text
+    lines = text.splitlines()
+    if form == "md":
+        assert lines[0].startswith("| ")
+        assert lines[1].startswith("| -")
+    else:
+        assert r"\begin{tabular}" in text
+
+
+def test_a_document_of_a_page_is_that_of_the_lake(lake: Path) -> None:
+    opened = open_lake(lake)
+    own = opened.present("leaderboard")
+    assert made(opened, Task("leaderboard", "tex", {})).text == own.latex()
+    assert made(opened, Task("leaderboard", "md", {})).text == own.markdown()
+    sliced = made(opened, Task("leaderboard", "md", {"where": "role = 'civilian'"})).text
+    assert "- Leaderboard, where role = " in sliced
+
+
+def test_a_document_of_too_many_rows_is_refused(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.pages.paper.MOST_ROWS", 10)
+    with pytest.raises(UsageError, match="more than 10 rows"):
+        made(open_lake(lake), Task("evidence", "md", {}))

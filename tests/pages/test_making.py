@@ -1,0 +1,107 @@
+"""Pages in the making: made once, and late ones kept until they are fetched."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pipeline.api import Lake, open_lake
+from pipeline.server import cache
+from pipeline.server.cache import Cache, Late, Making
+from pipeline.server.worker import Made, Task, fault
+from pipeline.server.workers import Workers
+
+PAGE = Made(200, "A page", "text")
+
+
+class Slow(Workers):
+    """Makes each page when it is let."""
+
+    def __init__(self, answer: Made = PAGE) -> None:
+        self.asked: list[Task] = []
+        self.is_let = asyncio.Event()
+        self._answer = answer
+
+    async def made(self, lake: Lake, task: Task, lane: str) -> Made:
+        self.asked.append(task)
+        await self.is_let.wait()
+        return self._answer
+
+
+def task(**given: str) -> Task:
+    return Task("games", "html", given)
+
+
+@pytest.mark.parametrize("lane", ["long", "free"])
+def test_a_late_page_is_made_once_and_kept_until_it_is_fetched(lake: Path, lane: str) -> None:
+    async def asked() -> tuple[list[Made | Late], int]:
+        workers = Slow()
+        making = Making(workers)
+        opened = open_lake(lake)
+        late = [await making.made(opened, task(), lane, 0.01) for _ in range(2)]
+        workers.is_let.set()
+        await asyncio.sleep(0.05)
+        return [*late, await making.made(opened, task(), lane, 0.01)], len(workers.asked)
+
+    (first, second, third), n_made = asyncio.run(asked())
+    assert isinstance(first, Late)
+    assert isinstance(second, Late)
+    assert 0 < first.seconds < second.seconds < 5
+    assert third == PAGE
+    assert n_made == 1
+
+
+@pytest.mark.parametrize(("lane", "n_made"), [("long", 1), ("free", 2)])
+def test_a_query_runs_again_when_it_is_asked_again(lake: Path, lane: str, n_made: int) -> None:
+    async def asked() -> int:
+        workers = Slow()
+        workers.is_let.set()
+        making = Making(workers)
+        for _ in range(2):
+            assert await making.made(open_lake(lake), task(), lane) == PAGE
+        return len(workers.asked)
+
+    assert asyncio.run(asked()) == n_made
+
+
+def test_a_late_page_that_nobody_fetches_is_dropped(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "KEPT_SECONDS", 0.05)
+
+    async def asked() -> Mapping[object, object]:
+        workers = Slow(fault(504, "too slow"))
+        making = Making(workers)
+        assert isinstance(await making.made(open_lake(lake), task(), "long", 0.01), Late)
+        workers.is_let.set()
+        await asyncio.sleep(0.2)
+        return making._begun | making._since | dict.fromkeys(making._awaited)
+
+    assert asyncio.run(asked()) == {}
+
+
+def test_readers_who_leave_do_not_end_a_page(lake: Path) -> None:
+    async def asked() -> Made | Late:
+        workers = Slow()
+        making = Making(workers)
+        opened = open_lake(lake)
+        gone = asyncio.create_task(making.made(opened, task(), "long"))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        workers.is_let.set()
+        return await making.made(opened, task(), "long")
+
+    assert asyncio.run(asked()) == PAGE
+
+
+def test_a_cache_drops_what_was_not_seen_for_longest() -> None:
+    pages = Cache(most=32)
+    for place in range(10):
+        pages.put((place,), PAGE)
+        assert pages.get((0,)) == PAGE
+    assert [place for place in range(10) if pages.get((place,))] == [0, *range(3, 10)]
+    pages.put(("large",), Made(200, "A page", "12345"))
+    pages.put(("wrong",), Made(400, "A page", ""))
+    assert pages.get(("large",)) is None
+    assert pages.get(("wrong",)) is None

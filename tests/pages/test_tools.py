@@ -1,0 +1,257 @@
+"""What scripts add to pages, in a browser: tools of tables, hints, copies, and what is said."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+import uvicorn
+from servers import Served, start, stop
+from test_browser import Visit, grave
+
+from pipeline.api import Lake, open_lake
+from pipeline.server import app
+from pipeline.server.app import Site
+from pipeline.server.worker import Made, Task
+from pipeline.server.workers import Workers
+
+pytestmark = pytest.mark.slow
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+
+@pytest.fixture
+def visit(browser: "playwright.Browser", served: Served) -> Iterator[Visit]:
+    allowed = ["clipboard-read", "clipboard-write"]
+    visited = Visit(browser, served, viewport={"width": 1280, "height": 850}, permissions=allowed)
+    yield visited
+    visited.check()
+    visited.context.close()
+
+
+def names(tab: "playwright.Page", table: str) -> list[str]:
+    texts: list[str] = tab.locator(f"{table} tbody tr:visible th").all_inner_texts()
+    return texts
+
+
+def test_a_table_is_sorted_both_ways_and_as_it_was(visit: Visit) -> None:
+    tab = visit.go("/metric?metric=judgement")
+    table = tab.locator("#all-types")
+    before = names(tab, "#all-types")
+    table.get_by_role("button", name="Model").click()
+    assert table.locator("th[aria-sort=ascending]").inner_text().startswith("Model")
+    assert names(tab, "#all-types") == sorted(before)
+    table.get_by_role("button", name="Low").click()
+    assert table.locator("th[aria-sort]").count() == 1
+    low = [float(text) for text in table.locator("tbody td:nth-child(3)").all_inner_texts()]
+    assert low == sorted(low, reverse=True)
+    assert "Sorted by Low, descending." in tab.locator("#status").inner_text()
+    table.get_by_role("button", name="Low").click()
+    low = [float(text) for text in table.locator("tbody td:nth-child(3)").all_inner_texts()]
+    assert low == sorted(low)
+    table.get_by_role("button", name="Low").click()
+    assert table.locator("th[aria-sort]").count() == 0
+    assert names(tab, "#all-types") == before
+
+
+def test_a_missing_value_is_last_either_way(visit: Visit) -> None:
+    cells = "#readability tbody tr td:nth-child(4)"
+    tab = visit.go("/completeness")
+    head = tab.locator("#readability thead th:nth-child(4) button")
+    for _ in range(2):
+        head.click()
+        texts = tab.locator(cells).all_inner_texts()
+        none = [place for place, text in enumerate(texts) if text == "–"]
+        assert none == list(range(len(texts) - len(none), len(texts)))
+
+
+def test_a_table_is_filtered_and_counted(visit: Visit) -> None:
+    tab = visit.go("/metric?metric=judgement")
+    tools = tab.locator(".tools:has(+ .scroll #by-type)")
+    assert tools.locator(".place").inner_text() == "8 rows"
+    tools.get_by_label("Filter rows").fill("atlas CHAM")
+    assert tools.locator(".place").inner_text() == "1 of 8 rows"
+    assert names(tab, "#by-type") == ["sim-atlas"]
+    tools.get_by_label("Filter rows").fill("")
+    assert len(names(tab, "#by-type")) == 8
+    tab = visit.go("/games")
+    tools = tab.locator(".tools")
+    assert tools.locator(".place").inner_text() == "50 rows on this page"
+    assert tools.get_by_label("Filter this page only").is_visible()
+    assert tab.locator("#games thead button").count() == 0
+    assert tab.locator(".pager").inner_text().startswith("Rows 1 to 50; more follow")
+    while tab.get_by_role("link", name="Next page").count():
+        address = tab.url
+        tab.get_by_role("link", name="Next page").click()
+        tab.wait_for_url(lambda new, old=address: new != old)
+        tab.locator("h1:focus").wait_for()
+        assert tab.evaluate("scrollY") == 0
+    n_games = len(visit.served.get("/games.csv").text.splitlines()) - 1
+    assert f" to {n_games} of {n_games}" in tab.locator(".pager").inner_text()
+
+
+def test_a_table_is_copied(visit: Visit) -> None:
+    tab = visit.go("/leaderboard")
+    tab.locator(".copies summary").click()
+    tab.get_by_role("button", name="CSV").click()
+    tab.get_by_role("button", name="Copied").wait_for()
+    copied = tab.evaluate("navigator.clipboard.readText()")
+    assert copied.splitlines() == visit.served.get("/leaderboard.csv").text.splitlines()
+
+
+def test_the_page_is_shared_by_two_clicks(visit: Visit) -> None:
+    tab = visit.go("/games?game_type=chameleon")
+    tab.get_by_role("link", name="Share").click()
+    tab.locator(".share", has_text="after ingest 1").get_by_role("button", name="Copy").click()
+    tab.get_by_role("button", name="Copied").wait_for()
+    address = tab.evaluate("navigator.clipboard.readText()")
+    assert address == visit.served.url("/ingest/1/games?game_type=chameleon")
+    assert grave(tab) == []
+    tab.goto(address)
+    assert "The lake as it was after ingest 1." in tab.locator(".past").inner_text()
+    assert grave(tab) == []
+
+
+def test_a_link_opens_after_the_token(browser: "playwright.Browser", served: Served) -> None:
+    beyond = start(served.lake, "--host", "0.0.0.0")
+    try:
+        visit = Visit(browser, beyond)
+        tab = visit.go("/games?game_type=chameleon")
+        assert "Token needed" in tab.title()
+        assert grave(tab) == []
+        tab.get_by_label("Token").fill(beyond.address.partition("token=")[2])
+        tab.get_by_role("button", name="Open /games").click()
+        tab.wait_for_url("**/games?game_type=chameleon")
+        assert tab.locator("#games").is_visible()
+        assert [one for one in visit.errors if "401" not in one] == []
+        visit.context.close()
+    finally:
+        stop(beyond)
+
+
+def test_the_focus_stays_on_what_was_used(visit: Visit) -> None:
+    tab = visit.go("/leaderboard")
+    tab.get_by_role("link", name="Cooperation").click()
+    tab.wait_for_selector("th[aria-sort=descending]")
+    tab.locator("thead a:focus", has_text="Cooperation").wait_for()
+    tab.locator("main:not([aria-busy=true])").wait_for()
+    tab.locator("#status", has_text="Leaderboard, edition paper: shown.").wait_for(state="attached")
+    tab.get_by_label("Also by").fill("role")
+    tab.get_by_label("Also by").press("Enter")
+    tab.wait_for_url("**by=role**")
+    tab.locator("[name=by]:focus").wait_for()
+    assert tab.title().startswith("Leaderboard, edition paper, by role · ")
+    assert tab.locator("h1").inner_text() == "Leaderboard edition paper, by role"
+
+
+def test_a_busy_page_says_so(visit: Visit) -> None:
+    tab = visit.go("/leaderboard")
+    tab.route("**/leaderboard?**", lambda route: tab.wait_for_timeout(700) or route.continue_())
+    tab.get_by_role("link", name="Cooperation").click(no_wait_after=True)
+    tab.wait_for_selector("html.busy main[aria-busy=true]")
+    assert tab.locator("#status").inner_text() == "Computing the page."
+    tab.wait_for_selector("html:not(.busy) th[aria-sort=descending]")
+
+
+class Slow(Workers):
+    """Makes each page a second late."""
+
+    async def made(self, lake: Lake, task: Task, lane: str) -> Made:
+        await asyncio.sleep(1)
+        return await super().made(lake, task, lane)
+
+
+@pytest.fixture
+def impatient(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a slow server whose readers do not wait."""
+    monkeypatch.setattr(app, "PATIENCE_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        site = Site(open_lake(lake), "lake", Slow(), None).app({f"127.0.0.1:{port}"})
+        server = uvicorn.Server(uvicorn.Config(site, log_config=None))
+        thread = Thread(target=server.run, args=([listening],))
+        thread.start()
+        yield port
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_page_that_takes_long_comes_by_itself(
+    browser: "playwright.Browser", impatient: int, *, scripts: bool
+) -> None:
+    context = browser.new_context(java_script_enabled=scripts)
+    tab = context.new_page()
+    tab.goto(f"http://127.0.0.1:{impatient}/sql")
+    tab.get_by_label("Query").last.fill("SELECT 42 AS answer")
+    tab.get_by_role("button", name="Run").click()
+    tab.get_by_role("heading", name="Still computing").wait_for()
+    assert "Still computing" in tab.title()
+    assert tab.locator("main").get_attribute("aria-busy") == "true"
+    tab.locator("#result").wait_for()
+    assert tab.locator("#result td").all_inner_texts() == ["42"]
+    assert tab.locator("textarea").input_value() == "SELECT 42 AS answer"
+    context.close()
+
+
+def test_hints_are_for_the_keyboard_and_for_a_finger(
+    browser: "playwright.Browser", served: Served
+) -> None:
+    visit = Visit(browser, served, viewport={"width": 375, "height": 740}, has_touch=True)
+    tab = visit.go("/leaderboard")
+    cell = tab.locator("td a.cell").first
+    tab.keyboard.press("Tab")
+    cell.focus()
+    hint = tab.locator(".hint")
+    assert hint.inner_text() == cell.get_attribute("title")
+    tab.keyboard.press("Escape")
+    assert hint.count() == 0
+    tab.locator("span.none[title]").first.tap()
+    assert hint.count() == 1
+    assert visit.fits()
+    tab.locator("h1").tap()
+    assert hint.count() == 0
+    tab.get_by_role("button", name="Details").tap()
+    assert "interval" in tab.locator("td .cell").first.inner_text()
+    assert tab.locator("th", has_text="Letters").is_visible()
+    assert visit.fits()
+    assert grave(tab) == []
+    visit.check()
+    visit.context.close()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_phone_shows_the_menu_and_the_first_value(
+    browser: "playwright.Browser", served: Served, *, scripts: bool
+) -> None:
+    visit = Visit(
+        browser, served, viewport={"width": 375, "height": 740}, java_script_enabled=scripts
+    )
+    tab = visit.go("/leaderboard")
+    if scripts:
+        tab.locator(".tools").wait_for()
+        first = tab.locator("td a.cell").first.bounding_box()
+        assert first is not None
+        assert first["x"] + first["width"] <= 375
+        assert first["y"] + first["height"] <= 740
+    assert not tab.get_by_role("link", name="SQL").is_visible()
+    tab.get_by_role("button", name="Menu").click()
+    tab.get_by_role("link", name="SQL").click()
+    tab.wait_for_url("**/sql")
+    visit.check()
+    visit.context.close()
+
+
+def test_a_print_names_the_lake_and_cuts_nothing(visit: Visit) -> None:
+    tab = visit.go("/leaderboard?game_type=chameleon")
+    tab.locator(".tools").wait_for()
+    tab.emulate_media(media="print")
+    assert "after ingest 1 of 20" in tab.locator(".printed").inner_text()
+    assert "game type chameleon" in tab.locator("h1").inner_text()
+    for hidden in (".menu", ".tools", ".bar-form", ".theme"):
+        assert not tab.locator(hidden).first.is_visible()
+    region = tab.locator(".scroll").first
+    assert region.evaluate("one => getComputedStyle(one).overflow") == "visible"
+    assert region.evaluate("one => getComputedStyle(one).maxHeight") == "none"
