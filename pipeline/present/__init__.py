@@ -10,7 +10,7 @@ from pipeline.present.table import Table
 
 # Where the table of each result is declared; none waits for what only others need.
 _MODULES = {
-    "values": ("metrics", "leaderboard"),
+    "values": ("metrics", "leaderboard", "evidence_sum"),
     "comparisons": ("compare", "contrast", "diff", "diff_games", "plan"),
     "counts": ("audit", "completeness", "missing", "readability", "schema", "tables"),
     "rows": (
