@@ -11,12 +11,11 @@ from pipeline.reports.unknown import unknown_notes
 
 # Where the table of each result is declared; none waits for what only others need.
 _MODULES = {
-    "values": ("metrics", "leaderboard"),
+    "audits": ("audit", "findings"),
+    "values": ("metrics", "leaderboard", "evidence_sum"),
     "comparisons": ("compare", "contrast", "diff", "diff_games", "plan"),
-    "counts": ("audit", "completeness", "missing", "readability", "schema", "tables"),
-    "rows": (
-        *("document_counts", "documents", "evidence", "findings", "games", "quarantine", "search"),
-    ),
+    "counts": ("completeness", "missing", "readability", "schema", "tables"),
+    "rows": ("document_counts", "documents", "evidence", "games", "quarantine", "search"),
 }
 NAMES = tuple(name for names in _MODULES.values() for name in names)
 

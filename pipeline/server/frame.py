@@ -12,7 +12,7 @@ from pipeline.server.links import address, links
 from pipeline.server.worker import Made, Task
 from pipeline.version import __version__
 
-FORMS = {"json": "JSON", "csv": "CSV"}
+FORMS = {"json": "JSON", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
 
 
 class State(NamedTuple):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pipeline.api import Lake
 
 PROGRAM = "from pipeline.server.worker import main; main({nice}, draws={draws})"
-Form = Literal["html", "json", "csv", "svg", "png"]
+Form = Literal["html", "json", "csv", "md", "tex", "svg", "png"]
 
 
 _OPENED = 2
@@ -106,7 +106,16 @@ def _answer(lake: "Lake", task: Task) -> Made:
 
 def made(lake: "Lake", task: Task) -> Made:
     """The page in its form; raises PipelineError for what cannot be shown."""
-    from pipeline.pages import as_csv, as_json, content, csv_parts, fragment, parameters, picture
+    from pipeline.pages import (
+        as_csv,
+        as_json,
+        content,
+        csv_parts,
+        document,
+        fragment,
+        parameters,
+        picture,
+    )
     from pipeline.pages.content import slice_of
     from pipeline.server.links import address, links
 
@@ -114,6 +123,8 @@ def made(lake: "Lake", task: Task) -> Made:
     link = links(task.ingest)
     if task.form == "csv":
         return Made(200, task.page, as_csv(csv_parts(task.page, lake, asked)))
+    if task.form in ("md", "tex"):
+        return Made(200, task.page, document(task.page, lake, asked, task.form))
     found = content(task.page, lake, asked)
     status = 400 if found.faults else 200
     if task.form == "json":

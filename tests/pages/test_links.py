@@ -9,8 +9,12 @@ from urllib.parse import quote, urlencode
 import pytest
 from servers import TOP, Served, start, stop
 
+from pipeline.api import open_lake
+from pipeline.errors import UsageError
 from pipeline.ingest import ingest
+from pipeline.pages import NAMES
 from pipeline.server.links import local
+from pipeline.server.worker import Form, Task, made
 
 SAMPLE = TOP / "data" / "sample" / "results"
 HTML = {"Accept": "text/html"}
@@ -180,3 +184,39 @@ def test_a_plot_is_a_picture(served: Served) -> None:
     answer = served.bytes("/model.png?model=sim-atlas")
     assert answer.startswith(b"\x89PNG\r\n")
     assert len(answer) > 10_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["md", "tex"])
+def test_every_page_is_a_table_for_a_paper(lake: Path, name: str, form: Form) -> None:
+    opened = open_lake(lake)
+    game = str(opened.games(limit=1)["game_id"].item())
+    given = {
+        "game": {"game": game},
+        "search": {"words": "vote"},
+        "sql": {"query": "SELECT 42 AS answer"},
+    }.get(name, {})
+    text = made(opened, Task(name, form, given)).text
+    lines = text.splitlines()
+    if form == "md":
+        assert lines[0].startswith("| ")
+        assert lines[1].startswith("| -")
+    else:
+        assert r"\begin{tabular}" in text
+
+
+def test_a_document_of_a_page_is_that_of_the_lake(lake: Path) -> None:
+    opened = open_lake(lake)
+    own = opened.present("leaderboard")
+    assert made(opened, Task("leaderboard", "tex", {})).text == own.latex()
+    assert made(opened, Task("leaderboard", "md", {})).text == own.markdown()
+    sliced = made(opened, Task("leaderboard", "md", {"where": "role = 'civilian'"})).text
+    assert "- Leaderboard, where role = " in sliced
+
+
+def test_a_document_of_too_many_rows_is_refused(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.pages.paper.MOST_ROWS", 10)
+    with pytest.raises(UsageError, match="more than 10 rows"):
+        made(open_lake(lake), Task("evidence", "md", {}))

@@ -1,0 +1,55 @@
+"""The rows of a page as a table for a text or a paper: Markdown or LaTeX."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from pipeline.errors import UsageError
+from pipeline.pages.content import Address, Content, slice_of
+from pipeline.pages.page import content, csv_parts
+from pipeline.present import NAMES, latex, markdown, present
+from pipeline.present.table import Table
+
+FORMS = {"md": markdown, "tex": latex}
+MOST_ROWS = 10_000
+"""Nobody reads more: CSV has all."""
+# The results that a page of another name shows.
+_RESULTS = {"metric": "metrics", "model": "metrics"}
+
+
+def document(name: str, lake: Any, asked: Address, form: str) -> str:
+    """All rows of a page as a table, with its notes, in Markdown (`md`) or LaTeX (`tex`).
+
+    Raises UsageError for what is wrong with the request, and for too many rows.
+    """
+    seen = content(name, lake, asked)
+    rows = _rows(csv_parts(name, lake, asked))
+    written = FORMS[form]
+    shown = _table(name, rows)
+    notes = [*_slice(seen, asked), *(seen.notes or shown.notes)]
+    return "".join([*written.table(replace(shown, notes=())), written.items(notes)])
+
+
+def _rows(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    taken: list[pl.DataFrame] = []
+    for part in parts:
+        taken.append(part)
+        if sum(one.height for one in taken) > MOST_ROWS:
+            raise UsageError(f"more than {MOST_ROWS:,} rows: ask for less, or take CSV or JSON")
+    return pl.concat(taken)
+
+
+def _table(name: str, rows: pl.DataFrame) -> Table:
+    """The table of the result that the page shows, or of a frame that no report declares."""
+    result = _RESULTS.get(name, name)
+    if name == "documents" and "n_documents" in rows.columns:
+        result = "document_counts"
+    return present(result, rows) if result in NAMES else Table.of(name, rows)
+
+
+def _slice(seen: Content, asked: Address) -> list[str]:
+    """What of the lake the rows are of, if it is not all of it."""
+    parts = [part for part in slice_of(seen, asked) if part != "edition paper"]
+    return [", ".join([seen.title, *parts])] if parts else []
