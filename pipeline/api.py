@@ -82,6 +82,11 @@ class Lake(AnsweringLake):
         `text(width)`, `markdown()`, `latex()` and `html()` write it, `csv()` and `json()` its
         `rows` with all columns. Raises UsageError for a name that has no table, and what the method
         raises.
+
+        >>> print(lake.present("audit", kind="stated_votes").markdown().rstrip())
+        | kind | checked | found | share | games | metric | as logged | as read |
+        | --- | --: | --: | --: | --: | --- | --: | --: |
+        | stated_votes | 96 | 4 | 0.042 | 3 | judgement | 0.703 | 0.688 |
         """
         if name not in NAMES or not hasattr(self, name):
             raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")

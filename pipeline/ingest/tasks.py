@@ -75,9 +75,8 @@ def _with_lateness(units: Iterable[Unit]) -> Iterator[tuple[Unit, bool]]:
 
 
 def _is_shared(unit: Unit, is_late: bool) -> bool:
-    return unit.holds_many and (
-        unit.n_bytes >= LARGE_ARCHIVE_BYTES or (is_late and unit.n_bytes >= LAST_ARCHIVE_BYTES)
-    )
+    least = LAST_ARCHIVE_BYTES if is_late else LARGE_ARCHIVE_BYTES
+    return unit.n_bytes >= least and unit.holds_many
 
 
 def _read(documents: Iterable[Document]) -> Iterator[Task]:

@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 
 from pipeline.answers import AnsweringLake
+from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.evidence import COLUMNS, KEY, Asked, evidence_parts
 from pipeline.metrics.known import names
@@ -56,7 +57,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
     faults = Faults()
     after = None
     rows = pl.DataFrame(schema=dict.fromkeys(("metric", *COLUMNS), pl.String))
-    total = pl.DataFrame(schema=OF_SUM)
+    total = pl.DataFrame(schema=schema(OF_SUM))
     with faults.of("where" if asked.where else "metric"):
         after = key(asked.after)
         rows = lake.evidence_page(

@@ -61,10 +61,12 @@ def environment() -> Environment:
         "spoken": spoken,
         "cut": cut,
         "settings": cells.few,
+        "p": cells.p_value,
     }
     made.globals |= {
         "EVERYBODY": EVERYBODY,
         "bar": bar,
+        "ends": cells.ends,
         "LONG": LONG_MESSAGE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.column import Column
 from pipeline.events.contracts import TABLES
@@ -12,6 +13,7 @@ from pipeline.metrics.results import INFLUENCE, OF_A_CELL, VALUES, leaderboard_c
 from pipeline.metrics.thin import EXPLANATION
 from pipeline.present import folds
 from pipeline.present.table import ID_SHOWN, Estimate, Star, Table
+from pipeline.reports import evidence_sum as evidence_sums
 from pipeline.reports.lacking import self_play, self_play_notes
 
 VALUE = Estimate("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason")
@@ -45,6 +47,19 @@ def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Tab
             folds.merged("hits, counted", "hits", "counted"),
         ),
         notes=notes,
+    )
+
+
+def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
+    """The terms of a value with what each adds, and the value in the last row."""
+    return Table(
+        "evidence_sum",
+        rows,
+        evidence_sums.COLUMNS,
+        estimates=(replace(VALUE, counted=None),),
+        optional=("weight", "reason"),
+        brief=lambda one: one.with_columns(pl.col("term").fill_null("value")),
+        notes=thin_note(rows, "thin"),
     )
 
 

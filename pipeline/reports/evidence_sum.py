@@ -1,38 +1,37 @@
 """How the rows of evidence add up to a value: each term with its weight, and what it adds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import polars as pl
 
-from pipeline.cells import DECIMALS, ends, texts
+from pipeline import column
+from pipeline.cells import ends, texts
+from pipeline.column import Column, listed, schema
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.evidence import Asked
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.request import PAPER, several
-from pipeline.metrics.thin import THIN
+from pipeline.metrics.results import VALUES
 from pipeline.vocabulary import Edition
 
-COLUMNS = pl.Schema(
-    {
-        "term": pl.String(),
-        "weight": pl.Float64(),
-        "hits": pl.Float64(),
-        "counted": pl.Int64(),
-        "ratio": pl.Float64(),
-        "value": pl.Float64(),
-        "ci_low": pl.Float64(),
-        "ci_high": pl.Float64(),
-        "n_games": pl.Int64(),
-        "thin": THIN,
-        "reason": pl.String(),
-    }
-)
+COLUMNS: Mapping[str, Column] = {
+    "term": column.text("the ratio; null for the value itself", nullable=True),
+    "hits": column.number("its numerator, in rows; null for a value of several ratios"),
+    "counted": column.count("its denominator, in rows; null like `hits`", nullable=True),
+    "ratio": column.share("hits / counted; null if nothing is counted").shown("hits / counted"),
+    "weight": column.share("what the ratio is multiplied by; null if the terms are pooled"),
+    "value": column.share(
+        "what the term adds to the value; in the last row the value, null if it is undefined"
+    ),
+    **{name: VALUES[name] for name in ("ci_low", "ci_high", "n_games", "thin", "reason")},
+}
 
 
 @of_one_system
+@listed(COLUMNS)
 def evidence_sum(
     lake: StoredLake,
     metric: str,
@@ -44,18 +43,6 @@ def evidence_sum(
 
     The arguments are those of `evidence`. The values of the terms add up to the value of the last
     row, whose `term` is null. If several models are asked for, they are counted as one.
-
-    Columns:
-
-    - `term`: the ratio; null for the value itself.
-    - `weight`: what its ratio is multiplied by; null if the terms are pooled.
-    - `hits`, `counted`: its numerator and denominator, in rows; null for a value of several ratios.
-    - `ratio`: hits / counted; null if nothing is counted.
-    - `value`: what the term adds to the value; in the last row the value, null if it is undefined.
-    - `ci_low`, `ci_high`: the interval of the value.
-    - `n_games`: the games with a counted row.
-    - `thin`: the terms of the value with very few settings.
-    - `reason`: why there is no value.
 
     Raises UsageError for an unknown metric or model, and for a wrong condition.
 
@@ -80,7 +67,7 @@ def sum_of(row: dict[str, Any], edition: Edition) -> pl.DataFrame:
     combine = declaration(row["metric"], edition).combine
     whole = {name: row.get(name) for name in COLUMNS if name not in ("term", "weight", "ratio")}
     terms = [_term(term, combine, row["terms"]) for term in row["terms"] or ()]
-    return pl.DataFrame([*terms, whole], schema=COLUMNS)
+    return pl.DataFrame([*terms, whole], schema=schema(COLUMNS))
 
 
 def _term(
@@ -100,7 +87,9 @@ def sentence(name: str, rows: pl.DataFrame) -> str:
     *terms, whole = rows.to_dicts() or [dict.fromkeys(COLUMNS)]
     if whole["value"] is None:
         return f"{name}: no value: {whole['reason'] or 'nothing was counted'}"
-    parts = [f"{name}: {_added(whole, terms)} = {texts([whole['value']], DECIMALS)[0]}"]
+    parts = [
+        f"{name}: {_added(whole, terms)} = {texts([whole['value']], COLUMNS['value'].decimals)[0]}"
+    ]
     if whole["ci_low"] is not None:
         parts.append(f"interval {ends(whole['ci_low'], whole['ci_high'])}")
     thin = [f"thin: {one['term'] or 'in all'}" for one in whole["thin"] or ()]
@@ -127,4 +116,4 @@ def _weight(weight: float) -> str:
 
 
 def _none() -> pl.DataFrame:
-    return pl.DataFrame(schema=COLUMNS)
+    return pl.DataFrame(schema=schema(COLUMNS))

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 from duckdb.sqltypes import DuckDBPyType
 
 from pipeline.errors import QueryError, nearest
@@ -235,6 +234,8 @@ def _beyond_python(values: pa.Array) -> str | None:
         low, high, of_day, whole = 0, 1, _OF_DAY[values.type.unit], values.cast(pa.int64())
     else:
         return None
+    import pyarrow.compute as pc
+
     least, most = pc.min_max(whole).as_py().values()
     if least is None or (low * of_day <= least and most < high * of_day):
         return None

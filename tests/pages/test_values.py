@@ -168,7 +168,7 @@ def test_the_sum_above_evidence(opened: Lake, name: str, edition: str) -> None:
     shown = [number(one) for one in re.findall(r'<b><data value="([^"]*)">', text)]
     assert shown == [one for one in rows["value"].tail(1) if one is not None]
     if rows.height > 2:
-        added = [number(cells[-1].get("data")) for cells in table(text, "terms")[1:]]
+        added = [number(cells[-1].get("value")) for cells in table(text, "terms")[1:]]
         assert added == rows["value"].to_list()
 
 

@@ -21,6 +21,7 @@ ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "compare": ((("sim-atlas", "sim-delta"),), {"margin": 0.1, "influence": True}),
     "contrast": (("sim-atlas", "role"), {"metric": ["reasoning"]}),
     "evidence": (("judgement",), {}),
+    "evidence_sum": (("deception",), {}),
     "findings": (("stated_votes",), {}),
     "metrics": ((), {"by": ["model", "role"], "influence": True}),
     "plan": (("judgement", 0.1), {}),

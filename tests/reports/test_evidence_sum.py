@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from pipeline.api import Lake, open_lake
+from pipeline.column import schema
 from pipeline.metrics.known import names
 from pipeline.metrics.request import EDITIONS, RELEASE
 from pipeline.reports.evidence_sum import COLUMNS, sentence
@@ -21,7 +22,7 @@ def test_terms_add_up_to_the_value(edition: str, name: str, lake: Lake) -> None:
     model = lake.leaderboard()["model"][0]
     for row in lake.metrics(metric=name, edition=edition, by=["model"]).iter_rows(named=True):
         found = lake.evidence_sum(name, edition=edition, model=row["model"])
-        assert found.schema == COLUMNS
+        assert found.schema == schema(COLUMNS)
         *terms, whole = found.to_dicts()
         for column in ("value", "hits", "counted", "n_games", "reason"):
             assert whole[column] == row[column], column
@@ -49,11 +50,11 @@ def test_a_slice_is_added_up_alone(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("name", "asked", "expected"),
     [
-        ("judgement", {}, "judgement: 8 of 16 = 0.5000, interval .29 to .71, 8 games"),
+        ("judgement", {}, "judgement: 8 of 16 = 0.500, interval .29 to .71, 8 games"),
         (
             "deception",
             {"game_type": "undercover"},
-            "deception: 0 of 4 = 0.0000, interval .00 to .49, 4 games, thin: hidden_wins",
+            "deception: 0 of 4 = 0.000, interval .00 to .49, 4 games, thin: hidden_wins",
         ),
         ("judgement", {"game_type": "public_good"}, "judgement: no value: nothing to count: votes"),
     ],

@@ -12,7 +12,7 @@ from pipeline.metrics import metric, metrics
 from pipeline.metrics.request import EDITIONS
 from pipeline.reports import ranking
 from pipeline.reports.compare import compare
-from pipeline.reports.compare.differences import COLUMNS
+from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.missing import missing
@@ -95,7 +95,7 @@ def test_a_family_is_of_one_metric_or_of_the_whole_answer(tmp_path):
 def test_without_two_models_there_are_no_pairs(rows, tmp_path):
     found = compare(lake_with(tmp_path, rows))
     assert found.is_empty()
-    assert found.schema == COLUMNS
+    assert found.schema == SCHEMA
 
 
 def test_a_model_that_is_not_there_is_told(tmp_path):
