@@ -7,11 +7,13 @@ import polars as pl
 import pytest
 from event_tables import lake_of, table
 
-from pipeline.cli.commands.compare import _narrow, margin_note, sign_note
 from pipeline.lake import StoredLake
+from pipeline.present import markdown, present
 from pipeline.reports.compare import compare
 from pipeline.reports.compare.notes import MOST_NAMED, common_note
 from pipeline.reports.diff import diff
+
+SIGNS = "an end of +.00 is just above 0, an end of -.00 just below it"
 
 
 def lake_with(folder: Path, wins: dict[str, list[int]]) -> StoredLake:
@@ -83,9 +85,9 @@ def test_an_end_of_0_is_not_below_0(tmp_path: Path) -> None:
     assert rows["p_value"].item() > 0.05
     assert rows["ci_high"].item() == 0
     assert copysign(1, rows["ci_high"].item()) == 1
-    narrow, _ = _narrow(rows, ["A", "B"])
-    assert narrow["difference"].item() == "-1.000 (-1.00 to .00)"
-    assert sign_note(rows) == []
+    shown = present("compare", rows)
+    assert "| -1.000 (-1.00 to .00)" in "".join(markdown.table(shown))
+    assert SIGNS not in shown.notes
 
 
 @pytest.mark.parametrize(
@@ -97,10 +99,12 @@ def test_an_end_next_to_0_has_its_sign_explained(
 ) -> None:
     rows = compare(lake_with(tmp_path, {"A": [0, 1], "B": [1, 1]}), metric="win_rate")
     ends = rows.with_columns(ci_low=pl.lit(low), ci_high=pl.lit(high))
-    narrow, _ = _narrow(ends, ["A", "B"])
-    assert narrow["difference"].item().endswith(shown)
-    assert sign_note(ends) == ["an end of +.00 is just above 0, an end of -.00 just below it"]
+    table = present("compare", ends)
+    assert shown in "".join(markdown.table(table))
+    assert SIGNS in table.notes
 
 
-def test_the_margin_is_said_with_what_undecided_means() -> None:
-    assert "within -0.1..0.1; undecided, that neither" in margin_note(0.1)
+def test_the_margin_is_said_with_what_undecided_means(tmp_path: Path) -> None:
+    lake = lake_with(tmp_path, {"A": [0, 1], "B": [1, 1]})
+    notes = present("compare", compare(lake, metric="win_rate", margin=0.1), margin=0.1).notes
+    assert any("within -0.1..0.1; undecided, that neither" in note for note in notes)
