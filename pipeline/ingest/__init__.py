@@ -30,7 +30,7 @@ from pipeline.ingest.recall import Recall
 from pipeline.ingest.resolve import Resolution, known_games, resolution
 from pipeline.ingest.roles import write_roles
 from pipeline.ingest.tasks import deal
-from pipeline.ingest.worker import Found, Job, Staged
+from pipeline.ingest.worker import Findings, Job, Staged
 from pipeline.lake import create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
 from pipeline.lake.removal import Removal
@@ -150,7 +150,7 @@ def ingest(
             )
             collected = Collected(database.scratch)
 
-            def take(one: Found) -> None:
+            def take(one: Findings) -> None:
                 tell(one.n_documents, one.n_bytes)
                 collected.add(one)
 
@@ -213,7 +213,7 @@ def _decode(
     found: Iterator[Unit],
     job: Job,
     team: Team,
-    take: Callable[[Found], None],
+    take: Callable[[Findings], None],
     tell: Progress,
     *,
     recall: Recall,
@@ -230,7 +230,7 @@ def _decode(
             take(one)
         staged = workers.finish()
     for left in staged:
-        take(left.found)
+        take(left.findings)
     return staged
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.ingest.worker import Found
+from pipeline.ingest.worker import Findings
 
 _ROWS_OF_FILE = 2**15
 _BYTES_OF_FILE = 2**25
@@ -22,11 +22,11 @@ class Collected:
         self._seen = _Heap(scratch, "seen")
         self._faults = _Heap(scratch, "faults")
 
-    def add(self, found: Found) -> None:
+    def add(self, findings: Findings) -> None:
         """Takes in what a worker found."""
-        self.n_documents += found.n_documents
-        self._seen.add(found.seen)
-        self._faults.add(found.faults)
+        self.n_documents += findings.n_documents
+        self._seen.add(findings.seen)
+        self._faults.add(findings.faults)
 
     def seen(self) -> list[Path]:
         """The Parquet files of all documents seen, in any order."""

@@ -19,7 +19,7 @@ from typing import Protocol, cast
 from pipeline.archives import Unit
 from pipeline.errors import PipelineError
 from pipeline.ingest.tasks import Task
-from pipeline.ingest.worker import Found, Job, Staged, Worker
+from pipeline.ingest.worker import Findings, Job, Staged, Worker
 from pipeline.machine import cores
 from pipeline.processes import how_it_ended, start, theirs
 
@@ -50,7 +50,7 @@ class Workers(Protocol):
 
     takes_documents: bool
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Found]:
+    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
         """Has the tasks done, each by one worker, and tells what was found in the meantime."""
 
     def finish(self) -> list[Staged]:
@@ -92,7 +92,7 @@ class Here:
     def __init__(self, job: Job) -> None:
         self._worker = Worker(job, 0)
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Found]:
+    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
         return map(self._worker.take, tasks)
 
     def finish(self) -> list[Staged]:
@@ -110,7 +110,7 @@ class Pool:
     def __init__(self, job: Job, n_workers: int) -> None:
         self._workers = [_Process(job, number, n_workers) for number in range(n_workers)]
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Found]:
+    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
         for task in tasks:
             while (free := self._free()) is None:
                 yield from self._answers()
@@ -131,10 +131,10 @@ class Pool:
         least = min(self._workers, key=lambda worker: worker.n_tasks)
         return least if least.n_tasks < TASKS_AHEAD else None
 
-    def _answers(self) -> Iterator[Found]:
+    def _answers(self) -> Iterator[Findings]:
         of_connection = {worker.connection: worker for worker in self._workers if worker.n_tasks}
         for connection in wait(list(of_connection)):
-            yield cast(Found, of_connection[cast(Connection, connection)].answer())
+            yield cast(Findings, of_connection[cast(Connection, connection)].answer())
 
 
 class _Process:
@@ -158,7 +158,7 @@ class _Process:
             raise self._lost() from None
         self.n_tasks += 1
 
-    def answer(self) -> Found | Staged:
+    def answer(self) -> Findings | Staged:
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
@@ -166,7 +166,7 @@ class _Process:
         self.n_tasks -= 1
         if isinstance(answer, BaseException):
             raise answer
-        return cast(Found | Staged, answer)
+        return cast(Findings | Staged, answer)
 
     def stop(self) -> None:
         self.connection.close()

@@ -18,7 +18,7 @@ from pipeline.archives.names import form_of
 from pipeline.events.contracts import polars_schema
 from pipeline.ingest.database import ROWS_AT_ONCE, IngestDatabase, statement
 from pipeline.ingest.ids import GameIds
-from pipeline.ingest.worker import Found, Job
+from pipeline.ingest.worker import Findings, Job
 from pipeline.lake import StoredLake
 from pipeline.sqlfiles import literal
 from pipeline.stores import is_regular, version
@@ -51,7 +51,7 @@ class Recall:
         self,
         job: Job,
         earlier: StoredLake | None,
-        take: Callable[[Found], None],
+        take: Callable[[Findings], None],
         database: IngestDatabase,
     ) -> None:
         self._job = job
@@ -116,7 +116,7 @@ class Recall:
             found.setdefault((source, prefix), {})[sha256] = ingest_id
         return found
 
-    def _found(self, archive: _Archive, ingest_id: int) -> Found | None:
+    def _found(self, archive: _Archive, ingest_id: int) -> Findings | None:
         """The documents of an archive as a worker would tell of them that knows all of its games.
 
         None where it would have to decode one, where one could not be read then and may be now, and
@@ -145,7 +145,7 @@ class Recall:
             if n_explained != n_refused:
                 return None
             write(connection, statement("seen_again"), file)
-        return Found(n_documents, archive.n_bytes, file, faults if n_explained else None)
+        return Findings(n_documents, archive.n_bytes, file, faults if n_explained else None)
 
     def _are_held(self, games: "pa.Table") -> bool:
         ids = games.column(0).to_pylist()

@@ -62,7 +62,7 @@ class Job(Struct, frozen=True):
         )
 
 
-class Found(Struct, frozen=True):
+class Findings(Struct, frozen=True):
     """What a worker found since it was asked last: frames of documents and of faults, or nothing.
 
     `n_bytes` are those that the worker itself read on disk; `seen` and `faults` are in Arrow's
@@ -76,9 +76,9 @@ class Found(Struct, frozen=True):
 
 
 class Staged(Struct, frozen=True):
-    """What a worker leaves behind: the last that it found, and its files by table."""
+    """What a worker leaves behind: its last findings, and its files by table."""
 
-    found: Found
+    findings: Findings
     files: dict[str, list[DataFile]] = field(default_factory=dict)
 
 
@@ -94,10 +94,10 @@ class Worker:
         self._documents: list[Document] = []
         self._source_orders: list[int] = []
         self._held = 0
-        self._new = _Findings()
+        self._new = _Batch()
         self._is_finished = False
 
-    def take(self, task: Task) -> Found:
+    def take(self, task: Task) -> Findings:
         """Reads a task's documents; gives what was found in those decoded since."""
         for order, document in enumerate(self._read(task), start=task.number << 32):
             self._documents.append(document)
@@ -122,9 +122,9 @@ class Worker:
         for writer in () if self._is_finished else self._writers.values():
             writer.abandon()
 
-    def _tell(self) -> Found:
-        findings, self._new = self._new, _Findings()
-        return findings.packed()
+    def _tell(self) -> Findings:
+        batch, self._new = self._new, _Batch()
+        return batch.packed()
 
     def _read(self, task: Task) -> Iterator[Document]:
         yield from task.documents
@@ -176,7 +176,7 @@ class Worker:
                 one.found, (one.game_id, one.assigned_model) = KNOWN, found[0]
 
 
-class _Findings:
+class _Batch:
     """What was found and not reported yet."""
 
     def __init__(self) -> None:
@@ -184,8 +184,8 @@ class _Findings:
         self.seen: list[pl.DataFrame] = []
         self.faults: list[pl.DataFrame] = []
 
-    def packed(self) -> Found:
-        return Found(self.n_documents, self.n_bytes, packed(self.seen), packed(self.faults))
+    def packed(self) -> Findings:
+        return Findings(self.n_documents, self.n_bytes, packed(self.seen), packed(self.faults))
 
 
 def _writers(job: Job, number: int) -> dict[str, TableWriter]:

@@ -7,15 +7,15 @@ import polars as pl
 
 from pipeline.metrics.request import PAPER
 from pipeline.present.table import Table
+from pipeline.reports.unknown import unknown_notes
 
 # Where the table of each result is declared; none waits for what only others need.
 _MODULES = {
+    "audits": ("audit", "findings"),
     "values": ("metrics", "leaderboard", "evidence_sum"),
     "comparisons": ("compare", "contrast", "diff", "diff_games", "plan"),
-    "counts": ("audit", "completeness", "missing", "readability", "schema", "tables"),
-    "rows": (
-        *("document_counts", "documents", "evidence", "findings", "games", "quarantine", "search"),
-    ),
+    "counts": ("completeness", "missing", "readability", "schema", "tables"),
+    "rows": ("document_counts", "documents", "evidence", "games", "quarantine", "search"),
 }
 NAMES = tuple(name for names in _MODULES.values() for name in names)
 
@@ -28,5 +28,7 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Table:
     module = next(module for module, names in _MODULES.items() if name in names)
     shown = getattr(import_module(f"{__package__}.{module}"), name)
     table: Table = shown(frame, **asked)
+    if (lake := asked.get("lake")) is not None:
+        table = table.noting(*unknown_notes(lake))
     edition = asked.get("edition", PAPER)
     return table if edition == PAPER else table.noting(f"edition {edition}")

@@ -10,7 +10,6 @@ from pipeline.lake import StoredLake
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table
 from pipeline.present.values import group_columns
-from pipeline.reports import audit as audits
 from pipeline.reports import completeness as games
 
 NO_GAMES = "the lake has no games: nothing can be complete"
@@ -101,16 +100,6 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
             folds.titled("model"),
             folds.titled("competition"),
         ),
-    )
-
-
-def audit(rows: pl.DataFrame, **_: Any) -> Table:
-    return Table(
-        "audit",
-        rows,
-        {**group_columns(rows), **audits.COLUMNS},
-        hidden=("title", "effect"),
-        folds=(folds.titled("kind", "metric"),),
     )
 
 

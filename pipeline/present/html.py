@@ -51,7 +51,8 @@ def table(
         return '<p class="empty">No rows.</p>'
     fields = shown.fields[:MOST_COLUMNS]
     texts = [one for one in fields if not one.is_number and one.estimate is None]
-    first = around.row_heading or (texts[0].name if texts else "")
+    # A frame that nothing declares has no column that names its rows.
+    first = around.row_heading or (texts[0].name if texts and shown.columns else "")
     rows = list(_rows(shown, fields, around._replace(row_heading=first)))
     name = _text(caption or shown.name)
     boost = ' hx-boost:inherited="true"' if around.sorting else ""

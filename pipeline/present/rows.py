@@ -11,13 +11,11 @@ from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.present import folds
 from pipeline.present.table import Table, brief_id, brief_texts
 from pipeline.reports import documents as listed
-from pipeline.reports.audit import FINDINGS
 from pipeline.reports.games import UNFINISHED
 from pipeline.reports.quarantine import BRIEF
 
 _EVIDENCE = {**TABLES["players"].columns(), **TABLES["messages"].columns(), **OF_ROWS}
 _BRIEF = ("model", "player", "round", "what", "compared_with", "hit", "message_index", "content")
-_BRIEF_FINDINGS = ("model", "player", "round", "logged", "says", "message_index", "content")
 _BRIEF_GAMES = ("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", "path")
 _BRIEF_DOCUMENTS = ("source", "status", "path", "reason", "detail", "n_faulty_parts", "game_id")
 _SEARCH = {**_EVIDENCE, "text": column.text("the text around the hit")}
@@ -25,15 +23,10 @@ _SEARCH = {**_EVIDENCE, "text": column.text("the text around the hit")}
 
 def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
     columns = ("game_id", *(("term",) if has_terms else ()), *_BRIEF)
-    return Table("evidence", rows, _EVIDENCE, brief=partial(_brief, columns=columns))
+    return Table("evidence", rows, _EVIDENCE, brief=partial(brief, columns=columns))
 
 
-def findings(rows: pl.DataFrame, **_: Any) -> Table:
-    columns = ("game_id", *_BRIEF_FINDINGS)
-    return Table("findings", rows, FINDINGS, brief=partial(_brief, columns=columns))
-
-
-def _brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+def brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """What fits on a line or two: of ids and texts the beginning."""
     return brief_texts(rows).select(columns)
 

@@ -18,7 +18,7 @@ from pipeline.archives import Unit
 from pipeline.errors import PipelineError
 from pipeline.ingest.pool import Team, Workers
 from pipeline.ingest.tasks import Task
-from pipeline.ingest.worker import Found, Job, Staged, Worker
+from pipeline.ingest.worker import Findings, Job, Staged, Worker
 from pipeline.library_errors import one_line
 from pipeline.spark.session import open_session
 
@@ -56,7 +56,7 @@ class _Cluster:
         self._job = job
         self._staged: list[Staged] = []
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Found]:
+    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -67,7 +67,7 @@ class _Cluster:
         if job.known:
             known = self._context.broadcast(Path(job.known).read_bytes())
 
-        def work(of_partition: Iterable[_Part]) -> Iterator[tuple[int, list[Found], Staged]]:
+        def work(of_partition: Iterable[_Part]) -> Iterator[tuple[int, list[Findings], Staged]]:
             return (_done(job, known.value if known else None, part) for part in of_partition)
 
         try:
@@ -88,7 +88,7 @@ class _Cluster:
         """Leaves the session to the process, which may have other uses for it."""
 
 
-def _done(job: Job, known: bytes | None, part: _Part) -> tuple[int, list[Found], Staged]:
+def _done(job: Job, known: bytes | None, part: _Part) -> tuple[int, list[Findings], Staged]:
     """Runs on an executor: one worker, from its first task to its files."""
     with TemporaryDirectory(prefix="magic-") as scratch:
         if known is not None:

@@ -14,7 +14,7 @@ from pipeline.events import checks
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.contents import empty_commits
-from pipeline.lake.damage import DENIED, fault
+from pipeline.lake.damage import DENIED, difference
 from pipeline.library_errors import is_denied, one_line
 from pipeline.stores import Location
 from pipeline.verify.finding import ERROR, WARNING, Finding
@@ -93,9 +93,9 @@ def look(lake: StoredLake, table: str, limit: int) -> Looked:
     for entry in logged.iter_rows(named=True):
         name = entry["path"]
         looked.n_files += 1
-        if difference := fault(folder, name, sizes.get(name), entry["size_bytes"], read=True):
+        if unlike := difference(folder, name, sizes.get(name), entry["size_bytes"], read=True):
             looked.is_readable = False
-            looked.add(difference.check, {"file": name, **difference.columns}, limit)
+            looked.add(unlike.check, {"file": name, **unlike.columns}, limit)
         else:
             _look_into(folder / name, entry, looked, limit, schema)
     return looked

@@ -91,19 +91,17 @@ def completeness(
     from pipeline.reports.completeness import completeness as games
     from pipeline.reports.completeness import readability as texts
     from pipeline.reports.missing import missing as missing_settings
-    from pipeline.reports.unknown import unknown_notes
 
     opened = lake_of(lake, system)
     if readability:
         rows = texts(opened, edition=edition, model=model or None)
-        table = present("readability", rows, edition=edition)
+        table = present("readability", rows, lake=opened, edition=edition)
     else:
         rows = games(opened, expected=expected, model=model or None)
         table = present("completeness", rows, lake=opened, model=model)
     has_games = any(opened.counts("games").values())
     if readability and not has_games:
         table = table.noting(NO_GAMES)
-    table = table.noting(*unknown_notes(opened))
     if missing:
         listed = present("missing", missing_settings(opened, model=model or None))
         show(listed.noting(*table.notes), form)

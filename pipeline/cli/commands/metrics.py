@@ -104,7 +104,6 @@ def metrics(
     from pipeline.metrics import metrics as values
     from pipeline.metrics.magic_json import magic_json
     from pipeline.present import present
-    from pipeline.reports.unknown import unknown_notes
 
     is_by_system = "system" in grouped and system is None
     opened = open_lake(lake) if is_by_system else lake_of(lake, system)
@@ -128,8 +127,7 @@ def metrics(
         for name, reason in missing.iter_rows():
             terminal.note(f"{name} is null: {reason}")
         return
-    table = present("metrics", rows, lake=opened, edition=edition)
-    show(table.noting(*unknown_notes(opened)), form)
+    show(present("metrics", rows, lake=opened, edition=edition), form)
     if not (rows["n_games"] > 0).any():
         terminal.note("no game in the lake matches")
 
