@@ -48,6 +48,7 @@ _TEXTS = pl.List(pl.String)
 _BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
 # Columns that name a player, whose seat is another column.
 _SEATED = ("target", "leader")
+SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
 _NO = pl.Series([False]).to_arrow()[0]  # to make one itself, Arrow would import pandas
@@ -100,7 +101,9 @@ class _Batch:
         games = _game_rows(batch)
         self._of_game = {name: _encoded(games[name]) for name in _OF_GAME}
         self._game_types = games["game_type"]
-        self._first_player = _firsts(games["n_players"])
+        self._of_nobody: set[int] = set()  # games with an event of a seat that no player has
+        self._n_players = games["n_players"]
+        self._first_player = _firsts(self._n_players)
         self._first_message = _firsts(games["n_messages"])
         players = self._player_rows()
         self._of_player = {name: _encoded(players[name]) for name in _OF_PLAYER}
@@ -138,8 +141,8 @@ class _Batch:
 
     def broken(self) -> dict[str, str]:
         """The games that have a row which breaks its contract, with the rules."""
-        broken: dict[str, str] = {}
         games = self.tables["games"]["game_id"]
+        broken = dict.fromkeys(games.gather(sorted(self._of_nobody)), SEAT_OF_NOBODY)
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
                 continue
@@ -239,8 +242,13 @@ class _Batch:
         return self._seated(rows.with_columns(identified.alias(_COURSE_ROW)))
 
     def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
-        # Before the first seat is another game's player. No seat of 0 keeps its table's contract.
-        seat = rows.select(pl.when(pl.col("seat") >= 1).then("seat")).to_series()
+        # Before the first seat and after the last are other games' players.
+        last = self._n_players.gather(rows[GAME_ROW])
+        seat = rows.select(pl.when(pl.col("seat").is_between(1, last)).then("seat")).to_series()
+        if seat.null_count() != rows["seat"].null_count():
+            self._of_nobody |= set(
+                rows.filter(seat.is_null(), pl.col("seat").is_not_null())[GAME_ROW]
+            )
         seated = self._first_player.gather(rows[GAME_ROW]) + seat.cast(pl.Int64) - 1
         return rows.with_columns(seated.alias(_PLAYER_ROW))
 
