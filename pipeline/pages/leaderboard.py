@@ -65,7 +65,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     # A metric without a value for any model takes no column.
     known = heads(asked.edition, values["metric"].unique().to_list() if is_sliced else None)
     found = tuple(head for head in known if head.name in valued) or known
-    absent = [head.title for head in known if head not in found]
+    absent = [head.name for head in known if head not in found]
     of_model = ranking.select("model", "family", *OF_MODEL)
     rows = _wide(values, known, groups).join(of_model, on="model", how="left", nulls_equal=True)
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
