@@ -13,7 +13,8 @@ import duckdb
 import pytest
 
 import pipeline
-from pipeline.cli.output import document
+from pipeline.present import markdown
+from pipeline.present.table import Table
 from pipeline.reports.views import schemas, views
 from pipeline.warehouse import query
 
@@ -36,7 +37,7 @@ def connection(sample_lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def answer(connection: duckdb.DuckDBPyConnection, question: str) -> str:
-    return document(query(connection, RECIPES[question]["query"]), "markdown")
+    return "".join(markdown.table(Table("", query(connection, RECIPES[question]["query"]))))
 
 
 def schemas_table() -> str:

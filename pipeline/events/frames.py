@@ -239,7 +239,9 @@ class _Batch:
         return self._seated(rows.with_columns(identified.alias(_COURSE_ROW)))
 
     def _seated(self, rows: pl.DataFrame) -> pl.DataFrame:
-        seated = self._first_player.gather(rows[GAME_ROW]) + rows["seat"].cast(pl.Int64) - 1
+        # Before the first seat is another game's player. No seat of 0 keeps its table's contract.
+        seat = rows.select(pl.when(pl.col("seat") >= 1).then("seat")).to_series()
+        seated = self._first_player.gather(rows[GAME_ROW]) + seat.cast(pl.Int64) - 1
         return rows.with_columns(seated.alias(_PLAYER_ROW))
 
 

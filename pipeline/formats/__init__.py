@@ -195,12 +195,20 @@ def described(error: BaseException, name: str) -> str:
 
 
 def _claimed_twice(names: list[str]) -> str:
-    foreign = [f"{name} of the package {package_of(name)}" for name in names if package_of(name)]
-    own = [name for name in names if not package_of(name)]
-    whose = (
-        "uninstall one of the packages" if foreign else "this is a bug in magic, please report it"
-    )
-    return f"the formats {' and '.join([*own, *foreign])} claim it; {whose}"
+    packages = [package_of(name) for name in names]
+    foreign = [f"{n} of the package {of}" for n, of in zip(names, packages, strict=True) if of]
+    own = [n for n, of in zip(names, packages, strict=True) if not of]
+    return f"the formats {' and '.join([*own, *foreign])} claim it; {_whose_bug(set(packages))}"
+
+
+def _whose_bug(packages: set[str | None]) -> str:
+    """What to do where formats of these packages claim one document; None stands for magic."""
+    if len(packages) > 1:
+        return "uninstall one of the packages"
+    (package,) = packages
+    if package is None:
+        return "this is a bug in magic, please report it"
+    return f"this is a bug in the package {package}: report it there"
 
 
 def _is_text(path: str) -> bool:

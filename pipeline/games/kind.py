@@ -37,7 +37,9 @@ class Ending(Struct, frozen=True):
 
     def credit(self, side: str) -> float | None:
         """What the side is credited with."""
-        return {Side.HIDDEN: self.hidden, Side.CIVILIAN: self.civilian}.get(Side(side))
+        if side == Side.HIDDEN:
+            return self.hidden
+        return self.civilian if side == Side.CIVILIAN else None
 
     def is_win(self, side: str) -> bool | None:
         """Whether the side won."""

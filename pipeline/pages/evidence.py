@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 import polars as pl
@@ -23,6 +24,7 @@ from pipeline.pages.content import (
     head,
 )
 from pipeline.reports.evidence_sum import COLUMNS as OF_SUM
+from pipeline.reports.evidence_sum import sum_of
 from pipeline.vocabulary import Edition
 
 LANE = "long"
@@ -68,7 +70,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
             **_asked(asked),
         )
         if after is None:
-            total = lake.evidence_sum(asked.metric, **_asked(asked))
+            total = _sum(lake, asked)
     shown = rows.head(ROWS)
     is_more = rows.height > ROWS
     in_edition = names(asked.edition)
@@ -82,6 +84,26 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
         after=json.dumps(last_key(shown, KEY, after)) if is_more else None,
         sum=total,
         faults=faults,
+    )
+
+
+def _sum(lake: AnsweringLake, asked: Parameters) -> pl.DataFrame:
+    """The rows of `evidence_sum`; those of one model from the values of all."""
+    if asked.model:
+        slice_ = _asked(asked)
+        values = _values(lake, asked.metric, asked.edition, slice_["game_type"], slice_["where"])
+        for row in values.filter(model=asked.model).iter_rows(named=True):
+            return sum_of(row, asked.edition)
+    return lake.evidence_sum(asked.metric, **_asked(asked))
+
+
+@lru_cache(maxsize=16)
+def _values(
+    lake: AnsweringLake, metric: str, edition: Edition, game_type: str | None, where: str | None
+) -> pl.DataFrame:
+    """The values of all models, kept since a reader goes from model to model."""
+    return lake.metrics(
+        metric=metric, edition=edition, by=["model"], game_type=game_type, where=where
     )
 
 

@@ -92,8 +92,9 @@ def sentence(name: str, rows: pl.DataFrame) -> str:
     ]
     if whole["ci_low"] is not None:
         parts.append(f"interval {ends(whole['ci_low'], whole['ci_high'])}")
-    thin = [f"thin: {one['term'] or 'in all'}" for one in whole["thin"] or ()]
-    return ", ".join([*parts, f"{whole['n_games']} games", *thin])
+    thin = ", ".join(one["term"] or "in all" for one in whole["thin"] or ())
+    line = ", ".join([*parts, f"{whole['n_games']} games"])
+    return f"{line}; thin: {thin}" if thin else line
 
 
 def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:
@@ -108,7 +109,9 @@ def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:
 
 
 def _share(row: dict[str, Any]) -> str:
-    return f"{texts([row['hits']])[0]} of {row['counted']}"
+    hits = row["hits"]
+    text = texts([hits], 2)[0].rstrip("0").rstrip(".") if isinstance(hits, float) else str(hits)
+    return f"{text} of {row['counted']}"
 
 
 def _weight(weight: float) -> str:

@@ -205,7 +205,8 @@ def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
             counted = counted.filter(is_asked) if whole else counted
             rows.append(counted.select(pl.lit(name).alias("metric"), *COLUMNS))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
-    return pl.concat(rows).collect().sort("message_index", place, "what", nulls_last=True)
+    order = ("what", "term", "round", "seat", "role", "model")
+    return pl.concat(rows).collect().sort("message_index", place, *order, nulls_last=True)
 
 
 def _lakes(lake: StoredLake, tables: dict[str, pl.DataFrame]) -> list[StoredLake]:

@@ -6,6 +6,8 @@ import pytest
 from msgspec.structs import replace
 from rawlogs import encode, public_good
 
+import pipeline.formats
+from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.formats import read
 from pipeline.formats.kinds import check_kind
 from pipeline.game import BrokenDocument, GameRecord
@@ -46,3 +48,33 @@ def test_a_word_of_another_kind_is_refused(
     with pytest.raises(BrokenDocument) as caught:
         check_kind(game)
     assert (caught.value.fault.rule, caught.value.fault.message) == (rule, value)
+
+
+def test_a_seat_of_0_breaks_the_contract_of_its_table() -> None:
+    """Formats that count seats from 0 are told so, and no other game's player has the row."""
+    game = read(encode(public_good()))
+    assert game is not None
+    game.contributions[0] = replace(game.contributions[0], seat=0)
+    identified = [
+        IdentifiedGame(game, digit * 32, None, "a" * 64, "b" * 32, "source", "path")
+        for digit in "01"
+    ]
+    broken = frames(identified).broken
+    assert broken.keys() == {"0" * 32, "1" * 32}
+    assert all("seat is at least 1" in rules for rules in broken.values())
+
+
+@pytest.mark.parametrize(
+    ("packages", "says"),
+    [
+        ({"a": None, "b": None}, "this is a bug in magic, please report it"),
+        ({"a": None, "b": "other"}, "uninstall one of the packages"),
+        ({"a": "one", "b": "other"}, "uninstall one of the packages"),
+        ({"a": "one", "b": "one"}, "this is a bug in the package one: report it there"),
+    ],
+)
+def test_whose_bug_two_claims_are(
+    monkeypatch: pytest.MonkeyPatch, packages: dict[str, str | None], says: str
+) -> None:
+    monkeypatch.setattr(pipeline.formats, "package_of", packages.__getitem__)
+    assert pipeline.formats._claimed_twice(list(packages)).endswith(f" claim it; {says}")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken
@@ -51,8 +51,13 @@ class Talk:
 
     def ending(self, words: Mapping[str, int]) -> int | None:
         """The number of the ending that the moderator announced last, None for none."""
-        found = self.last(re.compile("|".join(map(re.escape, words))))
+        found = self.last(_any_of(tuple(words)))
         return words[found[0]] if found else None
+
+
+@lru_cache  # of a few games: to escape their words takes longer than to search for them
+def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, words)))
 
 
 def _readers(visible_to: str | tuple[str, ...]) -> tuple[str, ...]:
