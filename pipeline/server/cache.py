@@ -11,7 +11,7 @@ from pipeline.server.workers import NICE, Workers
 
 CHARACTERS = 64 * 2**20
 KEPT_SECONDS = 60.0
-"""A page that came after its reader's patience is kept for so long."""
+"""A page that came after its reader's patience is kept for so long, fetched or not."""
 _Key = tuple[object, ...]
 
 
@@ -74,8 +74,6 @@ class Making:
         if not begun.done():
             self._awaited.add(key)
             return Late(time.monotonic() - self._since[key])
-        self._awaited.discard(key)
-        self._forget(key)
         return begun.result()
 
     def _begin(self, key: _Key, lake: Lake, task: Task, lane: str) -> "asyncio.Task[Made]":
@@ -93,7 +91,7 @@ class Making:
             self._forget(key)
 
     def _forget(self, key: _Key) -> None:
-        """A page that nobody has come for is dropped, one that is being made again is not."""
+        """A page that is ready is dropped, one that is being made again is not."""
         begun = self._begun.get(key)
         if begun is not None and begun.done():
             del self._begun[key], self._since[key]

@@ -51,7 +51,8 @@ def fault(status: int, text: str, title: str = "Not shown") -> Made:
 def main(nice: int, *, draws: bool) -> None:
     """Answers each task, which comes with its lake, through the connection.
 
-    `nice` is how far the process stands back behind others; `draws` says that its pages have plots.
+    `nice` is how far the process stands back behind others. If it `draws`, it loads what plots need
+    before it is asked for one.
     """
     os.nice(nice)
     connection = theirs()

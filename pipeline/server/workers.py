@@ -34,8 +34,6 @@ KEPT_MEMORY = 2**30
 """A process that keeps more bytes after a page is replaced."""
 _SECONDS_BETWEEN_LOOKS = 0.2
 LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 2, "free": 2}
-DRAW = ("long", "free")
-"""Lanes of pages with plots."""
 NICE = {"search": 5, "free": 10}
 """What users wrote to be run leaves the processors to other pages."""
 
@@ -67,8 +65,8 @@ class Workers:
                 idle.pop().dispose()
 
     def warm(self, lane: str) -> None:
-        """Starts a process before a page needs it."""
-        process = self._taken(lane)
+        """Starts a process before a page needs it; it loads the libraries of plots too."""
+        process = self._taken(lane, draws=lane == "long")
         if process is not None:
             self._idle[lane].append(process)
 
@@ -85,7 +83,7 @@ class Workers:
         reason = process.end(self._seconds)
         return made or reason
 
-    def _taken(self, lane: str) -> "_Process | None":
+    def _taken(self, lane: str, *, draws: bool = False) -> "_Process | None":
         with suppress(IndexError):
             while not (process := self._idle[lane].pop()).is_alive():
                 with self._lock:
@@ -95,7 +93,7 @@ class Workers:
         with self._lock:
             if self._is_closed:
                 return None
-            process = _Process(lane)
+            process = _Process(lane, draws=draws)
             self._all.add(process)
             return process
 
@@ -103,11 +101,11 @@ class Workers:
 class _Process:
     """A process that makes one page at a time."""
 
-    def __init__(self, lane: str) -> None:
+    def __init__(self, lane: str, *, draws: bool = False) -> None:
         # Threads are for one page: with several at work, each takes a part of the processors.
         self._process: Popen[bytes]
         self._connection: Connection
-        program = PROGRAM.format(nice=NICE.get(lane, 0), draws=lane in DRAW)
+        program = PROGRAM.format(nice=NICE.get(lane, 0), draws=draws)
         self._process, self._connection = start(program, POLARS_MAX_THREADS=str(_threads()))
 
     def answer(self, lake: "Lake", task: Task, seconds: float) -> Made | None:

@@ -42,13 +42,15 @@ def test_a_late_page_is_made_once_and_kept_until_it_is_fetched(lake: Path, lane:
         late = [await making.made(opened, task(), lane, 0.01) for _ in range(2)]
         workers.is_let.set()
         await asyncio.sleep(0.05)
-        return [*late, await making.made(opened, task(), lane, 0.01)], len(workers.asked)
+        # A browser may drop its answer, and ask again.
+        ready = [await making.made(opened, task(), lane, 0.01) for _ in range(2)]
+        return [*late, *ready], len(workers.asked)
 
-    (first, second, third), n_made = asyncio.run(asked())
+    (first, second, third, fourth), n_made = asyncio.run(asked())
     assert isinstance(first, Late)
     assert isinstance(second, Late)
     assert 0 < first.seconds < second.seconds < 5
-    assert third == PAGE
+    assert third == fourth == PAGE
     assert n_made == 1
 
 

@@ -43,15 +43,14 @@ def test_a_table_is_sorted_both_ways_and_as_it_was(visit: Visit) -> None:
     table.get_by_role("button", name="Model").click()
     assert table.locator("th[aria-sort=ascending]").inner_text().startswith("Model")
     assert names(tab, "#all-types") == sorted(before)
-    table.get_by_role("button", name="Low").click()
-    assert table.locator("th[aria-sort]").count() == 1
-    low = [float(text) for text in table.locator("tbody td:nth-child(3)").all_inner_texts()]
-    assert low == sorted(low, reverse=True)
-    assert "Sorted by Low, descending." in tab.locator("#status").inner_text()
-    table.get_by_role("button", name="Low").click()
-    low = [float(text) for text in table.locator("tbody td:nth-child(3)").all_inner_texts()]
-    assert low == sorted(low)
-    table.get_by_role("button", name="Low").click()
+    cells = table.locator("td data.value")
+    for order in ("descending", "ascending"):
+        table.get_by_role("button", name="Value").click()
+        assert table.locator("th[aria-sort]").count() == 1
+        values = [float(text) for text in cells.all_inner_texts()]
+        assert values == sorted(values, reverse=order == "descending")
+        assert f"Sorted by Value, {order}." in tab.locator("#status").inner_text()
+    table.get_by_role("button", name="Value").click()
     assert table.locator("th[aria-sort]").count() == 0
     assert names(tab, "#all-types") == before
 
@@ -124,7 +123,7 @@ def test_a_link_opens_after_the_token(browser: "playwright.Browser", served: Ser
         tab.get_by_label("Token").fill(beyond.address.partition("token=")[2])
         tab.get_by_role("button", name="Open /games").click()
         tab.wait_for_url("**/games?game_type=chameleon")
-        assert tab.locator("#games").is_visible()
+        tab.locator("#games").wait_for(timeout=120_000)
         assert [one for one in visit.errors if "401" not in one] == []
         visit.context.close()
     finally:
@@ -190,7 +189,7 @@ def test_a_page_that_takes_long_comes_by_itself(
     tab.get_by_role("heading", name="Still computing").wait_for()
     assert "Still computing" in tab.title()
     assert tab.locator("main").get_attribute("aria-busy") == "true"
-    tab.locator("#result").wait_for()
+    tab.locator("#result").wait_for(timeout=120_000)
     assert tab.locator("#result td").all_inner_texts() == ["42"]
     assert tab.locator("textarea").input_value() == "SELECT 42 AS answer"
     context.close()
@@ -214,7 +213,7 @@ def test_hints_are_for_the_keyboard_and_for_a_finger(
     tab.locator("h1").tap()
     assert hint.count() == 0
     tab.get_by_role("button", name="Details").tap()
-    assert "interval" in tab.locator("td .cell").first.inner_text()
+    assert " games" in tab.locator("td .cell").first.inner_text()
     assert tab.locator("th", has_text="Letters").is_visible()
     assert visit.fits()
     assert grave(tab) == []

@@ -57,6 +57,9 @@ document.addEventListener("htmx:finally:swap", () => {
   const same = new Map(controls()).get(used);
   (same ?? document.querySelector("main h1"))?.focus({ preventScroll: Boolean(same) });
   begin();
+  // A page that is not ready asks again by its header, but not where it was swapped in.
+  const again = document.querySelector("main[data-again]");
+  if (again) setTimeout(() => location.reload(), 1000 * again.dataset.again);
   setTimeout(() => say(`${document.title.split(" · ")[0]}: shown.`), 100);
 });
 
@@ -117,8 +120,6 @@ function begin() {
   for (const one of document.querySelectorAll("main :is(span, th)[title]")) {
     if (!one.querySelector("a, button") && !one.closest("a")) one.tabIndex = 0;
   }
-  const again = document.querySelector("main[data-again]");
-  if (again) setTimeout(() => location.reload(), 1000 * again.dataset.again);
 }
 
 begin();
