@@ -82,9 +82,6 @@ def _loaded(*, draws: bool) -> Iterator[str]:
     pages.render.environment()
     yield pages.__name__
     if draws:
-        import scipy.stats
-
-        yield scipy.stats.__name__
         from pipeline import plots
 
         plots.load()

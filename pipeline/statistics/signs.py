@@ -28,6 +28,8 @@ SMALL_P = 0.001
 # A sum of random signs is so many standard deviations off with less than that probability
 # (W. Hoeffding, Journal of the American Statistical Association 58 (1963) 13–30).
 _SURELY_SMALL = math.sqrt(2 * math.log(2 / SMALL_P))
+_MOST_COUNTED = 1_000
+"""Of so many throws of a coin the heads are counted exactly, as quickly as scipy computes them."""
 _SEED = 20_231_114
 _AT_ONCE = 1000
 _MOST_NUMBERS = 4_000_000
@@ -68,12 +70,25 @@ def sign_flip_ps(x: Floats) -> Floats:
 
 def _mcnemar(n_for: int, n: int) -> float:
     """McNemar's mid-p value of n differences, so many of them in favour."""
-    from scipy.stats import binom
-
     least = min(n_for, n - n_for)
-    if 2 * least == n:
-        return 1 - float(binom.pmf(least, n, 0.5)) / 2
-    return float(2 * binom.cdf(least, n, 0.5) - binom.pmf(least, n, 0.5))
+    below, at = _few_heads(least, n) if n <= _MOST_COUNTED else _many_heads(least, n)
+    return 1 - at / 2 if 2 * least == n else 2 * below + at
+
+
+def _few_heads(k: int, n: int) -> tuple[float, float]:
+    """The probabilities of less than k heads in n throws of a coin, and of k: exact."""
+    below, at = 0, 1
+    for i in range(k):
+        below += at
+        at = at * (n - i) // (i + 1)
+    return below / 2**n, at / 2**n
+
+
+def _many_heads(k: int, n: int) -> tuple[float, float]:
+    """The same of many throws."""
+    from scipy.stats import binom  # its import alone takes half a second of the processor
+
+    return float(binom.cdf(k - 1, n, 0.5)), float(binom.pmf(k, n, 0.5))
 
 
 def all_signs_p(x: Floats) -> float:

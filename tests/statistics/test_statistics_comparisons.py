@@ -40,7 +40,10 @@ def sign_flip_p(x: np.ndarray) -> float:
     return float(sign_flip_ps(x[np.newaxis])[0])
 
 
-@pytest.mark.parametrize(("a_only", "b_only"), [(0, 0), (1, 0), (3, 1), (7, 2), (9, 6), (1, 8)])
+@pytest.mark.parametrize(
+    ("a_only", "b_only"),
+    [(0, 0), (1, 0), (3, 1), (7, 2), (9, 6), (1, 8), (30, 30), (470, 530), (480, 530), (800, 800)],
+)
 def test_with_one_trial_a_setting_it_is_mcnemars_mid_p(a_only, b_only):
     n, least = a_only + b_only, min(a_only, b_only)
     exact = min(1.0, 2 * binom.cdf(least, n, 0.5))
