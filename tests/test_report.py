@@ -280,6 +280,21 @@ def test_completeness_and_audit_are_those_of_the_api(page: Page, lake: Lake) -> 
 
 
 @pytest.mark.slow
+def test_the_report_says_what_was_not_read_and_what_logs_say_of_themselves(
+    page: Page, lake: Lake
+) -> None:
+    documents, logs = page.find("table", page.section("logs"))
+    counts = lake.document_counts().select("status", "reason", "n_documents")
+    assert frame_of(page, documents) == cells_of(counts)
+    n_of_format = {tuple(row[:2]): int(row[2]) for row in frame_of(page, logs)}
+    games = lake.table("games").collect()
+    assert n_of_format == {
+        key: len(rows)
+        for key, rows in games.partition_by("format", "format_version", as_dict=True).items()
+    }
+
+
+@pytest.mark.slow
 def test_a_value_leads_to_its_rows_and_these_to_the_messages(
     page: Page, content: Report, lake: Lake
 ) -> None:

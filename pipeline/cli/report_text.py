@@ -24,6 +24,8 @@ def report_text(found: "Report", form: str) -> Iterator[str]:
         "Comparison": present("compare", found.comparisons),
         "Completeness": present("completeness", found.completeness),
         "Audit": present("audit", found.audit),
+        "Documents": present("document_counts", found.documents),
+        "Logs": Table.of("logs", found.logs),
     }
     for title, table in tables.items():
         yield _heading(title, form)

@@ -88,6 +88,8 @@ class Report(Struct, frozen=True, dict=True):
     completeness: pl.DataFrame
     readability: pl.DataFrame
     audit: pl.DataFrame
+    documents: pl.DataFrame
+    logs: pl.DataFrame
     games: list[Transcript]
 
     @cached_property
@@ -159,7 +161,32 @@ def report(
         completeness=lake.completeness(),
         readability=lake.readability(edition=edition),
         audit=lake.audit(),
+        documents=_documents(lake),
+        logs=_logs(lake),
         games=[one for one in sample if one.game["game_id"] in shown],
+    )
+
+
+def _documents(lake: AnsweringLake) -> pl.DataFrame:
+    """How many documents were read and not read, and why, without where they are."""
+    counts = lake.document_counts()
+    by = ["status", "reason"]
+    return counts.group_by(by, maintain_order=True).agg(pl.col("n_documents").sum())
+
+
+def _logs(lake: AnsweringLake) -> pl.DataFrame:
+    """The formats that the games were read from, and when they were played as far as logs say."""
+    played = pl.col("started_at")
+    by_format = lake.table("games").group_by("format", "format_version")
+    return (
+        by_format.agg(
+            games=pl.len(),
+            dated=played.count(),
+            first_played=played.min(),
+            last_played=played.max(),
+        )
+        .sort("format", "format_version")
+        .collect()
     )
 
 

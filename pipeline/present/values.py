@@ -14,6 +14,7 @@ from pipeline.metrics.thin import EXPLANATION
 from pipeline.present import folds
 from pipeline.present.table import ID_SHOWN, Estimate, Star, Table
 from pipeline.reports import evidence_sum as evidence_sums
+from pipeline.reports import ranking
 from pipeline.reports.lacking import self_play, self_play_notes
 
 VALUE = Estimate("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason")
@@ -125,6 +126,8 @@ def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:
 
 def letters_note(rows: pl.DataFrame) -> list[str]:
     """How many comparisons the letters are adjusted for: of other models it is another number."""
+    if rows["rank"].count() > ranking.MOST_LETTERED and not rows["letters"].count():
+        return [f"no letters: they compare up to {ranking.MOST_LETTERED} ranked models"]
     return [
         f"letters: the win rates of two models differ significantly only if they share no letter; "
         f"{size} pair{' of ranked models is' if size == 1 else 's of ranked models are'} compared "

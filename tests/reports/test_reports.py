@@ -10,6 +10,7 @@ from random_tables import event_tables
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.request import EDITIONS
+from pipeline.present import present
 from pipeline.reports import ranking
 from pipeline.reports.compare import compare
 from pipeline.reports.compare.columns import SCHEMA
@@ -146,6 +147,8 @@ def test_of_many_models_no_pairs_are_told_apart(tmp_path, monkeypatch, most, fam
     assert ranked["rank"].to_list() == [1, 1, 1]
     assert ranked["family"].to_list() == [family] * 3
     assert ranked["letters"].is_null().all() == (family is None)
+    said = any("no letters" in note for note in present("leaderboard", ranked).notes)
+    assert said == (family is None)
 
 
 def test_letters_are_of_the_games_that_the_release_edition_counts(tmp_path):
