@@ -20,7 +20,7 @@ _AS_TEXT = r"\1\\\2"
 
 def table(first: Table, others: Iterable[Table] = ()) -> Iterator[str]:
     """A line for each row; `others` are more rows of the same table."""
-    yield _row(one.heading for one in first.fields)
+    yield _row(one.heading.replace("\n", " ") for one in first.fields)
     yield f"| {' | '.join('--:' if one.is_number else '---' for one in first.fields)} |\n"
     for part in chain([first], others):
         yield from map(_row, zip(*(one.texts for one in part.fields), strict=True))

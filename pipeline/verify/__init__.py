@@ -11,6 +11,7 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.lake import open_lake
+from pipeline.lake.damage import DENIED
 from pipeline.stores import Location
 from pipeline.verify import checks, files
 from pipeline.verify.finding import CONTRADICTION, ERROR, LIMIT, Finding
@@ -47,6 +48,11 @@ class Verification(Struct):
     def is_whole(self) -> bool:
         """Whether nothing is damaged: warnings and contradictions within logs are no damage."""
         return not self.left_out and ERROR not in self.faults["severity"]
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether damage was found; if the lake is not whole either, files may not be read."""
+        return not self.faults.filter(pl.col("check") != DENIED, severity=ERROR).is_empty()
 
     @property
     def is_contradicted(self) -> bool:

@@ -284,7 +284,7 @@ def test_queries_run_by_keys_and_are_kept(visit: Visit) -> None:
     assert tab.locator(".recent li").all_inner_texts() == queries[::-1]
     tab.locator(".recent a").last.click()
     tab.wait_for_selector("#result")
-    assert tab.locator("#result tbody th").all_inner_texts() == ["<img src=x>"]
+    assert tab.locator("#result tbody td").all_inner_texts() == ["<img src=x>"]
     tab.locator(".recent summary").click()
     tab.get_by_role("button", name="Forget them").click()
     assert not tab.locator(".recent").is_visible()

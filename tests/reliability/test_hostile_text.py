@@ -19,6 +19,7 @@ from pipeline import open_lake
 from pipeline.cli import main, output, terminal
 from pipeline.errors import QueryError
 from pipeline.ingest import ingest
+from pipeline.present import markdown
 from pipeline.simulate import simulate
 
 SIGNS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -162,9 +163,9 @@ def test_markdown_shows_text_as_it_is(
 
 @given(st.text(st.sampled_from("ab1 \\`*_[]()<>&|~$#+-=.!:/;\"'"), max_size=12))
 def test_markdown_shows_any_text_as_it_is(text: str) -> None:
-    (shown,) = rendered("| x |\n|---|\n| " + output.escaped(text) + " |\n")[1:]
+    (shown,) = rendered("| x |\n|---|\n| " + markdown.escaped(text) + " |\n")[1:]
     assert shown == as_html(text.strip(" "))
-    assert not re.search("<(?!$)", output.escaped(text))
+    assert not re.search("<(?!$)", markdown.escaped(text))
 
 
 def test_names_do_not_become_paths(lake: Path) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import progress, terminal
-from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED
+from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def verify(
     show(Table.of("verify", found.faults, brief=lambda rows: rows.select(BRIEF)), form)
     _tell(found)
     if not found.is_whole:
-        raise typer.Exit(CHECK_FAILED)
+        raise typer.Exit(CHECK_FAILED if found.is_damaged else FAILED)
     if found.is_contradicted and not allow_contradictions:
         raise typer.Exit(CONTRADICTED)
 
