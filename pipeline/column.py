@@ -3,6 +3,7 @@
 Use them by the module's name, as in `column.flag("whether ...")`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import cleandoc
 from typing import Any, Literal, TypeVar
@@ -56,13 +57,13 @@ def schema(columns: Mapping[str, Column]) -> pl.Schema:
 
 
 def listed(columns: Mapping[str, Column]) -> Callable[[F], F]:
-    """Writes the columns into the docstring of the function that returns them, before `Raises`."""
+    """Writes the columns into the docstring of what returns them, before `Raises` or an example."""
     lines = [f"- `{name}`: {column.description}." for name, column in columns.items()]
 
     def with_columns(function: F) -> F:
         text = cleandoc(function.__doc__ or "")
-        body, raises, rest = text.partition("\n\nRaises")
-        function.__doc__ = "\n".join([f"{body}\n\nColumns:\n", *lines]) + raises + rest
+        body, *rest = re.split(r"(?=\n\n(?:Raises|>>>) )", text, maxsplit=1)
+        function.__doc__ = "\n".join([f"{body}\n\nColumns:\n", *lines]) + "".join(rest)
         return function
 
     return with_columns

@@ -3,13 +3,14 @@
 Their hits sum to the metric's by construction: they are the rows that it sums.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypedDict, Unpack
 
 import polars as pl
 
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError
-from pipeline.events.contracts import GAME_TABLES
+from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.compared import COMPARED
 from pipeline.metrics.counting import rows
@@ -18,33 +19,24 @@ from pipeline.metrics.declaration import Tables
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.paging import is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
+from pipeline.metrics.results import METRIC
 from pipeline.metrics.validation import check, condition_on
+from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import shared
 from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import Edition, Engine
 
-COLUMNS = (
-    "term",
-    "game_id",
-    "game_type",
-    "setting_id",
-    "game_index",
-    "model",
-    "role",
-    "competition",
-    "player",
-    "seat",
-    "round",
-    "what",
-    COMPARED,
-    "hit",
-    "parse_status",
-    "message_index",
+_OF_ROW = (
+    *("term", "game_id", "game_type", "setting_id", "game_index", "model", "role", "competition"),
+    *("player", "seat", "round", "what", COMPARED, "hit", "parse_status", "message_index"),
     "content",
 )
+_MESSAGE = TABLES["messages"].columns()
+_KNOWN = {**_MESSAGE, **OF_ROWS, "game_type": _MESSAGE["game_type"]}
+COLUMNS: Mapping[str, Column] = {"metric": METRIC, **{name: _KNOWN[name] for name in _OF_ROW}}
 # What is looked up for the rows that are shown, since for all it is most of the work.
 _LOOKED_UP = (COMPARED, "content")
-_COUNTED = tuple(name for name in COLUMNS if name not in _LOOKED_UP)
+_COUNTED = tuple(name for name in _OF_ROW if name not in _LOOKED_UP)
 KEY = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
     *("role", "message_index"),
@@ -70,6 +62,7 @@ class Asked(TypedDict, total=False):
 
 
 @of_one_system
+@listed(COLUMNS)
 def evidence(
     lake: StoredLake,
     metric: str,
@@ -87,20 +80,6 @@ def evidence(
 
     `where` is a SQL condition: see `pipeline.metrics.condition.condition`. With `hit`, only hits
     (true) or misses (false). With `limit`, only so many rows. The engines are polars and duckdb.
-
-    Columns:
-
-    - `metric`, `term`: what counted the row, and in which of its ratios.
-    - `game_id`, `game_type`, `setting_id`, `game_index`, `competition`: the game.
-    - `model`, `role`, `player`, `seat`: who acted; player and seat are null if the row belongs
-      to a whole side.
-    - `round`: the round, from 1; null if the row belongs to the whole game.
-    - `what`: what the player did, in a word or two.
-    - `compared_with`: what tells a hit, such as the players sought; null if the log does not say.
-    - `hit`: how much of a hit it is, in 0..1; null if that is unknown.
-    - `parse_status`: how clearly the text could be read.
-    - `message_index`, `content`: its message, from 0, and its text; both null if the log has
-      none.
 
     Raises UsageError for an unknown metric, model or engine, and for a wrong condition.
 
@@ -124,8 +103,8 @@ def evidence(
     request = _request(lake, metric, asked)
     if limit is not None:
         return _first(lake, metric, request, hit, limit)
-    counted = of_tables(lake.table, metric, request).filter(_hits(hit)).select(COLUMNS).collect()
-    return counted.select(pl.lit(metric).alias("metric"), *COLUMNS).sort(_ORDER, nulls_last=True)
+    counted = of_tables(lake.table, metric, request).filter(_hits(hit)).select(_OF_ROW).collect()
+    return counted.select(pl.lit(metric).alias("metric"), *_OF_ROW).sort(_ORDER, nulls_last=True)
 
 
 @of_one_system
@@ -153,6 +132,7 @@ def evidence_parts(
 
 
 @of_one_system
+@listed(COLUMNS)
 def evidence_page(
     lake: StoredLake,
     metric: str,
@@ -165,12 +145,6 @@ def evidence_page(
     """The first `limit` rows of `evidence`, or those after the page whose last key is `after`.
 
     `pipeline.metrics.paging.last_key` gives the last key of a page, by the columns `KEY`.
-
-    Columns:
-
-    - `metric`, `term`, `game_id`, `game_type`, `setting_id`, `game_index`, `competition`,
-      `model`, `role`, `player`, `seat`, `round`, `what`, `compared_with`, `hit`,
-      `parse_status`, `message_index`, `content`: those of `evidence`.
 
     Raises UsageError for an unknown metric or model, and for a key that is not of this kind.
 
@@ -223,7 +197,7 @@ def _looked_up(
             maintain_order="left",
         )
         .join(spoken, on=["game_id", "message_index"], how="left", maintain_order="left")
-        .select(pl.lit(name).alias("metric"), *COLUMNS)
+        .select(pl.lit(name).alias("metric"), *_OF_ROW)
         .collect()
     )
 
@@ -279,9 +253,9 @@ def _request(lake: StoredLake, name: str, asked: Asked) -> Request:
 
 def _select(name: str, request: Request, hit: bool | None = None) -> str:
     """The SELECT of the counted rows with their messages."""
-    listed = ", ".join(f"counted.{identifier(column)}" for column in COLUMNS[:-1])
+    listed = ", ".join(f"counted.{identifier(column)}" for column in _OF_ROW[:-1])
     return f"""SELECT {literal(name)} AS metric, {listed}, messages.content
-FROM ({counted_rows(name, COLUMNS[:-1], request)}) AS counted
+FROM ({counted_rows(name, _OF_ROW[:-1], request)}) AS counted
 LEFT JOIN messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 WHERE {_is_asked(hit)}"""

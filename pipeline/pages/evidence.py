@@ -58,7 +58,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
     """A page of the rows that the metric counted."""
     faults = Faults()
     after = None
-    rows = pl.DataFrame(schema=dict.fromkeys(("metric", *COLUMNS), pl.String))
+    rows = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
     total = pl.DataFrame(schema=schema(OF_SUM))
     with faults.of("where" if asked.where else "metric"):
         after = key(asked.after)

@@ -23,6 +23,13 @@ Address = Callable[[Row], str | None]
 
 
 @pass_context
+def to(context: Context, page: str, *columns: str, **parameters: object) -> Address:
+    """The address of a page for a row: its parameters are the row's `columns`, and the others."""
+    link = context["link"]
+    return lambda row: link(page, **{name: row[name] for name in columns}, **parameters)
+
+
+@pass_context
 def table(
     context: Context,
     name: str,
@@ -31,6 +38,7 @@ def table(
     *,
     id: str = "",
     kind: str = "",
+    also: Sequence[str] = (),
     without: Sequence[str] = (),
     ticks: Mapping[str, Sequence[float]] | None = None,
     links: Mapping[str, Address] | None = None,
@@ -38,7 +46,7 @@ def table(
     sorts: bool = False,
     **known: object,
 ) -> Markup:
-    """A result as `present` shows it, or any frame; `without` columns are left out.
+    """A result as `present` shows it, or any frame; `also` are shown, and `without` are left out.
 
     `known` is what links need and rows do not say, such as the metric; `groups` are the columns
     that the rows are grouped by. By metric, `ticks` are the values of others. With `sorts`,
@@ -46,7 +54,7 @@ def table(
     """
     asked, link = context["asked"], context["link"]
     shown = present(name, rows) if name else Table("", rows)
-    shown = replace(shown, hidden=(*shown.hidden, *without))
+    shown = replace(shown, hidden=[*({*shown.hidden} - {*also}), *without])
     edition: Edition = getattr(asked, "edition", PAPER)
     to = _links(shown, link, asked, groups, known) | dict(links or {})
     around = Around(

@@ -20,7 +20,7 @@ from pipeline.metrics import thin
 from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content, slice_of
-from pipeline.pages.linked import narrowed, table
+from pipeline.pages.linked import narrowed, table, to
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
 from pipeline.printable import printable
@@ -73,6 +73,7 @@ def environment() -> Environment:
         "THIN_MEANING": thin.MEANING,
         "narrowed": narrowed,
         "table": table,
+        "to": to,
         "mark": mark,
         "sign": sign,
         "kind_of": style,

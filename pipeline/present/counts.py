@@ -5,24 +5,15 @@ from typing import Any
 
 import polars as pl
 
-from pipeline import column
 from pipeline.lake import StoredLake
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table
-from pipeline.present.values import group_columns
 from pipeline.reports import completeness as games
+from pipeline.reports import missing as lacking
+from pipeline.reports import tables as catalog
 
 NO_GAMES = "the lake has no games: nothing can be complete"
 _OF_GAMES = ("n_unfinished", "n_quarantined", "is_complete")
-_TABLES = {
-    "table": column.text("the table's name"),
-    "row": column.text("what a row of it is"),
-    "n_rows": column.count("its rows").shown("rows"),
-    "n_bytes": column.Column(pl.Int64(), "the size of its Parquet files", unit="bytes").shown(
-        "size"
-    ),
-    "n_files": column.count("their number").shown("files"),
-}
 
 
 def completeness(
@@ -86,12 +77,10 @@ def readability(rows: pl.DataFrame, **_: Any) -> Table:
 def missing(rows: pl.DataFrame, **_: Any) -> Table:
     """The settings without the JSON that repeats them."""
     kept = ("model", "competition", "setting_id", "game_index", "n_unfinished", "paths")
-    columns = group_columns(rows)
-    columns["n_unfinished"] = columns["n_unfinished"].shown("unfinished")
     return Table(
         "missing",
         rows,
-        columns,
+        lacking.COLUMNS,
         hidden=("game_type", "setting"),
         optional=[name for name in rows.columns if name not in kept],
         folds=(
@@ -104,7 +93,7 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def tables(rows: pl.DataFrame, **_: Any) -> Table:
-    return Table("tables", rows, _TABLES)
+    return Table("tables", rows, catalog.COLUMNS)
 
 
 def schema(rows: pl.DataFrame, **_: Any) -> Table:

@@ -7,23 +7,23 @@ import polars as pl
 
 from pipeline import column
 from pipeline.events.contracts import TABLES
-from pipeline.metrics.views import COLUMNS as OF_ROWS
+from pipeline.metrics import evidence as evidence_rows
 from pipeline.present import folds
 from pipeline.present.table import Table, brief_id, brief_texts
 from pipeline.reports import documents as listed
-from pipeline.reports.games import UNFINISHED
+from pipeline.reports import games as games_list
+from pipeline.reports import search as searches
 from pipeline.reports.quarantine import BRIEF
 
-_EVIDENCE = {**TABLES["players"].columns(), **TABLES["messages"].columns(), **OF_ROWS}
 _BRIEF = ("model", "player", "round", "what", "compared_with", "hit", "message_index", "content")
 _BRIEF_GAMES = ("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", "path")
 _BRIEF_DOCUMENTS = ("source", "status", "path", "reason", "detail", "n_faulty_parts", "game_id")
-_SEARCH = {**_EVIDENCE, "text": column.text("the text around the hit")}
+_SEARCH = {**searches.COLUMNS, "text": column.text("the text around the hit")}
 
 
 def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
     columns = ("game_id", *(("term",) if has_terms else ()), *_BRIEF)
-    return Table("evidence", rows, _EVIDENCE, brief=partial(brief, columns=columns))
+    return Table("evidence", rows, evidence_rows.COLUMNS, brief=partial(brief, columns=columns))
 
 
 def brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
@@ -44,15 +44,14 @@ def _around(rows: pl.DataFrame, about: str) -> pl.DataFrame:
 
 
 def games(rows: pl.DataFrame, **_: Any) -> Table:
-    columns = {**TABLES["games"].columns(), "models": column.texts("the tested models")}
-    columns["n_rounds"] = columns["n_rounds"].shown("rounds")
-    columns["n_messages"] = columns["n_messages"].shown("messages")
-    return Table("games", rows, columns, brief=_of_games, folds=(folds.titled("game_type"),))
+    return Table(
+        "games", rows, games_list.COLUMNS, brief=_of_games, folds=(folds.titled("game_type"),)
+    )
 
 
 def _of_games(rows: pl.DataFrame) -> pl.DataFrame:
     """What fits on a line: of ids the beginning, and how the game ended."""
-    end = pl.when("is_finished").then("outcome").otherwise(pl.lit(UNFINISHED))
+    end = pl.when("is_finished").then("outcome").otherwise(pl.lit(games_list.UNFINISHED))
     return rows.with_columns(brief_id("game_id"), outcome=end).select(_BRIEF_GAMES)
 
 

@@ -26,7 +26,7 @@ KINDS: tuple[str, ...] = tuple(
 TITLES = {kind: header(f"audit/{kind}")["title"][0] for kind in KINDS}
 COLUMNS: Mapping[str, Column] = {
     "kind": column.text("the kind of contradiction"),
-    "title": column.text("the kind in words"),
+    "title": column.text("the kind in words").shown("kind"),
     "checked": column.count("rows that were checked"),
     "found": column.count("those that contradict themselves"),
     "share": column.share("found / checked"),

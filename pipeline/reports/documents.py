@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column
+from pipeline.column import Column, listed
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import Start, is_at_or_after, start_of
 from pipeline.metrics.request import several
@@ -20,12 +20,19 @@ KEY = ("source", "path")
 COLUMNS: Mapping[str, Column] = {
     "source": column.text("the folder or archive that it is in"),
     "path": column.text("its path within the source"),
-    "status": column.word(STATUSES, "what the last ingest that saw it did with it"),
-    "reason": column.text("why it, or a part of it, was not used", nullable=True),
-    "detail": column.text("what it has instead, or the document it repeats", nullable=True),
-    "n_faulty_parts": column.count("parts of its game that could not be used").shown(
-        "faulty parts"
+    "status": column.word(
+        STATUSES, f"what the last ingest that saw it did with it: {', '.join(STATUSES)}"
     ),
+    "reason": column.text(
+        "why it was not used; of a game with faulty parts, the rule that the first breaks",
+        nullable=True,
+    ),
+    "detail": column.text(
+        "what it has instead; of a duplicate, the document that holds the same game", nullable=True
+    ),
+    "n_faulty_parts": column.count(
+        "parts of its game that could not be used: `lake.quarantine()` has them"
+    ).shown("faulty parts"),
     "format": column.text("the log format, null if it is not a log", nullable=True),
     "game_id": column.identifier("the game that it holds", nullable=True),
     "n_bytes": column.count("its size in bytes, null if it was not read", nullable=True),
@@ -48,6 +55,7 @@ _LOCATION = {
 }
 
 
+@listed(COLUMNS)
 def documents(
     lake: StoredLake,
     *,
@@ -64,17 +72,6 @@ def documents(
     the source and the path of the last row of the page before, and how many rows were shown of this
     place.
 
-    Columns:
-
-    - `source`, `path`: the folder or archive that it is in, and its path within it.
-    - `status`: `ingested`, `replacing`, `unchanged`, `duplicate`, `quarantined` or `ignored`.
-    - `reason`: why it was not used; of a game with faulty parts, the rule that the first breaks.
-    - `detail`: what it has instead; of a duplicate, the document that holds the same game.
-    - `n_faulty_parts`: parts of its game that could not be used: `lake.quarantine()` has them.
-    - `format`, `game_id`: its log format, and its game; null if it has none.
-    - `n_bytes`: its size in bytes, null if it was not read.
-    - `ingest_id`: the last ingest that saw it.
-
     Raises UsageError for an unknown status.
 
     >>> lake.documents(status="ignored").select("path", "format").rows()[0]
@@ -87,16 +84,11 @@ def documents(
     return _page(rows, start, limit).select(*COLUMNS).collect(engine="streaming")
 
 
+@listed(COUNT_COLUMNS)
 def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each source, status and reason, with its number of documents.
 
     The documents, their status and their reason are those of `documents`.
-
-    Columns:
-
-    - `source`, `status`, `reason`: what these documents have in common.
-    - `n_documents`: how many they are.
-    - `example`: the path of the first of them.
 
     >>> lake.document_counts().filter(status="ingested")["n_documents"].item()
     112

@@ -1,24 +1,34 @@
 """A list of games by model, type, setting, outcome and path; page by page for long lists."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError
+from pipeline.events.contracts import TABLES
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_competitions, check_players, check_words
 
-COLUMNS = (
-    *("game_id", "game_type", "models", "outcome", "is_finished", "n_rounds", "n_messages"),
-    *("setting_id", "game_index", "source", "path"),
-)
+_KNOWN = {**TABLES["games"].columns(), "models": column.texts("the tested models, sorted")}
+_KNOWN["n_rounds"] = _KNOWN["n_rounds"].shown("rounds")
+_KNOWN["n_messages"] = _KNOWN["n_messages"].shown("messages")
+COLUMNS: Mapping[str, Column] = {
+    name: _KNOWN[name]
+    for name in (
+        *("game_id", "game_type", "models", "outcome", "is_finished", "n_rounds", "n_messages"),
+        *("setting_id", "game_index", "source", "path"),
+    )
+}
 UNFINISHED = "unfinished"
 OUTCOMES = (*outcomes(), UNFINISHED)
 _KEY = ("path", "game_id")
 
 
+@listed(COLUMNS)
 def games(
     lake: StoredLake,
     *,
@@ -37,15 +47,6 @@ def games(
     `model`, for this model. `setting_id` is the id or its beginning, and `path` a part of the path
     of the log. `outcome` is a word of the column `outcome`, or `unfinished`. `after` is the path
     and game_id of the last row of the page before.
-
-    Columns:
-
-    - `game_id`, `game_type`: the game; `lake.game(game_id)` shows it.
-    - `models`: the tested models, sorted.
-    - `outcome`, `is_finished`: how it ended, and whether the log has its end.
-    - `n_rounds`, `n_messages`: its rounds and messages.
-    - `setting_id`, `game_index`: what was fixed before play, and the game's number in its file.
-    - `source`, `path`: the source that was ingested, and the log's path in it.
 
     Raises UsageError for an unknown model, game type, competition or outcome.
 
@@ -75,7 +76,7 @@ def games(
         found = found.filter(is_cut_off | pl.col("outcome").is_in(outcomes))
     found = found.sort(_KEY)
     rows = (found if limit is None else found.head(limit)).collect()
-    return _with_models(lake, rows).select(COLUMNS)
+    return _with_models(lake, rows).select(*COLUMNS)
 
 
 def _sides(

@@ -1,12 +1,16 @@
 """The games that are missing: what each model has still to play or to finish."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed
+from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.completeness import played
 from pipeline.metrics.request import several
+from pipeline.metrics.results import MODEL
 from pipeline.metrics.validation import check_competitions, check_models
 
 SETTING = (
@@ -15,9 +19,21 @@ SETTING = (
     "setting",
 )
 _OF_SIDE = ["model", "competition", "setting_id"]
+_OF_GAMES = TABLES["games"].columns()
+COLUMNS: Mapping[str, Column] = {
+    "model": MODEL,
+    "competition": column.text("what the game counts for"),
+    "game_type": _OF_GAMES["game_type"],
+    "setting_id": _OF_GAMES["setting_id"],
+    "game_index": column.count("the lowest number of a game of this setting and competition"),
+    "n_unfinished": column.count("the model's games of it without an end").shown("unfinished"),
+    "paths": column.texts("the logs of these"),
+    **{name: _OF_GAMES[name] for name in SETTING},
+}
 
 
 @of_one_system
+@listed(COLUMNS)
 def missing(
     lake: StoredLake,
     *,
@@ -28,15 +44,6 @@ def missing(
 
     The settings are those that any model played. A game that cannot be repeated is a setting of its
     own, and is missing only if the model began it and did not finish it.
-
-    Columns:
-
-    - `model`, `competition`, `game_type`, `setting_id`: what is missing.
-    - `game_index`: the lowest number of a game of this setting and competition.
-    - `n_unfinished`, `paths`: the model's games of it without an end, and their logs.
-    - `topic`, `word`, `other_word`, `hidden_player`, `tested_player`, `n_rounds_fixed`,
-      `multiplier`, `payoff_cooperate`, `payoff_defect`, `payoff_one_defect`,
-      `payoff_two_defect`, `setting`: what was fixed before play, as in `Lake.settings`.
 
     Raises UsageError for a model without games, and for an unknown competition.
 
@@ -70,10 +77,7 @@ def missing(
         .join(_unfinished(lake), on=_OF_SIDE, how="left", nulls_equal=True)
         .join(_settings(lake), on="setting_id", how="left")
         .with_columns(pl.col("n_unfinished").fill_null(0), pl.col("paths").fill_null([]))
-        .select(
-            *("model", "competition", "game_type", "setting_id", "game_index"),
-            *("n_unfinished", "paths", *SETTING),
-        )
+        .select(*COLUMNS)
         .filter(True if wanted is None else pl.col("competition").is_in(wanted))
         .sort("model", "competition", "game_index", "setting_id", nulls_last=True)
         .collect()

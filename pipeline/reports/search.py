@@ -3,13 +3,15 @@
 import math
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 from msgspec import Struct
 
+from pipeline import column
+from pipeline.column import Column, listed
 from pipeline.errors import UsageError
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.games import names
 from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.stream import stream
@@ -27,14 +29,20 @@ _PLACE = (
     *("game_id", "game_type", "message_index", "phase", "round"),
     *("seat", "player", "model", "role"),
 )
-COLUMNS = (*_PLACE, "before", "hit", "after")
+COLUMNS: Mapping[str, Column] = {
+    **{name: TABLES["messages"].columns()[name] for name in _PLACE},
+    "before": column.text("the text before the hit"),
+    "hit": column.text("the first hit in the message's text"),
+    "after": column.text("the text after the hit"),
+}
 _KEY = re.compile(r"(\d{1,18})\.(\d{1,18})")
 
 
+@listed(COLUMNS)
 class Found(Struct, frozen=True):
     """The messages found, and where the search stopped.
 
-    `rows` has the columns `COLUMNS`: the message's place, and its text around the first hit.
+    `rows` are the messages, each with its place and its text around the first hit.
     `n_searched` of the lake's `n_messages` were searched so far, earlier pages included. `stopped`
     says why the search ended: `end`, `limit` or `time`. `key` continues it; null at the end.
     """
@@ -179,8 +187,8 @@ def _around(rows: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
             for (secret,), part in rows.with_row_index("row").group_by("secret")
         ]
         none = _with_parts(rows.clear().with_row_index("row"), "")
-        return pl.concat([none, *parts]).sort("row").select(COLUMNS)
-    return _with_parts(rows, pattern).select(COLUMNS)
+        return pl.concat([none, *parts]).sort("row").select(*COLUMNS)
+    return _with_parts(rows, pattern).select(*COLUMNS)
 
 
 def _with_parts(rows: pl.DataFrame, pattern: str) -> pl.DataFrame:

@@ -1,20 +1,28 @@
 """What is in a lake: its tables, with their sizes."""
 
+from collections.abc import Mapping
+
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.lake import StoredLake
 
+COLUMNS: Mapping[str, Column] = {
+    "table": column.text("the table's name"),
+    "row": column.text("what a row of it is"),
+    "n_rows": column.count("its rows").shown("rows"),
+    "n_bytes": column.Column(
+        pl.Int64(), "the size of its Parquet files in bytes", unit="bytes"
+    ).shown("size"),
+    "n_files": column.count("the number of these files").shown("files"),
+}
 
+
+@listed(COLUMNS)
 def tables(lake: StoredLake) -> pl.DataFrame:
     """A row for each table of the lake, as its Delta log says.
-
-    Columns:
-
-    - `table`: its name.
-    - `row`: what a row of it is.
-    - `n_rows`, `n_bytes`, `n_files`: its rows, the size of its Parquet files in bytes, and
-      their number.
 
     >>> lake.tables().filter(table="votes")["n_rows"].item()
     192

@@ -203,7 +203,7 @@ def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
         for of_all in _lakes(lake, tables) if whole else [lake]:
             counted = of_tables(partial(_table, tables, of_all, whole), name, request)
             counted = counted.filter(is_asked) if whole else counted
-            rows.append(counted.select(pl.lit(name).alias("metric"), *COLUMNS))
+            rows.append(counted.with_columns(metric=pl.lit(name)).select(*COLUMNS))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     order = ("what", "term", "round", "seat", "role", "model")
     return pl.concat(rows).collect().sort("message_index", place, *order, nulls_last=True)

@@ -142,7 +142,7 @@ def test_pages_are_the_whole(edition, data, tables, size):
 
 def test_a_row_has_its_message_and_none_where_the_log_has_none():
     rows = evidence(LAKE, "judgement")
-    assert rows.columns == ["metric", *COLUMNS]
+    assert rows.columns == [*COLUMNS]
     assert rows.height == metrics(LAKE, metric="judgement", by=[])["counted"].item()
     spoken = rows.filter(pl.col("content").is_not_null())
     assert spoken["content"].to_list() == ["I vote for Player 3"]
