@@ -317,3 +317,20 @@ def test_what_lacks_something_is_no_format_or_metric(tmp_path: Path) -> None:
     broken_package(tmp_path / "other", "metrics", "x", "PAPER = 1")
     magic(tmp_path / "none", "ingest", SAMPLE)
     assert "it needs `PAPER = Metric(...)`" in refusal(tmp_path / "other", "leaderboard")
+
+
+def test_a_mistake_of_a_game_is_named_when_it_is_loaded(tmp_path: Path) -> None:
+    text = FILES["stag_hunt/game.py"]
+    magic(tmp_path / "none", "ingest", SAMPLE)
+    for name, before, after, mistake in (
+        ("credit", 'Ending("completed")', 'Ending("completed", 2)', "one of `completed` is 2"),
+        ("table", '"hunts":', '"votes":', "a table of every lake is called `votes`"),
+    ):
+        site = tmp_path / name
+        assert text.count(before) == 1
+        broken_package(site, "games", "x", text.replace(before, after))
+        points = next(site.glob("*.dist-info/entry_points.txt"))
+        points.write_text(points.read_text().replace("bad_magic", "bad_magic:KIND"))
+        line = refusal(site, "tables")
+        assert "the game `stag_hunt` of the package bad-magic: " in line
+        assert mistake in line

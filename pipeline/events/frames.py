@@ -37,6 +37,7 @@ from pipeline.game import (
     Seat,
 )
 from pipeline.games import kinds
+from pipeline.games.kind import SEATED
 from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 
 _OF_GAME = tuple(OfGame.columns())
@@ -46,8 +47,6 @@ _PLAYER_ROW, _COURSE_ROW = "seated", "placed"
 _TEXTS = pl.List(pl.String)
 # Fields of events which are no columns of a table, though columns are derived from them.
 _BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
-# Columns that name a player, whose seat is another column.
-_SEATED = ("target", "leader")
 SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
@@ -363,7 +362,7 @@ def _vote_status(name: str) -> pl.Expr:
 def _acts(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with their status, and the seat of whoever a column names that has such a column."""
     rows = _answers(rows, batch)
-    for name in [name for name in rows.columns if name in _SEATED]:
+    for name in [name for name in rows.columns if name in SEATED]:
         rows = batch.seat_of(rows, name)
     return rows
 
