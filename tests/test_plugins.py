@@ -234,7 +234,10 @@ def test_another_version_of_a_package_with_other_columns(site: Path, tmp_path: P
     text = place.read_text()
     line = '            "extra": column.text("something new", nullable=True),\n'
     first = next(one for one in text.splitlines(keepends=True) if '"prey": column' in one)
-    place.write_text(text.replace(first, line + first))
+    text = text.replace(first, line + first)
+    field = "    points: float | None\n"
+    assert text.count(field) == 1
+    place.write_text(text.replace(field, f"{field}    extra: str | None = None\n"))
     refused = refusal(other, "ingest", SAMPLE, "--lake", lake)
     assert "other columns of the table `hunts` (extra)" in refused
     (row, *_) = rows(other, "sql", "SELECT extra, prey FROM hunts", "--lake", lake)
