@@ -121,5 +121,5 @@ def _checked(documents: Sequence[tuple[str, GameRecord | Fault]]) -> Iterator[Ch
         faults = [document] if isinstance(document, Fault) else document.faults
         if id_ in broken:
             rule = "rows keep the contracts of their tables"
-            faults = [*faults, Fault("$", rule, broken[id_])]
+            faults = [*faults, Fault("$", rule, broken[id_].message)]
         yield Checked(location, tuple(faults))

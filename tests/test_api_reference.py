@@ -171,6 +171,7 @@ WITHOUT_PARAMETER = {
     "quarantine --export": "`pipeline.ingest.export`",
     "quarantine --retry": "`pipeline.ingest.retry`",
     "quarantine --model": "of --retry",
+    "quarantine --models-from": "of --retry",
     "quarantine --max-document": "of --retry",
     "schema --interchange": "the JSON Schema",
     "show --seat": "`Game.seen_by`",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.events.checks import are_kept, broken, rules
+from pipeline.events.checks import are_kept, broken, columns_of, rules
 from pipeline.events.contracts import TABLES, own_contract
 from pipeline.events.declaration import Column, Rule, Table
 
@@ -106,6 +106,13 @@ def test_a_row_that_breaks_its_contract(wrong: dict[str, Any], rule: str) -> Non
     both = rows({"key": "z"}, wrong)
     assert list(broken(Example, both)[rule]) == [False, True]
     assert not both.select(are_kept(Example)).item()
+
+
+def test_each_rule_names_its_columns() -> None:
+    assert columns_of(Example).keys() == rules(Example).keys() | {"no two rows have one key"}
+    for rule, columns in columns_of(Example).items():
+        own = ["flag", "word"] if rule == "word_is_flagged" else [rule.split()[0]]
+        assert sorted(columns) == (["key"] if rule.startswith("no two rows") else own)
 
 
 def test_rows_of_one_key() -> None:

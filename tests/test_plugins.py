@@ -234,7 +234,10 @@ def test_another_version_of_a_package_with_other_columns(site: Path, tmp_path: P
     text = place.read_text()
     line = '            "extra": column.text("something new", nullable=True),\n'
     first = next(one for one in text.splitlines(keepends=True) if '"prey": column' in one)
-    place.write_text(text.replace(first, line + first))
+    text = text.replace(first, line + first)
+    field = "    points: float | None\n"
+    assert text.count(field) == 1
+    place.write_text(text.replace(field, f"{field}    extra: str | None = None\n"))
     refused = refusal(other, "ingest", SAMPLE, "--lake", lake)
     assert "other columns of the table `hunts` (extra)" in refused
     (row, *_) = rows(other, "sql", "SELECT extra, prey FROM hunts", "--lake", lake)
@@ -317,3 +320,20 @@ def test_what_lacks_something_is_no_format_or_metric(tmp_path: Path) -> None:
     broken_package(tmp_path / "other", "metrics", "x", "PAPER = 1")
     magic(tmp_path / "none", "ingest", SAMPLE)
     assert "it needs `PAPER = Metric(...)`" in refusal(tmp_path / "other", "leaderboard")
+
+
+def test_a_mistake_of_a_game_is_named_when_it_is_loaded(tmp_path: Path) -> None:
+    text = FILES["stag_hunt/game.py"]
+    magic(tmp_path / "none", "ingest", SAMPLE)
+    for name, before, after, mistake in (
+        ("credit", 'Ending("completed")', 'Ending("completed", 2)', "one of `completed` is 2"),
+        ("table", '"hunts":', '"votes":', "a table of every lake is called `votes`"),
+    ):
+        site = tmp_path / name
+        assert text.count(before) == 1
+        broken_package(site, "games", "x", text.replace(before, after))
+        points = next(site.glob("*.dist-info/entry_points.txt"))
+        points.write_text(points.read_text().replace("bad_magic", "bad_magic:KIND"))
+        line = refusal(site, "tables")
+        assert "the game `stag_hunt` of the package bad-magic: " in line
+        assert mistake in line

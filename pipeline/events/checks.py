@@ -64,12 +64,25 @@ def broken(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
 
     Rows of which several have one key all break the rule that none have.
     """
-    hold = rules(table)
-    key = table.primary_key()
-    if key:
-        hold[f"no two rows have one {', '.join(key)}"] = pl.struct(key).is_unique()
+    hold = _rules_and_key(table)
     found = rows.select((~holds).fill_null(value=False).alias(rule) for rule, holds in hold.items())
     return {breaks.name: breaks for breaks in found if breaks.any()}
+
+
+def columns_of(table: type[Table]) -> dict[str, list[str]]:
+    """The columns that each rule is about."""
+    names = table.columns().keys()
+    return {
+        rule: [name for name in dict.fromkeys(holds.meta.root_names()) if name in names]
+        for rule, holds in _rules_and_key(table).items()
+    }
+
+
+def _rules_and_key(table: type[Table]) -> dict[str, pl.Expr]:
+    key = table.primary_key()
+    if not key:
+        return rules(table)
+    return rules(table) | {f"no two rows have one {', '.join(key)}": pl.struct(key).is_unique()}
 
 
 def are_kept(table: type[Table]) -> pl.Expr:

@@ -420,17 +420,8 @@ class Ingests(Table):
     )
 
 
-def _of_kinds() -> dict[str, type[Table]]:
-    """The tables that only games of one kind have."""
-    return {
-        name: type(name, (OfSeat,), {"__doc__": table.row, **table.columns})
-        for kind in games.kinds().values()
-        for name, table in kind.tables.items()
-    }
-
-
 # The event tables have the names of the fields of `pipeline.game.GameRecord` that they are made of.
-TABLES: dict[str, type[Table]] = {
+_FIRST: dict[str, type[Table]] = {
     "documents": Documents,
     "archives": Archives,
     "quarantine": Quarantine,
@@ -449,10 +440,13 @@ TABLES: dict[str, type[Table]] = {
     "transfers": Transfers,
     "abilities": Abilities,
     "eliminations": Eliminations,
-    **_of_kinds(),
-    "roles": Roles,
-    "ingests": Ingests,
 }
+_LAST: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
+_OF_KINDS = {
+    name: type(name, (OfSeat,), {"__doc__": table.row, **table.columns})
+    for name, table in games.own_tables({*_FIRST, *_LAST}).items()
+}
+TABLES = _FIRST | _OF_KINDS | _LAST
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
 
 

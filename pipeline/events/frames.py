@@ -33,10 +33,12 @@ from pipeline.game import (
     QUESTION_MARK,
     Course,
     Event,
+    Fault,
     GameRecord,
     Seat,
 )
 from pipeline.games import kinds
+from pipeline.games.kind import SEATED
 from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 
 _OF_GAME = tuple(OfGame.columns())
@@ -46,8 +48,7 @@ _PLAYER_ROW, _COURSE_ROW = "seated", "placed"
 _TEXTS = pl.List(pl.String)
 # Fields of events which are no columns of a table, though columns are derived from them.
 _BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
-# Columns that name a player, whose seat is another column.
-_SEATED = ("target", "leader")
+_VALUE_LENGTH = 60
 SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
@@ -70,11 +71,11 @@ class IdentifiedGame(Struct, frozen=True, gc=False):
 class Frames(Struct):
     """The rows of every event table as Arrow's columns, what rows share as dictionaries.
 
-    `broken` are the games that have a row which breaks its contract, with the rules.
+    `broken` are the games that have a row which breaks its contract, each with its fault.
     """
 
     tables: dict[str, pa.Table]
-    broken: dict[str, str]
+    broken: dict[str, Fault]
 
     def table(self, name: str) -> pl.DataFrame:
         """One of the tables, with the columns and types of its contract."""
@@ -139,10 +140,11 @@ class _Batch:
                 arrays |= {name: _taken(encoded[name], of_row) for name in missing}
         return pa.table([arrays[name] for name in schema], names=list(schema))
 
-    def broken(self) -> dict[str, str]:
-        """The games that have a row which breaks its contract, with the rules."""
+    def broken(self) -> dict[str, Fault]:
+        """The games that have a row which breaks its contract, each with its fault."""
         games = self.tables["games"]["game_id"]
-        broken = dict.fromkeys(games.gather(sorted(self._of_nobody)), SEAT_OF_NOBODY)
+        of_nobody = Fault("$", SEAT_OF_NOBODY, f"a row breaks {SEAT_OF_NOBODY}")
+        broken = dict.fromkeys(games.gather(sorted(self._of_nobody)), of_nobody)
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
                 continue
@@ -151,12 +153,8 @@ class _Batch:
                 continue
             breaks = checks.broken(own_contract(table), rows)
             if breaks:
-                rules = f"the contract of {table}: {'; '.join(breaks)}"
-                invalid = rows.filter(pl.any_horizontal(*breaks.values()))
-                whose = (
-                    games.gather(invalid[GAME_ROW]) if GAME_ROW in invalid else invalid["game_id"]
-                )
-                broken |= dict.fromkeys(whose, rules)
+                whose = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
+                broken |= _faults(table, rows, whose, breaks)
         return broken
 
     def _own(self, table: str) -> pl.DataFrame:
@@ -256,6 +254,37 @@ class _Batch:
 @cache
 def _are_kept(table: str) -> pl.Expr:
     return checks.are_kept(own_contract(table))
+
+
+def _faults(
+    table: str, rows: pl.DataFrame, whose: pl.Series, breaks: Mapping[str, pl.Series]
+) -> dict[str, Fault]:
+    """By game that has rows which break rules: these rules, and a value that breaks each."""
+    columns = checks.columns_of(own_contract(table))
+    contract = f"the contract of {table}"
+    faults = {}
+    is_invalid = pl.select(pl.any_horizontal(*breaks.values())).to_series()
+    for game_id in whose.filter(is_invalid).unique():
+        of_game = {rule: rows.filter(breaks[rule] & (whose == game_id)) for rule in breaks}
+        examples = {
+            rule: f"{rule} ({_example(invalid, columns[rule])})"
+            for rule, invalid in of_game.items()
+            if invalid.height
+        }
+        message = f"a row breaks {contract}: {'; '.join(examples.values())}"
+        faults[game_id] = Fault("$", f"{contract}: {'; '.join(examples)}", message)
+    return faults
+
+
+def _example(rows: pl.DataFrame, names: Sequence[str]) -> str:
+    """The values of the first row, and how many rows there are."""
+    values = [f"{name} {_short(rows[name].item(0))}" for name in names if name != GAME_ROW]
+    return f"{', '.join(values)} in {rows.height:,} row{'s' if rows.height > 1 else ''}"
+
+
+def _short(value: object) -> str:
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}..."
 
 
 def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
@@ -363,7 +392,7 @@ def _vote_status(name: str) -> pl.Expr:
 def _acts(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with their status, and the seat of whoever a column names that has such a column."""
     rows = _answers(rows, batch)
-    for name in [name for name in rows.columns if name in _SEATED]:
+    for name in [name for name in rows.columns if name in SEATED]:
         rows = batch.seat_of(rows, name)
     return rows
 

@@ -4,13 +4,14 @@ A package outside adds one by an entry point of the group `magic_pipeline.games`
 `GameKind`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
 from pipeline.games.kind import Ending, EventTable, GameKind, Role
+from pipeline.games.mistakes import check, refusal
 from pipeline.plugins import GAMES, OWN, PluginError, each_once, plugins
 from pipeline.vocabulary import GameType, Phase
 
@@ -21,12 +22,33 @@ __all__ = ["Ending", "EventTable", "GameKind", "Role", "kind", "kinds", "names"]
 def kinds() -> MappingProxyType[str, GameKind]:
     """The kinds by name: those of MAgIC in its order, then the others by name."""
     first = list(map(str, GameType))
-    added = [(kind.name, package, kind) for package, kind in [*_own(), *_of_plugins()]]
-    known = {name: kind for name, _, kind in each_once("a game", added)}
-    tables = ((table, package, kind) for _, package, kind in added for table in kind.tables)
-    list(each_once("the table", tables))
+    known = {name: kind for name, _, kind in each_once("a game", _added())}
     others = sorted(known.keys() - set(first))
     return MappingProxyType({name: known[name] for name in (*first, *others)})
+
+
+@cache
+def _added() -> tuple[tuple[str, str, GameKind], ...]:
+    """The name, package and kind of each; raises PluginError for a kind that has a mistake."""
+    added = [*_own(), *_of_plugins()]
+    for package, kind in added:
+        check(kind, package)
+    return tuple((kind.name, package, kind) for package, kind in added)
+
+
+def own_tables(shared: Collection[str]) -> dict[str, EventTable]:
+    """The tables that only games of one kind have.
+
+    Raises PluginError for one that has the name of another, or of a `shared` one.
+    """
+    packages = {name: package for name, package, _ in _added()}
+    tables = [
+        (table, packages[name], kind) for name, kind in kinds().items() for table in kind.tables
+    ]
+    for name, package, kind in tables:
+        if name in shared:
+            raise refusal(kind, package, f"a table of every lake is called `{name}`: rename it")
+    return {name: kind.tables[name] for name, _, kind in each_once("the table", tables)}
 
 
 def _own() -> Iterator[tuple[str, GameKind]]:

@@ -37,7 +37,6 @@ _ATTEMPT = column.small("the proposal's number among those for the quest, from 1
 
 KIND = GameKind(
     name="avalon",
-    title="Avalon",
     roles=(
         Role("assassin", Side.HIDDEN, _EVIL),
         Role("morgana", Side.HIDDEN, _EVIL),

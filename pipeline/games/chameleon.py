@@ -5,7 +5,6 @@ from pipeline.vocabulary import Side
 
 KIND = GameKind(
     name="chameleon",
-    title="Chameleon",
     roles=(
         Role("chameleon", Side.HIDDEN, "chameleon_as_chameleon", is_sought=True),
         Role("non_chameleon", Side.CIVILIAN, "chameleon_as_non_chameleon"),

@@ -4,7 +4,6 @@ from pipeline.games.kind import Ending, of_players
 
 KIND = of_players(
     "cost_sharing",
-    "Cost Sharing",
     Ending("agreed"),
     Ending("not_agreed"),
     phases=("talk",),

@@ -8,6 +8,9 @@ from pipeline.column import Column
 from pipeline.game import Event
 from pipeline.vocabulary import Side
 
+# Fields of an event that name a player, whose seat is another column.
+SEATED = ("target", "leader")
+
 
 class Role(Struct, frozen=True):
     """A role of a game, and the side that it is on.
@@ -54,8 +57,7 @@ class EventTable(Struct, frozen=True):
 
     A row is something that a seat did, an `event` that a format puts into `GameRecord.events`. Its
     fields are columns; those of game, player, seat, round and message come with every such table.
-    Of a column `target` or `leader`, which name a player, `target_seat` or `leader_seat` is
-    derived.
+    Of a column in `SEATED`, such as `target`, the column `target_seat` is derived.
     """
 
     event: type[Event]
@@ -73,7 +75,6 @@ class GameKind(Struct, frozen=True):
     """
 
     name: str
-    title: str
     roles: tuple[Role, ...]
     endings: tuple[Ending, ...]
     phases: tuple[str, ...] = ()
@@ -112,11 +113,10 @@ class GameKind(Struct, frozen=True):
 
 def of_players(
     name: str,
-    title: str,
     *endings: Ending,
     phases: tuple[str, ...] = (),
     order: tuple[str, ...] = (),
 ) -> GameKind:
     """A game without roles: each player plays for itself, and all compete in one."""
     roles = (Role("player", Side.NONE, name),)
-    return GameKind(name, title, roles, endings, phases, order=order)
+    return GameKind(name, roles, endings, phases, order=order)

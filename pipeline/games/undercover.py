@@ -5,7 +5,6 @@ from pipeline.vocabulary import Side
 
 KIND = GameKind(
     name="undercover",
-    title="Undercover",
     roles=(
         Role("undercover", Side.HIDDEN, "undercover_as_undercover", is_sought=True),
         Role("civilian", Side.CIVILIAN, "undercover_as_civilian"),

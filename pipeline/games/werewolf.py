@@ -7,7 +7,6 @@ _WOLVES, _VILLAGE = "werewolf_as_werewolf", "werewolf_as_villager"
 
 KIND = GameKind(
     name="werewolf",
-    title="Werewolf",
     roles=(
         Role("werewolf", Side.HIDDEN, _WOLVES, is_sought=True),
         # A human who wins with the werewolves, and is none.

@@ -142,7 +142,8 @@ def _frames(games: Sequence[IdentifiedGame]) -> Frames:
     except (Exception, pl.exceptions.PanicException) as error:
         if len(games) == 1:
             what = f"{UNFORESEEN}: {described(error, games[0].game.format)}"
-            return Frames(frames([]).tables, {games[0].game_id: what})
+            fault = Fault("$", what, f"a row breaks {what}")
+            return Frames(frames([]).tables, {games[0].game_id: fault})
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
     tables = {
@@ -211,7 +212,7 @@ def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> FaultRow:
     )
 
 
-def _refuse(broken: dict[str, str], batch: Batch, documents: Sequence[Document]) -> None:
+def _refuse(broken: dict[str, Fault], batch: Batch, documents: Sequence[Document]) -> None:
     """Quarantines the games that have a row which breaks its table's contract."""
     batch.faults = [fault for fault in batch.faults if fault.game_id not in broken]
     for table, rows in batch.tables.items():
@@ -221,8 +222,8 @@ def _refuse(broken: dict[str, str], batch: Batch, documents: Sequence[Document])
     for document, one in zip(documents, batch.seen, strict=True):
         if one.found == GAME and one.game_id in broken:
             assert document.data is not None
-            rule, one.game_id = broken[one.game_id], None
-            _quarantine(one, document.data, Fault("$", rule, f"a row breaks {rule}"), batch)
+            fault, one.game_id = broken[one.game_id], None
+            _quarantine(one, document.data, fault, batch)
 
 
 def seen_frame(seen: Sequence[Seen], worker: int = 0) -> pl.DataFrame:

@@ -51,6 +51,14 @@ class Models(Struct, frozen=True):
         return msgspec.json.encode(dict(self.given)).decode() if self.given else None
 
 
+def given(model: str | None, file: str | Path | None) -> str | ModelsOf | None:
+    """What logs are given; the model is for those that no pattern of the file is for."""
+    if file is None:
+        return model
+    by_pattern = read_models(file)
+    return by_pattern if model is None else {**by_pattern, "*": by_pattern.get("*", model)}
+
+
 def read_models(file: str | Path) -> ModelsOf:
     """The models by pattern in a TOML or JSON file. Raises UsageError for what is none."""
     try:

@@ -16,7 +16,7 @@ from pipeline.ingest import IngestSummary, ingest
 from pipeline.ingest.cut import Cut
 from pipeline.ingest.decode import QUARANTINED, decode, look
 from pipeline.ingest.ids import GameIds
-from pipeline.ingest.models import Models
+from pipeline.ingest.models import Models, ModelsOf
 from pipeline.ingest.refused import Key, Refused, refused
 from pipeline.lake import StoredLake, open_lake
 
@@ -39,12 +39,12 @@ class Retried(Struct):
 
 
 def retry(
-    lake: str | Path, *, model: str | None = None, max_document: int = MAX_DOCUMENT
+    lake: str | Path, *, model: str | ModelsOf | None = None, max_document: int = MAX_DOCUMENT
 ) -> Retried:
     """Ingests what is in quarantine again where there is more to be had of it than before.
 
     A game with a refused part is taken out and put in again, with what it has now. `model`
-    names who played where a log does not say. Raises as `ingest` does.
+    is as in `ingest`. Raises as `ingest` does.
     """
     opened = open_lake(lake)
     plan = _plan(opened, Cut(opened, max_document), model)
@@ -76,7 +76,7 @@ class _Plan(Struct):
     has_new: bool = False
 
 
-def _plan(lake: StoredLake, cut: Cut, model: str | None) -> _Plan:
+def _plan(lake: StoredLake, cut: Cut, model: str | ModelsOf | None) -> _Plan:
     plan = _Plan(cut)
     for one in _read_otherwise(chain(_whole(lake, plan), cut.documents()), model):
         if one is None:
@@ -112,7 +112,9 @@ def _document(one: Refused) -> Document:
     return Document(source, path, one.raw)
 
 
-def _read_otherwise(pairs: Iterable[Pair], model: str | None) -> Iterator[Refused | None]:
+def _read_otherwise(
+    pairs: Iterable[Pair], model: str | ModelsOf | None
+) -> Iterator[Refused | None]:
     """What was refused of each document that is read otherwise than it was; null of a new one."""
     for batch in _batches(pairs):
         seen = [look(document, source_order) for source_order, (document, _) in enumerate(batch)]

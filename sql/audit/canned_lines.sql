@@ -11,7 +11,10 @@ WITH said AS (
         -- In place of the text, which can be long: the message has it.
         hash(messages.content) AS text,
         count(*) AS n,
-        min((messages.game_id, messages.message_index)) AS first
+        min({
+            'game_id': messages.game_id,
+            'message_index': messages.message_index
+        }) AS first
     FROM messages
     JOIN players
         ON players.game_id = messages.game_id
@@ -57,5 +60,5 @@ SELECT
     CAST(NULL AS DOUBLE) AS hit_read
 FROM frequent
 JOIN messages
-    ON messages.game_id = frequent.first[1]
-    AND messages.message_index = frequent.first[2]
+    ON messages.game_id = frequent.first.game_id
+    AND messages.message_index = frequent.first.message_index

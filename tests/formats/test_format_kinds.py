@@ -1,5 +1,6 @@
 """A game is held to the words of its own kind: contracts allow those of all games."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -62,7 +63,45 @@ def test_a_seat_that_nobody_has_breaks_the_contract_of_its_table(seat: int, rule
     ]
     broken = frames(identified).broken
     assert broken.keys() == {"0" * 32, "1" * 32}
-    assert all(rule in rules for rules in broken.values())
+    assert all(rule in fault.rule for fault in broken.values())
+
+
+def test_a_fault_says_which_value_and_how_many_rows_of_its_own_game() -> None:
+    """A text of the log is written out and cut; what another game of the batch breaks is not."""
+    games = [read(encode(public_good())) for _ in range(3)]
+    identified = [
+        IdentifiedGame(game, digit * 32, None, "a" * 64, "b" * 32, "source", "path")
+        for game, digit in zip(games, "012", strict=True)
+        if game is not None
+    ]
+    first, second, _ = (placed.game for placed in identified)
+    for place in (0, 1):
+        first.contributions[place] = replace(first.contributions[place], round=-2 - place)
+    second.contributions[0] = replace(second.contributions[0], amount=math.inf)
+    found = frames(identified).broken
+    assert {game_id[0]: (fault.rule, fault.message) for game_id, fault in found.items()} == {
+        "0": (
+            "the contract of contributions: round is at least 0",
+            "a row breaks the contract of contributions: round is at least 0 (round -2 in 2 rows)",
+        ),
+        "1": (
+            "the contract of contributions: amount is finite",
+            "a row breaks the contract of contributions: amount is finite (amount inf in 1 row)",
+        ),
+    }
+
+
+def test_a_text_in_a_fault_is_written_out_and_cut() -> None:
+    game = read(encode(public_good()))
+    assert game is not None
+    text = "\x1b[2J\n" + "x" * 10_000
+    game.seats[0] = replace(game.seats[0], role=text)
+    identified = IdentifiedGame(game, "0" * 32, None, "a" * 64, "b" * 32, "source", "path")
+    message = frames([identified]).broken["0" * 32].message
+    assert "role '\\x1b[2J\\nxxx" in message
+    assert "x..." in message
+    assert message.isprintable()
+    assert len(message) < 500
 
 
 @pytest.mark.parametrize(

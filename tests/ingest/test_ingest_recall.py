@@ -24,6 +24,7 @@ import pipeline.ingest.worker
 from pipeline.archives import Unit, read_unit
 from pipeline.cli import main
 from pipeline.events.frames import Frames, IdentifiedGame, frames
+from pipeline.game import Fault
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.ingest.retry import retry
 from pipeline.lake import create_lake
@@ -179,7 +180,7 @@ def test_what_was_refused_keeps_its_format_and_its_model(
     """As a document does of which a row breaks a contract."""
 
     def refusing(games: Sequence[IdentifiedGame]) -> Frames:
-        broken = {placed.game_id: "a rule" for placed in games}
+        broken = {placed.game_id: Fault("$", "a rule", "it breaks it") for placed in games}
         return Frames(frames(games).tables, broken)
 
     monkeypatch.setattr(pipeline.ingest.decode, "frames", refusing)

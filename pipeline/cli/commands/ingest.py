@@ -19,7 +19,6 @@ from pipeline.cli.renewal import renew_catalog
 
 if TYPE_CHECKING:
     from pipeline.ingest import IngestSummary
-    from pipeline.ingest.models import ModelsOf
     from pipeline.ingest.pool import Team
 
 
@@ -116,12 +115,13 @@ def ingest(
         from pipeline.archives import measure
         from pipeline.cli.counts import why_no_game
         from pipeline.ingest import ingest as ingest_into
+        from pipeline.ingest.models import given
 
         with progress.of_documents(lambda: measure(source)) as on_progress:
             report = ingest_into(
                 source,
                 lake,
-                model=_models(model, models_from),
+                model=given(model, models_from),
                 dry_run=dry_run,
                 jobs=jobs,
                 memory=n_bytes(memory, "--memory"),
@@ -169,16 +169,6 @@ def _tell(report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_
         )
     if dry_run:
         terminal.note("dry run: nothing was written")
-
-
-def _models(model: str | None, file: str | None) -> "str | ModelsOf | None":
-    """What logs are given; `--model` is for those that no pattern of the file is for."""
-    if file is None:
-        return model
-    from pipeline.ingest.models import read_models
-
-    by_pattern = read_models(file)
-    return by_pattern if model is None else {**by_pattern, "*": by_pattern.get("*", model)}
 
 
 def _team(engine: str, master: str | None) -> "Team | None":

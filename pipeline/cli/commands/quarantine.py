@@ -11,7 +11,7 @@ from pipeline.cli.renewal import renew_catalog
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
-    import polars as pl
+    from pipeline.ingest.models import ModelsOf
 
 
 def quarantine(
@@ -38,6 +38,14 @@ def quarantine(
             help="With --retry: the model that played, as in `magic ingest`.",
         ),
     ] = None,
+    models_from: Annotated[
+        str | None,
+        typer.Option(
+            "--models-from",
+            metavar="FILE",
+            help="With --retry: models by path and player, as in `magic ingest`.",
+        ),
+    ] = None,
     max_document: Annotated[
         str,
         typer.Option("--max-document", metavar="SIZE", help="With --retry: as in `magic ingest`."),
@@ -61,12 +69,15 @@ def quarantine(
     """
     if sum([raw, export is not None, retry]) > 1:
         raise UsageError("use only one of --raw, --export and --retry")
-    if model is not None and not retry:
-        raise typer.BadParameter("works only with --retry", param_hint="--model")
+    for name, value in (("--model", model), ("--models-from", models_from)):
+        if value is not None and not retry:
+            raise typer.BadParameter("works only with --retry", param_hint=name)
     if export is not None:
         _export(lake, export, form)
     elif retry:
-        _retry(lake, model, n_bytes(max_document, "--max-document"), form)
+        from pipeline.ingest.models import given
+
+        _retry(lake, given(model, models_from), n_bytes(max_document, "--max-document"), form)
     else:
         _list(lake, form, raw=raw)
 
@@ -105,11 +116,7 @@ def _export(lake: str, folder: Path, form: str) -> None:
     )
 
 
-def _of_manifest(rows: "pl.DataFrame") -> "pl.DataFrame":
-    return rows.select("file", "is_cut", "n_bytes", "path")
-
-
-def _retry(lake: str, model: str | None, max_document: int, form: str) -> None:
+def _retry(lake: str, model: "str | ModelsOf | None", max_document: int, form: str) -> None:
     from pipeline.cli.counts import show_report
     from pipeline.ingest.retry import retry
 

@@ -1,0 +1,51 @@
+"""What makes a kind of game unusable, whatever games there are of it."""
+
+from collections.abc import Iterator
+
+from pipeline.game import Event
+from pipeline.games.kind import SEATED, EventTable, GameKind
+from pipeline.plugins import OWN, PluginError
+
+
+def check(kind: GameKind, package: str) -> None:
+    """Raises PluginError for the first mistake of the kind."""
+    for mistake in _mistakes(kind):
+        raise refusal(kind, package, mistake)
+
+
+def refusal(kind: GameKind, package: str, mistake: str) -> PluginError:
+    """The error for a mistake of a kind, which names it and its package."""
+    of_package = "" if package == OWN else f" of the package {package}"
+    return PluginError(f"the game `{kind.name}`{of_package}: {mistake}")
+
+
+def _mistakes(kind: GameKind) -> Iterator[str]:
+    yield from _twice("roles", "name", [role.name for role in kind.roles])
+    yield from _twice("endings", "outcome", [ending.outcome for ending in kind.endings])
+    for ending in kind.endings:
+        for credit in (ending.hidden, ending.civilian):
+            if credit is not None and not 0 <= credit <= 1:
+                yield f"a credit is from 0 to 1, and one of `{ending.outcome}` is {credit}"
+    for name, table in kind.tables.items():
+        yield from _of_table(name, table)
+
+
+def _twice(what: str, their: str, names: list[str]) -> Iterator[str]:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            yield f"no two {what} have one {their}, and two have `{name}`"
+
+
+def _of_table(name: str, table: EventTable) -> Iterator[str]:
+    event = table.event.__name__
+    fields = [field for field in table.event.__struct_fields__ if field not in _OF_EVENT]
+    derived = [f"{field}_seat" for field in SEATED if field in fields]
+    for column in table.columns:
+        if column not in [*fields, *derived]:
+            yield f"a column of `{name}` is a field of {event}, and `{column}` is none"
+    for field in fields:
+        if field not in table.columns:
+            yield f"a field of {event} is a column of `{name}`, and `{field}` is none"
+
+
+_OF_EVENT = Event.__struct_fields__

@@ -1,0 +1,86 @@
+"""Mistakes of a kind of game, which are errors when it is loaded."""
+
+import pytest
+from msgspec.structs import replace
+
+from pipeline import column, games
+from pipeline.events.contracts import TABLES
+from pipeline.game import Event
+from pipeline.games import Ending, EventTable, GameKind, Role
+from pipeline.games.mistakes import check
+from pipeline.plugins import OWN, PluginError
+from pipeline.vocabulary import Side
+
+
+class Hunt(Event, frozen=True, gc=False):
+    prey: str
+    target: str | None
+
+
+PREY = {"prey": column.text("what is hunted")}
+TARGET = {"target": column.text("who is robbed", nullable=True)}
+SEAT = {"target_seat": column.small("the seat of whoever is robbed", nullable=True)}
+KIND = GameKind(
+    "hunt",
+    roles=(Role("wolf", Side.HIDDEN, "wolves"), Role("villager", Side.CIVILIAN, "village")),
+    endings=(Ending("won", hidden=1, civilian=0.0), Ending("tie", hidden=0.5), Ending("aborted")),
+    tables={"hunts": EventTable(Hunt, "One hunt.", PREY | TARGET | SEAT)},
+)
+
+
+def of_columns(columns: dict[str, column.Column]) -> GameKind:
+    return replace(KIND, tables={"hunts": EventTable(Hunt, "One hunt.", columns)})
+
+
+MISTAKES = {
+    "a credit is from 0 to 1, and one of `won` is 1.5": replace(
+        KIND, endings=(Ending("won", hidden=1.5),)
+    ),
+    "a credit is from 0 to 1, and one of `won` is -1": replace(
+        KIND, endings=(Ending("won", hidden=1, civilian=-1),)
+    ),
+    "a credit is from 0 to 1, and one of `won` is nan": replace(
+        KIND, endings=(Ending("won", hidden=float("nan")),)
+    ),
+    "no two roles have one name, and two have `wolf`": replace(
+        KIND, roles=(*KIND.roles, Role("wolf", Side.CIVILIAN, "village"))
+    ),
+    "no two endings have one outcome, and two have `tie`": replace(
+        KIND, endings=(*KIND.endings, Ending("tie"))
+    ),
+    "a column of `hunts` is a field of Hunt, and `pray` is none": of_columns(
+        PREY | TARGET | {"pray": column.text("what is hunted")}
+    ),
+    "a column of `hunts` is a field of Hunt, and `prey_seat` is none": of_columns(
+        PREY | TARGET | {"prey_seat": column.small("a seat")}
+    ),
+    "a field of Hunt is a column of `hunts`, and `target` is none": of_columns(PREY),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_names_the_kind_and_its_package(mistake: str) -> None:
+    kind = MISTAKES[mistake]
+    for package, of_package in ((OWN, ""), ("some-games", " of the package some-games")):
+        with pytest.raises(PluginError) as raised:
+            check(kind, package)
+        assert str(raised.value) == f"the game `hunt`{of_package}: {mistake}"
+
+
+def test_kinds_without_mistakes() -> None:
+    for kind in (KIND, of_columns(PREY | TARGET), *games.kinds().values()):
+        check(kind, OWN)
+
+
+@pytest.mark.parametrize("name", ["votes", "documents", "roles"])
+def test_a_table_of_every_lake_is_no_table_of_a_kind(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = TABLES.keys() - {table for kind in games.kinds().values() for table in kind.tables}
+    of_kind = replace(KIND, tables={name: KIND.tables["hunts"]})
+    monkeypatch.setattr(games, "kinds", lambda: {"hunt": of_kind})
+    monkeypatch.setattr(games, "_added", lambda: (("hunt", "some-games", of_kind),))
+    with pytest.raises(PluginError) as raised:
+        games.own_tables(shared)
+    assert "the game `hunt` of the package some-games" in str(raised.value)
+    assert f"is called `{name}`" in str(raised.value)
