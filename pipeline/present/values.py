@@ -14,7 +14,6 @@ from pipeline.metrics.thin import EXPLANATION
 from pipeline.present import folds
 from pipeline.present.table import ID_SHOWN, Estimate, Star, Table
 from pipeline.reports import evidence_sum as evidence_sums
-from pipeline.reports import ranking
 from pipeline.reports.lacking import self_play, self_play_notes
 
 VALUE = Estimate("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason")
@@ -126,6 +125,9 @@ def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:
 
 def letters_note(rows: pl.DataFrame) -> list[str]:
     """How many comparisons the letters are adjusted for: of other models it is another number."""
+    # Only a leaderboard has letters: the values of metrics need not wait for numpy.
+    from pipeline.reports import ranking
+
     if rows["rank"].count() > ranking.MOST_LETTERED and not rows["letters"].count():
         return [f"no letters: they compare up to {ranking.MOST_LETTERED} ranked models"]
     return [
