@@ -70,6 +70,7 @@ class With(NamedTuple):
     text: str
 
 
+@cache
 def with_clause(sql: str) -> With:
     """The WITH clause of a query in any layout; without a name if the query has none."""
     names: list[str] = []
