@@ -1,14 +1,11 @@
 """Reasoning: right analyses of the roles, and of what others think of them, over all."""
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.metrics.compared import of_game, sought_players
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind
-
-_ROLES = of_game(
-    sought_players, text=pl.when(pl.col("kind") == AnalysisKind.GOLD).then("sought_players")
-)
 
 PAPER = Metric(
     terms=(Term("analyses", HIDDEN_ROLE_GAMES),),
@@ -17,21 +14,13 @@ PAPER = Metric(
             "role_analyses",
             term=one("analyses"),
             what=pl.col("kind"),
-            compared_with=_ROLES,
+            compared_with=of_game(
+                sought_players,
+                text=pl.when(pl.col("kind") == AnalysisKind.GOLD).then("sought_players"),
+            ),
             hit=as_hit(pl.col("is_correct")),
         ),
     ),
 )
 RELEASE = PAPER
-AUDITED = Metric(
-    terms=PAPER.terms,
-    rows=(
-        Rows(
-            "role_analyses",
-            term=one("analyses"),
-            what=pl.col("kind"),
-            compared_with=_ROLES,
-            hit=as_hit(pl.col("is_correct_as_read")),
-        ),
-    ),
-)
+AUDITED = replace(PAPER, rows=(replace(*PAPER.rows, hit=as_hit(pl.col("is_correct_as_read"))),))
