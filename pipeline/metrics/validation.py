@@ -54,9 +54,7 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
         raise UsageError("the release edition is computed per model: group by model and game_type")
     if request.edition == RELEASE and "model" not in request.by:
         raise UsageError("the release edition is computed per model: group at least by model")
-    known = [*games.names(), ALL]
-    if strangers := [t for t in request.game_types or () if t not in known]:
-        raise UsageError(f"no game type {', '.join(strangers)}: {choose(strangers, known)}")
+    check_words("game type", request.game_types, [*games.names(), ALL])
     if len(set(request.by)) < len(request.by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
     check_models(lake, request.models)

@@ -14,7 +14,7 @@ from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import several
-from pipeline.metrics.validation import check_players
+from pipeline.metrics.validation import check_players, check_words
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import views
 from pipeline.sqlfiles import filled, header, identifier, literal
@@ -134,8 +134,7 @@ def _of(models: Sequence[str] | None) -> str:
 
 
 def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
-    if strangers := [kind for kind in kinds if kind not in KINDS]:
-        raise UsageError(f"no kind {', '.join(strangers)}: {choose(strangers, KINDS)}")
+    check_words("kind", kinds, KINDS)
     known = (*_OF_A_ROW, *_OF_A_GAME)
     if strangers := [name for name in by if name not in known]:
         raise UsageError(
