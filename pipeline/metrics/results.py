@@ -97,12 +97,13 @@ LEADERBOARD: Mapping[str, Column] = {
 
 def leaderboard_columns() -> dict[str, Column]:
     """The columns of `LEADERBOARD`, with those of each metric there is."""
-    before: dict[str, Column] = {}
-    after: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for name, declared in LEADERBOARD.items():
-        if not name.startswith(_METRIC):
-            (after if name in ("lacks", "reasons") else before)[name] = declared
-    return {**before, **_of_metrics(), **after}
+        if name == _METRIC:
+            columns |= _of_metrics()
+        elif not name.startswith(_METRIC):
+            columns[name] = declared
+    return columns
 
 
 def _of_metrics() -> dict[str, Column]:
