@@ -442,11 +442,11 @@ _FIRST: dict[str, type[Table]] = {
     "eliminations": Eliminations,
 }
 _LAST: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
-_OF_KINDS = {
+OF_KINDS = {
     name: type(name, (OfSeat,), {"__doc__": table.row, **table.columns})
     for name, table in games.own_tables({*_FIRST, *_LAST}).items()
 }
-TABLES = _FIRST | _OF_KINDS | _LAST
+TABLES = _FIRST | OF_KINDS | _LAST
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
 
 

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from pipeline import games
 from pipeline.errors import LakeError, UsageError, choose
-from pipeline.events.contracts import TABLES, VERSION, polars_schema
+from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
 from pipeline.events.roles import role_rows
 from pipeline.lake.contents import EMPTY
 from pipeline.lake.damage import damage
@@ -138,8 +138,7 @@ class StoredLake:
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
         """The columns of the table's files: of an older lake, those that it has of the contract."""
         columns = dict(polars_schema(table))
-        is_of_kind = any(table in kind.tables for kind in games.kinds().values())
-        is_newest = self.contract_version == str(VERSION) and not is_of_kind
+        is_newest = self.contract_version == str(VERSION) and table not in OF_KINDS
         if is_newest or table not in self.own_tables:
             return columns
         known = {field.name for field in self.delta(table).schema().fields}

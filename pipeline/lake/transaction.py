@@ -18,8 +18,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
 
 from pipeline.errors import DENIED_HINT, LakeError
-from pipeline.events.contracts import TABLES, VERSION, polars_schema
-from pipeline.games import kinds
+from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
 from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import StoredLake
@@ -201,8 +200,8 @@ def check_writable(lake: StoredLake) -> None:
             f"{lake.path}: the lake has tables of a package that is not installed: "
             f"{', '.join(lake.unknown_tables)}; install the package to change the lake"
         )
-    for kind in kinds().values():
-        for table in set(kind.tables) & set(lake.own_tables):
+    for table in OF_KINDS:
+        if table in lake.own_tables:
             _check_columns(lake, table)
 
 
