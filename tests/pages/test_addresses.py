@@ -1,0 +1,60 @@
+"""Every link of a page is an address that the page behind it takes; a late search says so."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import pipeline
+from pipeline.api import Lake
+from pipeline.pages import NAMES, content, fragment, parameters
+
+# What makes a page show all that it can show.
+ASKED: dict[str, list[dict[str, str]]] = {
+    "compare": [{"influence": "true", "margin": "0.1", "by": "role"}],
+    "completeness": [{}],
+    "documents": [{}, {"status": "ignored"}, {"status": "ingested"}],
+    "evidence": [{}, {"metric": "judgement", "model": "sim-atlas", "hit": "misses"}],
+    "game": [{"game": "", "roles": "true"}],
+    "games": [{}, {"outcome": "agreed"}],
+    "leaderboard": [{}, {"by": "role", "where": "role = 'civilian'"}, {"edition": "release"}],
+    "search": [{"words": "vote"}, {"secret": "true"}],
+    "sql": [{"query": "SELECT game_id, message_index, model FROM votes LIMIT 3"}],
+    "tables": [{"table": "votes"}, {"table": "judgement"}],
+}
+PAGES = [(name, given) for name in NAMES for given in ASKED.get(name, [{}])]
+
+
+@pytest.fixture(scope="module")
+def lake(lake: Path) -> Lake:
+    return pipeline.open_lake(lake)
+
+
+@pytest.mark.parametrize(("name", "given"), PAGES)
+def test_a_page_leads_to_addresses_that_are_there(
+    name: str, given: dict[str, str], lake: Lake
+) -> None:
+    if "game" in given:
+        given = {**given, "game": lake.games(limit=1)["game_id"].item()}
+    followed = []
+
+    def link(page: str, at: str = "", **asked: Any) -> str:
+        texts = {key: _text(value) for key, value in asked.items() if value is not None}
+        parameters(page, texts)
+        followed.append(page)
+        return f"/{page}#{at}"
+
+    asked = parameters(name, given)
+    fragment(name, content(name, lake, asked), asked, link)
+    assert followed
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_a_search_that_ran_out_of_time_says_so(lake: Lake) -> None:
+    asked = parameters("search", {"words": "vote"})
+    late = msgspec.structs.replace(content("search", lake, asked), stopped="time")
+    assert "stopped after 10 seconds" in fragment("search", late, asked, lambda *_, **__: None)
