@@ -70,12 +70,17 @@ def _seen(lake: Any, asked: Address) -> Any:
     return lake.of_one_system(asked.system or None)
 
 
-def csv_parts(name: str, lake: Any, asked: Address) -> Iterable[pl.DataFrame]:
-    """All rows of a page, some at a time; raises UsageError for what is wrong with the request."""
+def csv_parts(
+    name: str, lake: Any, asked: Address, shown: Content | None = None
+) -> Iterable[pl.DataFrame]:
+    """All rows of a page, some at a time; raises UsageError for what is wrong with the request.
+
+    `shown` is the page's content where it is there already.
+    """
     whole = getattr(page(name), "whole", None)
     if whole is not None:
         return whole(_seen(lake, asked), asked)  # type: ignore[no-any-return]
-    found = content(name, lake, asked)
+    found = shown or content(name, lake, asked)
     if found.faults:
         raise UsageError("; ".join(found.faults.values()))
     return [found.rows]

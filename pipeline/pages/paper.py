@@ -25,7 +25,7 @@ def document(name: str, lake: Any, asked: Address, form: str) -> str:
     Raises UsageError for what is wrong with the request, and for too many rows.
     """
     seen = content(name, lake, asked)
-    rows = _rows(csv_parts(name, lake, asked))
+    rows = _rows(csv_parts(name, lake, asked, seen))
     written = FORMS[form]
     shown = _table(name, rows)
     notes = [*_slice(seen, asked), *(seen.notes or shown.notes)]
