@@ -101,8 +101,6 @@ def diff(
     """
     if margin is not None:
         check_margin(margin, None, edition, may_be_0=True)
-    if not isinstance(after, StoredLake):
-        after = open_lake(after)
     before, after = _of_same_system(before, after)
     request = Request(edition=edition)
     by_model = Request(edition=edition, by=("model",))
@@ -135,8 +133,12 @@ def diff(
     )
 
 
-def _of_same_system(before: StoredLake, after: StoredLake) -> tuple[StoredLake, StoredLake]:
+def _of_same_system(
+    before: StoredLake, after: StoredLake | str | Path
+) -> tuple[StoredLake, StoredLake]:
     """The lakes of one system: that of the earlier one, or its largest."""
+    if not isinstance(after, StoredLake):
+        after = open_lake(after)
     before = before.of_one_system()
     if before.system is None or not after.systems:
         return before, after.of_one_system()
@@ -301,8 +303,6 @@ def diff_games(
     >>> lake.diff_games("lake/").height
     0
     """
-    before, after = _of_same_system(
-        before, after if isinstance(after, StoredLake) else open_lake(after)
-    )
+    before, after = _of_same_system(before, after)
     request = Request(edition=edition)
     return pl.concat(changed_games((before, after), name, request) for name in names(edition))

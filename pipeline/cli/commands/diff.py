@@ -93,10 +93,12 @@ def diff(
     after = states[1] if len(states) == 2 else None
     first = lake_of(named[0], system, states[0] if states else None)
     second = open_lake(named[-1], after)
-    rows = differ(first, second, edition=edition, confidence=confidence, margin=fail_on_regression)
     if list_games:
         show(present("diff_games", diff_games(first, second, edition=edition)), form)
-    else:
+        if fail_on_regression is None:
+            return
+    rows = differ(first, second, edition=edition, confidence=confidence, margin=fail_on_regression)
+    if not list_games:
         show(present("diff", rows, edition=edition), form)
     if fail_on_regression is not None and _regressions(rows):
         raise typer.Exit(CHECK_FAILED)
