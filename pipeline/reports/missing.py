@@ -78,7 +78,6 @@ def missing(
         .join(_settings(lake), on="setting_id", how="left")
         .with_columns(pl.col("n_unfinished").fill_null(0), pl.col("paths").fill_null([]))
         .select(*COLUMNS)
-        .filter(True if wanted is None else pl.col("competition").is_in(wanted))
         .sort("model", "competition", "game_index", "setting_id", nulls_last=True)
         .collect()
     )
