@@ -6,7 +6,7 @@ from itertools import combinations
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed
+from pipeline.column import Column, listed, schema
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
@@ -14,7 +14,6 @@ from pipeline.metrics import metric as declaration
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.request import RELEASE, Request
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL
-from pipeline.metrics.thin import THIN
 from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.pairs import in_common
@@ -118,9 +117,7 @@ def plan(
         pair |= {"thin": thin[one], "other_thin": thin[other]}
         needs = {"n_settings": pilot.n_settings, "sd": sd, "settings": needed}
         found.append(pair | asked | needs | of_variance)
-    types: dict[str, pl.DataType] = {f"share_{level}": pl.Float64() for level in Shares._fields}
-    types |= {"sd": pl.Float64(), "settings": pl.Int64(), "thin": THIN, "other_thin": THIN}
-    return pl.DataFrame(found, schema_overrides=types)
+    return pl.DataFrame(found, schema=schema(COLUMNS))
 
 
 def _squares(lake: StoredLake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
