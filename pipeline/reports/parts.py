@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pipeline.cells import NULL
 from pipeline.printable import printable
-from pipeline.reports.acts import Act, Group, Places, new_rounds, places, uncounted
+from pipeline.reports.acts import Group, Places, new_rounds, places, uncounted
 from pipeline.reports.marks import Mark, marks
 from pipeline.reports.wording import line, lines, shared, words
 
@@ -28,8 +28,8 @@ class Part(Struct, frozen=True):
     """A message, or acts without words, in its place.
 
     `message` is its row, None for acts without words; `place` is a name for the part in its game.
-    `begins` is the round, if one begins here. `acts` are the rows of what was done, and `done` the
-    same in lines, without what the `marks` of a message say already.
+    `begins` is the round, if one begins here. `done` is what was done, in lines, without what the
+    `marks` of a message say already.
     """
 
     place: str
@@ -37,7 +37,6 @@ class Part(Struct, frozen=True):
     aside: str
     round: int | None = None
     message: Mapping[str, Any] | None = None
-    acts: tuple[Act, ...] = ()
     done: tuple[Done, ...] = ()
     marks: tuple[Mark, ...] = ()
     begins: int | None = None
@@ -138,7 +137,6 @@ def _silent(there: Places, index: int | None) -> Iterator[Part]:
             title=_title(group, common),
             aside=f"without words{_of_round(group.round)}" if group.table else "",
             round=group.round,
-            acts=tuple(act for act, _ in group.acts),
             done=done,
             marks=marks(group.counted, None),
         )
@@ -161,7 +159,6 @@ def _message(row: Mapping[str, Any], there: Places) -> Part:
         aside=f"{row['phase']}{_of_round(row['round'])}",
         round=row["round"],
         message=row,
-        acts=tuple(acts),
         done=tuple(Done(*one) for one in lines(uncounted(acts, counted), player)),
         marks=marks(counted, player),
     )

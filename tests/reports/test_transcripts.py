@@ -178,7 +178,7 @@ def test_every_act_and_every_counted_row_stands_once(lake: Lake) -> None:
             if "message_index" in rows.columns and name not in ("results", "messages")
         )
         silent = [part for part in shown if part.aside.startswith("without words")]
-        assert sum(len(part.acts) for part in silent) == n_silent
+        assert sum(len(part.done) for part in silent) == n_silent
 
 
 def act(table: str, **facts: object) -> Act:
