@@ -48,11 +48,11 @@ def schema(
     from pipeline.reports.schema import schema as contracts_of
 
     wanted = list(dict.fromkeys(table or TABLES))
-    views = known_views(wanted)
     contracts = contracts_of(wanted)
     if form not in ("table", "markdown"):
         show(contracts, form)
         return
+    views = known_views(wanted)
     for name in wanted:
         rows = contracts.filter(pl.col("table") == name)
         _title(f"{name}: {meaning(name, views)}", form)
