@@ -88,7 +88,7 @@ class Lake(AnsweringLake):
         | --- | --: | --: | --: | --: | --- | --: | --: |
         | stated_votes | 96 | 4 | 0.042 | 3 | judgement | 0.703 | 0.688 |
         """
-        if name not in NAMES or not hasattr(self, name):
+        if name not in NAMES:
             raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
         result = getattr(self, name)(*given, **asked)
         rows = result if isinstance(result, pl.DataFrame) else result.rows

@@ -73,12 +73,12 @@ def merged(heading: str, *columns: str, note: str = "") -> Fold:
     return fold
 
 
-def starred(column: str, *on: str, note: str, where: bool) -> Fold:
-    """A column of yes and no as a star in the cells of the first of others that there is."""
+def starred(column: str, on: str, note: str, where: bool) -> Fold:
+    """A column of yes and no as a star in the cells of another."""
     sign = "yes" if where else "no"
 
     def fold(view: View) -> View:
-        flags, others = view.named(column), view.named(*on)
+        flags, others = view.named(column), view.named(on)
         if not flags or not others:
             return view
         pairs = zip(others[0].texts, flags[0].texts, strict=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
-from itertools import islice
 from typing import Any, NamedTuple
 
 from pipeline.cells import NULL, few
@@ -29,15 +28,14 @@ class Around(NamedTuple):
     """What a page has around a table's cells, each a function of a column's name or of a row.
 
     `links` are the addresses of cells, `drawing` is the picture of an estimate's interval,
-    `attributes` are those of a row, and `row_heading` is the column that names it, by default the
-    first of texts.
+    `attributes` are those of a row; the table itself sets `row_heading`, the column that names it.
     """
 
     links: Mapping[str, Callable[[Row], str | None]] = {}
     sorting: Callable[[str], Sorting] | None = None
     drawing: Callable[[str, Row], str] | None = None
     attributes: Callable[[Row], Mapping[str, str | None]] | None = None
-    row_heading: str | None = None
+    row_heading: str = ""
 
 
 _NOTHING = Around()
@@ -52,7 +50,7 @@ def table(
     fields = shown.fields[:MOST_COLUMNS]
     texts = [one for one in fields if not one.is_number and one.estimate is None]
     # A frame that nothing declares has no column that names its rows.
-    first = around.row_heading or (texts[0].name if texts and shown.columns else "")
+    first = texts[0].name if texts and shown.columns else ""
     rows = list(_rows(shown, fields, around._replace(row_heading=first)))
     name = _text(caption or shown.name)
     boost = ' hx-boost:inherited="true"' if around.sorting else ""
@@ -100,7 +98,7 @@ def _heading(one: Field, shown: Table, around: Around) -> str:
 def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
     """Each row, as many as a browser shows without effort."""
     n_characters = 0
-    for at, row in enumerate(islice(shown.seen.iter_rows(named=True), shown.seen.height)):
+    for at, row in enumerate(shown.seen.iter_rows(named=True)):
         own = [one.cells[at] for one in fields]
         n_characters += sum(min(len(cell.text), LONGEST_CELL) for cell in own)
         if at and n_characters > MOST_CHARACTERS:
@@ -126,7 +124,7 @@ def _content(one: Field, cell: Cell, row: Row, around: Around) -> str:
     if one.estimate and one.estimate.value:
         drawing = around.drawing(one.name, row) if around.drawing else ""
         return _estimate(one.estimate, cell, row, href, drawing)
-    mark = f' <span class="mark">{escape(cell.mark)}</span>' if cell.mark else ""
+    mark = _mark(cell)
     if cell.text == NULL:
         return f'<span class="none">{NULL}</span>{mark}'
     if one.estimate:
@@ -148,7 +146,7 @@ def _value(value: object, text: str) -> str:
 def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawing: str) -> str:
     """A value with its interval, its mark and what was counted, as text, picture and on hover."""
     value, reason = row.get(estimate.value or ""), row.get(estimate.reason or "")
-    mark = f' <span class="mark">{escape(cell.mark)}</span>' if cell.mark else ""
+    mark = _mark(cell)
     if value is None:
         said = _text(reason or "no value")
         return (
@@ -171,6 +169,10 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
     }
     tag = "span" if href is None else "a"
     return f"<{tag}{_attributes(attributes)}>{inner}</{tag}>"
+
+
+def _mark(cell: Cell) -> str:
+    return f' <span class="mark">{escape(cell.mark)}</span>' if cell.mark else ""
 
 
 def _ends(estimate: Estimate, text: str, row: Row) -> str:

@@ -40,7 +40,7 @@ def _around(rows: pl.DataFrame, about: str) -> pl.DataFrame:
     """What fits on a line: of ids the beginning, and the text around the hit as one."""
     text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
     columns = ("game_id", about, "message_index", "round", "seat", "model")
-    return rows.with_columns(brief_id("game_id")).select(*columns, text=text)
+    return rows.with_columns(brief_id()).select(*columns, text=text)
 
 
 def games(rows: pl.DataFrame, **_: Any) -> Table:
@@ -52,7 +52,7 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
 def _of_games(rows: pl.DataFrame) -> pl.DataFrame:
     """What fits on a line: of ids the beginning, and how the game ended."""
     end = pl.when("is_finished").then("outcome").otherwise(pl.lit(games_list.UNFINISHED))
-    return rows.with_columns(brief_id("game_id"), outcome=end).select(_BRIEF_GAMES)
+    return rows.with_columns(brief_id(), outcome=end).select(_BRIEF_GAMES)
 
 
 def documents(rows: pl.DataFrame, **_: Any) -> Table:
@@ -68,7 +68,7 @@ def documents(rows: pl.DataFrame, **_: Any) -> Table:
 
 def _of_documents(rows: pl.DataFrame) -> pl.DataFrame:
     """What fits on a line or two: of ids the beginning."""
-    return rows.with_columns(brief_id("game_id")).select(_BRIEF_DOCUMENTS)
+    return rows.with_columns(brief_id()).select(_BRIEF_DOCUMENTS)
 
 
 def document_counts(rows: pl.DataFrame, **_: Any) -> Table:

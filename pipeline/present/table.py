@@ -204,11 +204,9 @@ def brief_texts(rows: pl.DataFrame) -> pl.DataFrame:
     text = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
     short = text.str.head(TEXT_SHOWN - 1) + "…"
     is_long = text.str.len_chars() > TEXT_SHOWN
-    return rows.with_columns(
-        brief_id("game_id"), content=pl.when(is_long).then(short).otherwise(text)
-    )
+    return rows.with_columns(brief_id(), content=pl.when(is_long).then(short).otherwise(text))
 
 
-def brief_id(*columns: str) -> pl.Expr:
-    """So much of each id as tells one from another."""
-    return pl.col(columns).str.head(ID_SHOWN)
+def brief_id() -> pl.Expr:
+    """So much of each `game_id` as tells one from another."""
+    return pl.col("game_id").str.head(ID_SHOWN)

@@ -12,7 +12,6 @@ from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, Lake
 if TYPE_CHECKING:
     from pipeline.reports.search import Found
 
-ID_SHOWN = 8
 LIMIT, TIMEOUT = 50, 30.0
 
 
@@ -107,6 +106,8 @@ def _again(words: list[str], flags: list[str], options: Mapping[str, list[str]])
 
 def _notes(found: "Found", bound: str, again: str) -> list[str]:
     """How much was searched, how to go on, and how to read a game."""
+    from pipeline.present.table import ID_SHOWN
+
     n_found = found.rows.height
     lines = [
         f"{n_found:,} message{'' if n_found == 1 else 's'} found in {found.n_searched:,} of "
