@@ -1,6 +1,7 @@
 """What the contents of all pages have in common."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -73,6 +74,32 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
         for name, value in parts.items()
         if value != "" and str(value) not in content.title
     )
+
+
+def paged(
+    rows: pl.DataFrame, key_of: Callable[[pl.DataFrame], Sequence[object]]
+) -> tuple[pl.DataFrame, str | None]:
+    """A page of the rows, and the text of the next page's key if there are more.
+
+    The rows are one more than a page, if there are so many.
+    """
+    shown = rows.head(ROWS)
+    return shown, json.dumps(key_of(shown)) if rows.height > ROWS else None
+
+
+def key(text: str) -> list[object] | None:
+    """The key of a page, from the text of an address."""
+    if not text:
+        return None
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        parts = None
+    if not isinstance(parts, list) or not all(isinstance(one, str | int | None) for one in parts):
+        raise UsageError(
+            "the key of the page is not one that a page gives: start at the first page"
+        )
+    return parts
 
 
 class Head(Struct, frozen=True):

@@ -1,15 +1,14 @@
 """What became of each document: what was not read, and why."""
 
-import json
 from collections.abc import Iterable, Sequence
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
+from pipeline.column import schema
 from pipeline.metrics.paging import last_key
-from pipeline.pages.content import ROWS, Address, Content, Faults
-from pipeline.pages.evidence import key
+from pipeline.pages.content import ROWS, Address, Content, Faults, key, paged
 from pipeline.reports.documents import COLUMNS, KEY, STATUSES
 from pipeline.reports.quarantine import ORDER
 
@@ -41,19 +40,20 @@ class DocumentsContent(Content, frozen=True, kw_only=True):
 def content(lake: AnsweringLake, asked: Parameters) -> DocumentsContent:
     """The counts, or a page of the documents that meet all conditions, sorted by place."""
     faults, after, is_counted = Faults(), None, not _is_narrowed(asked)
-    rows = pl.DataFrame(schema={name: column.dtype for name, column in COLUMNS.items()})
+    rows = pl.DataFrame(schema=schema(COLUMNS))
     with faults.of("status"):
         after = key(asked.after)
         rows = lake.document_counts() if is_counted else _documents(lake, asked, after, ROWS + 1)
-    shown = rows if is_counted else rows.head(ROWS)
-    is_more = shown.height < rows.height
+    shown, next_key = rows, None
+    if not is_counted:
+        shown, next_key = paged(rows, lambda page: last_key(page, KEY, after))
     return DocumentsContent(
         title="Documents",
         rows=shown,
         statuses=STATUSES,
         is_counted=is_counted,
         refused=_refused(lake, shown) if not is_counted else pl.DataFrame(),
-        after=json.dumps(last_key(shown, KEY, after)) if is_more else None,
+        after=next_key,
         faults=faults,
     )
 

@@ -1,6 +1,5 @@
 """The rows behind a value: who did what, hit or miss, and the message it was read from."""
 
-import json
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
@@ -9,7 +8,6 @@ import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
-from pipeline.errors import UsageError
 from pipeline.metrics.evidence import COLUMNS, KEY, Asked, evidence_parts
 from pipeline.metrics.known import names
 from pipeline.metrics.paging import last_key
@@ -22,6 +20,8 @@ from pipeline.pages.content import (
     OfSystem,
     game_types,
     head,
+    key,
+    paged,
 )
 from pipeline.reports.evidence_sum import COLUMNS as OF_SUM
 from pipeline.reports.evidence_sum import sum_of
@@ -71,8 +71,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
         )
         if after is None:
             total = _sum(lake, asked)
-    shown = rows.head(ROWS)
-    is_more = rows.height > ROWS
+    shown, next_key = paged(rows, lambda page: last_key(page, KEY, after))
     in_edition = names(asked.edition)
     known = asked.metric if asked.metric in in_edition else in_edition[0]
     return EvidenceContent(
@@ -81,7 +80,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
         head=head(known, asked.edition),
         names=in_edition,
         game_types=game_types(),
-        after=json.dumps(last_key(shown, KEY, after)) if is_more else None,
+        after=next_key,
         sum=total,
         faults=faults,
     )
@@ -119,18 +118,3 @@ def _asked(asked: Parameters) -> Asked:
         "game_type": None if asked.game_type == ALL else asked.game_type,
         "where": asked.where or None,
     }
-
-
-def key(text: str) -> list[object] | None:
-    """The key of a page, from the text of an address."""
-    if not text:
-        return None
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, list) or not all(isinstance(one, str | int | None) for one in found):
-        raise UsageError(
-            "the key of the page is not one that a page gives: start at the first page"
-        )
-    return found

@@ -1,6 +1,5 @@
 """Games, found by what they are."""
 
-import json
 from collections.abc import Iterable, Sequence
 
 import polars as pl
@@ -8,8 +7,7 @@ import polars as pl
 from pipeline.answers import AnsweringLake
 from pipeline.games import competitions
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
-from pipeline.pages.evidence import key
+from pipeline.pages.content import ROWS, Address, Content, Faults, game_types, key, paged
 from pipeline.reports.games import COLUMNS, OUTCOMES
 from pipeline.vocabulary import Edition
 
@@ -44,15 +42,14 @@ def content(lake: AnsweringLake, asked: Parameters) -> GamesContent:
     with faults.of(_field(asked)):
         after = [str(one) for one in key(asked.after) or []] or None
         rows = _games(lake, asked, after, ROWS + 1)
-    shown = rows.head(ROWS)
-    is_more = rows.height > ROWS
+    shown, next_key = paged(rows, lambda page: page.select("path", "game_id").row(-1))
     return GamesContent(
         title="Games",
         rows=shown,
         game_types=game_types(),
         competitions=competitions(),
         outcomes=OUTCOMES,
-        after=json.dumps(shown.select("path", "game_id").row(-1)) if is_more else None,
+        after=next_key,
         faults=faults,
     )
 

@@ -1,14 +1,12 @@
 """The settings that a model has still to play or to finish."""
 
-import json
 from collections.abc import Iterable
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
-from pipeline.pages.content import ROWS, Content, Faults, OfSystem
-from pipeline.pages.evidence import key
+from pipeline.pages.content import ROWS, Content, Faults, OfSystem, key, paged
 from pipeline.reports.missing import SETTING
 
 LANE = "long"
@@ -44,14 +42,13 @@ def content(lake: AnsweringLake, asked: Parameters) -> MissingContent:
         rows = rows.filter(competition=asked.competition)
     with faults.of("after"):
         start = _start(rows, key(asked.after))
-    shown = rows.slice(start, ROWS)
-    is_more = start + shown.height < rows.height
+    shown, next_key = paged(rows.slice(start, ROWS + 1), lambda page: page.select(KEY).row(-1))
     return MissingContent(
         title="Missing games",
         rows=shown,
         competitions=counts,
         fixed=FIXED,
-        after=json.dumps(shown.select(KEY).row(-1)) if is_more else None,
+        after=next_key,
         faults=faults,
     )
 
