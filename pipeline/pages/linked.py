@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import polars as pl
 from jinja2 import pass_context
 from jinja2.runtime import Context
@@ -27,6 +28,15 @@ def to(context: Context, page: str, *columns: str, **parameters: object) -> Addr
     """The address of a page for a row: its parameters are the row's `columns`, and the others."""
     link = context["link"]
     return lambda row: link(page, **{name: row[name] for name in columns}, **parameters)
+
+
+@pass_context
+def here(context: Context, at: str = "", **changes: object) -> str | None:
+    """The address of this page from its first row on, with these parameters changed."""
+    given = msgspec.to_builtins(context["asked"])
+    own = {name: value for name, value in given.items() if name not in ("after", "seen")}
+    address: str | None = context["link"](context["name"], **own | changes, at=at)
+    return address
 
 
 @pass_context
@@ -113,20 +123,15 @@ def _links(
 
 def _sorting(shown: Table, context: Context) -> Callable[[str], Sorting]:
     """The link of a heading: numbers from above first, a second click turns the order."""
-    asked, link, page = context["asked"], context["link"], context["name"]
+    asked = context["asked"]
     numbers = {one.name for one in shown.fields if one.is_number or one.estimate} - {"rank"}
-    own = {
-        name: getattr(asked, name)
-        for name in asked.__struct_fields__
-        if name not in ("sort", "order", "system")
-    }
 
     def sorting(name: str) -> Sorting:
         is_on = asked.sort == name
         first = "down" if name in numbers else "up"
         order = ("up" if asked.order == "down" else "down") if is_on else first
         direction = "descending" if asked.order == "down" else "ascending"
-        return Sorting(link(page, **own, sort=name, order=order), direction if is_on else "")
+        return Sorting(here(context, sort=name, order=order), direction if is_on else "")
 
     return sorting
 

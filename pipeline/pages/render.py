@@ -17,10 +17,10 @@ from markupsafe import Markup
 from pipeline import cells
 from pipeline.errors import UsageError
 from pipeline.metrics import thin
-from pipeline.metrics.request import PAPER
+from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content, slice_of
-from pipeline.pages.linked import narrowed, table, to
+from pipeline.pages.linked import here, table, to
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
 from pipeline.printable import printable
@@ -71,7 +71,8 @@ def environment() -> Environment:
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
         "THIN_MEANING": thin.MEANING,
-        "narrowed": narrowed,
+        "EDITIONS": EDITIONS,
+        "here": here,
         "table": table,
         "to": to,
         "mark": mark,
