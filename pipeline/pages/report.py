@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, metric
+from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER, metric
 from pipeline.metrics.known import header, names, titles
 from pipeline.reports.cite import Citation
 from pipeline.reports.evidence_sum import sum_of
@@ -136,8 +136,8 @@ def report(
         raise UsageError(f"the games per cell must be 0 to {MOST_GAMES_PER_CELL}")
     lake = lake.of_one_system()
     board = lake.leaderboard(edition=edition, confidence=confidence)
-    values = lake.metrics(edition=edition, by=["model"], confidence=confidence)
     by_type = lake.metrics(edition=edition, confidence=confidence)
+    values = by_type.filter(game_type=ALL).drop("game_type")
     sample = _sample(lake, edition, games_per_cell)
     models = board["model"].to_list()
     citation = lake.cite(edition=edition)
