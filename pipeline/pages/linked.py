@@ -54,23 +54,21 @@ def table(
     links: Mapping[str, Address] | None = None,
     groups: Sequence[str] = (),
     sorts: bool = False,
-    **known: object,
 ) -> Markup:
     """A result as `present` shows it, or any frame; `also` are shown, and `without` are left out.
 
-    `known` is what links need and rows do not say, such as the metric; `groups` are the columns
-    that the rows are grouped by. By metric, `ticks` are the values of others. With `sorts`,
-    headings lead to the page sorted by them.
+    `groups` are the columns that the rows are grouped by. By metric, `ticks` are the values of
+    others. With `sorts`, headings lead to the page sorted by them.
     """
     asked, link = context["asked"], context["link"]
     shown = present(name, rows) if name else Table("", rows)
     shown = replace(shown, hidden=[*({*shown.hidden} - {*also}), *without])
     edition: Edition = getattr(asked, "edition", PAPER)
-    to = _links(shown, link, asked, groups, known) | dict(links or {})
+    to = _links(shown, link, asked, groups) | dict(links or {})
     around = Around(
         links=to,
         sorting=_sorting(shown, context) if sorts and context["is_interactive"] else None,
-        drawing=_drawing(shown, edition, ticks or {}, known),
+        drawing=_drawing(shown, edition, ticks or {}),
         attributes=_attributes,
     )
     # All texts in it are escaped.
@@ -82,7 +80,6 @@ def _links(
     link: Callable[..., str | None],
     asked: Any,
     groups: Sequence[str],
-    known: Mapping[str, object],
 ) -> dict[str, Address]:
     """Where the cells of each column lead: what names something to its page, values to evidence."""
     edition = getattr(asked, "edition", PAPER)
@@ -95,7 +92,7 @@ def _links(
 
     def to_evidence(name: str) -> Address:
         def address(row: Row) -> str | None:
-            whole = {"metric": name, "game_type": of_type, **known, **row}
+            whole = {"metric": name, "game_type": of_type, **row}
             return link(
                 "evidence",
                 metric=whole["metric"],
@@ -140,37 +137,28 @@ def _drawing(
     shown: Table,
     edition: Edition,
     ticks: Mapping[str, Sequence[float]],
-    known: Mapping[str, object],
 ) -> Callable[[str, Row], str]:
-    """The picture of an interval on the range of its metric, of a difference on that of both."""
+    """The picture of an interval on the range of its metric."""
     there = {name: metric(name, edition) for name in names(edition)}
     ranges = {name: (one.low, one.high) for name, one in there.items()}
     by_value = {one.value: one for one in shown.estimates if one.low}
 
     def drawing(name: str, row: Row) -> str:
-        of_metric = str({"metric": name, **known, **row}["metric"])
+        of_metric = str({"metric": name, **row}["metric"])
         estimate = by_value.get(name)
         if estimate is None or of_metric not in ranges:
             return ""
-        low, high = ranges[of_metric]
         ends = row.get(estimate.low or ""), row.get(estimate.high or "")
-        if estimate.counted is None:
-            return str(bar(row[name], *ends, (low - high, high - low), field=[0.0]))
-        return str(bar(row[name], *ends, (low, high), field=ticks.get(of_metric, ())))
+        return str(bar(row[name], *ends, ranges[of_metric], field=ticks.get(of_metric, ())))
 
     return drawing
 
 
 def _attributes(row: Row) -> dict[str, str | None]:
-    p = row.get("p_holm")
-    kinds = [
-        "incomplete" if row.get("is_complete") is False and "rank" in row else "",
-        "differs" if p is not None and p < SIGNIFICANT else "",
-    ]
+    is_incomplete = row.get("is_complete") is False and "rank" in row
     return {
-        "class": " ".join(filter(None, kinds)) or None,
+        "class": "incomplete" if is_incomplete else None,
         "data-metric": row.get("metric"),
-        "data-kind": row.get("kind"),
     }
 
 

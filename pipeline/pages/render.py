@@ -20,7 +20,7 @@ from pipeline.metrics import thin
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content, slice_of
-from pipeline.pages.linked import here, table, to
+from pipeline.pages.linked import SIGNIFICANT, here, table, to
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
 from pipeline.printable import printable
@@ -70,6 +70,7 @@ def environment() -> Environment:
         "LONG": LONG_MESSAGE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
+        "SIGNIFICANT": SIGNIFICANT,
         "THIN_MEANING": thin.MEANING,
         "EDITIONS": EDITIONS,
         "here": here,
