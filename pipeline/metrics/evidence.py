@@ -97,10 +97,9 @@ def evidence(
     if engine not in _ENGINES:
         raise UsageError(f"no engine `{engine}` for evidence: choose from {', '.join(_ENGINES)}")
     _check_limit(limit or 0)
-    if engine == "duckdb":
-        rows = pl.concat(evidence_parts(lake, metric, hit=hit, **asked))
-        return rows if limit is None else rows.head(limit)
     request = _request(lake, metric, asked)
+    if engine == "duckdb":
+        return pl.concat(_by_duckdb(lake, metric, request, hit, limit))
     if limit is not None:
         return _first(lake, metric, request, hit, limit)
     counted = of_tables(lake.table, metric, request).filter(_hits(hit)).select(_OF_ROW).collect()
@@ -124,7 +123,13 @@ def evidence_parts(
         if _has_few_games(lake):
             return iter([evidence(lake, metric, hit=hit, limit=limit, **asked)])
         return iter([evidence_page(lake, metric, hit=hit, limit=limit, **asked)])
-    request = _request(lake, metric, asked)
+    return _by_duckdb(lake, metric, _request(lake, metric, asked), hit, limit)
+
+
+def _by_duckdb(
+    lake: StoredLake, metric: str, request: Request, hit: bool | None, limit: int | None
+) -> Iterator[pl.DataFrame]:
+    """The rows as DuckDB finds them, or the first `limit`, some at a time."""
     select = f"{_select(metric, request, hit)}\nORDER BY {_order()}"
     if limit is not None:
         select += f" LIMIT {int(limit)}"
