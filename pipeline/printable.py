@@ -26,5 +26,10 @@ def printable(text: str) -> str:
     return UNSAFE.sub(_escaped, text)
 
 
+def printable_line(text: str) -> str:
+    """The same on one line, its blanks and breaks single blanks."""
+    return " ".join(printable(text).split())
+
+
 def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")

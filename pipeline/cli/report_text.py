@@ -8,7 +8,7 @@ import polars as pl
 from pipeline.cli.output import DOCUMENTS
 from pipeline.present import present
 from pipeline.present.table import Table
-from pipeline.printable import printable
+from pipeline.printable import printable_line
 
 if TYPE_CHECKING:
     from pipeline.pages.report import Report
@@ -56,7 +56,7 @@ def _definitions(found: "Report") -> pl.DataFrame:
 
 
 def _heading(text: str, form: str, level: int = 2) -> str:
-    shown = " ".join(printable(text).split())
+    shown = printable_line(text)
     if form == "latex":
         return f"\n\\{'sub' * (level - 1)}section{{{DOCUMENTS[form].escaped(shown)}}}\n"
     return f"{'' if level == 1 else chr(10)}{'#' * level} {DOCUMENTS[form].escaped(shown)}\n\n"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from pipeline.present.table import Cell, Table
-from pipeline.printable import printable
+from pipeline.printable import printable_line
 
 # What the preamble needs. A comment, since the table is for `\input` in a document.
 NEEDS = "% \\usepackage{booktabs} \\usepackage{graphicx} \\usepackage[T1]{fontenc}\n"
@@ -66,7 +66,7 @@ def table(shown: Table, others: Iterable[Table] = ()) -> Iterator[str]:
 
 def items(texts: Iterable[str]) -> str:
     """Notes as a list, in small print below a table."""
-    lines = (escaped(" ".join(printable(text).split())) for text in texts)
+    lines = (escaped(printable_line(text)) for text in texts)
     listed = "".join(f"\\item {line}\n" for line in lines)
     return f"\n\\begin{{itemize}}\\footnotesize\n{listed}\\end{{itemize}}\n" if listed else ""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from pipeline.present.table import Table
-from pipeline.printable import printable
+from pipeline.printable import printable_line
 
 # What has a meaning within a line. An underscore within a word has none, nor one dollar alone.
 _INLINE = re.compile(
@@ -28,7 +28,7 @@ def table(first: Table, others: Iterable[Table] = ()) -> Iterator[str]:
 
 def items(lines: Iterable[str]) -> str:
     """Notes as a list below a table."""
-    texts = (escaped(" ".join(printable(line).split())) for line in lines)
+    texts = (escaped(printable_line(line)) for line in lines)
     listed = "".join(f"- {_BLOCK.sub(_AS_TEXT, text)}\n" for text in texts)
     return f"\n{listed}" if listed else ""
 
