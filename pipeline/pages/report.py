@@ -15,6 +15,7 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.answers import AnsweringLake
+from pipeline.column import words
 from pipeline.errors import UsageError
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER, metric
 from pipeline.metrics.known import header, names, titles
@@ -186,6 +187,7 @@ def _logs(lake: AnsweringLake) -> pl.DataFrame:
             last_played=played.max(),
         )
         .sort("format", "format_version")
+        .rename(words)
         .collect()
     )
 
