@@ -84,8 +84,12 @@ def _end_with(connection: Connection) -> None:
 
 
 def limit_memory(n_bytes: int) -> None:
-    """Lets this process take that many bytes more than now, if the system can tell."""
+    """Lets this process take that many bytes more than now, if the system can tell.
+
+    What counts is memory that can be written to: allocators and threads reserve addresses by
+    gigabytes, more on more cores, and libraries lie in files.
+    """
     with suppress(OSError, ValueError):
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        most = min(taken + n_bytes, sys.maxsize)  # more is no number to the system
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        pages = int(Path("/proc/self/statm").read_text().split()[5])  # data and stack
+        most = min(pages * resource.getpagesize() + n_bytes, sys.maxsize)  # more is no number
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))

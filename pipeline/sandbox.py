@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.answers import AnsweringLake
 
 _PROGRAM = "from pipeline.sandbox import main; main()"
-# Beside the data: stacks of threads and what allocators reserve.
+# Beside the data: stacks of threads and what allocators keep.
 _OVERHEAD_BYTES = 2**30
 # What takes no longer needs no sign that it is at work.
 _SECONDS_TO_SHOW = 2.0
@@ -85,7 +85,8 @@ class Sandbox:
 
 class _Process:
     def __init__(self) -> None:
-        self._process, self._connection = start(_PROGRAM)
+        # Arrow's own allocator takes a gigabyte at its first use, which is no result's.
+        self._process, self._connection = start(_PROGRAM, ARROW_DEFAULT_MEMORY_POOL="system")
 
     def answer(
         self,

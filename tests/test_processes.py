@@ -38,6 +38,27 @@ with TemporaryDirectory() as folder:
         print("interrupted", flush=True)
 """
 
+TAKE = """
+import mmap
+from pipeline.processes import limit_memory, theirs
+limit_memory(2**28)
+kept = [mmap.mmap(-1, 2**33, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0), bytearray(2**26)]
+try:
+    kept.append(bytearray(2**29))
+except MemoryError:
+    theirs().send("only reserved")
+else:
+    theirs().send("taken")
+"""
+
+
+def test_memory_that_is_only_reserved_is_not_counted() -> None:
+    """As allocators do, by gigabytes: a query ended for it now and then."""
+    process, connection = processes.start(TAKE)
+    with connection:
+        assert connection.recv() == "only reserved"
+    assert process.wait(60) == 0
+
 
 def test_ctrl_c_is_for_us_alone() -> None:
     """From its first instant on, while it still starts, a process has no traceback to show."""
