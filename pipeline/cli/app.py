@@ -15,6 +15,7 @@ from threading import current_thread, main_thread
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from pipeline.cli import commands, terminal
@@ -115,7 +116,7 @@ def magic(
     ctx: typer.Context,
     version: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,

@@ -6,7 +6,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Exit, Option
 
 from pipeline.cli import terminal
 from pipeline.cli.exits import FAILED, QUARANTINED
@@ -23,30 +23,26 @@ def convert(
     *,
     source: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="SOURCE", help="Folders, log files, archives, or patterns.", show_default=False
         ),
     ],
     to: Annotated[
-        Literal["interchange"],
-        typer.Option("--to", metavar="FORMAT", help="What to convert to: interchange."),
+        Literal["interchange"], Option(metavar="FORMAT", help="What to convert to: interchange.")
     ] = "interchange",
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="A file for the lines; default: stdout."),
+        Option("-o", "--out", metavar="FILE", help="A file for the lines; default: stdout."),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model", metavar="NAME", help="The model that played, for logs that do not name it."
-        ),
+        Option(metavar="NAME", help="The model that played, for logs that do not name it."),
     ] = None,
     max_document: Annotated[
-        str,
-        typer.Option("--max-document", metavar="SIZE", help="Refuse larger documents unread."),
+        str, Option(metavar="SIZE", help="Refuse larger documents unread.")
     ] = "64MiB",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 3 if anything could not be converted.")
+        bool, Option("--strict", help="Exit with 3 if anything could not be converted.")
     ] = False,
 ) -> None:
     """Convert logs to interchange JSON, one game a line.
@@ -73,9 +69,9 @@ def convert(
     terminal.note(wrote + (", ".join(starmap(_counted, counts.items())) or "no documents"))
     if not counts[GAME]:
         terminal.complain("no game was converted: check the sources, or give --model NAME")
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
     if strict and (counts[REFUSED] or counts[FAULTY]):
-        raise typer.Exit(QUARANTINED)
+        raise Exit(QUARANTINED)
 
 
 def _counted(what: str, n: int) -> str:

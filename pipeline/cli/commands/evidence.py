@@ -3,52 +3,36 @@
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
-from pipeline.cli import suggestions, terminal
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    EditionOption,
-    FormOption,
-    GameTypesOption,
-    LakeOption,
-    ModelsOption,
-    NumOfGameOption,
-    SystemOption,
-    WhereOption,
-    games_counted,
-    lake_of,
-    with_metric_files,
-)
+from pipeline.cli import options, suggestions, terminal
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@with_metric_files
+@options.with_metric_files
 def evidence(
     *,
     metric: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="METRIC",
             help="The metric, for example `judgement`.",
             autocompletion=suggestions.metrics,
         ),
     ],
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
-    edition: EditionOption = "paper",
-    num_of_game: NumOfGameOption = None,
-    model: ModelsOption = None,
-    game_type: GameTypesOption = None,
-    hits: Annotated[bool, typer.Option("--hits", help="Only hits, also partial ones.")] = False,
-    misses: Annotated[bool, typer.Option("--misses", help="Only misses.")] = False,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=0, metavar="N", help="Only the first N rows.")
-    ] = None,
-    where: WhereOption = None,
-    form: FormOption = "table",
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    edition: options.EditionOption = "paper",
+    num_of_game: options.NumOfGameOption = None,
+    model: options.ModelsOption = None,
+    game_type: options.GameTypesOption = None,
+    hits: Annotated[bool, Option("--hits", help="Only hits, also partial ones.")] = False,
+    misses: Annotated[bool, Option("--misses", help="Only misses.")] = False,
+    limit: Annotated[int | None, Option(min=0, metavar="N", help="Only the first N rows.")] = None,
+    where: options.WhereOption = None,
+    form: options.FormOption = "table",
 ) -> None:
     """Print the rows that a metric counted: who, what, hit or miss, the message.
 
@@ -63,10 +47,10 @@ def evidence(
       magic evidence reasoning --format parquet > reasoning.parquet
     """
     if hits and misses:
-        raise typer.BadParameter(
+        raise BadParameter(
             "cannot be combined with --hits: leave out both to see all rows", param_hint="--misses"
         )
-    num_of_game = games_counted(edition, num_of_game)
+    num_of_game = options.games_counted(edition, num_of_game)
 
     from pipeline.cli.output import show_parts
     from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
@@ -74,7 +58,7 @@ def evidence(
     from pipeline.present import present
     from pipeline.reports.evidence_sum import evidence_sum, sentence
 
-    opened = lake_of(lake, system)
+    opened = options.lake_of(lake, system)
     asked: Asked = {
         "edition": edition,
         "num_of_game": num_of_game,

@@ -3,18 +3,10 @@
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, BadParameter, Exit, Option
 
-from pipeline.cli import progress, terminal
+from pipeline.cli import options, progress, terminal
 from pipeline.cli.exits import FAILED, INTERRUPTED, QUARANTINED
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    Form,
-    LakeOption,
-    MasterOption,
-    form_option,
-    n_bytes,
-)
 from pipeline.cli.renewal import renew_catalog
 
 if TYPE_CHECKING:
@@ -26,72 +18,60 @@ def ingest(
     *,
     source: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="SOURCE",
             help="Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns.",
             show_default=False,
         ),
     ],
-    lake: LakeOption = DEFAULT_LAKE,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model", metavar="NAME", help="The model that played, for logs that do not name it."
-        ),
+        Option(metavar="NAME", help="The model that played, for logs that do not name it."),
     ] = None,
     models_from: Annotated[
         str | None,
-        typer.Option(
-            "--models-from",
+        Option(
             metavar="FILE",
             help="The same by path and player: TOML or JSON that maps patterns to models.",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            "--jobs", min=1, metavar="N", help="Use at most N processes; default: one per core."
-        ),
+        Option(min=1, metavar="N", help="Use at most N processes; default: one per core."),
     ] = None,
     engine: Annotated[
         Literal["local", "spark"],
-        typer.Option("--engine", metavar="ENGINE", help="Where the work runs: local or spark."),
+        Option(metavar="ENGINE", help="Where the work runs: local or spark."),
     ] = "local",
-    master: MasterOption = None,
+    master: options.MasterOption = None,
     memory: Annotated[
-        str,
-        typer.Option(
-            "--memory", metavar="SIZE", help="Approximate memory for all processes together."
-        ),
+        str, Option(metavar="SIZE", help="Approximate memory for all processes together.")
     ] = "2GiB",
     max_document: Annotated[
-        str,
-        typer.Option(
-            "--max-document", metavar="SIZE", help="Quarantine larger documents without reading."
-        ),
+        str, Option(metavar="SIZE", help="Quarantine larger documents without reading.")
     ] = "64MiB",
     max_expanded: Annotated[
         str | None,
-        typer.Option(
-            "--max-expanded",
+        Option(
             metavar="SIZE",
             help="Stop reading a compressed file or archive that expands to more; "
             "default: 200 times its size, at least 1GiB.",
         ),
     ] = None,
     reread: Annotated[
-        bool, typer.Option("--reread", help="Read large archives again even if they are unchanged.")
+        bool, Option("--reread", help="Read large archives again even if they are unchanged.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
+        bool, Option("--strict", help="Exit with 3 if anything was quarantined.")
     ] = False,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Do not fail if the sources have no game.")
+        bool, Option("--allow-empty", help="Do not fail if the sources have no game.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read and check everything, write nothing.")
+        bool, Option("--dry-run", help="Read and check everything, write nothing.")
     ] = False,
-    form: Annotated[Form, form_option(json="one object")] = "table",
+    form: Annotated[options.Form, options.form_option(json="one object")] = "table",
 ) -> None:
     """Read logs into a lake.
 
@@ -124,16 +104,18 @@ def ingest(
                 model=given(model, models_from),
                 dry_run=dry_run,
                 jobs=jobs,
-                memory=n_bytes(memory, "--memory"),
-                max_document=n_bytes(max_document, "--max-document"),
-                max_expanded=n_bytes(max_expanded, "--max-expanded") if max_expanded else None,
+                memory=options.n_bytes(memory, "--memory"),
+                max_document=options.n_bytes(max_document, "--max-document"),
+                max_expanded=options.n_bytes(max_expanded, "--max-expanded")
+                if max_expanded
+                else None,
                 team=_team(engine, master),
                 reread=reread,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
         terminal.complain("interrupted: the lake is intact; run the same command again")
-        raise typer.Exit(INTERRUPTED) from None
+        raise Exit(INTERRUPTED) from None
     try:
         _tell(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
     finally:
@@ -141,9 +123,9 @@ def ingest(
             renew_catalog(lake)
     if not report.n_of_games and not allow_empty:
         terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
     if strict and (report.statuses["quarantined"] or report.n_faulty_parts):
-        raise typer.Exit(QUARANTINED)
+        raise Exit(QUARANTINED)
 
 
 def _tell(report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool) -> None:
@@ -177,7 +159,7 @@ def _team(engine: str, master: str | None) -> "Team | None":
 
         return cluster(master)
     if master is not None:
-        raise typer.BadParameter("works only with --engine spark", param_hint="--master")
+        raise BadParameter("works only with --engine spark", param_hint="--master")
     return None
 
 

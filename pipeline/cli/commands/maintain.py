@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
@@ -13,22 +13,18 @@ def maintain(
     *,
     lake: LakeOption = DEFAULT_LAKE,
     keep_days: Annotated[
-        float,
-        typer.Option(
-            "--keep-days", min=0, metavar="N", help="Keep every state of the last N days."
-        ),
+        float, Option(min=0, metavar="N", help="Keep every state of the last N days.")
     ] = 7.0,
     older_than_hours: Annotated[
         float,
-        typer.Option(
-            "--older-than-hours",
+        Option(
             min=0,
             metavar="N",
             help="Delete only files older than N hours; those of a running ingest always stay.",
         ),
     ] = 24.0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, change nothing.")
+        bool, Option("--dry-run", help="Show what would be done, change nothing.")
     ] = False,
     form: FormOption = "table",
 ) -> None:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
@@ -19,36 +19,27 @@ def search(
     *,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WORDS", help="Words to search for; put a phrase in quotes."),
+        Argument(metavar="WORDS", help="Words to search for; put a phrase in quotes."),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     model: Annotated[
-        list[str] | None,
-        typer.Option("--model", metavar="MODEL", help="Only what this model said; repeatable."),
+        list[str] | None, Option(metavar="MODEL", help="Only what this model said; repeatable.")
     ] = None,
     game_type: GameTypesOption = None,
     secret: Annotated[
         bool,
-        typer.Option(
-            "--secret", help="Only messages in which a player says a secret word of the game."
-        ),
+        Option("--secret", help="Only messages in which a player says a secret word of the game."),
     ] = False,
     aloud: Annotated[
-        bool, typer.Option("--aloud", help="Only messages that another player was shown.")
+        bool, Option("--aloud", help="Only messages that another player was shown.")
     ] = False,
-    tested: Annotated[
-        bool, typer.Option("--tested", help="Only what players under test said.")
-    ] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="Stop after N messages.")
-    ] = LIMIT,
+    tested: Annotated[bool, Option("--tested", help="Only what players under test said.")] = False,
+    limit: Annotated[int, Option(min=1, metavar="N", help="Stop after N messages.")] = LIMIT,
     timeout: Annotated[
-        float,
-        typer.Option("--timeout", metavar="SECONDS", help="Stop after so many seconds."),
+        float, Option(metavar="SECONDS", help="Stop after so many seconds.")
     ] = TIMEOUT,
     after: Annotated[
-        str | None,
-        typer.Option("--after", metavar="KEY", help="Continue where an earlier search stopped."),
+        str | None, Option(metavar="KEY", help="Continue where an earlier search stopped.")
     ] = None,
     form: FormOption = "table",
 ) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from pipeline.cli import terminal
 from pipeline.cli.exits import CHECK_FAILED, FAILED
@@ -13,15 +13,14 @@ def validate(
     *,
     file: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="Files of interchange JSON (one game, or one a line), folders or archives.",
             show_default=False,
         ),
     ],
     max_document: Annotated[
-        str,
-        typer.Option("--max-document", metavar="SIZE", help="Refuse larger documents unread."),
+        str, Option(metavar="SIZE", help="Refuse larger documents unread.")
     ] = "64MiB",
     form: FormOption = "table",
 ) -> None:
@@ -54,4 +53,4 @@ def validate(
     show(pl.DataFrame(rows, columns, orient="row"), form)
     terminal.note(f"{n_documents - n_invalid:,} of {n_documents:,} documents are valid")
     if n_invalid or not n_documents:
-        raise typer.Exit(CHECK_FAILED if n_invalid else FAILED)
+        raise Exit(CHECK_FAILED if n_invalid else FAILED)

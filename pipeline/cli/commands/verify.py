@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Exit, Option
 
 from pipeline.cli import progress, terminal
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
@@ -18,11 +18,11 @@ def verify(
     *,
     lake: LakeOption = DEFAULT_LAKE,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="List at most N rows of each check.")
+        int, Option(min=1, metavar="N", help="List at most N rows of each check.")
     ] = 20,
     allow_contradictions: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--allow-contradictions",
             help="Exit with 0 if contradictions in logs are the only findings.",
         ),
@@ -53,9 +53,9 @@ def verify(
     show(Table.of("verify", found.faults, brief=lambda rows: rows.select(BRIEF)), form)
     _tell(found)
     if not found.is_whole:
-        raise typer.Exit(CHECK_FAILED if found.is_damaged else FAILED)
+        raise Exit(CHECK_FAILED if found.is_damaged else FAILED)
     if found.is_contradicted and not allow_contradictions:
-        raise typer.Exit(CONTRADICTED)
+        raise Exit(CONTRADICTED)
 
 
 def _tell(found: "Verification") -> None:
