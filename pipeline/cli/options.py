@@ -140,18 +140,18 @@ SafeOption = Annotated[
 
 def with_safe(command: Callable[..., None]) -> Callable[..., None]:
     """The command with --safe if it can write CSV; it is then given the form `csv-safe`."""
-    own = signature(command)
-    form = own.parameters.get("form")
+    declared = signature(command)
+    form = declared.parameters.get("form")
     if form is None or "csv" not in _words(form.annotation):
         return command
 
     @wraps(command)
-    def run(*, safe: bool, **given: Any) -> None:
-        if safe and given["form"] != "csv":
+    def run(*, safe: bool, **arguments: Any) -> None:
+        if safe and arguments["form"] != "csv":
             raise BadParameter("works only with --format csv", param_hint="--safe")
-        command(**given | ({"form": SAFE_CSV} if safe else {}))
+        command(**arguments | ({"form": SAFE_CSV} if safe else {}))
 
-    return _with_option(run, own, "safe", SafeOption, default=False)
+    return _with_option(run, declared, "safe", SafeOption, default=False)
 
 
 def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredLake":
@@ -191,29 +191,29 @@ def lake_with(path: str, metric_files: Sequence[Path] | None) -> "Lake":
 
 def with_metric_files(command: Callable[..., None]) -> Callable[..., None]:
     """The command of a lake with --metric-file: it knows the metrics of the files."""
-    own = signature(command)
+    declared = signature(command)
 
     @wraps(command)
-    def run(*, metric_file: Sequence[Path] | None, **given: Any) -> None:
+    def run(*, metric_file: Sequence[Path] | None, **arguments: Any) -> None:
         if not metric_file:
-            command(**given)
+            command(**arguments)
             return
         from pipeline.answers import metrics_of
 
-        lakes = given.get("lakes") or [given["lake"]]  # `magic diff` names several
+        lakes = arguments.get("lakes") or [arguments["lake"]]  # `magic diff` names several
         with metrics_of(lake_with(lakes[-1], metric_file)):
-            command(**given)
+            command(**arguments)
 
-    return _with_option(run, own, "metric_file", MetricFilesOption, default=None)
+    return _with_option(run, declared, "metric_file", MetricFilesOption, default=None)
 
 
 def _with_option(
-    command: Callable[..., None], own: Signature, name: str, option: Any, *, default: object
+    command: Callable[..., None], declared: Signature, name: str, option: Any, *, default: object
 ) -> Callable[..., None]:
     """The command with one more option than its own signature has."""
     last = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=option)
     # What typer makes the command's options of.
-    command.__signature__ = own.replace(parameters=[*own.parameters.values(), last])  # type: ignore[attr-defined]
+    command.__signature__ = declared.replace(parameters=[*declared.parameters.values(), last])  # type: ignore[attr-defined]
     command.__annotations__ = command.__annotations__ | {name: option}
     return command
 
@@ -247,12 +247,12 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 def n_bytes(size: str, option: str) -> int:
     """The bytes of a size such as 64MiB, 2GB or 1000000; raises BadParameter."""
-    found = _SIZE.fullmatch(size.strip())
-    if found is None:
+    parts = _SIZE.fullmatch(size.strip())
+    if parts is None:
         raise BadParameter(
             f"{size!r} is not a size such as 64MiB, 2GB or 1000000", param_hint=option
         )
-    number, unit, is_binary = found.groups()
+    number, unit, is_binary = parts.groups()
     power = "kmgt".index(unit.lower()) + 1 if unit else 0
     n_bytes = float(number) * (1024 if is_binary else 1000) ** power
     if n_bytes >= _NO_SIZE:
@@ -262,25 +262,25 @@ def n_bytes(size: str, option: str) -> int:
 
 def columns(by: Sequence[str]) -> list[str]:
     """The columns of all --by together, each of which can name several."""
-    names = (name.strip() for one in by for name in one.split(","))
+    names = (name.strip() for text in by for name in text.split(","))
     return [name for name in names if name]
 
 
-def parameters(given: Sequence[str]) -> dict[str, str]:
+def parameters(texts: Sequence[str]) -> dict[str, str]:
     """The values of all --parameter together; raises UsageError for a name with two values."""
-    values = [parameter(one) for one in given]
+    values = [parameter(text) for text in texts]
     names = [name for name, _ in values]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"--parameter {twice} is given twice: give one value for each name")
     return dict(values)
 
 
-def parameter(given: str) -> tuple[str, str]:
+def parameter(text: str) -> tuple[str, str]:
     """The name and the value in a text such as `model=gpt-4`; raises UsageError for another."""
-    name, equals, value = given.partition("=")
+    name, equals, value = text.partition("=")
     name = name.strip().removeprefix("$")
     if not equals or not re.fullmatch(r"\w+", name):
-        raise UsageError(f"{given!r} is not NAME=VALUE, for example model=gpt-4")
+        raise UsageError(f"{text!r} is not NAME=VALUE, for example model=gpt-4")
     return name, value
 
 

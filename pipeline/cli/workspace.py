@@ -52,14 +52,14 @@ class Workspace:
             ".help": self._help,
         }
 
-    def answer(self, said: str) -> None:
+    def answer(self, text: str) -> None:
         """Answers commands, a line each, and then queries. The lake is opened anew for each."""
-        while said.startswith("."):
-            line, _, said = said.partition("\n")
+        while text.startswith("."):
+            line, _, text = text.partition("\n")
             self._obey(line.strip())
-            said = said.strip()
-        if said.strip("; \n"):
-            self._run(said)
+            text = text.strip()
+        if text.strip("; \n"):
+            self._run(text)
 
     def _run(self, text: str) -> None:
         """Shows the results of the statements in the text; the first wrong one ends it."""

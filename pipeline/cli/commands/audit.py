@@ -49,13 +49,13 @@ def audit(
             raise BadParameter(
                 "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
             )
-        rows = findings_parts(opened, kind, model=model or None)
-        if not show_parts(rows, form, partial(present, "findings")):
+        parts = findings_parts(opened, kind, model=model or None)
+        if not show_parts(parts, form, partial(present, "findings")):
             terminal.note(f"{kind}: no contradiction was found")
         return
-    found = audited(opened, by=options.columns(by or []), model=model or None)
-    show(present("audit", found), form)
-    if found.is_empty():
+    rows = audited(opened, by=options.columns(by or []), model=model or None)
+    show(present("audit", rows), form)
+    if rows.is_empty():
         terminal.note("no game in the lake has anything to check")
     else:
         terminal.note(

@@ -59,12 +59,12 @@ def convert(
     from pipeline.replacing import replacing
 
     _ = to  # there is one format so far
-    found = converted(source, model, n_bytes(max_document, "--max-document"))
+    documents = converted(source, model, n_bytes(max_document, "--max-document"))
     if out is None:
-        counts = _write(found, terminal.out_bytes)
+        counts = _write(documents, terminal.out_bytes)
     else:
         with replacing(out) as draft, draft.open("wb") as file:
-            counts = _write(found, file.write)
+            counts = _write(documents, file.write)
     wrote = f"wrote {out}: " if out else ""
     terminal.note(wrote + (", ".join(starmap(_counted, counts.items())) or "no documents"))
     if not counts[GAME]:
@@ -78,16 +78,16 @@ def _counted(what: str, n: int) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _write(found: "Iterable[Converted]", write: Callable[[bytes], object]) -> Counter[str]:
+def _write(documents: "Iterable[Converted]", write: Callable[[bytes], object]) -> Counter[str]:
     """Writes the lines and names the faults; gives the numbers of each kind of document."""
     counts: Counter[str] = Counter()
-    for one in found:
-        if one.line is not None:
-            write(one.line + b"\n")
+    for document in documents:
+        if document.line is not None:
+            write(document.line + b"\n")
             counts[GAME] += 1
-            counts[FAULTY] += len(one.faults)
+            counts[FAULTY] += len(document.faults)
         else:
-            counts[REFUSED if one.is_log else IGNORED] += 1
-        for fault in one.faults:
-            terminal.note(f"{one.location}: {fault.json_path}: {fault.rule}: {fault.message}")
+            counts[REFUSED if document.is_log else IGNORED] += 1
+        for fault in document.faults:
+            terminal.note(f"{document.location}: {fault.json_path}: {fault.rule}: {fault.message}")
     return +counts

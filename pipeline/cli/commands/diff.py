@@ -106,8 +106,8 @@ def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[
 def _regressions(rows: "pl.DataFrame") -> bool:
     """Whether a value fell by more than the margin, and notes of those that did."""
     fell = rows.filter("is_regression")
-    if n_untold := rows["is_regression"].null_count():
-        terminal.note(f"{n_untold} of {rows.height} values could not be compared: see `reason`")
+    if n_unknown := rows["is_regression"].null_count():
+        terminal.note(f"{n_unknown} of {rows.height} values could not be compared: see `reason`")
     for name, model, difference in fell.select("metric", "model", "difference").iter_rows():
         terminal.note(f"regression: {name} of {model} fell by {-difference:.4f}")
     return not fell.is_empty()

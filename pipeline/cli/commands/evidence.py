@@ -59,7 +59,7 @@ def evidence(
     from pipeline.reports.evidence_sum import evidence_sum, sentence
 
     opened = options.lake_of(lake, system)
-    asked: Asked = {
+    choices: Asked = {
         "edition": edition,
         "num_of_game": num_of_game,
         "model": model or None,
@@ -67,15 +67,15 @@ def evidence(
         "where": where,
     }
     hit = hits if hits or misses else None
-    terminal.note(sentence(metric, evidence_sum(opened, metric, **asked)))
+    terminal.note(sentence(metric, evidence_sum(opened, metric, **choices)))
     n_shown = show_parts(
-        evidence_parts(opened, metric, hit=hit, limit=limit, **asked),
+        evidence_parts(opened, metric, hit=hit, limit=limit, **choices),
         form,
         partial(present, "evidence", has_terms=len(declared(metric, edition).terms) > 1),
     )
     if limit is not None or hit is not None:
         wanted = "with a hit" if hits else "without a hit" if misses else "counted"
-        terminal.note(_shown(evidence_totals(opened, metric, hit=hit, **asked), wanted, n_shown))
+        terminal.note(_shown(evidence_totals(opened, metric, hit=hit, **choices), wanted, n_shown))
 
 
 def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:

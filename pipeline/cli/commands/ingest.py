@@ -117,7 +117,7 @@ def ingest(
         terminal.complain("interrupted: the lake is intact; run the same command again")
         raise Exit(INTERRUPTED) from None
     try:
-        _tell(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
+        _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
     finally:
         if not dry_run:
             renew_catalog(lake)
@@ -128,7 +128,9 @@ def ingest(
         raise Exit(QUARANTINED)
 
 
-def _tell(report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool) -> None:
+def _show_summary(
+    report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool
+) -> None:
     from pipeline.cli.counts import show_report, why_ignored
 
     show_report(report, form)
@@ -168,8 +170,8 @@ def _documents(n: int) -> str:
 
 
 def _refused(n_documents: int, n_parts: int) -> str:
-    told = [(n_documents, "document", "documents"), (n_parts, "part", "parts")]
-    counts = [f"{n:,} {one if n == 1 else many}" for n, one, many in told if n]
+    numbers = [(n_documents, "document", "documents"), (n_parts, "part", "parts")]
+    counts = [f"{n:,} {singular if n == 1 else plural}" for n, singular, plural in numbers if n]
     return " and ".join(counts)
 
 

@@ -41,10 +41,10 @@ def maintain(
     from pipeline.lake.maintain import maintain as maintain_lake
     from pipeline.present.table import Table
 
-    found = maintain_lake(
+    rows = maintain_lake(
         lake, keep_days=keep_days, older_than_hours=older_than_hours, dry_run=dry_run
     )
-    table = Table.of("maintain", found)
+    table = Table.of("maintain", rows)
     if not dry_run:
         try:
             with terminal.reporting("the lake is maintained"):
@@ -53,6 +53,6 @@ def maintain(
             renew_catalog(lake)
     else:
         show(table, form)
-        unknown = "; – is a size that is not known before the run"
-        told = unknown if found["bytes_after"].has_nulls() else ""
-        terminal.note(f"dry run: nothing was changed{told}")
+        sizes = "; – is a size that is not known before the run"
+        is_unknown = rows["bytes_after"].has_nulls()
+        terminal.note(f"dry run: nothing was changed{sizes if is_unknown else ''}")

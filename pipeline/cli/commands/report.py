@@ -81,14 +81,14 @@ def report(
         check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
     opened = open_lake(lake)
-    found = content(
+    shown = content(
         opened.of_system(system) if system else opened,
         title=title or TITLE,
         edition=edition,
         confidence=confidence,
         games_per_cell=wanted if form == "html" else 0,
     )
-    parts = report_html(found) if form == "html" else report_text(found, form)
+    parts = report_html(shown) if form == "html" else report_text(shown, form)
     text = "".join(parts)
     if out == STDOUT:
         terminal.out_bytes(text.encode())

@@ -51,13 +51,13 @@ def show(
     from pipeline.reports.unknown import unknown_notes
 
     opened = open_lake(lake)
-    found = transcript(opened, game, edition=edition, num_of_game=num_of_game)
+    game_shown = transcript(opened, game, edition=edition, num_of_game=num_of_game)
     if form == "json":
-        text = page.as_json(found) if seat is None else page.seen_as_json(found, seat)
+        text = page.as_json(game_shown) if seat is None else page.seen_as_json(game_shown, seat)
         terminal.out_bytes(text.encode())
     elif seat is None:
-        page.write(found, form)
+        page.write(game_shown, form)
     else:
-        page.write_seen(found, seat, form)
-    for line in unknown_notes(opened, [str(found.game["game_type"])]):
+        page.write_seen(game_shown, seat, form)
+    for line in unknown_notes(opened, [str(game_shown.game["game_type"])]):
         terminal.note(line)

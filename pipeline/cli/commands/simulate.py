@@ -64,8 +64,8 @@ def simulate(
     except KeyboardInterrupt:
         terminal.complain(f"interrupted: {out} is incomplete; delete it and run the command again")
         raise Exit(INTERRUPTED) from None
-    told = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
-    rows = pl.DataFrame([told | {"models": list(summary.models)}])
+    record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
+    rows = pl.DataFrame([record | {"models": list(summary.models)}])
     with terminal.reporting(f"the logs are in {summary.results}"):
         show(Table.of("simulate", rows, as_records=True), form)
     terminal.note(f"run `magic ingest {summary.results}` to read them")

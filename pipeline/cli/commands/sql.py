@@ -17,8 +17,8 @@ class Command(TyperCommand):
     """The command, to which a query that begins with a comment is no option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        options = [one for one in args if not _is_commented(one)]
-        queries = [one for one in args if _is_commented(one)]
+        options = [argument for argument in args if not _is_commented(argument)]
+        queries = [argument for argument in args if _is_commented(argument)]
         if queries and "--" not in options:
             options.append("--")
         return super().parse_args(ctx, [*options, *queries])
@@ -97,13 +97,13 @@ def sql(
                 raise UsageError("--out needs a query, or --file")
             converse(sandbox, lake, form, values)
             return
-        asked = query if query is not None else options.sql_text(file)
-        if not asked.strip():
+        text = query if query is not None else options.sql_text(file)
+        if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
         sandbox.prepare()  # it starts while we load what shows the answer
         from pipeline.cli.output import show
 
-        rows = sandbox.sql(lake, asked, values)
+        rows = sandbox.sql(lake, text, values)
         if out is None:
             show(rows, form)
             return

@@ -42,12 +42,15 @@ def validate(
 
     rows: list[tuple[object, ...]] = []
     n_documents = n_invalid = 0
-    for one in checked(file, n_bytes(max_document, "--max-document")):
+    for document in checked(file, n_bytes(max_document, "--max-document")):
         n_documents += 1
-        n_invalid += bool(one.faults)
-        if not one.faults:
-            rows.append((one.location, True, None, None, None))
-        rows += [(one.location, False, at.json_path, at.rule, at.message) for at in one.faults]
+        n_invalid += bool(document.faults)
+        if not document.faults:
+            rows.append((document.location, True, None, None, None))
+        rows += [
+            (document.location, False, fault.json_path, fault.rule, fault.message)
+            for fault in document.faults
+        ]
     columns = {"document": pl.String, "is_valid": pl.Boolean}
     columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
     show(pl.DataFrame(rows, columns, orient="row"), form)
