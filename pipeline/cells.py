@@ -45,9 +45,9 @@ def _without_bytes(value: object) -> object:
     if isinstance(value, bytes):
         return spelt(value)
     if isinstance(value, dict):
-        return {name: _without_bytes(one) for name, one in value.items()}
+        return {name: _without_bytes(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_without_bytes(one) for one in value]
+        return [_without_bytes(part) for part in value]
     return value
 
 

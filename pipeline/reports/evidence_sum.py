@@ -11,7 +11,7 @@ from pipeline.column import Column, listed, schema
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.declaration import POOLED, Combine
-from pipeline.metrics.evidence import Asked
+from pipeline.metrics.evidence import Choices
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.request import PAPER, several
 from pipeline.metrics.results import VALUES
@@ -37,7 +37,7 @@ def evidence_sum(
     metric: str,
     *,
     confidence: float | None = DEFAULT_CONFIDENCE,
-    **asked: Unpack[Asked],
+    **choices: Unpack[Choices],
 ) -> pl.DataFrame:
     """How the rows of `evidence` add up to the metric's value: a row for each term, then the whole.
 
@@ -51,9 +51,9 @@ def evidence_sum(
     [('votes', 8.0, 16, 0.5), (None, 8.0, 16, 0.5)]
     """
     rows = metrics(
-        lake, metric=[metric], by=_group(asked.get("model")), confidence=confidence, **asked
+        lake, metric=[metric], by=_group(choices.get("model")), confidence=confidence, **choices
     )
-    edition = asked.get("edition", PAPER)
+    edition = choices.get("edition", PAPER)
     return pl.concat([sum_of(row, edition) for row in rows.iter_rows(named=True)] or [_none()])
 
 

@@ -147,18 +147,18 @@ def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame
     """The rows of the games. DuckDB reads them, since it uses the files' Bloom filters."""
     if not game_ids:
         return {name: pl.DataFrame(schema=polars_schema(name)) for name in GAME_TABLES}
-    is_asked = f"game_id IN ({', '.join(map(literal, game_ids))})"
-    games = _rows(lake, "games", is_asked)
+    condition = f"game_id IN ({', '.join(map(literal, game_ids))})"
+    games = _rows(lake, "games", condition)
     types = games["game_type"].unique().to_list()
     # A table has the rows of one type together.
-    is_asked += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
+    condition += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
     known = [
         name
         for name in GAME_TABLES
         if name != "games" and any(lake.may_have_type(name, game_type) for game_type in types)
     ]
     with ThreadPoolExecutor(cores()) as threads:
-        frames = threads.map(lambda name: _rows(lake, name, is_asked), known)
+        frames = threads.map(lambda name: _rows(lake, name, condition), known)
         tables = {"games": games, **dict(zip(known, frames, strict=True))}
     return {
         name: tables.get(name, pl.DataFrame(schema=polars_schema(name))) for name in GAME_TABLES
@@ -198,10 +198,10 @@ def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
     parts = []
     for name in known:
         whole = {rows.table for rows in metric(name, request.edition).rows if rows.spans_games}
-        is_asked = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
+        is_shown = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
         for of_all in _lakes(lake, tables) if whole else [lake]:
             counted = of_tables(partial(_table, tables, of_all, whole), name, request)
-            counted = counted.filter(is_asked) if whole else counted
+            counted = counted.filter(is_shown) if whole else counted
             parts.append(counted.with_columns(metric=pl.lit(name)).select(*COLUMNS))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     order = ("what", "term", "round", "seat", "role", "model")

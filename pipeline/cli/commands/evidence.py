@@ -53,13 +53,13 @@ def evidence(
     num_of_game = options.games_counted(edition, num_of_game)
 
     from pipeline.cli.output import show_parts
-    from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
+    from pipeline.metrics.evidence import Choices, evidence_parts, evidence_totals
     from pipeline.metrics.known import metric as declared
     from pipeline.present import present
     from pipeline.reports.evidence_sum import evidence_sum, sentence
 
     opened = options.lake_of(lake, system)
-    choices: Asked = {
+    choices: Choices = {
         "edition": edition,
         "num_of_game": num_of_game,
         "model": model or None,
