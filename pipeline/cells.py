@@ -34,6 +34,11 @@ def spelt(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
+def counted(n: int, noun: str) -> str:
+    """The number with its noun, which has an s in the plural."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def size(n_bytes: int | None) -> str | None:
     """A number of bytes in the largest unit that it fills; null for one unknown."""
     from rich.filesize import decimal

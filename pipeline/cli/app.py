@@ -57,6 +57,16 @@ class _EndedEarly(PipelineError):
         )
 
 
+@contextmanager
+def _not_taken_for_ctrl_c() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise _Interrupted from None
+    except EOFError as error:
+        raise _EndedEarly from error
+
+
 class _Group(TyperGroup):
     """The commands; they end quietly on a closed pipe and on Ctrl-C."""
 
@@ -72,24 +82,17 @@ class _Group(TyperGroup):
                 )
 
     def make_context(self, *args: Any, **options: Any) -> Any:
-        try:
+        with _not_taken_for_ctrl_c():
             return super().make_context(*args, **options)
-        except KeyboardInterrupt:
-            raise _Interrupted from None
-        except EOFError as error:
-            raise _EndedEarly from error
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # the public name of the same
         try:
-            result = super().invoke(ctx)
-            terminal.flush()
+            with _not_taken_for_ctrl_c():
+                result = super().invoke(ctx)
+                terminal.flush()
         except BrokenPipeError:
             terminal.silence()
             raise typer.Exit(0) from None
-        except KeyboardInterrupt:
-            raise _Interrupted from None
-        except EOFError as error:
-            raise _EndedEarly from error
         return result
 
 

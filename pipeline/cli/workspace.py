@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
+from pipeline.cells import counted
 from pipeline.cli import terminal
 from pipeline.cli.options import Form, parameter, sql_text
 from pipeline.cli.pager import paged
@@ -94,7 +95,7 @@ class Workspace:
         with paged():
             show(rows, self._form)
         took = f" in {seconds:.2f} s" if self._is_timed else ""
-        terminal.note(f"{rows.height:,} row{'' if rows.height == 1 else 's'}{took}")
+        terminal.note(counted(rows.height, "row") + took)
 
     def _define(self, view: "Definition") -> None:
         """Keeps a view for this session: each query runs in a process of its own."""

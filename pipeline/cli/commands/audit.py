@@ -49,11 +49,11 @@ def audit(
             raise BadParameter(
                 "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
             )
-        parts = findings_parts(opened, kind, model=model or None)
+        parts = findings_parts(opened, kind, model=model)
         if not show_parts(parts, form, partial(present, "findings")):
             terminal.note(f"{kind}: no contradiction was found")
         return
-    rows = audited(opened, by=options.columns(by or []), model=model or None)
+    rows = audited(opened, by=options.columns(by or []), model=model)
     show(present("audit", rows), form)
     if rows.is_empty():
         terminal.note("no game in the lake has anything to check")

@@ -83,10 +83,10 @@ def compare(
 
     opened = options.lake_of(lake, system)
     choices: dict[str, Any] = {
-        "metric": metric or None,
+        "metric": metric,
         "edition": edition,
         "confidence": confidence,
-        "game_type": game_type or None,
+        "game_type": game_type,
         "where": where,
         "margin": margin,
         "influence": influence,

@@ -84,16 +84,16 @@ def completeness(
 
     opened = options.lake_of(lake, system)
     if readability:
-        rows = texts(opened, edition=edition, model=model or None)
+        rows = texts(opened, edition=edition, model=model)
         table = present("readability", rows, lake=opened, edition=edition)
     else:
-        rows = games(opened, expected=expected, model=model or None)
+        rows = games(opened, expected=expected, model=model)
         table = present("completeness", rows, lake=opened, model=model)
     has_games = any(opened.counts("games").values())
     if readability and not has_games:
         table = table.noting(NO_GAMES)
     if missing:
-        listed = present("missing", missing_settings(opened, model=model or None))
+        listed = present("missing", missing_settings(opened, model=model))
         show(listed.noting(*table.notes), form)
     else:
         shown = rows.filter(~rows["is_complete"].fill_null(value=False)) if incomplete else rows

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Exit, Option
 
+from pipeline.cells import counted
 from pipeline.cli import terminal
 from pipeline.cli.exits import FAILED, QUARANTINED
 from pipeline.cli.options import n_bytes
@@ -66,16 +66,13 @@ def convert(
         with replacing(out) as draft, draft.open("wb") as file:
             counts = _write(documents, file.write)
     wrote = f"wrote {out}: " if out else ""
-    terminal.note(wrote + (", ".join(starmap(_counted, counts.items())) or "no documents"))
+    numbers = ", ".join(counted(n, kind) for kind, n in counts.items())
+    terminal.note(wrote + (numbers or "no documents"))
     if not counts[GAME]:
         terminal.complain("no game was converted: check the sources, or give --model NAME")
         raise Exit(FAILED)
     if strict and (counts[REFUSED] or counts[FAULTY]):
         raise Exit(QUARANTINED)
-
-
-def _counted(what: str, n: int) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _write(documents: "Iterable[Converted]", write: Callable[[bytes], object]) -> Counter[str]:

@@ -55,14 +55,7 @@ def documents(
         show(present("document_counts", counts), form)
         terminal.note("use `--status`, `--source`, `--reason` or `--path` to list documents")
         return
-    rows = listed(
-        opened,
-        status=status or None,
-        source=source or None,
-        reason=reason or None,
-        path=path,
-        limit=limit,
-    )
+    rows = listed(opened, status=status, source=source, reason=reason, path=path, limit=limit)
     show(present("documents", rows), form)
     if rows.is_empty():
         terminal.note("no document in the lake matches")

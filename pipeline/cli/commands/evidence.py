@@ -62,8 +62,8 @@ def evidence(
     choices: Choices = {
         "edition": edition,
         "num_of_game": num_of_game,
-        "model": model or None,
-        "game_type": game_type or None,
+        "model": model,
+        "game_type": game_type,
         "where": where,
     }
     hit = hits if hits or misses else None

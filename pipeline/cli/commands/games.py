@@ -63,11 +63,11 @@ def games(
 
     rows = listed(
         open_lake(lake),
-        model=model or None,
-        game_type=game_type or None,
-        competition=competition or None,
+        model=model,
+        game_type=game_type,
+        competition=competition,
         setting_id=setting_id,
-        outcome=outcome or None,
+        outcome=outcome,
         path=path,
         limit=limit,
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, BadParameter, Exit, Option
 
+from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
 from pipeline.cli.exits import FAILED, INTERRUPTED, QUARANTINED
 from pipeline.cli.renewal import renew_catalog
@@ -137,19 +138,18 @@ def _show_summary(
     # Where no document is a game, the error says so.
     for reason in why_ignored(report) if report.n_of_games else ():
         terminal.note(reason)
-    n_quarantined, n_parts = report.statuses["quarantined"], report.n_faulty_parts
-    if n_quarantined or n_parts:
-        terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
+    numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
+    if refused := [counted(n, noun) for noun, n in numbers.items() if n]:
+        terminal.note(f"{' and '.join(refused)} quarantined: {_where(lake, report)}")
     if not is_given and report.n_known_by_content:
         terminal.note(
-            f"{_documents(report.n_known_by_content)} without a model's name: their games "
+            f"{counted(report.n_known_by_content, 'document')} without a model's name: their games "
             "are already in the lake, with the --model of an earlier ingest"
         )
     if n_repeated := report.n_in_other_form:
-        games = "1 new game has" if n_repeated == 1 else f"{n_repeated:,} new games have"
         terminal.note(
-            f"{games} the same content as another game, in differently formatted JSON; both "
-            "count: run `magic audit repeated_games` to list them"
+            f"{counted(n_repeated, 'new game')} with the same content as another game, in "
+            "differently formatted JSON; both count: run `magic audit repeated_games` to list them"
         )
     if dry_run:
         terminal.note("dry run: nothing was written")
@@ -163,16 +163,6 @@ def _team(engine: str, master: str | None) -> "Team | None":
     if master is not None:
         raise BadParameter("works only with --engine spark", param_hint="--master")
     return None
-
-
-def _documents(n: int) -> str:
-    return f"{n:,} document{'' if n == 1 else 's'}"
-
-
-def _refused(n_documents: int, n_parts: int) -> str:
-    numbers = [(n_documents, "document", "documents"), (n_parts, "part", "parts")]
-    counts = [f"{n:,} {singular if n == 1 else plural}" for n, singular, plural in numbers if n]
-    return " and ".join(counts)
 
 
 def _where(lake: object, report: "IngestSummary") -> str:

@@ -52,7 +52,7 @@ def leaderboard(
         engine=engine,
         master=master,
         num_of_game=num_of_game,
-        model=model or None,
+        model=model,
         confidence=confidence,
         include_incomplete=include_incomplete,
     )

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from pipeline.cells import counted
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
 
@@ -59,8 +60,8 @@ def search(
     result = searched(
         open_lake(lake),
         words or (),
-        model=model or None,
-        game_type=game_type or None,
+        model=model,
+        game_type=game_type,
         secret=secret,
         aloud=aloud,
         tested=tested,
@@ -78,13 +79,12 @@ def _notes(result: "Found", bound: str) -> list[str]:
     """How much was searched, how to go on, and how to read a game."""
     from pipeline.present.table import ID_SHOWN
 
-    n_found = result.rows.height
     lines = [
-        f"{n_found:,} message{'' if n_found == 1 else 's'} found in {result.n_searched:,} of "
+        f"{counted(result.rows.height, 'message')} found in {result.n_searched:,} of "
         f"{result.n_messages:,} messages" + (f"; stopped by {bound}" if result.key else "")
     ]
     if result.key:
         lines.append(f"to continue: run the command again with --after {result.key}")
-    if n_found:
+    if result.rows.height:
         lines.append(f"to read a game: magic show {result.rows['game_id'][0][:ID_SHOWN]}")
     return lines

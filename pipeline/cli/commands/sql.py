@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 from typer.core import TyperCommand
 
+from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
 from pipeline.errors import UsageError
 
@@ -110,7 +111,7 @@ def sql(
         from pipeline.cli.table_file import write
 
         write(rows, out, is_safe=form == options.SAFE_CSV)
-        terminal.note(f"wrote {out} ({rows.height:,} {'row' if rows.height == 1 else 'rows'})")
+        terminal.note(f"wrote {out} ({counted(rows.height, 'row')})")
 
 
 def _known() -> "dict[str, Added]":
