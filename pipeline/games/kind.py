@@ -65,7 +65,7 @@ class EventTable(Struct, frozen=True):
     columns: Mapping[str, Column]
 
 
-class GameKind(Struct, frozen=True):
+class GameKind(Struct, frozen=True, eq=False):
     """A kind of game. `phases` are those of its messages that no other game has.
 
     `order` is how a round goes, for readers of a transcript: phases, and the tables of acts that
