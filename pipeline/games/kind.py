@@ -86,11 +86,6 @@ class GameKind(Struct, frozen=True, eq=False):
         """The role of this name, None if the game has no such role."""
         return next((role for role in self.roles if role.name == name), None)
 
-    def role_of(self, side: str) -> Role | None:
-        """The only role of a side, None where it has several or none."""
-        roles = [role for role in self.roles if role.side == side]
-        return roles[0] if len(roles) == 1 else None
-
     def ending(self, outcome: str | None) -> Ending | None:
         """The ending of this outcome, None if no game of the kind ends so."""
         return next((ending for ending in self.endings if ending.outcome == outcome), None)
