@@ -18,6 +18,7 @@ from pipeline.formats.rows import Row
 from pipeline.game import Fault
 
 _ROWS = msgspec.json.Decoder(list[Row])
+_LISTED = re.compile(rb"\[\s{0,99}\{\s{0,99}\"agent_name\"")
 _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
 _HEADER = re.compile(rb"[\w\" ]{0,40},?\"?agent_name\"?,[^\r\n]{1,200}(?=\r?\n)")
 _BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
@@ -35,7 +36,7 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 def claims(look: Look) -> bool:
     """Whether a document is in one of the forms: by its keys, its columns or its banner."""
     if look.first == "[":
-        return look.lists("agent_name")
+        return _LISTED.match(look.data) is not None or look.lists("agent_name")
     if look.first == "=":
         return _TRANSCRIPT.match(look.data.lstrip()) is not None
     return look.first != "{" and _is_table(look.data)

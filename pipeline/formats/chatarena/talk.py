@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken
@@ -19,13 +19,10 @@ class Talk:
 
     def __init__(self, history: History) -> None:
         self.history = history
-        said = zip(history.player, history.content, history.visible_to, strict=True)
-        self._told = [(text, _readers(seen)) for who, text, seen in said if who == MODERATOR]
-
-    @cached_property
-    def sentences(self) -> list[str]:
-        """What the moderator says, in order."""
-        return [text for text, _ in self._told]
+        rows = zip(history.player, history.content, history.visible_to, strict=True)
+        self._told = [(text, visible_to) for who, text, visible_to in rows if who == MODERATOR]
+        # What the moderator says, in order.
+        self.sentences = [text for text, _ in self._told]
 
     def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """The last match of a pattern anywhere in what the moderator says."""
@@ -35,10 +32,10 @@ class Talk:
     def told(self, pattern: re.Pattern[str]) -> dict[str, str]:
         """What the moderator says by a pattern's group to players of their own, by player."""
         return {
-            player: found[1].strip()
-            for text, readers in self._told
-            if (found := pattern.fullmatch(text))
-            for player in readers
+            player: match[1].strip()
+            for text, visible_to in self._told
+            if (match := pattern.fullmatch(text))
+            for player in _readers(visible_to)
         }
 
     def players(self, named: Iterable[str] = ()) -> list[str]:
