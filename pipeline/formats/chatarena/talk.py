@@ -7,7 +7,7 @@ from functools import lru_cache
 from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken
 from pipeline.formats.players import NOT_NAMES, check_players
-from pipeline.formats.rows import MODERATOR, History
+from pipeline.formats.rows import EVERYONE, MODERATOR, History
 from pipeline.game import BrokenDocument
 
 SYSTEM = FORMAT = "chatarena"
@@ -20,9 +20,10 @@ class Talk:
     def __init__(self, history: History) -> None:
         self.history = history
         rows = zip(history.player, history.content, history.visible_to, strict=True)
-        self._told = [(text, visible_to) for who, text, visible_to in rows if who == MODERATOR]
-        # What the moderator says, in order.
-        self.sentences = [text for text, _ in self._told]
+        told = [(text, visible_to) for who, text, visible_to in rows if who == MODERATOR]
+        # What the moderator says, in order, and what of it is not for all, with its readers.
+        self.sentences = [text for text, _ in told]
+        self._private = [(text, _readers(seen)) for text, seen in told if seen != EVERYONE]
 
     def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """The last match of a pattern anywhere in what the moderator says."""
@@ -33,9 +34,9 @@ class Talk:
         """What the moderator says by a pattern's group to players of their own, by player."""
         return {
             player: match[1].strip()
-            for text, visible_to in self._told
+            for text, readers in self._private
             if (match := pattern.fullmatch(text))
-            for player in _readers(visible_to)
+            for player in readers
         }
 
     def players(self, named: Iterable[str] = ()) -> list[str]:
