@@ -94,13 +94,13 @@ def team_results(
         if seat.is_tested:
             members.setdefault((seat.model, seat.role), []).append(number)
     credits = _credits(kind, game.outcome if game.is_finished else None)
-    played_against = opponents(game)
+    closing, played_against = _closing(game), opponents(game)
     return [
         Result(
             model=model,
             role=role,
             seat=seats[0] if len(seats) == 1 else None,
-            message_index=len(game.messages) - 1 if len(game.messages) else None,
+            message_index=closing,
             opponent=played_against,
             is_win=credits[role].is_win,
             win_credit=credits[role].win_credit,
@@ -128,8 +128,7 @@ def _credits(kind: GameKind, outcome: str | None) -> dict[str, _Credit]:
 
 def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:
     """The results of tested seats that play for themselves: who won, null if unfinished."""
-    closing = len(game.messages) - 1 if len(game.messages) else None
-    played_against = opponents(game)
+    closing, played_against = _closing(game), opponents(game)
     return [
         Result(
             model=game.seats[seat - 1].model,
@@ -142,3 +141,8 @@ def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]
         )
         for seat, won in is_win.items()
     ]
+
+
+def _closing(game: GameRecord) -> int | None:
+    """The index of the last message, None where there is none."""
+    return len(game.messages) - 1 if game.messages.content else None
