@@ -7,7 +7,7 @@ from functools import lru_cache
 from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken
 from pipeline.formats.players import NOT_NAMES, check_players
-from pipeline.formats.rows import EVERYONE, MODERATOR, History
+from pipeline.formats.rows import EVERYONE, MODERATOR, Row, history
 from pipeline.game import BrokenDocument
 
 SYSTEM = FORMAT = "chatarena"
@@ -17,13 +17,16 @@ VERSION = "1"
 class Talk:
     """The rows of a game. Only the moderator's decide what the game is and how it ends."""
 
-    def __init__(self, history: History) -> None:
-        self.history = history
-        rows = zip(history.player, history.content, history.visible_to, strict=True)
-        told = [(text, visible_to) for who, text, visible_to in rows if who == MODERATOR]
+    def __init__(self, rows: list[Row]) -> None:
+        self.history = history(rows)
+        moderated = [row for row in rows if row.agent_name == MODERATOR]
         # What the moderator says, in order, and what of it is not for all, with its readers.
-        self.sentences = [text for text, _ in told]
-        self._private = [(text, _readers(seen)) for text, seen in told if seen != EVERYONE]
+        self.sentences = [row.content for row in moderated]
+        self._private = [
+            (row.content, _readers(row.visible_to))
+            for row in moderated
+            if row.visible_to != EVERYONE
+        ]
 
     def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """The last match of a pattern anywhere in what the moderator says."""
@@ -58,10 +61,10 @@ def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, words)))
 
 
-def _readers(visible_to: str | tuple[str, ...]) -> tuple[str, ...]:
+def _readers(visible_to: str | tuple[str, ...]) -> list[str]:
     """The players whom alone something was told; nobody where all were."""
     readers = (visible_to,) if isinstance(visible_to, str) else visible_to
-    return tuple(reader for reader in readers if reader not in NOT_NAMES)
+    return [reader for reader in readers if reader not in NOT_NAMES]
 
 
 def lacking(title: str, what: str) -> BrokenDocument:
