@@ -76,8 +76,8 @@ def _timeline(outline: Outline, *, every_clue_is_a_round: bool) -> Timeline:
     """
     prompts = iter(outline.prompted)
     prompted, clue_round = Phase.CLUE, 0
-    said: Counter[tuple[Phase, str]] = Counter()
-    found = Timeline([], [])
+    n_answers: Counter[tuple[Phase, str]] = Counter()
+    timeline = Timeline([], [])
     for player, msg_type in zip(outline.player, outline.msg_type, strict=True):
         round_: int | None = None
         if player == MODERATOR:
@@ -86,13 +86,13 @@ def _timeline(outline: Outline, *, every_clue_is_a_round: bool) -> Timeline:
         elif (phase := _PHASE_OF_TYPE.get(msg_type, prompted)) is Phase.REFLECTION:
             round_ = clue_round or None
         else:
-            said[phase, player] += 1
-            round_ = said[phase, player]
+            n_answers[phase, player] += 1
+            round_ = n_answers[phase, player]
             if phase is Phase.CLUE:
                 clue_round = round_ = clue_round + 1 if every_clue_is_a_round else round_
-        found.phase.append(phase)
-        found.round.append(round_)
-    return found
+        timeline.phase.append(phase)
+        timeline.round.append(round_)
+    return timeline
 
 
 # Named, since a course is known by what placed it.
@@ -102,7 +102,7 @@ _timeline_by_player = partial(_timeline, every_clue_is_a_round=False)
 
 def n_rounds(rules: Rules, course: Course) -> int:
     """The number of rounds of clues that were begun."""
-    n_clues = [len(said) for said in course.answered(Phase.CLUE).values()]
+    n_clues = [len(clues) for clues in course.answered(Phase.CLUE).values()]
     return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
 
 
@@ -132,8 +132,8 @@ def guesses(game: GameRecord, rules: Rules, secret: str) -> list[Guess]:
         for number, seat in enumerate(game.seats, start=1)
         if seat.role == rules.hidden_role
     )
-    said = game.messages.course.answered(Phase.GUESS).get(name, ())
-    index = said[-1] if said else None
+    indices = game.messages.course.answered(Phase.GUESS).get(name, ())
+    index = indices[-1] if indices else None
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:
         word, status = stated_guess(game.messages.content[index])

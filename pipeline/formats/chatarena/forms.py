@@ -65,8 +65,8 @@ def _of_table(data: bytes) -> Iterator[dict[str, object]]:
     for number, fields in enumerate(records):
         if len(fields) != len(header):
             rule = "each row of the table has a value for each column"
-            found = f"{len(fields)} values for {len(header)} columns"
-            raise broken(f"$[{number}]", rule, found)
+            counts = f"{len(fields)} values for {len(header)} columns"
+            raise broken(f"$[{number}]", rule, counts)
         yield _of_row(dict(zip(header, fields, strict=True)), f"$[{number}]")
 
 
@@ -129,5 +129,5 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        found = f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
-        raise broken("$", "the document is in UTF-8", found) from error
+        why = f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
+        raise broken("$", "the document is in UTF-8", why) from error

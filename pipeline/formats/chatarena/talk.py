@@ -30,10 +30,10 @@ class Talk:
 
     def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """The last match of a pattern anywhere in what the moderator says."""
-        found = map(pattern.search, reversed(self.sentences))
-        return next(filter(None, found), None)
+        matches = map(pattern.search, reversed(self.sentences))
+        return next(filter(None, matches), None)
 
-    def told(self, pattern: re.Pattern[str]) -> dict[str, str]:
+    def by_player(self, pattern: re.Pattern[str]) -> dict[str, str]:
         """What the moderator says by a pattern's group to players of their own, by player."""
         return {
             player: match[1].strip()
@@ -52,8 +52,8 @@ class Talk:
 
     def ending(self, words: Mapping[str, int]) -> int | None:
         """The number of the ending that the moderator announced last, None for none."""
-        found = self.last(_any_of(tuple(words)))
-        return words[found[0]] if found else None
+        match = self.last(_any_of(tuple(words)))
+        return words[match[0]] if match else None
 
 
 @lru_cache  # of a few games: to escape their words takes longer than to search for them
