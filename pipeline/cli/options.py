@@ -139,7 +139,7 @@ SafeOption = Annotated[
 
 
 def with_safe(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with --safe if it can write CSV; it is then given the form `csv-safe`."""
+    """The command with --safe if it can write CSV; the option makes the form `csv-safe`."""
     declared = signature(command)
     form = declared.parameters.get("form")
     if form is None or "csv" not in _words(form.annotation):
