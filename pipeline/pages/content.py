@@ -48,6 +48,11 @@ class Content(Struct, frozen=True, kw_only=True):
     systems: Mapping[str, int] = {}
     unknown: Sequence[str] = ()
 
+    @property
+    def one_of_several(self) -> str:
+        """The system, if the lake has several: pages that show all systems are led to this one."""
+        return self.system or "" if len(self.systems) > 1 else ""
+
 
 _NO_SLICE = (
     *("edition", "system", "metric", "game", "beside", "roles", "kind", "table"),
@@ -61,8 +66,7 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
     What the title names is not said again.
     """
     edition = getattr(asked, "edition", "") if isinstance(asked, OfSystem) else ""
-    system = content.system if len(content.systems) > 1 else ""
-    parts = {"edition": edition, "system": system}
+    parts = {"edition": edition, "system": content.one_of_several}
     given, defaults = structs.asdict(asked), structs.asdict(type(asked)())
     parts |= {
         name: value

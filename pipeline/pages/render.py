@@ -16,11 +16,10 @@ from markupsafe import Markup
 
 from pipeline import cells
 from pipeline.errors import UsageError
-from pipeline.metrics import thin
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content, slice_of
-from pipeline.pages.linked import SIGNIFICANT, here, table, to
+from pipeline.pages.linked import here, narrowed_to, table, to
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
 from pipeline.printable import printable
@@ -61,7 +60,7 @@ def environment() -> Environment:
         "spoken": spoken,
         "cut": cut,
         "settings": cells.few,
-        "p": cells.p_value,
+        "counted": "{:,}".format,
     }
     made.globals |= {
         "EVERYBODY": EVERYBODY,
@@ -70,10 +69,9 @@ def environment() -> Environment:
         "LONG": LONG_MESSAGE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
-        "SIGNIFICANT": SIGNIFICANT,
-        "THIN_MEANING": thin.MEANING,
         "EDITIONS": EDITIONS,
         "here": here,
+        "narrowed_to": narrowed_to,
         "table": table,
         "to": to,
         "mark": mark,
@@ -121,7 +119,6 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "asked": asked,
         "name": name,
         "link": link,
-        "links": _of_ids(link),
         "level": 1,
         "is_interactive": True,
         "prefix_of": lambda _, place: "b-" if place else "",
@@ -129,20 +126,6 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
     }
     unknown = [Markup('<p class="key">{}.</p>\n').format(line) for line in content.unknown]
     return Markup(template.render(context | more)) + Markup("").join(unknown)
-
-
-def _of_ids(link: Link) -> Mapping[str, Callable[[Mapping[str, object]], str | None]]:
-    """Where a row's ids lead, by their column: to a game, its message, or a setting's games."""
-
-    def message(row: Mapping[str, object]) -> str | None:
-        game, index = row.get("game_id"), row["message_index"]
-        return None if game is None else link("game", game=game, at=f"m{index}")
-
-    return {
-        "game_id": lambda row: link("game", game=row["game_id"]),
-        "message_index": message,
-        "setting_id": lambda row: link("games", setting_id=row["setting_id"]),
-    }
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:

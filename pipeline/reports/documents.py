@@ -35,8 +35,10 @@ COLUMNS: Mapping[str, Column] = {
     ).shown("faulty parts"),
     "format": column.text("the log format, null if it is not a log", nullable=True),
     "game_id": column.identifier("the game that it holds", nullable=True),
-    "n_bytes": column.count("its size in bytes, null if it was not read", nullable=True),
-    "ingest_id": column.count("the last ingest that saw it", low=1),
+    "n_bytes": column.count("its size in bytes, null if it was not read", nullable=True).shown(
+        "bytes"
+    ),
+    "ingest_id": column.count("the last ingest that saw it", low=1).shown("ingest"),
 }
 COUNT_COLUMNS: Mapping[str, Column] = {
     "source": COLUMNS["source"],

@@ -103,7 +103,7 @@ def test_a_setting_leads_to_the_games_of_others(lake: Lake) -> None:
     shown = table(html(lake, "missing"), "missing")[1:]
     assert len(shown) == ROWS
     for row, cells in zip(rows.iter_rows(named=True), shown, strict=False):
-        played = rows_at(lake, cells[1]["href"])
+        played = rows_at(lake, cells[2]["href"])
         assert played.height
         assert set(played["setting_id"]) == {row["setting_id"]}
         models = {model for models in played["models"] for model in models}
@@ -114,7 +114,7 @@ def test_what_was_begun_leads_to_its_game(lake: Lake) -> None:
     (row,) = lake.missing().filter(pl.col("n_unfinished") > 0).rows(named=True)
     given = {"model": row["model"], "competition": row["competition"]}
     (cells,) = table(html(lake, "missing", **given), "missing")[1:]
-    assert rows_at(lake, cells[-1]["href"])["path"].to_list() == row["paths"]
+    assert rows_at(lake, cells[-2]["href"])["path"].to_list() == row["paths"]
 
 
 def test_pages_lose_no_row(lake: Lake) -> None:

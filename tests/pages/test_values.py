@@ -121,9 +121,9 @@ def test_compare(opened: Lake, given: dict[str, str]) -> None:
     if "game_type" in given:  # of other games there is nothing to compare
         kept = [n for n in NAMES if given["game_type"] in metric(n).game_types]
         rows = rows.filter(pl.col("metric").is_in(kept))
-    columns = ["value", "other_value", "common_value", "other_common_value", "difference"]
-    columns += ["ci_low", "ci_high", "p_value", "p_holm", "without_low", "without_high"]
-    cells = [re.findall(r'<data value="([^"]*)"', row) for row in _rows_of(text, "compare")]
+    columns = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "p_holm"]
+    columns += ["n_settings", "common_value", "other_common_value", "without_low", "without_high"]
+    cells = [re.findall(r'<data[^>]* value="([^"]*)"', row) for row in _rows_of(text, "compare")]
     # What is null, as the values on common settings of an unpaired comparison, is not there.
     expected = [[one for one in row if one is not None] for row in rows.select(columns).iter_rows()]
     assert len(cells) == len(expected)
