@@ -1,16 +1,18 @@
 """What the contents of all pages have in common."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Literal
 
 import polars as pl
 from msgspec import Meta, Struct, structs
 
 from pipeline import games
+from pipeline.column import words
 from pipeline.errors import UsageError
 from pipeline.metrics.known import header, metric, names
+from pipeline.metrics.paging import last_key
 from pipeline.vocabulary import Edition
 
 ROWS = 50
@@ -24,6 +26,17 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     """
 
     seen: Annotated[int, Meta(ge=0, le=10**12)] = 0
+
+
+Order = Literal["up", "down"]
+
+
+class Sorted(Address, frozen=True, kw_only=True):
+    """The address of a page of a long list: what it is sorted by, and the key it begins after."""
+
+    sort: str = ""
+    order: Order = "up"
+    after: str = ""
 
 
 class OfSystem(Address, frozen=True, kw_only=True):
@@ -74,21 +87,21 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
         if name not in _NO_SLICE and value not in (defaults[name], None)
     }
     return tuple(
-        name.replace("_", " ") + ("" if value is True else f" {value}")
+        words(name) + ("" if value is True else f" {value}")
         for name, value in parts.items()
         if value != "" and str(value) not in content.title
     )
 
 
 def paged(
-    rows: pl.DataFrame, key_of: Callable[[pl.DataFrame], Sequence[object]]
+    rows: pl.DataFrame, order: Sequence[str], after: Sequence[object] | None
 ) -> tuple[pl.DataFrame, str | None]:
-    """A page of the rows, and the text of the next page's key if there are more.
+    """The page after a key, and the text of the next page's key if there are more rows.
 
-    The rows are one more than a page, if there are so many.
+    The rows are one more than a page, if there are so many, and in this order.
     """
     shown = rows.head(ROWS)
-    return shown, json.dumps(key_of(shown)) if rows.height > ROWS else None
+    return shown, json.dumps(last_key(shown, order, after)) if rows.height > ROWS else None
 
 
 def key(text: str) -> list[object] | None:
@@ -125,8 +138,8 @@ def heads(edition: Edition, only: Sequence[str] | None = None) -> tuple[Head, ..
 def head(name: str, edition: Edition) -> Head:
     """The metric as a heading; raises UsageError for an unknown name."""
     declared = metric(name, edition)
-    said = {key: " ".join(lines) for key, lines in header(name, edition).items()}
-    return Head(name, said["title"], declared.low, declared.high, said["row"], said["value"])
+    texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
+    return Head(name, texts["title"], declared.low, declared.high, texts["row"], texts["value"])
 
 
 class Faults(dict[str, str]):

@@ -1,6 +1,6 @@
 """Models by metrics: every value with its interval, what it counts, and where its rows are."""
 
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from pipeline.pages.content import (
     Faults,
     Head,
     OfSystem,
+    Order,
     game_types,
     heads,
     listed,
@@ -35,7 +36,7 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     where: str = ""
     by: str = ""
     sort: str = ""
-    order: Literal["down", "up"] = "down"
+    order: Order = "down"
 
 
 class LeaderboardContent(Content, frozen=True, kw_only=True):
@@ -64,8 +65,8 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     valued = values.filter(pl.col("value").is_not_null())["metric"].unique().to_list()
     # A metric without a value for any model takes no column.
     known = heads(asked.edition, values["metric"].unique().to_list() if is_sliced else None)
-    found = tuple(head for head in known if head.name in valued) or known
-    absent = [head.name for head in known if head not in found]
+    shown = tuple(head for head in known if head.name in valued) or known
+    absent = [head.name for head in known if head not in shown]
     of_model = ranking.select("model", "family", *OF_MODEL)
     rows = _wide(values, known, groups).join(of_model, on="model", how="left", nulls_equal=True)
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
@@ -76,7 +77,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
         title="Leaderboard",
         rows=_sorted(rows, asked, groups),
         values=values,
-        metrics=found,
+        metrics=shown,
         groups=groups,
         game_types=game_types(),
         is_sliced=is_sliced,
@@ -124,12 +125,12 @@ def _empty(groups: tuple[str, ...]) -> pl.DataFrame:
     return pl.DataFrame(schema=schema | {"is_complete": pl.Boolean(), "thin": THIN})
 
 
-def _wide(values: pl.DataFrame, found: tuple[Head, ...], groups: tuple[str, ...]) -> pl.DataFrame:
+def _wide(values: pl.DataFrame, shown: tuple[Head, ...], groups: tuple[str, ...]) -> pl.DataFrame:
     """A row for each model and group, with the columns of each metric side by side."""
     keys = list(dict.fromkeys(["model", *groups]))
     ends = {"": "value", "_low": "ci_low", "_high": "ci_high", "_thin": "thin", **OF_A_CELL}
     rows = values.select(keys).unique(maintain_order=True)
-    for head in found:
+    for head in shown:
         own = values.filter(metric=head.name).select(
             *keys, *(pl.col(column).alias(f"{head.name}{end}") for end, column in ends.items())
         )

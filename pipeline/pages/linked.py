@@ -154,6 +154,8 @@ def _sorting(shown: Table, context: Context) -> Callable[[str], Sorting]:
     numbers = {one.name for one in shown.fields if one.is_number or one.estimate} - {"rank"}
 
     def sorting(name: str) -> Sorting:
+        if shown.rows.schema.get(name, pl.List).is_nested():
+            return Sorting(None)
         is_on = asked.sort == name
         first = "down" if name in numbers else "up"
         order = ("up" if asked.order == "down" else "down") if is_on else first

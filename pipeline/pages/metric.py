@@ -78,15 +78,15 @@ def _values(
         ("where", None, ()),
     ):
         with faults.of("by" if by else field):
-            found = lake.metrics(
+            rows = lake.metrics(
                 metric=asked.metric,
                 edition=asked.edition,
                 by=["model", "game_type", *by],
                 where=where,
             )
-            if where and found["model"].null_count():  # the row that says why there is none
-                raise UsageError(found["reason"][0])
-            return _with(found, groups), faults
+            if where and rows["model"].null_count():  # the row that says why there is none
+                raise UsageError(rows["reason"][0])
+            return _with(rows, groups), faults
     return pl.DataFrame(), faults
 
 

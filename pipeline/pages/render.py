@@ -14,7 +14,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline import cells
+from pipeline import cells, column
 from pipeline.errors import UsageError
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.bar import bar
@@ -44,7 +44,7 @@ MOST_CSV = 128 * 2**20
 @cache
 def environment() -> Environment:
     """The templates, with what they can call. Everything that they insert is escaped."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -52,7 +52,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalized,
     )
-    made.filters |= {
+    templates.filters |= {
         "text": text,
         "number": number,
         "words": words,
@@ -62,7 +62,7 @@ def environment() -> Environment:
         "settings": cells.few,
         "counted": "{:,}".format,
     }
-    made.globals |= {
+    templates.globals |= {
         "EVERYBODY": EVERYBODY,
         "bar": bar,
         "ends": cells.ends,
@@ -80,7 +80,7 @@ def environment() -> Environment:
         "plot": plot,
         "slice_of": slice_of,
     }
-    return made
+    return templates
 
 
 _CARRIED = {"edition": PAPER, "system": ""}
@@ -131,12 +131,12 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
 def query_of(asked: Mapping[str, object] | Address) -> str:
     """Address as the query of an address; what has its default is left out."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
-    said = {
+    given = {
         name: one
         for name, one in values.items()
         if one is not None and one != "" and one is not False
     }
-    return urlencode({name: _word(one) for name, one in said.items()})
+    return urlencode({name: _word(one) for name, one in given.items()})
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:
@@ -216,8 +216,8 @@ def spoken(value: str) -> str:
 
 def mark(hit: float | None) -> Markup:
     """A hit, a miss, or how much of a hit, as a sign and in words."""
-    said = result(hit) if hit is None else f"{sign(hit)} {result(hit)}"
-    return Markup(f'<span class="result {style(hit)}">{said}</span>')
+    label = result(hit) if hit is None else f"{sign(hit)} {result(hit)}"
+    return Markup(f'<span class="result {style(hit)}">{label}</span>')
 
 
 def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
@@ -268,4 +268,4 @@ def cut(value: object, most: int = LONGEST_CELL) -> Markup:
 
 def words(value: object) -> str:
     """A name of ours as words: `win_rate` as `win rate`."""
-    return NULL if value is None else printable(str(value)).replace("_", " ")
+    return NULL if value is None else printable(column.words(str(value)))

@@ -218,7 +218,7 @@ def test_from_a_cell_to_its_messages(visit: Visit) -> None:
     row.locator("td[data-metric=judgement] a").click()
     tab.wait_for_url("**/evidence?**")
     assert tab.locator("#evidence tbody tr").count() == 16
-    tab.locator("#evidence tbody tr").first.locator("a[href*='#m']").click()
+    tab.locator("#evidence tbody a[href*='#m']").first.click()
     tab.wait_for_url("**/game?**#m26")
     target = tab.locator("tr:target")
     assert "counted" in (target.get_attribute("class") or "")

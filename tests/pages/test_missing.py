@@ -14,6 +14,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
+from pipeline.pages.missing import KEY
 from pipeline.reports.missing import missing
 from pipeline.server.links import links
 from pipeline.simulate import simulate
@@ -136,6 +137,22 @@ def test_pages_lose_no_row(lake: Lake) -> None:
         assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
     with pytest.raises(UsageError, match="no competition chess"):
         lake.missing(competition="chess")
+
+
+@pytest.mark.parametrize("order", ["up", "down"])
+def test_pages_in_any_order_lose_no_row(lake: Lake, order: str) -> None:
+    for column in ("model", "topic", "game_index", "n_rounds_fixed", "n_unfinished"):
+        parts: list[pl.DataFrame] = []
+        after = ""
+        while after is not None:
+            asked = parameters("missing", {"after": after, "sort": column, "order": order})
+            shown: Any = content("missing", lake, asked)
+            parts.append(shown.rows)
+            after = shown.after
+        by = list(dict.fromkeys([column, *KEY]))
+        down = [order == "down", *[False] * (len(by) - 1)]
+        assert len(parts) > 1
+        assert pl.concat(parts).equals(missing(lake).sort(by, descending=down, nulls_last=True))
 
 
 @pytest.mark.parametrize(

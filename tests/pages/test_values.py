@@ -19,6 +19,8 @@ from pipeline.metrics.known import knowing
 from pipeline.metrics.paging import last_key
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
+from pipeline.reports.documents import KEY as DOCUMENTS_KEY
+from pipeline.reports.games import KEY as GAMES_KEY
 from pipeline.vocabulary import GameType
 
 
@@ -217,12 +219,12 @@ def test_pages_of_evidence_are_all_of_it(opened: Lake, name: str) -> None:
 
 
 def test_pages_of_games_are_all_of_them(opened: Lake) -> None:
-    found, after = [], None
-    while part := opened.games(after=after, limit=25)["game_id", "path"].rows():
-        found += part
-        after = (part[-1][1], part[-1][0])
+    parts, after = [], None
+    while (part := opened.games(after=after, limit=25)).height:
+        parts.append(part)
+        after = last_key(part, GAMES_KEY, after)
     games = opened.table("games").select("game_id", "path").sort("path", "game_id").collect()
-    assert found == games.rows()
+    assert pl.concat(parts).select("game_id", "path").equals(games)
 
 
 def pages_of(lake: Lake, name: str, **given: str) -> pl.DataFrame:
@@ -266,6 +268,32 @@ GROUP BY GROUPING SETS ((model, game_type), (model))"""
 def test_pages_of_evidence_and_games_follow_each_other(opened: Lake) -> None:
     assert pages_of(opened, "evidence", metric="reasoning").equals(opened.evidence("reasoning"))
     assert pages_of(opened, "games").equals(opened.games())
+
+
+@pytest.mark.parametrize("order", ["up", "down"])
+@pytest.mark.parametrize(
+    ("name", "given", "key"),
+    [("games", {}, GAMES_KEY), ("documents", {"path": "."}, DOCUMENTS_KEY)],
+)
+def test_pages_in_any_order_are_all_of_it(
+    opened: Lake, name: str, given: dict[str, str], key: tuple[str, ...], order: str
+) -> None:
+    """Also where many rows are alike in the column that they are sorted by, or have no value."""
+    whole = getattr(opened, name)(**given)
+    assert whole.height > 2 * ROWS
+    sortable = [one for one, dtype in whole.schema.items() if dtype in (pl.String, pl.Int64)]
+    assert len(sortable) > 5
+    for column in sortable:
+        rows = pages_of(opened, name, sort=column, order=order, **given)
+        by = list(dict.fromkeys([column, *key]))
+        down = [order == "down", *[False] * (len(by) - 1)]
+        assert rows.equals(whole.sort(by, descending=down, nulls_last=True)), column
+
+
+def test_a_list_is_not_sorted_by_what_has_no_order(served: Served) -> None:
+    for path in ("games?sort=models", "documents?sort=colour", "missing?sort=paths"):
+        assert "cannot sort by" in served.get(f"/{path}").text
+    assert served.get("/games?sort=n_rounds&after=%5B%22x%22%2C%22y%22%2C%22z%22%2C1%5D").status == 400
 
 
 def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
