@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, structs
 
 from pipeline import games
 from pipeline.column import words
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 from pipeline.metrics.known import header, metric, names
 from pipeline.metrics.paging import last_key
 from pipeline.vocabulary import Edition
@@ -23,8 +23,10 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     """What an address can say to a page: texts, numbers and words, each with a default.
 
     `seen` is how many rows the pages before this one of a list had, as its links count them.
+    `frame` is which of the page's frames CSV, Markdown and LaTeX have; by default its rows.
     """
 
+    frame: str = ""
     seen: Annotated[int, Meta(ge=0, le=10**12)] = 0
 
 
@@ -61,6 +63,14 @@ class Content(Struct, frozen=True, kw_only=True):
     systems: Mapping[str, int] = {}
     unknown: Sequence[str] = ()
 
+    def frame(self, name: str) -> pl.DataFrame:
+        """One of its frames; raises UsageError for a name that none has."""
+        values = {one: getattr(self, one) for one in self.__struct_fields__}
+        frames = {one: value for one, value in values.items() if isinstance(value, pl.DataFrame)}
+        if name not in frames:
+            raise UsageError(f"this page has no frame {name}: {choose([name], frames)}")
+        return frames[name]
+
     @property
     def one_of_several(self) -> str:
         """The system, if the lake has several: pages that show all systems are led to this one."""
@@ -69,7 +79,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
 _NO_SLICE = (
     *("edition", "system", "metric", "game", "beside", "roles", "kind", "table"),
-    *("after", "seen", "sort", "order", "query", "x", "y"),
+    *("frame", "after", "seen", "sort", "order", "query", "x", "y"),
 )
 
 

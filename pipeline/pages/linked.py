@@ -51,7 +51,7 @@ def to(
 def here(context: Context, at: str = "", **changes: object) -> str | None:
     """The address of this page from its first row on, with these parameters changed."""
     given = msgspec.to_builtins(context["asked"])
-    own = {name: value for name, value in given.items() if name not in ("after", "seen")}
+    own = {name: value for name, value in given.items() if name not in ("frame", "after", "seen")}
     address: str | None = context["link"](context["name"], **own | changes, at=at)
     return address
 
@@ -79,13 +79,15 @@ def table(
     inner: Mapping[str, Callable[[Row], str]] | None = None,
     of_game: Mapping[str, object] | None = None,
     groups: Sequence[str] = (),
+    frame: str | None = None,
     sorts: bool = False,
 ) -> Markup:
     """A result as `present` shows it, or any frame; `also` are shown, and `without` are left out.
 
     `groups` are the columns that the rows are grouped by. By metric, `ticks` are the values of
     others. `inner` are macros that write what is in a column's cells, and `of_game` what the links
-    to games have besides. With `sorts`, headings lead to the page sorted by them.
+    to games have besides. `frame` is its name among the page's frames. With `sorts`, headings lead
+    to the page sorted by them.
     """
     asked = context["asked"]
     shown = present(name, rows) if name else Table("", rows)
@@ -102,8 +104,11 @@ def table(
         drawing=_drawing(shown, edition, ticks or {}),
         attributes=_attributes,
     )
+    page = context.get("page")
+    fields = getattr(page, "__struct_fields__", ())
+    frame = frame or next((one for one in fields if getattr(page, one) is rows), None)
     # All texts in it are escaped.
-    return Markup(html.table(shown, around, caption=caption, id=id, kind=kind))
+    return Markup(html.table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
 
 
 def _links(

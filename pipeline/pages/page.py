@@ -78,12 +78,12 @@ def csv_parts(
     `shown` is the page's content where it is there already.
     """
     whole = getattr(page(name), "whole", None)
-    if whole is not None:
+    if whole is not None and not asked.frame:
         return whole(_seen(lake, asked), asked)  # type: ignore[no-any-return]
     contents = shown or content(name, lake, asked)
     if contents.faults:
         raise UsageError("; ".join(contents.faults.values()))
-    return [contents.rows]
+    return [contents.frame(asked.frame or "rows")]
 
 
 def parameters(name: str, given: Mapping[str, str]) -> Address:

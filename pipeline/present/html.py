@@ -47,9 +47,15 @@ _LONG, _NAME = 40, 7
 
 
 def table(
-    shown: Table, around: Around = _NOTHING, *, caption: str = "", id: str = "", kind: str = ""
+    shown: Table,
+    around: Around = _NOTHING,
+    *,
+    caption: str = "",
+    id: str = "",
+    kind: str = "",
+    frame: str | None = None,
 ) -> str:
-    """The table in a region that scrolls; `kind` is its class."""
+    """The table in a region that scrolls; `kind` is its class, `frame` a name for copies of it."""
     if shown.rows.is_empty():
         return '<p class="empty">No rows.</p>'
     fields = shown.fields[:MOST_COLUMNS]
@@ -62,7 +68,7 @@ def table(
     wide = " wide" if len(fields) > 8 else ""
     lines = [
         f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{name}">',
-        f"<table{_attributes({'id': id or None, 'class': kind or None})}>",
+        f"<table{_attributes({'id': id or None, 'class': kind or None, 'data-frame': frame})}>",
         f'<caption class="vh">{name}</caption>',
         f"<thead{boost}><tr>{''.join(_heading(one, shown, around) for one in fields)}</tr></thead>",
         "<tbody>",

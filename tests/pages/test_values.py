@@ -293,7 +293,9 @@ def test_pages_in_any_order_are_all_of_it(
 def test_a_list_is_not_sorted_by_what_has_no_order(served: Served) -> None:
     for path in ("games?sort=models", "documents?sort=colour", "missing?sort=paths"):
         assert "cannot sort by" in served.get(f"/{path}").text
-    assert served.get("/games?sort=n_rounds&after=%5B%22x%22%2C%22y%22%2C%22z%22%2C1%5D").status == 400
+    assert (
+        served.get("/games?sort=n_rounds&after=%5B%22x%22%2C%22y%22%2C%22z%22%2C1%5D").status == 400
+    )
 
 
 def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
@@ -323,3 +325,14 @@ def test_csv_has_all_rows_of_all_pages(served: Served, opened: Lake) -> None:
         page, _, query = path.partition("?")
         rows = list(csv.DictReader(io.StringIO(served.get(f"/{page}.csv?{query}").text)))
         assert len(rows) == n_rows > ROWS
+
+
+def test_csv_has_any_frame_of_a_page(served: Served) -> None:
+    for path, frame in (("/model?model=sim-atlas", "by_role"), ("/completeness?", "readability")):
+        page, _, query = path.partition("?")
+        shown = served.json(f"{page}.json?{query}")[frame]
+        text = served.get(f"{page}.csv?{query}&frame={frame}").text
+        assert len(list(csv.DictReader(io.StringIO(text)))) == len(shown) > 0
+        table = served.get(f"{page}.md?{query}&frame={frame}").text
+        assert len(re.findall(r"^\| ", table, re.MULTILINE)) == len(shown) + 2
+    assert "no frame title" in served.get("/model.csv?frame=title").text
