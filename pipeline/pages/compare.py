@@ -13,10 +13,8 @@ from pipeline.metrics.request import ALL
 from pipeline.pages.content import (
     Content,
     Faults,
-    Head,
     OfSystem,
     game_types,
-    heads,
     listed,
     tested_models,
 )
@@ -46,9 +44,8 @@ class CompareContent(Content, frozen=True, kw_only=True):
     models: tuple[str, ...]
     model: str
     other: str
-    metrics: tuple[Head, ...]
+    metrics: tuple[str, ...]
     metric: str
-    groups: tuple[str, ...]
     game_types: tuple[str, ...]
     apart: pl.DataFrame
 
@@ -78,9 +75,8 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
         models=models,
         model=model,
         other=other,
-        metrics=heads(asked.edition),
+        metrics=names(asked.edition),
         metric=metric,
-        groups=tuple(name for name in listed(asked.by) if name in rows.columns),
         game_types=game_types(),
         apart=apart,
         notes=present("compare", rows, margin=margin).notes,

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, structs
 from pipeline import games
 from pipeline.column import words
 from pipeline.errors import UsageError, choose
-from pipeline.metrics.known import header, metric, names
+from pipeline.metrics.known import header, metric
 from pipeline.metrics.paging import last_key
 from pipeline.vocabulary import Edition
 
@@ -140,9 +140,10 @@ class Head(Struct, frozen=True):
     value: str
 
 
-def heads(edition: Edition, only: Sequence[str] | None = None) -> tuple[Head, ...]:
-    """The metrics of an edition, in order."""
-    return tuple(head(name, edition) for name in names(edition) if only is None or name in only)
+def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
+    """The rows with a column for each group, also where they could not be grouped by it."""
+    missing = [pl.lit(None, pl.String).alias(one) for one in groups if one not in rows.columns]
+    return rows.with_columns(missing)
 
 
 def head(name: str, edition: Edition) -> Head:

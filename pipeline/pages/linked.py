@@ -195,9 +195,10 @@ def _drawing(
 
 
 def _attributes(row: Row) -> dict[str, str | None]:
+    p_holm = row.get("p_holm")
     kinds = {
         "incomplete": row.get("is_complete") is False and "metric" not in row,
-        "differs": (row.get("p_holm") or 1) < SIGNIFICANT,
+        "differs": p_holm is not None and p_holm < SIGNIFICANT,
     }
     return {
         "class": " ".join(kind for kind, is_so in kinds.items() if is_so) or None,

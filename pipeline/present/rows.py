@@ -15,28 +15,11 @@ from pipeline.reports import games as games_list
 from pipeline.reports import search as searches
 from pipeline.reports.quarantine import BRIEF
 
-# What fits on a line or two, and what only a page has besides.
 _BRIEF = (
     *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),
     *("message_index", "content"),
 )
-_OF_PAGE_OF_GAMES = ("setting_id",)
-_BRIEF_GAMES = (
-    *("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", *_OF_PAGE_OF_GAMES),
-    "path",
-)
-_OF_PAGE_OF_DOCUMENTS = ("format", "n_bytes", "ingest_id")
-_BRIEF_DOCUMENTS = (
-    *("source", "status", "path", "reason", "detail", "n_faulty_parts", "game_id"),
-    *_OF_PAGE_OF_DOCUMENTS,
-)
-_BRIEF_SEARCH = (
-    *("game_id", "game_type", "phase", "message_index", "round", "seat", "player", "model", "role"),
-)
-_SEARCH = {
-    **searches.COLUMNS,
-    "text": column.text("the text around the hit"),
-}
+_SEARCH = {**searches.COLUMNS, "text": column.text("the text around the hit")}
 
 
 def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
@@ -62,7 +45,7 @@ def search(rows: pl.DataFrame, secret: bool = False, **_: Any) -> Table:
 def _around(rows: pl.DataFrame) -> pl.DataFrame:
     """What fits on a line: of ids the beginning, and the text around the hit as one."""
     text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
-    return rows.with_columns(brief_id()).select(*_BRIEF_SEARCH, text=text)
+    return rows.with_columns(brief_id(), text=text).drop("before", "hit", "after")
 
 
 def games(rows: pl.DataFrame, **_: Any) -> Table:
@@ -70,33 +53,29 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
         "games",
         rows,
         games_list.COLUMNS,
-        hidden=_OF_PAGE_OF_GAMES,
+        hidden=("is_finished", "setting_id", "game_index", "source"),
         brief=_of_games,
         folds=(folds.titled("game_type"),),
     )
 
 
 def _of_games(rows: pl.DataFrame) -> pl.DataFrame:
-    """What fits on a line: of ids the beginning, and how the game ended."""
+    """The rows with the beginnings of ids, and how the games ended."""
     end = pl.when("is_finished").then("outcome").otherwise(pl.lit(games_list.UNFINISHED))
-    return rows.with_columns(brief_id(), brief_id("setting_id"), outcome=end).select(_BRIEF_GAMES)
+    return rows.with_columns(brief_id(), brief_id("setting_id"), outcome=end)
 
 
 def documents(rows: pl.DataFrame, **_: Any) -> Table:
+    """The documents; a page also has their format, their size, and who read them."""
     return Table(
         "documents",
         rows,
         listed.COLUMNS,
-        hidden=_OF_PAGE_OF_DOCUMENTS,
-        brief=_of_documents,
+        hidden=("format", "n_bytes", "ingest_id"),
+        brief=lambda one: one.with_columns(brief_id()),
         optional=("detail", "n_faulty_parts", "game_id"),
         folds=(folds.titled("source"), folds.titled("status")),
     )
-
-
-def _of_documents(rows: pl.DataFrame) -> pl.DataFrame:
-    """What fits on a line or two: of ids the beginning."""
-    return rows.with_columns(brief_id()).select(_BRIEF_DOCUMENTS)
 
 
 def document_counts(rows: pl.DataFrame, **_: Any) -> Table:
