@@ -36,11 +36,10 @@ def content(lake: AnsweringLake, asked: Parameters) -> TablesContent:
             title="Tables", rows=sizes, sizes=sizes, columns=None, meaning=None, is_view=False
         )
     views = known_views([name])
-    columns = lake.schema(name).drop("table")
-    columns = columns.select(_OF_A_VIEW) if views else columns
+    columns = lake.schema(name)
     return TablesContent(
         title=f"{'View' if views else 'Table'} {name}",
-        rows=columns if views else lake.table(name).head(SAMPLE).collect(),
+        rows=columns.select(_OF_A_VIEW) if views else lake.table(name).head(SAMPLE).collect(),
         sizes=sizes,
         columns=columns,
         meaning=meaning(name, views).rstrip("."),

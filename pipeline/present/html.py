@@ -98,13 +98,19 @@ def _heading(one: Field, shown: Table, around: Around) -> str:
     declared = shown.columns.get(one.name)
     sorting = around.sorting(one.name) if around.sorting else Sorting(None)
     is_name = declared is None or one.name in shown.headings
-    label = one.heading if is_name else one.heading[:1].upper() + one.heading[1:]
+    label = one.heading if is_name else _capitalized(one.heading)
     attributes = {
         "class": _kind(one, shown),
         "aria-sort": sorting.direction or None,
         "title": (declared.description if declared else "") or None,
     }
     return f'<th scope="col"{_attributes(attributes)}>{_linked(escape(label), sorting.href)}</th>'
+
+
+def _capitalized(heading: str) -> str:
+    """The heading with a capital, unless it begins with a sign such as p."""
+    is_sign = not heading[1:2].isalpha()
+    return heading if is_sign else heading[:1].upper() + heading[1:]
 
 
 def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
