@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import polars as pl
 from msgspec import Meta, Struct, structs
@@ -13,6 +13,7 @@ from pipeline.column import words
 from pipeline.errors import UsageError, choose
 from pipeline.metrics.known import header, metric
 from pipeline.metrics.paging import last_key
+from pipeline.metrics.request import ALL
 from pipeline.vocabulary import Edition
 
 ROWS = 50
@@ -39,6 +40,15 @@ class Sorted(Address, frozen=True, kw_only=True):
     sort: str = ""
     order: Order = "up"
     after: str = ""
+
+
+def choices(asked: Address, *names: str) -> dict[str, Any]:
+    """What is asked for in these parameters and in the order, as a method of a lake takes it."""
+    values = {name: getattr(asked, name) for name in names}
+    chosen = {name: None if one in ("", ALL) else one for name, one in values.items()}
+    if isinstance(asked, Sorted):
+        chosen |= {"sort": asked.sort or None, "descending": asked.order == "down"}
+    return chosen
 
 
 class OfSystem(Address, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
 from pipeline.column import schema
 from pipeline.metrics.paging import order_by
-from pipeline.pages.content import ROWS, Content, Faults, Sorted, key, paged
+from pipeline.pages.content import ROWS, Content, Faults, Sorted, choices, key, paged
 from pipeline.reports.documents import COLUMNS, KEY, STATUSES
 from pipeline.reports.quarantine import ORDER
 
@@ -71,16 +71,8 @@ def _is_narrowed(asked: Parameters) -> bool:
 def _documents(
     lake: AnsweringLake, asked: Parameters, after: Sequence[object] | None, limit: int | None
 ) -> pl.DataFrame:
-    return lake.documents(
-        status=asked.status or None,
-        source=asked.source or None,
-        reason=asked.reason or None,
-        path=asked.path or None,
-        sort=asked.sort or None,
-        descending=asked.order == "down",
-        after=after,
-        limit=limit,
-    )
+    wanted = choices(asked, "status", "source", "reason", "path")
+    return lake.documents(**wanted, after=after, limit=limit)
 
 
 def _refused(lake: AnsweringLake, documents: pl.DataFrame) -> pl.DataFrame:

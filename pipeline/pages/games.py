@@ -9,7 +9,7 @@ from pipeline.column import schema
 from pipeline.games import competitions
 from pipeline.metrics.paging import order_by
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Content, Faults, Sorted, game_types, key, paged
+from pipeline.pages.content import ROWS, Content, Faults, Sorted, choices, game_types, key, paged
 from pipeline.reports.games import COLUMNS, KEY, OUTCOMES
 from pipeline.vocabulary import Edition
 
@@ -71,15 +71,5 @@ def _games(
     lake: AnsweringLake, asked: Parameters, after: Sequence[object] | None, limit: int | None
 ) -> pl.DataFrame:
     seen = lake.of_system(asked.system) if asked.system else lake
-    return seen.games(
-        model=asked.model or None,
-        game_type=None if asked.game_type == ALL else asked.game_type,
-        outcome=asked.outcome or None,
-        competition=asked.competition or None,
-        setting_id=asked.setting_id or None,
-        path=asked.path or None,
-        sort=asked.sort or None,
-        descending=asked.order == "down",
-        after=after,
-        limit=limit,
-    )
+    names = ("model", "game_type", "outcome", "competition", "setting_id", "path")
+    return seen.games(**choices(asked, *names), after=after, limit=limit)

@@ -8,7 +8,7 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
+from pipeline.pages.content import ROWS, Address, Content, Faults, choices, game_types
 from pipeline.reports.search import COLUMNS, Found
 from pipeline.vocabulary import Edition
 
@@ -75,14 +75,6 @@ def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
 
 
 def _hits(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Found:
-    return lake.search(
-        asked.words,
-        model=asked.model or None,
-        secret=asked.secret,
-        aloud=asked.aloud,
-        tested=asked.tested,
-        game_type=None if asked.game_type == ALL else asked.game_type,
-        limit=limit,
-        timeout=TIMEOUT,
-        after=after,
-    )
+    flags = {name: getattr(asked, name) for name in ("secret", "aloud", "tested")}
+    who = choices(asked, "model", "game_type")
+    return lake.search(asked.words, **who, **flags, limit=limit, timeout=TIMEOUT, after=after)

@@ -171,24 +171,22 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
     value, reason = row.get(estimate.value or ""), row.get(estimate.reason or "")
     mark = _mark(cell)
     if value is None:
-        said = _text(reason or "no value")
-        return (
-            f'<span class="none" title="{said}">{NULL}<span class="vh"> {said}</span></span>{mark}'
-        )
+        why = _text(reason or "no value")
+        return f'<span class="none" title="{why}">{NULL}<span class="vh"> {why}</span></span>{mark}'
     interval = f' <span class="interval">({_ends(estimate, cell.interval, row)})</span>'
-    said = _said(estimate, row, _named)
+    counts = _counts(estimate, row, _named)
     inner = "".join(
         [
             f'<span><data class="value" value="{value!r}">{escape(cell.text)}</data>{mark}</span>',
             drawing,
             interval if cell.interval else "",
-            f'<span class="vh">; {said}</span>' if said else "",
+            f'<span class="vh">; {counts}</span>' if counts else "",
         ]
     )
     attributes = {
         "class": "cell thin" if cell.mark else "cell",
         "href": href,
-        "title": f"{cell.interval} {_said(estimate, row, lambda _, value: str(value))}".strip(),
+        "title": f"{cell.interval} {_counts(estimate, row, lambda _, value: str(value))}".strip(),
     }
     tag = "span" if href is None else "a"
     return f"<{tag}{_attributes(attributes)}>{inner}</{tag}>"
@@ -210,7 +208,7 @@ def _ends(estimate: Estimate, text: str, row: Row) -> str:
     return f"{one} to {other}"
 
 
-def _said(estimate: Estimate, row: Row, written: Callable[[str, object], str]) -> str:
+def _counts(estimate: Estimate, row: Row, written: Callable[[str, object], str]) -> str:
     """What was counted, in how many games, and which terms are thin."""
     counted, games = row.get(estimate.counted or ""), row.get(estimate.games or "")
     parts = [] if counted is None else [f"{written('counted', counted)} rows counted"]

@@ -112,7 +112,7 @@ def completeness(
         .group_by(_OF_SIDE)
         .agg(n_quarantined=pl.len().cast(pl.Int64))
     )
-    found = (
+    games = (
         results.select("model")
         .unique()
         .join(played, how="cross")
@@ -133,11 +133,11 @@ def completeness(
         .collect()
     )
     if models is not None:
-        return found.filter(pl.col("model").is_in(models))
+        return games.filter(pl.col("model").is_in(models))
     whole = quarantined.null_count().collect().item()
     if not whole:
-        return found
-    return pl.concat([found, pl.DataFrame({"n_quarantined": [whole]})], how="diagonal_relaxed")
+        return games
+    return pl.concat([games, pl.DataFrame({"n_quarantined": [whole]})], how="diagonal_relaxed")
 
 
 def _of_settings() -> dict[str, pl.Expr]:
@@ -177,7 +177,7 @@ def readability(
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
     missing = _missing(lake, request)
-    found = [
+    bounds = [
         _bounds(
             metric(name, edition),
             by_model.filter(metric=name),
@@ -186,7 +186,7 @@ def readability(
         )
         for name in names(edition)
     ]
-    rows = pl.concat(found).sort("model", nulls_last=True, maintain_order=True)
+    rows = pl.concat(bounds).sort("model", nulls_last=True, maintain_order=True)
     return rows.filter(pl.col("model").is_in(models)) if models is not None else rows
 
 
@@ -195,13 +195,13 @@ def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
 
     `lost` are hits that could have been misses, `gained` misses that could have been hits.
     """
-    found = rows(metric(name, request.edition), cache(lake.table), request)
+    counts = rows(metric(name, request.edition), cache(lake.table), request)
     is_counted, hit = pl.col("is_counted"), pl.col("hit")
     # Outages and games without an end are counted by the release edition alone. What cannot be read
     # counts as the game took it: mostly a miss, but who says neither defects, which can be a hit.
     is_unsure = _OUTAGE | ~pl.col("is_finished") | _UNREADABLE
     return (
-        found.group_by(*_OF_SIDE, "setting_id", "term")
+        counts.group_by(*_OF_SIDE, "setting_id", "term")
         .agg(
             n_games=pl.col("game_id").filter("is_counted").n_unique().cast(pl.Int64),
             counted=is_counted.sum().cast(pl.Int64),
@@ -232,12 +232,12 @@ def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
 
 
 def _bounds(
-    metric: Metric, values: pl.DataFrame, found: pl.DataFrame, missing: pl.DataFrame
+    metric: Metric, values: pl.DataFrame, counts: pl.DataFrame, missing: pl.DataFrame
 ) -> pl.DataFrame:
     """The rows of one metric."""
     by = ["model", "term"]
-    summed = [name for name in found.columns if name not in (*_OF_SIDE, *_NOT_SUMMED)]
-    seen = found.group_by(by).agg(exact_sums(summed, found.schema))
+    summed = [name for name in counts.columns if name not in (*_OF_SIDE, *_NOT_SUMMED)]
+    seen = counts.group_by(by).agg(exact_sums(summed, counts.schema))
     terms = (
         values.select("model", "terms")
         .explode("terms")
@@ -246,7 +246,7 @@ def _bounds(
         .drop("value")
         # In their order: a sum of floats in another one may come to a bound beyond the value.
         .join(seen, on=by, how="left", nulls_equal=True, maintain_order="left")
-        .join(_lacking(found, missing), on=by, how="left", nulls_equal=True, maintain_order="left")
+        .join(_lacking(counts, missing), on=by, how="left", nulls_equal=True, maintain_order="left")
         .with_columns(pl.exclude("model", "term", "weight").fill_null(0))
         .with_columns(added=pl.col("uncounted") + pl.col("missing"))
     )
@@ -287,14 +287,14 @@ def _bound(name: str, metric: Metric, terms: pl.DataFrame, hits: pl.Expr) -> pl.
     )
 
 
-def _lacking(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
+def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
     """The estimated number of rows that missing games would have had, by model and term.
 
     A missing game is taken to have the rows that a game of its setting has on average, for the
     model where this is most; if there is none, those of a game of its competition. Rows that the
     model has in unfinished games are subtracted.
     """
-    there = found.with_columns(there=pl.col("counted") + pl.col("uncounted"))
+    there = counts.with_columns(there=pl.col("counted") + pl.col("uncounted"))
     a_game = there.filter(pl.col("n_games") > 0).with_columns(
         size=pl.col("there") / pl.col("n_games")
     )

@@ -102,12 +102,12 @@ def seats(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 def parts(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> list[Part]:
     """All messages of a game, and what was done and counted, in their places."""
     there = places(tables, counted)
-    found = list(_silent(there, None))
+    shown = list(_silent(there, None))
     for message in tables["messages"].iter_rows(named=True):
-        found.append(_message(message, there))
-        found += _silent(there, message["message_index"])
-    begun = new_rounds(part.round for part in found)
-    return [replace(part, begins=begins) for part, begins in zip(found, begun, strict=True)]
+        shown.append(_message(message, there))
+        shown += _silent(there, message["message_index"])
+    begun = new_rounds(part.round for part in shown)
+    return [replace(part, begins=begins) for part, begins in zip(shown, begun, strict=True)]
 
 
 def parts_seen(messages: pl.DataFrame) -> Iterator[Part]:

@@ -101,19 +101,19 @@ def search(
         *(["visible_to"] if aloud else []),
     ]
     ends_at = time.monotonic() + timeout
-    found = [pl.DataFrame(schema=polars_schema("messages")).select(*_PLACE, "content")]
+    parts = [pl.DataFrame(schema=polars_schema("messages")).select(*_PLACE, "content")]
     n_left, stopped, at = limit, "end", start
     for first, rows in stream(state, "messages", read, start):
         hits = rows.with_row_index("row").filter(wanted)
         hits = (hits if secrets is None else said_secret(hits, secrets)).head(n_left)
         n_left -= hits.height
         at = first + (hits["row"][-1] + 1 if n_left == 0 else rows.height)
-        found.append(hits.drop("row", "is_tested", "visible_to", strict=False))
+        parts.append(hits.drop("row", "is_tested", "visible_to", strict=False))
         if n_left == 0 or time.monotonic() >= ends_at:
             stopped = "time" if n_left else "limit"
             break
     n_messages = sum(state.counts("messages").values())
-    shown = _around(pl.concat(found, how="diagonal"), None if secret else _pattern(asked[0]))
+    shown = _around(pl.concat(parts, how="diagonal"), None if secret else _pattern(asked[0]))
     if at >= n_messages:
         return Found(shown, n_messages, n_messages, "end", None)
     return Found(shown, at, n_messages, stopped, f"{state.ingest_id}.{at}")
