@@ -66,14 +66,14 @@ def method(function: Callable[P, R]) -> Callable[P, R]:
     """
 
     @wraps(function)
-    def run(*given: P.args, **options: P.kwargs) -> R:
+    def run(*arguments: P.args, **options: P.kwargs) -> R:
         try:
-            with metrics_of(given[0]):
-                return function(*given, **options)
+            with metrics_of(arguments[0]):
+                return function(*arguments, **options)
         except BaseException as error:
             if not may_be_of_a_file(error):
                 raise
-            lakes = [argument for argument in given if isinstance(argument, stored.StoredLake)]
+            lakes = [argument for argument in arguments if isinstance(argument, stored.StoredLake)]
             raise explanation(error, lakes) from None
 
     return run

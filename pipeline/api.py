@@ -74,7 +74,7 @@ class Lake(AnsweringLake):
         return Game(transcript.tables, transcript.counted, transcript.edition, self)
 
     @method
-    def present(self, name: str, *given: Any, **asked: Any) -> Presented:
+    def present(self, name: str, *arguments: Any, **options: Any) -> Presented:
         """A result as a table, with its notes, as commands and pages show it.
 
         `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
@@ -90,9 +90,9 @@ class Lake(AnsweringLake):
         """
         if name not in NAMES:
             raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
-        result = getattr(self, name)(*given, **asked)
+        result = getattr(self, name)(*arguments, **options)
         rows = result if isinstance(result, pl.DataFrame) else result.rows
-        return Presented.of_table(present(name, rows, lake=self, **asked))
+        return Presented.of_table(present(name, rows, lake=self, **options))
 
     @method
     def page(self, name: str, **parameters: object) -> "Shown":

@@ -34,6 +34,11 @@ def spelt(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
+def counted(n: int, noun: str) -> str:
+    """The number with its noun, which has an s in the plural."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def size(n_bytes: int | None) -> str | None:
     """A number of bytes in the largest unit that it fills; null for one unknown."""
     from rich.filesize import decimal
@@ -45,9 +50,9 @@ def _without_bytes(value: object) -> object:
     if isinstance(value, bytes):
         return spelt(value)
     if isinstance(value, dict):
-        return {name: _without_bytes(one) for name, one in value.items()}
+        return {name: _without_bytes(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_without_bytes(one) for one in value]
+        return [_without_bytes(part) for part in value]
     return value
 
 

@@ -17,8 +17,8 @@ def nearest(wrong: Iterable[str], known: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
     names = list(known)
-    near = [found for one in wrong if (found := get_close_matches(one, names, n=1))]
-    return f"did you mean {' or '.join(f'`{one}`' for (one,) in near)}?" if near else None
+    near = [close for name in wrong if (close := get_close_matches(name, names, n=1))]
+    return f"did you mean {' or '.join(f'`{name}`' for (name,) in near)}?" if near else None
 
 
 def choose(wrong: Iterable[str], known: Iterable[str]) -> str:

@@ -77,8 +77,8 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
     field = alt.Chart(_inline(data.select("name", "value")))
     ticks = field.mark_tick(color=FIELD, thickness=1.5, size=9, aria=False)
     ticks = ticks.encode(x=x, y=_y(order))
-    own = alt.layer(*_dots(x, order), data=_inline(data.filter(rows["model"].eq_missing(model))))
-    return _styled(alt.layer(ticks, own).properties(width=WIDTH))
+    dots = alt.layer(*_dots(x, order), data=_inline(data.filter(rows["model"].eq_missing(model))))
+    return _styled(alt.layer(ticks, dots).properties(width=WIDTH))
 
 
 def plot_differences(rows: pl.DataFrame) -> "Chart":
@@ -218,12 +218,14 @@ def _label(who: str, name: str, value: float | None, low: float | None, high: fl
 
 def _ends_of_ranges(rows: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """The least and the greatest value that each row's metric can have."""
-    declared = [metric(*one) for one in rows.select("metric", "edition").iter_rows()]
-    return pl.Series([one.low for one in declared]), pl.Series([one.high for one in declared])
+    declared = [metric(*names) for names in rows.select("metric", "edition").iter_rows()]
+    return pl.Series([known.low for known in declared]), pl.Series(
+        [known.high for known in declared]
+    )
 
 
 def _names(column: pl.Series) -> pl.Series:
-    return pl.Series([_name(one) for one in column], dtype=pl.String)
+    return pl.Series([_name(text) for text in column], dtype=pl.String)
 
 
 def _name(value: object) -> str:

@@ -73,7 +73,9 @@ def points() -> tuple["EntryPoint", ...]:
 
     all_points = [point for group in GROUPS for point in entry_points(group=group)]
     return tuple(
-        sorted(all_points, key=lambda one: (one.group, one.name, one.value, package_of(one)))
+        sorted(
+            all_points, key=lambda point: (point.group, point.name, point.value, package_of(point))
+        )
     )
 
 

@@ -31,5 +31,5 @@ def printable_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")

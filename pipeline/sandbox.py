@@ -76,8 +76,8 @@ class Sandbox:
         process, self._next = self._next, None
         assert process is not None
         try:
-            given = dict(parameters or {}), self._memory, dict(temporary or {}), self._metrics()
-            question = (lake, query, *given)
+            options = dict(parameters or {}), self._memory, dict(temporary or {}), self._metrics()
+            question = (lake, query, *options)
             return process.answer(question, self._timeout, self._while_waiting)
         finally:
             process.kill()

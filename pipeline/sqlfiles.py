@@ -54,13 +54,13 @@ def header(name: str) -> dict[str, list[str]]:
 
 def header_of(text: str) -> dict[str, list[str]]:
     """The same of a text."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for line in map(str.strip, text.strip().splitlines()):
         if not line.startswith("--"):
             break
         if match := _HEADER.match(line):
-            found.setdefault(match["key"], []).append(match["value"].strip())
-    return found
+            values.setdefault(match["key"], []).append(match["value"].strip())
+    return values
 
 
 class With(NamedTuple):
@@ -107,9 +107,9 @@ class Token(NamedTuple):
 
 def tokens_of(sql: str) -> Iterator[Token]:
     """The words, texts and signs of SQL; comments are left out."""
-    for found in TOKEN.finditer(sql):
-        if not found[0].startswith(("--", "/*")):
-            yield Token(found[0].lower(), found.end())
+    for match in TOKEN.finditer(sql):
+        if not match[0].startswith(("--", "/*")):
+            yield Token(match[0].lower(), match.end())
 
 
 def filled(name: str, **values: str) -> str:

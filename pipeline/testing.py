@@ -61,7 +61,7 @@ def check_claims(logs: Logs) -> None:
     name, file = logs.format_.NAME, logs.file.format(0)
     assert logs.logs, f"{name} has no logs to be checked by"
     for number, data in enumerate(logs.logs):
-        claimants = [one.NAME for one in formats() if one.claims(Look(file, data))]
+        claimants = [known.NAME for known in formats() if known.claims(Look(file, data))]
         assert claimants == [name], f"log {number} of {name} is claimed by {claimants}"
         game = read(data, logs.model, file)
         assert game is not None, f"log {number} of {name} is no game"
@@ -99,9 +99,9 @@ def check_batches(logs: Logs) -> None:
     assert [content_id(game) for game in again] == ids, "a log is another game in another order"
     numbered = list(enumerate(games))
     whole, reverse = _sorted(_rows(numbered)), _sorted(_rows(numbered[::-1]))
-    alone = [_sorted(_rows([one])) for one in numbered]
+    alone = [_sorted(_rows([game])) for game in numbered]
     for table in GAME_TABLES:
-        rows = pl.concat([one[table] for one in alone]).sort(pl.all())
+        rows = pl.concat([tables[table] for tables in alone]).sort(pl.all())
         assert whole[table].equals(rows), f"rows of {table} depend on what is read with them"
         assert whole[table].equals(reverse[table]), f"rows of {table} depend on the order of logs"
 
@@ -118,7 +118,7 @@ def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None
     """Logs that are damaged at random are games, refused or ignored, and raise no other error."""
     damaged = list(mutants(logs.logs, n_mutants, seed))
     batch = _decoded(damaged, logs)
-    strange = {one.found for one in batch.seen} - _STATUSES
+    strange = {document.found for document in batch.seen} - _STATUSES
     assert not strange, f"documents are {strange}"
     assert len(batch.seen) == len(damaged), "not every document is accounted for"
     for fault in batch.faults:
@@ -179,9 +179,9 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Each value within, as what holds it and its key there."""
     if not isinstance(value, dict | list):
         return
-    for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value):
         yield value, key
-        yield from _places(one)
+        yield from _places(part)
 
 
 def _cut(dice: Random, data: bytes) -> bytes:
@@ -216,8 +216,7 @@ def _rows(games: Sequence[tuple[int, GameRecord]]) -> Frames:
         digest = sha256(str(number).encode())
         id_ = game_id(digest, number, game.assigned_model)
         path = f"{number}.json"
-        one = IdentifiedGame(game, id_, number, digest, content_id(game), "/logs", path)
-        placed.append(one)
+        placed.append(IdentifiedGame(game, id_, number, digest, content_id(game), "/logs", path))
     return frames(placed)
 
 

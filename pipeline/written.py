@@ -65,8 +65,8 @@ def _slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     return chain.from_iterable(part.iter_slices(SLICE) for part in parts if part.height)
 
 
-def _json_escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be").hex()
+def _json_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 

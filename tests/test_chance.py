@@ -1,4 +1,4 @@
-"""Judgement beside chance, in SQL and in Python."""
+"""Judgement beside chance."""
 
 from pathlib import Path
 
@@ -8,15 +8,9 @@ from event_tables import assert_same, grid, lake_of, table
 
 import pipeline
 from pipeline.ingest import ingest
-from pipeline.lake import StoredLake
-from pipeline.metrics.views import views
 from pipeline.reports.chance import judgement_by_chance
 from pipeline.simulate import simulate
-from pipeline.warehouse import answer, connect
 
-WITHOUT_SYSTEM = """
-    SELECT * EXCLUDE (system) FROM judgement_by_chance ORDER BY model NULLS LAST, game_type
-"""
 PLAYERS = """
 game | game_type | seat | model | role
 1    | werewolf  | 1    | w     | werewolf
@@ -64,11 +58,6 @@ m     | werewolf  | 2/3   | 17/45  | 2    | 17/15    | 3       | 1
 """
 
 
-def in_sql(lake: StoredLake) -> pl.DataFrame:
-    with connect(lake, views(), WITHOUT_SYSTEM) as connection:
-        return answer(connection, WITHOUT_SYSTEM)
-
-
 def test_the_hand_worked_case(tmp_path: Path) -> None:
     tables = {
         "players": table("players", PLAYERS),
@@ -81,7 +70,6 @@ def test_the_hand_worked_case(tmp_path: Path) -> None:
         [_row(cells) for cells in grid(EXPECTED)], schema=rows.schema, orient="row"
     )
     assert_same(rows, expected)
-    assert_same(in_sql(lake), expected)
 
 
 def _row(cells: dict[str, str]) -> list[object]:
@@ -101,7 +89,6 @@ def test_a_table_of_three_has_a_chance_of_a_half(tmp_path: Path) -> None:
     rows = lake.judgement_by_chance()
     assert rows.height == 6
     assert set(rows["chance"]) == {0.5}
-    assert_same(rows, in_sql(lake))
     of_metric = lake.metrics(metric="judgement").drop_nulls("value")
     shared = ["model", "game_type", "value", "hits", "counted", "n_games"]
     assert_same(rows.select(shared), of_metric.sort("model", "game_type").select(shared))
@@ -109,14 +96,13 @@ def test_a_table_of_three_has_a_chance_of_a_half(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_real_votes_beside_chance(shared: Path, tmp_path: Path) -> None:
-    """The rates of chance of the page on systems, and the same rows from both languages."""
+    """The rates of chance of the page on systems."""
     for name in ("ck-arena", "aiwolf", "werewolf-arena", "chatarena-chameleon"):
         ingest(shared / "real" / f"{name}.tar.zst", tmp_path / "lake", model="m")
     lake = pipeline.open_lake(tmp_path / "lake")
     sums = {}
     for one in lake.by_system():
         rows = one.judgement_by_chance()
-        assert_same(rows, in_sql(one))
         whole = rows.filter(game_type="all")
         sums[one.system] = tuple(whole.select(pl.col("hits", "expected", "counted").sum()).row(0))
     assert sums == {

@@ -10,7 +10,7 @@ from pipeline.api import Lake, open_lake
 from pipeline.cli import main
 from pipeline.errors import QueryError
 from pipeline.lake import create_lake
-from pipeline.server.worker import Task, made
+from pipeline.server.worker import Task, reply
 
 SHOWN = {
     "time": ("TIME '23:59:59.999999'", "23:59:59.999999"),
@@ -84,6 +84,6 @@ def test_a_value_that_cannot_be_shown_is_refused_in_a_line(
 @pytest.mark.parametrize("what", ["lists 400 deep", "far date in a struct"])
 def test_the_page_refuses_it_too(lake: Lake, what: str) -> None:
     expression, reason = REFUSED[what]
-    page = made(lake, Task("sql", "json", {"query": f"SELECT {expression} AS x"}))
+    page = reply(lake, Task("sql", "json", {"query": f"SELECT {expression} AS x"}))
     assert page.status == 400
     assert reason in json.loads(page.text)["faults"]["query"]

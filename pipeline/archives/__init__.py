@@ -18,7 +18,7 @@ from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, check_size, moved_on, why
 from pipeline.archives.meter import Meter, Metered
 from pipeline.archives.names import PLAIN, Form, form_of, unlike_a_part, why_passed_over
-from pipeline.archives.sources import Unit, found_in, resolved
+from pipeline.archives.sources import Unit, resolved, units_in
 from pipeline.archives.splitting import whole
 from pipeline.stores import ChangedError, is_gone, is_regular, open_file, read_file, version
 
@@ -83,7 +83,7 @@ def units(sources: Sources) -> Iterator[Unit]:
 
     Raises `SourceError` at once, for all unusable sources together.
     """
-    return chain.from_iterable(map(found_in, resolved(sources)))
+    return chain.from_iterable(map(units_in, resolved(sources)))
 
 
 def measure(sources: Sources) -> tuple[int, int]:
@@ -165,7 +165,7 @@ def named(unit: Unit, path: str) -> tuple[str, str]:
 
     Members of an archive that was itself given have it as source.
     """
-    if unit.is_given and path.startswith("/"):
+    if unit.is_source and path.startswith("/"):
         return f"{unit.source}/{unit.path}", path[1:]
     return unit.source, unit.path + path
 

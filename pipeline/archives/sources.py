@@ -24,7 +24,7 @@ class Unit(NamedTuple):
     n_bytes: int = 0
     reason: str | None = None
     is_broken: bool = False
-    is_given: bool = False  # a source itself, not found in a folder
+    is_source: bool = False  # a source itself, not found in a folder
 
     @property
     def holds_many(self) -> bool:
@@ -42,8 +42,8 @@ def resolved(sources: str | Path | Sequence[str | Path]) -> list[str]:
 
     Raises `SourceError` for all sources together that do not exist or hold no file.
     """
-    given = [sources] if isinstance(sources, (str, Path)) else sources
-    matches = {str(source): _matches(local_path(str(source))) for source in given}
+    named = [sources] if isinstance(sources, (str, Path)) else sources
+    matches = {str(source): _matches(local_path(str(source))) for source in named}
     faults = [_why_unmatched(source) for source, paths in matches.items() if not paths]
     roots = _without_overlap(_absolute(path) for paths in matches.values() for path in paths)
     faults += [fault for root in roots if (fault := _why_empty(root))]
@@ -52,7 +52,7 @@ def resolved(sources: str | Path | Sequence[str | Path]) -> list[str]:
     return roots
 
 
-def found_in(root: str | Path) -> Iterator[Unit]:
+def units_in(root: str | Path) -> Iterator[Unit]:
     """Yield what is under a folder, hidden and linked folders unentered; or the file itself."""
     root = str(root)
     if is_remote(root):
@@ -60,7 +60,9 @@ def found_in(root: str | Path) -> Iterator[Unit]:
     path = Path(root)
     if path.is_dir():
         return _walk(_label(path), root)
-    return iter([Unit(_label(path.parent), printable(path.name), root, _size(root), is_given=True)])
+    return iter(
+        [Unit(_label(path.parent), printable(path.name), root, _size(root), is_source=True)]
+    )
 
 
 def _matches(source: str) -> list[str]:
@@ -108,15 +110,15 @@ def _absolute(source: str) -> str:
 
 def _without_overlap(paths: Iterable[str]) -> list[str]:
     """Return the paths without repetition, and without those that another one's walk reaches."""
-    given = dict.fromkeys(paths)
-    return [path for path in given if not _is_reached(path, given)]
+    unique = dict.fromkeys(paths)
+    return [path for path in unique if not _is_reached(path, unique)]
 
 
-def _is_reached(path: str, given: dict[str, None]) -> bool:
-    """Say whether another given folder leads to this path; hidden folders are not entered."""
+def _is_reached(path: str, roots: dict[str, None]) -> bool:
+    """Say whether another of the folders leads to this path; hidden folders are not entered."""
     is_folder = is_remote(path) or Path(path).is_dir()
     for hop in [path, *_above(path)] if is_folder else _above(path):
-        if hop != path and hop in given:
+        if hop != path and hop in roots:
             return True
         if is_hidden_folder(hop.rpartition("/")[2]):
             return False
@@ -133,10 +135,10 @@ def _above(path: str) -> list[str]:
 
 def _why_empty(root: str) -> str | None:
     """Say why a source that exists leads to nothing; null if it leads to a file."""
-    for found in found_in(root):
-        if found.path == "." and found.is_broken:
-            return f"{found.source!r}: the folder cannot be listed ({found.reason})"
-        if found.file is not None or found.is_broken:
+    for entry in units_in(root):
+        if entry.path == "." and entry.is_broken:
+            return f"{entry.source!r}: the folder cannot be listed ({entry.reason})"
+        if entry.file is not None or entry.is_broken:
             return None
     if is_remote(root) and _is_pattern(root):
         return (
@@ -151,7 +153,7 @@ def _objects(url: str) -> Iterator[Unit]:
     source, _, name = url.rpartition("/")
     try:
         if (n_bytes := size_of(url)) is not None:
-            yield Unit(source, name, url, n_bytes, is_given=True)
+            yield Unit(source, name, url, n_bytes, is_source=True)
             return
         hidden = None
         for key, n_bytes in objects(url):
@@ -186,13 +188,13 @@ def _walk(source: str, root: str) -> Iterator[Unit]:
     # Those begun are held here and not by calls in calls: folders can be nested deeper than these.
     begun = [_listed(source, _Folder(root, ""))]
     while begun:
-        found = next(begun[-1], None)
-        if found is None:
+        entry = next(begun[-1], None)
+        if entry is None:
             begun.pop()
-        elif isinstance(found, _Folder):
-            begun.append(_listed(source, found))
+        elif isinstance(entry, _Folder):
+            begun.append(_listed(source, entry))
         else:
-            yield found
+            yield entry
 
 
 def _listed(source: str, folder: _Folder) -> Iterator[Unit | _Folder]:
@@ -236,7 +238,7 @@ def _why_not_entered(entry: os.DirEntry[str]) -> str | None:
 
 
 def _size(file: str | os.DirEntry[str]) -> int:
-    """Return the bytes on disk, 0 for a file that is gone: reading it will tell of that."""
+    """Return the bytes on disk; 0 for a file that is gone, which is reported when it is read."""
     try:
         return (os.stat(file) if isinstance(file, str) else file.stat()).st_size  # noqa: PTH116
     except OSError:

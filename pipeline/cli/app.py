@@ -15,6 +15,7 @@ from threading import current_thread, main_thread
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from pipeline.cli import commands, terminal
@@ -26,7 +27,7 @@ from pipeline.library_errors import reason
 from pipeline.version import __version__
 
 _NO_MEMORY = "memory ran out; process less at a time, raise `ulimit -v`, or use a larger machine"
-# What the system says of a library for which a process may take no memory.
+# The system's message for a library that does not fit into the memory limit.
 _UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
 
 
@@ -42,11 +43,11 @@ TASKS = {
 
 
 class _Interrupted(Exception):
-    """Ctrl-C, of which typer makes an exit without a word."""
+    """Ctrl-C; typer alone would exit without a message."""
 
 
 class _EndedEarly(PipelineError):
-    """A file of Python's own or a process of ours ended early, which typer takes for Ctrl-C."""
+    """A compiled Python file or a process of magic ended early, which typer takes for Ctrl-C."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -56,42 +57,42 @@ class _EndedEarly(PipelineError):
         )
 
 
+@contextmanager
+def _not_taken_for_ctrl_c() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise _Interrupted from None
+    except EOFError as error:
+        raise _EndedEarly from error
+
+
 class _Group(TyperGroup):
-    """The commands, ended quietly where the reader of our output or the user has had enough."""
+    """The commands; they end quietly on a closed pipe and on Ctrl-C."""
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Lists the commands by task."""
         for task, names in TASKS.items():
-            found = {name: self.get_command(ctx, name) for name in names}
-            room = formatter.width - 6 - max(map(len, self.commands))
+            widest = max(map(len, self.commands))
+            room = formatter.width - 6 - widest
+            helps = [self.commands[name].get_short_help_str(room) for name in names]
             with formatter.section(task):
                 formatter.write_dl(
-                    [
-                        (name.ljust(max(map(len, self.commands))), one.get_short_help_str(room))
-                        for name, one in found.items()
-                        if one is not None
-                    ]
+                    [*zip((name.ljust(widest) for name in names), helps, strict=True)]
                 )
 
     def make_context(self, *args: Any, **options: Any) -> Any:
-        try:
+        with _not_taken_for_ctrl_c():
             return super().make_context(*args, **options)
-        except KeyboardInterrupt:
-            raise _Interrupted from None
-        except EOFError as error:
-            raise _EndedEarly from error
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # the public name of the same
         try:
-            result = super().invoke(ctx)
-            terminal.flush()
+            with _not_taken_for_ctrl_c():
+                result = super().invoke(ctx)
+                terminal.flush()
         except BrokenPipeError:
             terminal.silence()
             raise typer.Exit(0) from None
-        except KeyboardInterrupt:
-            raise _Interrupted from None
-        except EOFError as error:
-            raise _EndedEarly from error
         return result
 
 
@@ -115,7 +116,7 @@ def magic(
     ctx: typer.Context,
     version: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
@@ -140,9 +141,9 @@ def magic(
 
 for _module in iter_modules(commands.__path__):
     _name = _module.name
-    _found = import_module(f"{commands.__name__}.{_name}")
-    _command = with_safe(with_damage(terminal.for_results_alone()(getattr(_found, _name))))
-    app.command(_name, cls=getattr(_found, "Command", None))(_command)
+    _module_of = import_module(f"{commands.__name__}.{_name}")
+    _command = with_safe(with_damage(terminal.for_results_alone()(getattr(_module_of, _name))))
+    app.command(_name, cls=getattr(_module_of, "Command", None))(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -163,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _end_at_once(codes: Sequence[int]) -> None:
     """Ends the process with its exit code; without one, after a bug, Python ends it.
 
-    To take all modules apart first, Python needs 0.15 s of a command that takes 0.8 s.
+    Python would first tear down all modules: 0.15 s of a command that takes 0.8 s.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
@@ -174,27 +175,27 @@ def _end_at_once(codes: Sequence[int]) -> None:
 
 @contextmanager
 def _ended_as_by_ctrl_c() -> Iterator[None]:
-    """Ends by SIGTERM or SIGHUP as by Ctrl-C, with all taken away that only we know of.
+    """Lets SIGTERM and SIGHUP end the command like Ctrl-C, so that it cleans up.
 
-    Not where somebody else handles them already, or has them ignored, as `nohup` does.
+    A signal that is already handled, or ignored as by `nohup`, is left alone.
     """
-    ours = [
-        one
-        for one in (signal.SIGTERM, signal.SIGHUP)
-        if current_thread() is main_thread() and signal.getsignal(one) is signal.SIG_DFL
+    signals = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if current_thread() is main_thread() and signal.getsignal(number) is signal.SIG_DFL
     ]
-    for one in ours:
-        signal.signal(one, signal.default_int_handler)
+    for number in signals:
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        for one in ours:
-            signal.signal(one, signal.SIG_DFL)
+        for number in signals:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    # What a command imports and plans is no garbage; to look through it for some takes 50 ms.
-    # An ingest has the most: 124,000 objects.
+    # What a command imports and plans is no garbage; a collection would search it for 50 ms. An
+    # ingest has the most such objects: 124,000.
     gc.set_threshold(200_000)
     command = typer.main.get_command(app)
     try:
@@ -214,7 +215,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         terminal.complain(f"{error}{_gone()}")
         return WRONG_USAGE if isinstance(error, UsageError) else FAILED
     except OSError as error:
-        terminal.complain(_told(error))
+        terminal.complain(_of_system(error))
         return FAILED
     except MemoryError:
         terminal.complain(_NO_MEMORY)
@@ -233,7 +234,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _check_text(arguments: Sequence[str]) -> None:
-    """Raises UsageError for an argument that is not UTF-8 and names nothing that is there."""
+    """Raises UsageError for an argument that is neither UTF-8 nor an existing file."""
     for argument in arguments:
         try:
             argument.encode()
@@ -242,7 +243,7 @@ def _check_text(arguments: Sequence[str]) -> None:
                 raise UsageError(f"{argument!a} is neither valid UTF-8 nor a file") from None
 
 
-def _told(error: OSError) -> str:
+def _of_system(error: OSError) -> str:
     """The operating system's complaint, the file first."""
     hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
     where = "" if error.filename is None else f"{error.filename}: "
@@ -250,7 +251,7 @@ def _told(error: OSError) -> str:
 
 
 def _gone() -> str:
-    """What to add to an error where the current folder was deleted: most paths begin there."""
+    """The end of an error message if the current folder was deleted, else empty."""
     try:
         Path.cwd()
     except FileNotFoundError:

@@ -13,27 +13,31 @@ from prompt_toolkit.completion import Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
 from pipeline.cli.options import Form
-from pipeline.sqlfiles import TOKEN
+from pipeline.events.contracts import TABLES, polars_schema
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
 
     from pipeline.warehouse.views import Views
 
-_WORDS_OF_SQL = """
+_SQL = """
     SELECT DISTINCT FROM WHERE GROUP BY HAVING QUALIFY ORDER LIMIT OFFSET WITH AS JOIN LEFT RIGHT
     FULL INNER CROSS SEMI ANTI ON USING UNION ALL EXCEPT INTERSECT AND OR NOT IN IS NULL LIKE ILIKE
     BETWEEN EXISTS CASE WHEN THEN ELSE END OVER PARTITION FILTER ASC DESC NULLS FIRST LAST TRUE
     FALSE DESCRIBE SHOW SUMMARIZE PIVOT UNPIVOT EXPLAIN VALUES CAST UNNEST EXCLUDE REPLACE
 """
-KEYWORDS = _WORDS_OF_SQL.split()
+KEYWORDS = _SQL.split()
 # After these comes a table; after a comma as well, as long as no other clause has begun.
 _BEFORE_TABLES = {"from", "join", "describe", "summarize", "table", "pivot", "unpivot"}
 _CLAUSES = _BEFORE_TABLES | {
     *("select", "where", "on", "using", "group", "having", "qualify", "order", "limit", "values"),
 }
-_CLOSED = ("--", "/*", "'", "$$", '"')
-_WORD = re.compile(r"[\w.$]*$")
+_NO_CODE = re.compile(r"--[^\n]*\n|/\*.*?\*/|'(?:[^']|'')*'|\$\$.*?\$\$", re.DOTALL)
+_IS_OPEN = re.compile(r"--|/\*|'|\$\$")
+_CHOICES = {
+    ".format": [form for form in get_args(Form) if form != "parquet"],
+    ".timer": ["on", "off"],
+}
 
 
 class SqlCompleter(Completer):
@@ -43,115 +47,82 @@ class SqlCompleter(Completer):
         self._commands = sorted(commands)
 
     def get_completions(self, document: Document, event: "CompleteEvent") -> Iterator[Completion]:
-        before = document.text_before_cursor
-        if before.lstrip().startswith("."):
-            yield from self._of_command(before.lstrip(), event)
-        elif (word := _word(before)) is not None:
-            yield from _starting(word, _of_query(document.text, before, word))
+        line = document.text_before_cursor.lstrip()
+        if line.startswith(".read "):
+            path = Document(line.removeprefix(".read "))
+            yield from PathCompleter(expanduser=True).get_completions(path, event)
+            return
+        names = self._of_command(line) if line.startswith(".") else _of_query(line, document.text)
+        word = _last_word(line)
+        for name in dict.fromkeys(names):
+            if name.lower().startswith(word.lower()):
+                yield Completion(name, start_position=-len(word))
 
-    def _of_command(self, line: str, event: "CompleteEvent") -> Iterator[Completion]:
-        command, blank, rest = line.partition(" ")
+    def _of_command(self, line: str) -> Iterable[str]:
+        command, blank, _ = line.partition(" ")
         if not blank:
-            yield from _starting(command, self._commands)
-        elif command == ".schema":
-            word = rest.rpartition(" ")[2]
-            yield from _starting(word, [*_relations(), *_within(word.rpartition(".")[0])])
-        elif command == ".read":
-            yield from PathCompleter(expanduser=True).get_completions(Document(rest), event)
-        else:
-            yield from _starting(rest, _CHOICES.get(command, []))
+            return self._commands
+        if command == ".schema":
+            return [*_relations(), *_views_in(_last_word(line))]
+        return _CHOICES.get(command, ())
 
 
-_CHOICES = {
-    ".format": [form for form in get_args(Form) if form != "parquet"],
-    ".timer": ["on", "off"],
-}
+def _last_word(text: str) -> str:
+    return re.split(r"[^\w.$]", text)[-1]
 
 
-def _starting(word: str, offered: Iterable[str]) -> Iterator[Completion]:
-    """What begins as the word does, each text once."""
-    for text in dict.fromkeys(offered):
-        if text.lower().startswith(word.lower()):
-            yield Completion(text, start_position=-len(word))
-
-
-def _word(before: str) -> str | None:
-    """The beginning of a name at the cursor; None within a comment or a text."""
-    tokens = [found[0] for found in TOKEN.finditer(before)]
-    last = tokens[-1] if tokens and before.endswith(tokens[-1]) else ""
-    if last.startswith(_CLOSED) and not _is_closed(last):
-        return None
-    found = _WORD.search(before)
-    return found[0] if found else ""
-
-
-def _is_closed(token: str) -> bool:
-    for sign, end in (("/*", "*/"), ("$$", "$$"), ("'", "'"), ('"', '"')):
-        if token.startswith(sign):
-            return len(token) > len(sign) and token.endswith(end)
-    return not token.startswith("--")
-
-
-def _of_query(text: str, before: str, word: str) -> list[str]:
-    """What fits at the end of `before`, which is part of the whole text."""
-    said = _code(before[: len(before) - len(word)])
-    begin = len(said) - said[::-1].index(";") if ";" in said else 0
-    statement = said[begin:]
-    after = _code(text[len(before) :])
-    named = [*statement, *after[: after.index(";") if ";" in after else None]]
+def _of_query(before: str, text: str) -> list[str]:
+    """What fits at the end of `before`; the whole text has the names of tables."""
+    begun = _NO_CODE.sub(" ", before).rpartition(";")[2]
+    if _IS_OPEN.search(begun):  # within a comment or a text
+        return []
+    rest = _NO_CODE.sub(" ", text[text.index(before) + len(before) :]).partition(";")[0]
+    word = _last_word(before)
+    words = _words(begun.removesuffix(word))
+    statement = [*words, *_words(rest)]
+    tables = _tables(statement)
     if qualifier := word.rpartition(".")[0]:
-        name = _aliases(named).get(qualifier.lower())
-        columns = [f"{qualifier}.{column}" for column in _columns(name)] if name else []
-        return [*_within(qualifier), *columns]
-    if _is_for_table(statement):
-        return [*_relations(), *_defined(named)]
-    columns = [column for name in _aliases(named).values() for column in _columns(name)]
-    return [*columns, *KEYWORDS, *(_functions() if word else [])]
+        columns = _columns(tables[qualifier.lower()]) if qualifier.lower() in tables else []
+        return [*_views_in(word), *(f"{qualifier}.{column}" for column in columns)]
+    clause = next(filter(_CLAUSES.__contains__, reversed(words)), None)
+    if clause in _BEFORE_TABLES and words[-1] in {*_BEFORE_TABLES, ","}:
+        return [*_relations(), *_defined(statement)]
+    of_tables = [column for name in tables.values() for column in _columns(name)]
+    return [*of_tables, *KEYWORDS, *(_functions() if word else [])]
 
 
-def _code(text: str) -> list[str]:
-    """The words and signs of SQL, in lower case, without comments and texts."""
-    found = (one[0].lower() for one in TOKEN.finditer(text))
-    return [one.replace('"', "") for one in found if not one.startswith(("--", "/*", "'", "$$"))]
+def _words(code: str) -> list[str]:
+    """The names, keywords and signs, in lower case."""
+    return re.findall(r"[\w.$]+|[^\s\w]", code.lower().replace('"', ""))
 
 
-def _is_for_table(said: list[str]) -> bool:
-    clause = next((one for one in reversed(said) if one in _CLAUSES), None)
-    return clause in _BEFORE_TABLES and said[-1] in {*_BEFORE_TABLES, ","}
+def _tables(statement: list[str]) -> dict[str, str]:
+    """The tables and views of a statement, by the names and aliases that it gives them."""
+    known = {name.lower(): name for name in (*TABLES, *_views())}
+    tables = {}
+    for place, word in enumerate(statement):
+        if word in known:
+            tables[word] = tables[word.rpartition(".")[2]] = known[word]
+            alias = next((name for name in statement[place + 1 : place + 3] if name != "as"), "")
+            if alias.isidentifier() and alias.upper() not in KEYWORDS:
+                tables[alias] = known[word]
+    return tables
 
 
-def _aliases(said: list[str]) -> dict[str, str]:
-    """The tables and views that a statement names, by the names and aliases that it gives them."""
-    known = {name.lower(): name for name in (*_relations(), *_views())}
-    found = {}
-    for place, one in enumerate(said):
-        if one in known:
-            found[one.rpartition(".")[2]] = found[one] = known[one]
-            following = [word for word in said[place + 1 : place + 3] if word != "as"]
-            if following and following[0].isidentifier() and following[0].upper() not in KEYWORDS:
-                found[following[0]] = known[one]
-    return found
-
-
-def _defined(said: list[str]) -> list[str]:
+def _defined(statement: list[str]) -> list[str]:
     """The names that a WITH of the statement defines."""
-    return [
-        name
-        for name, word, sign in zip(said, said[1:], said[2:], strict=False)
-        if word == "as" and sign == "(" and name.isidentifier()
-    ]
-
-
-def _within(schema: str) -> list[str]:
-    """The views of a schema by their whole names."""
-    return [one for one in _views() if one.startswith(f"{schema.lower()}.")]
+    return re.findall(r"(\w+) as \(", " ".join(statement))
 
 
 def _relations() -> list[str]:
     """The tables, the views of the main schema, and the other schemas with a dot at their end."""
-    from pipeline.events.contracts import TABLES
+    return [*TABLES, *(name[: name.find(".") + 1] or name for name in _views())]
 
-    return [*TABLES, *(one[: one.find(".") + 1] or one for one in _views())]
+
+def _views_in(word: str) -> list[str]:
+    """The views of the schema that a word begins with, by their whole names."""
+    schema, dot, _ = word.lower().rpartition(".")
+    return [name for name in _views() if dot and name.startswith(f"{schema}.")]
 
 
 @cache
@@ -163,13 +134,9 @@ def _views() -> "Views":
 
 @cache
 def _columns(name: str) -> list[str]:
-    from pipeline.events.contracts import TABLES, polars_schema
-
-    if name in TABLES:
-        return list(polars_schema(name))
     from pipeline.warehouse import columns
 
-    return list(columns(name, _views()))
+    return list(polars_schema(name) if name in TABLES else columns(name, _views()))
 
 
 @cache

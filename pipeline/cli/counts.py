@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.cells import as_json
+from pipeline.cells import as_json, counted
 from pipeline.cli import terminal
 from pipeline.cli.output import show
 from pipeline.present.table import Table
@@ -85,5 +85,5 @@ def why_no_game(report: "IngestSummary") -> str:
     reasons = why_ignored(report)
     if n_quarantined := report.statuses["quarantined"]:
         reasons.append(f"{n_quarantined:,} quarantined")
-    noun = "document" if report.n_seen == 1 else "documents"
-    return f"no game was found in {report.n_seen:,} {noun}: {'; '.join(reasons)}"
+    documents = counted(report.n_seen, "document")
+    return f"no game was found in {documents}: {'; '.join(reasons)}"

@@ -14,16 +14,16 @@ def with_damage(command: Callable[..., None]) -> Callable[..., None]:
     """The command, which names the damaged files of its lakes where a library complains."""
 
     @wraps(command)
-    def run(**given: Any) -> None:
+    def run(**arguments: Any) -> None:
         try:
-            command(**given)
+            command(**arguments)
         except BaseException as error:
             if not may_be_of_a_file(error):
                 raise
             # Imported here, so that no command waits for it.
             from pipeline.lake.explanation import explanation
 
-            raise explanation(error, _states(**given)) from None
+            raise explanation(error, _states(**arguments)) from None
 
     return run
 

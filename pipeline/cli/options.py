@@ -8,7 +8,7 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-import typer
+from typer import BadParameter, Option
 
 import pipeline
 from pipeline.cli import suggestions, terminal
@@ -28,7 +28,7 @@ DEFAULT_LAKE = pipeline.DEFAULT_LAKE
 
 def _refuse_binary_on_a_terminal(form: str) -> str:
     if form == "parquet" and terminal.is_out_terminal():
-        raise typer.BadParameter(
+        raise BadParameter(
             "parquet is binary; write it to a file, for example with `> rows.parquet`"
         )
     return form
@@ -36,7 +36,7 @@ def _refuse_binary_on_a_terminal(form: str) -> str:
 
 def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """The option --format, for whatever forms a command has."""
-    return typer.Option(
+    return Option(
         "--format",
         callback=_refuse_binary_on_a_terminal,
         metavar="FORM",
@@ -46,8 +46,7 @@ def form_option(last: str = "or parquet", json: str = "a list of records") -> An
 
 LakeOption = Annotated[
     str,
-    typer.Option(
-        "--lake",
+    Option(
         envvar=pipeline.LAKE_VARIABLE,
         show_envvar=True,
         metavar="DIR",
@@ -56,8 +55,7 @@ LakeOption = Annotated[
 ]
 SystemOption = Annotated[
     str | None,
-    typer.Option(
-        "--system",
+    Option(
         metavar="SYSTEM",
         help="Count the games of this system (harness); default: the one with the most games.",
         autocompletion=suggestions.systems,
@@ -67,31 +65,25 @@ FormOption = Annotated[Form, form_option()]
 PaperFormOption = Annotated[PaperForm, form_option("latex (booktabs), or parquet")]
 EditionOption = Annotated[
     Edition,
-    typer.Option(
-        "--edition",
+    Option(
         metavar="EDITION",
         help="paper: the formulas as published; release: as the published script computes them; "
         "audited: the formulas as published, with answers judged by their texts.",
     ),
 ]
 EngineOption = Annotated[
-    Engine,
-    typer.Option(
-        "--engine", metavar="ENGINE", help="The engine that computes: polars, duckdb or spark."
-    ),
+    Engine, Option(metavar="ENGINE", help="The engine that computes: polars, duckdb or spark.")
 ]
 MasterOption = Annotated[
     str | None,
-    typer.Option(
-        "--master",
+    Option(
         metavar="URL",
         help="With --engine spark: the cluster; default: $SPARK_MASTER, else this machine.",
     ),
 ]
 NumOfGameOption = Annotated[
     int | None,
-    typer.Option(
-        "--num-of-game",
+    Option(
         min=1,
         metavar="N",
         help="With --edition release: count only games numbered below N; default: 21.",
@@ -99,17 +91,13 @@ NumOfGameOption = Annotated[
 ]
 ModelsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        help="Only this model; may be repeated.",
-        autocompletion=suggestions.models,
+    Option(
+        metavar="MODEL", help="Only this model; may be repeated.", autocompletion=suggestions.models
     ),
 ]
 MetricsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
+    Option(
         metavar="METRIC",
         help="Only this metric; may be repeated.",
         autocompletion=suggestions.metrics,
@@ -117,26 +105,33 @@ MetricsOption = Annotated[
 ]
 GameTypesOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--game-type",
+    Option(
         metavar="TYPE",
         help="Only this game type; may be repeated.",
         autocompletion=suggestions.game_types,
     ),
 ]
 
-ConfidenceOption = Annotated[
-    float,
-    typer.Option(
-        "--confidence", metavar="SHARE", help="Confidence level of the intervals, between 0 and 1."
-    ),
-]
 DEFAULT_CONFIDENCE = 0.95
 
 
+def _check_confidence(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise BadParameter(f"{confidence:g} is not between 0 and 1; use for example 0.95")
+    return confidence
+
+
+ConfidenceOption = Annotated[
+    float,
+    Option(
+        callback=_check_confidence,
+        metavar="SHARE",
+        help="Confidence level of the intervals, between 0 and 1.",
+    ),
+]
 SafeOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--safe",
         help="With --format csv: neutralize cells that a spreadsheet would run as formulas.",
     ),
@@ -145,18 +140,18 @@ SafeOption = Annotated[
 
 def with_safe(command: Callable[..., None]) -> Callable[..., None]:
     """The command with --safe if it can write CSV; it is then given the form `csv-safe`."""
-    own = signature(command)
-    form = own.parameters.get("form")
+    declared = signature(command)
+    form = declared.parameters.get("form")
     if form is None or "csv" not in _words(form.annotation):
         return command
 
     @wraps(command)
-    def run(*, safe: bool, **given: Any) -> None:
-        if safe and given["form"] != "csv":
-            raise typer.BadParameter("works only with --format csv", param_hint="--safe")
-        command(**given | ({"form": SAFE_CSV} if safe else {}))
+    def run(*, safe: bool, **arguments: Any) -> None:
+        if safe and arguments["form"] != "csv":
+            raise BadParameter("works only with --format csv", param_hint="--safe")
+        command(**arguments | ({"form": SAFE_CSV} if safe else {}))
 
-    return _with_option(run, own, "safe", SafeOption, default=False)
+    return _with_option(run, declared, "safe", SafeOption, default=False)
 
 
 def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredLake":
@@ -180,10 +175,8 @@ def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredL
 
 MetricFilesOption = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--metric-file",
-        metavar="FILE",
-        help="Also know the metric that this Python file declares; may be repeated.",
+    Option(
+        metavar="FILE", help="Also know the metric that this Python file declares; may be repeated."
     ),
 ]
 
@@ -198,29 +191,29 @@ def lake_with(path: str, metric_files: Sequence[Path] | None) -> "Lake":
 
 def with_metric_files(command: Callable[..., None]) -> Callable[..., None]:
     """The command of a lake with --metric-file: it knows the metrics of the files."""
-    own = signature(command)
+    declared = signature(command)
 
     @wraps(command)
-    def run(*, metric_file: Sequence[Path] | None, **given: Any) -> None:
+    def run(*, metric_file: Sequence[Path] | None, **arguments: Any) -> None:
         if not metric_file:
-            command(**given)
+            command(**arguments)
             return
         from pipeline.answers import metrics_of
 
-        lakes = given.get("lakes") or [given["lake"]]  # `magic diff` names several
+        lakes = arguments.get("lakes") or [arguments["lake"]]  # `magic diff` names several
         with metrics_of(lake_with(lakes[-1], metric_file)):
-            command(**given)
+            command(**arguments)
 
-    return _with_option(run, own, "metric_file", MetricFilesOption, default=None)
+    return _with_option(run, declared, "metric_file", MetricFilesOption, default=None)
 
 
 def _with_option(
-    command: Callable[..., None], own: Signature, name: str, option: Any, *, default: object
+    command: Callable[..., None], declared: Signature, name: str, option: Any, *, default: object
 ) -> Callable[..., None]:
     """The command with one more option than its own signature has."""
     last = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=option)
     # What typer makes the command's options of.
-    command.__signature__ = own.replace(parameters=[*own.parameters.values(), last])  # type: ignore[attr-defined]
+    command.__signature__ = declared.replace(parameters=[*declared.parameters.values(), last])  # type: ignore[attr-defined]
     command.__annotations__ = command.__annotations__ | {name: option}
     return command
 
@@ -232,8 +225,7 @@ def _words(option: Any) -> tuple[str, ...]:
 
 WhereOption = Annotated[
     str | None,
-    typer.Option(
-        "--where",
+    Option(
         metavar="SQL",
         help="Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\".",
     ),
@@ -245,9 +237,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 def local_folder(folder: Path | None) -> Path | None:
     """The folder; raises BadParameter for a URL, which only sources and lakes can be."""
     if folder is not None and _URL.match(str(folder)):
-        raise typer.BadParameter(
-            "choose a folder on this machine: only sources and lakes can be URLs"
-        )
+        raise BadParameter("choose a folder on this machine: only sources and lakes can be URLs")
     return folder
 
 
@@ -257,40 +247,40 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 def n_bytes(size: str, option: str) -> int:
     """The bytes of a size such as 64MiB, 2GB or 1000000; raises BadParameter."""
-    found = _SIZE.fullmatch(size.strip())
-    if found is None:
-        raise typer.BadParameter(
+    parts = _SIZE.fullmatch(size.strip())
+    if parts is None:
+        raise BadParameter(
             f"{size!r} is not a size such as 64MiB, 2GB or 1000000", param_hint=option
         )
-    number, unit, is_binary = found.groups()
+    number, unit, is_binary = parts.groups()
     power = "kmgt".index(unit.lower()) + 1 if unit else 0
     n_bytes = float(number) * (1024 if is_binary else 1000) ** power
     if n_bytes >= _NO_SIZE:
-        raise typer.BadParameter(f"{size!r} is more than any machine has", param_hint=option)
+        raise BadParameter(f"{size!r} is more than any machine has", param_hint=option)
     return int(n_bytes)
 
 
 def columns(by: Sequence[str]) -> list[str]:
     """The columns of all --by together, each of which can name several."""
-    names = (name.strip() for one in by for name in one.split(","))
+    names = (name.strip() for text in by for name in text.split(","))
     return [name for name in names if name]
 
 
-def parameters(given: Sequence[str]) -> dict[str, str]:
+def parameters(texts: Sequence[str]) -> dict[str, str]:
     """The values of all --parameter together; raises UsageError for a name with two values."""
-    values = [parameter(one) for one in given]
+    values = [parameter(text) for text in texts]
     names = [name for name, _ in values]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"--parameter {twice} is given twice: give one value for each name")
     return dict(values)
 
 
-def parameter(given: str) -> tuple[str, str]:
+def parameter(text: str) -> tuple[str, str]:
     """The name and the value in a text such as `model=gpt-4`; raises UsageError for another."""
-    name, equals, value = given.partition("=")
+    name, equals, value = text.partition("=")
     name = name.strip().removeprefix("$")
     if not equals or not re.fullmatch(r"\w+", name):
-        raise UsageError(f"{given!r} is not NAME=VALUE, for example model=gpt-4")
+        raise UsageError(f"{text!r} is not NAME=VALUE, for example model=gpt-4")
     return name, value
 
 
@@ -304,16 +294,6 @@ def sql_text(file: Path | None) -> str:
         raise UsageError(f"{file or 'stdin'}: not valid UTF-8") from None
 
 
-def confidence_level(confidence: float) -> float:
-    """The number of --confidence; raises where it is no share."""
-    if not 0 < confidence < 1:
-        raise typer.BadParameter(
-            f"{confidence:g} is not between 0 and 1; use for example 0.95",
-            param_hint="--confidence",
-        )
-    return confidence
-
-
 def games_counted(edition: Edition, num_of_game: int | None) -> int:
     """The N of --num-of-game or its default; raises where it makes no sense."""
     from pipeline.metrics.request import DEFAULT_GAMES
@@ -321,5 +301,5 @@ def games_counted(edition: Edition, num_of_game: int | None) -> int:
     if num_of_game is None:
         return DEFAULT_GAMES
     if edition != "release":
-        raise typer.BadParameter("works only with --edition release", param_hint="--num-of-game")
+        raise BadParameter("works only with --edition release", param_hint="--num-of-game")
     return num_of_game

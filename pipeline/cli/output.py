@@ -48,9 +48,11 @@ def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Ta
         first, frames = first_part(counted())
         next(frames)
         _show(table(first), map(table, frames), form)
+    elif form == "parquet":
+        _parquet(counted())
     else:
-        for chunk in _parquet_parts(counted()) if form == "parquet" else _WRITERS[form](counted()):
-            terminal.out_bytes(chunk)
+        for text in _WRITERS[form](counted()):
+            terminal.out_bytes(text.encode())
     return n_rows
 
 
@@ -91,62 +93,41 @@ def _lines(first: Table, others: Iterable[Table]) -> None:
     say(shown.notes, "table")
 
 
-def _json(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
-    """A list of records, one a line."""
-    return (text.encode() for text in json_texts(parts))
+def _csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
+    """As for a program, but to a terminal only what is printable."""
+    texts = csv_texts(parts)
+    return map(printable, texts) if terminal.is_out_terminal() else iter(texts)
 
 
-def _csv(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
-    """Comma-separated, nested values as JSON; to a terminal only what is printable."""
-    for text in csv_texts(parts):
-        yield (printable(text) if terminal.is_out_terminal() else text).encode()
+_WRITERS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterable[str]]] = {
+    "json": json_texts,
+    "csv": _csv,
+    SAFE_CSV: safe_csv_texts,
+}
 
 
-def _safe_csv(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
-    """The same for a spreadsheet: what it would run begins with an apostrophe, all is printable."""
-    return (text.encode() for text in safe_csv_texts(parts))
-
-
-def _parquet_parts(parts: Iterable[pl.DataFrame]) -> Iterator[bytes]:
-    """A Parquet file, a row group for each part."""
+def _parquet(parts: Iterable[pl.DataFrame]) -> None:
+    """Writes a Parquet file, a row group for each part."""
     import pyarrow.parquet as pq
 
     first, frames = first_part(parts)
-    file = _Pieces()
-    with pq.ParquetWriter(file, first.to_arrow().schema, compression="zstd") as writer:
+    with pq.ParquetWriter(_Results(), first.to_arrow().schema, compression="zstd") as writer:
         for frame in frames:
             writer.write_table(frame.to_arrow())
-            yield file.taken()
-    yield file.taken()
 
 
-class _Pieces(io.RawIOBase):
-    """A file that is only written: what was written is taken from it piece by piece."""
+class _Results(io.RawIOBase):
+    """Stdout as a file that is only written and knows its length, which a pipe does not."""
 
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self._n_bytes = 0
+    _n_bytes = 0
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self._pieces.append(bytes(data))
-        self._n_bytes += len(self._pieces[-1])
-        return len(self._pieces[-1])
+        terminal.out_bytes(bytes(data))
+        self._n_bytes += len(data)
+        return len(data)
 
     def tell(self) -> int:
         return self._n_bytes
-
-    def taken(self) -> bytes:
-        """What was written since this was last called."""
-        taken = b"".join(self._pieces)
-        self._pieces.clear()
-        return taken
-
-
-_WRITERS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[bytes]]] = {
-    "json": _json,
-    "csv": _csv,
-    SAFE_CSV: _safe_csv,
-}

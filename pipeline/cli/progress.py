@@ -10,32 +10,45 @@ from pipeline.cli import terminal
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-SECONDS_BETWEEN = 0.05
 SECONDS_BETWEEN_LINES = 30
 
 
 @contextmanager
 def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[int, int], None]]:
-    """What to tell of documents and of bytes as they are read; `measure` foretells files, bytes."""
+    """A function to call with the documents and bytes that were just read.
+
+    `measure` returns the numbers of files and of bytes that there are to read.
+    """
     if not terminal.is_note_terminal():
-        yield _Lines().tell
+        yield _Lines().add
         return
     from rich import progress
     from rich.table import Column
 
-    n_bytes = measure()[1]
+    _, n_bytes = measure()
     columns = [
         progress.TextColumn("{task.fields[n_documents]:,} documents"),
         progress.DownloadColumn(table_column=Column(no_wrap=True)),
         progress.TransferSpeedColumn(table_column=Column(no_wrap=True)),
     ]
     with _bar(columns) as bar:
-        yield _Documents(bar, n_bytes).tell
+        task = bar.add_task("reading", total=n_bytes, n_documents=0)
+
+        def add(n_documents: int, n_bytes: int) -> None:
+            shown = bar.tasks[task]
+            bar.update(
+                task,
+                advance=n_bytes,
+                n_documents=shown.fields["n_documents"] + n_documents,
+                description="writing" if shown.remaining == n_bytes else "reading",
+            )
+
+        yield add
 
 
 @contextmanager
 def of_games(n_games: int) -> Iterator[Callable[[int], None]]:
-    """What to tell of games written so far."""
+    """A function to call with the number of games written so far."""
     if not terminal.is_note_terminal():
         yield lambda n_written: None
         return
@@ -48,7 +61,7 @@ def of_games(n_games: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def of_steps() -> Iterator[Callable[[str], None]]:
-    """What to tell of the next step of a work whose length nobody knows."""
+    """A function to call with the name of the next step, of an unknown number."""
     if not terminal.is_note_terminal():
         yield lambda step: None
         return
@@ -62,8 +75,8 @@ def of_steps() -> Iterator[Callable[[str], None]]:
 @contextmanager
 def of_waiting() -> Iterator[None]:
     """Shows for how long a query has been running."""
-    with of_steps() as tell:
-        tell("running the query")
+    with of_steps() as show_step:
+        show_step("running the query")
         yield
 
 
@@ -88,7 +101,7 @@ class _Lines:
         self._n_documents = self._n_bytes = 0
         self._began_at = self._reported_at = time.monotonic()
 
-    def tell(self, n_documents: int, n_bytes: int) -> None:
+    def add(self, n_documents: int, n_bytes: int) -> None:
         self._n_documents += n_documents
         self._n_bytes += n_bytes
         now = time.monotonic()
@@ -98,29 +111,3 @@ class _Lines:
                 f"reading: {self._n_documents:,} documents and {self._n_bytes >> 20:,} MiB "
                 f"in {now - self._began_at:,.0f} s"
             )
-
-
-class _Documents:
-    """Adds up the counts and passes them on a few times a second."""
-
-    def __init__(self, bar: "Progress", total_bytes: int) -> None:
-        self._bar = bar
-        self._total_bytes = total_bytes
-        self._task = bar.add_task("reading", total=total_bytes, n_documents=0)
-        self._n_documents = self._n_bytes = 0
-        self._reported_at = 0.0
-
-    def tell(self, n_documents: int, n_bytes: int) -> None:
-        self._n_documents += n_documents
-        self._n_bytes += n_bytes
-        is_read = self._n_bytes >= self._total_bytes
-        now = time.monotonic()
-        if not is_read and now - self._reported_at < SECONDS_BETWEEN:
-            return
-        self._reported_at = now
-        self._bar.update(
-            self._task,
-            completed=self._n_bytes,
-            n_documents=self._n_documents,
-            description="writing" if is_read else "reading",
-        )

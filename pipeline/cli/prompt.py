@@ -33,15 +33,15 @@ def converse(
     while True:
         sandbox.prepare()  # it starts while the user types
         try:
-            said = session.prompt("magic> ").strip()
+            text = session.prompt("magic> ").strip()
         except KeyboardInterrupt:
             continue
         except EOFError:
             return
-        if said.rstrip(";").strip().lower() in LEAVING:
+        if text.rstrip(";").strip().lower() in LEAVING:
             return
         try:
-            workspace.answer(said)
+            workspace.answer(text)
         except QueryError as error:
             terminal.complain(error.message, error.place)
         except PipelineError as error:
@@ -97,17 +97,17 @@ def _enter() -> "KeyBindings":
     return bindings
 
 
-def is_complete(text: str) -> bool:
+def is_complete(typed: str) -> bool:
     """Whether the text can be answered: a statement with its semicolon, a command, or nothing."""
-    said = text.strip()
-    if not said or said.startswith(".") or said.lower() in ("quit", "exit"):
+    text = typed.strip()
+    if not text or text.startswith(".") or text.lower() in ("quit", "exit"):
         return True
-    if ";" not in said:
+    if ";" not in text:
         return False
     # Imported here, so that the prompt does not wait for DuckDB.
     from pipeline.warehouse.statements import is_ended
 
-    return is_ended(said)
+    return is_ended(text)
 
 
 def _history() -> "History":

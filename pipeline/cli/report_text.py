@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from pipeline.pages.report import Report
 
 
-def report_text(found: "Report", form: str) -> Iterator[str]:
+def report_text(report: "Report", form: str) -> Iterator[str]:
     """The report's tables with their notes, a part at a time; `form` is markdown or latex."""
-    yield _heading(found.title, form, level=1)
-    yield _paragraph(found.citation.sentence, form)
+    yield _heading(report.title, form, level=1)
+    yield _paragraph(report.citation.sentence, form)
     tables = {
-        "Leaderboard": present("leaderboard", found.board),
-        "Metrics": Table.of("metrics", _definitions(found)),
-        "Comparison": present("compare", found.comparisons),
-        "Completeness": present("completeness", found.completeness),
-        "Audit": present("audit", found.audit),
-        "Documents": present("document_counts", found.documents),
-        "Logs": Table.of("logs", found.logs),
+        "Leaderboard": present("leaderboard", report.board),
+        "Metrics": Table.of("metrics", _definitions(report)),
+        "Comparison": present("compare", report.comparisons),
+        "Completeness": present("completeness", report.completeness),
+        "Audit": present("audit", report.audit),
+        "Documents": present("document_counts", report.documents),
+        "Logs": Table.of("logs", report.logs),
     }
     for title, table in tables.items():
         yield _heading(title, form)
@@ -34,14 +34,14 @@ def report_text(found: "Report", form: str) -> Iterator[str]:
     yield _heading("Where to look", form)
     yield DOCUMENTS[form].items(
         [
-            f"magic evidence METRIC --model MODEL{found.option} prints the rows behind a value",
-            f"magic show GAME{found.option_of_show} prints a game",
-            *found.citation.text.splitlines(),
+            f"magic evidence METRIC --model MODEL{report.option} prints the rows behind a value",
+            f"magic show GAME{report.option_of_show} prints a game",
+            *report.citation.text.splitlines(),
         ]
     )
 
 
-def _definitions(found: "Report") -> pl.DataFrame:
+def _definitions(report: "Report") -> pl.DataFrame:
     rows = [
         {
             "metric": card.name,
@@ -50,7 +50,7 @@ def _definitions(found: "Report") -> pl.DataFrame:
             "low": card.low,
             "high": card.high,
         }
-        for card in found.cards
+        for card in report.cards
     ]
     return pl.DataFrame(rows)
 

@@ -1,10 +1,12 @@
 """What the shell offers after Tab: metrics, game types, tables, columns, and what the lake has.
 
-Nothing is said of a lake that cannot be read: a shell that completes is no place for errors.
+Each is loaded only when somebody presses Tab.
 """
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,98 +16,55 @@ from pipeline.errors import PipelineError
 if TYPE_CHECKING:
     from pipeline.api import Lake
 
-_MOST_GAMES = 50
+_MOST = 100
+"""Of a lake's names so many are offered."""
 
 
-def metrics(incomplete: str) -> list[str]:
-    """The metrics that begin so."""
-    from pipeline.metrics.known import names
-
-    return _starting(incomplete, names("paper"))
+def _of(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
-def game_types(incomplete: str) -> list[str]:
-    """The game types that begin so."""
-    from pipeline.games import names
+def _of_lake(names: Callable[["Lake"], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
+    """The same of the lake that the command line names so far, else the default one."""
 
-    return _starting(incomplete, names())
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        try:
+            known = names(pipeline.open_lake(ctx.params.get("lake")))
+        except (PipelineError, OSError):  # no place for an error
+            return []
+        return list(islice((name for name in known if name.startswith(incomplete)), _MOST))
 
-
-def statuses(incomplete: str) -> list[str]:
-    """The statuses of documents that begin so."""
-    from pipeline.reports.documents import STATUSES
-
-    return _starting(incomplete, STATUSES)
-
-
-def competitions(incomplete: str) -> list[str]:
-    """The competitions that begin so."""
-    from pipeline.games import competitions as known
-
-    return _starting(incomplete, known())
+    return complete
 
 
-def outcomes(incomplete: str) -> list[str]:
-    """The outcomes of games that begin so."""
-    from pipeline.reports.games import OUTCOMES
-
-    return _starting(incomplete, OUTCOMES)
+def _module(name: str) -> Any:
+    return import_module(f"pipeline.{name}")
 
 
-def tables(incomplete: str) -> list[str]:
-    """The tables and views that begin so."""
-    from pipeline.events.contracts import TABLES
-    from pipeline.reports.views import views
-
-    return _starting(incomplete, [*TABLES, *views()])
+metrics = _of(lambda: _module("metrics.known").names("paper"))
+game_types = _of(lambda: _module("games").names())
+competitions = _of(lambda: _module("games").competitions())
+statuses = _of(lambda: _module("reports.documents").STATUSES)
+outcomes = _of(lambda: _module("reports.games").OUTCOMES)
+tables = _of(lambda: [*_module("events.contracts").TABLES, *_module("reports.views").views()])
+systems = _of_lake(lambda lake: lake.systems)
+games = _of_lake(lambda lake: lake.table("games").select("game_id").collect()["game_id"].sort())
+models = _of_lake(
+    lambda lake: (
+        lake.table("results")
+        .filter("is_tested")
+        .select("model")
+        .drop_nulls()
+        .unique()
+        .collect()["model"]
+        .sort()
+    )
+)
 
 
 def columns(incomplete: str) -> list[str]:
     """The columns that results and games have; of several with commas, the last is completed."""
-    from pipeline.events.contracts import polars_schema
-    from pipeline.metrics.columns import GAME_COLUMNS
-
     before, comma, last = incomplete.rpartition(",")
-    known = dict.fromkeys([*polars_schema("results"), *GAME_COLUMNS])
-    return [f"{before}{comma}{name}" for name in _starting(last, known)]
-
-
-def models(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The tested models of the lake that begin so."""
-    import polars as pl
-
-    lake = _lake(ctx)
-    if lake is None:
-        return []
-    tested = lake.table("results").filter("is_tested").select(pl.col("model").unique().sort())
-    return _starting(incomplete, tested.drop_nulls().collect()["model"])
-
-
-def systems(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The systems of the lake's games that begin so."""
-    lake = _lake(ctx)
-    return [] if lake is None else _starting(incomplete, lake.systems)
-
-
-def games(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Ids of games that begin so, the first of them."""
-    import polars as pl
-
-    lake = _lake(ctx)
-    if lake is None:
-        return []
-    begin = pl.col("game_id").str.starts_with(incomplete)
-    found = lake.table("games").filter(begin).select("game_id").head(_MOST_GAMES).collect()
-    return found["game_id"].sort().to_list()
-
-
-def _lake(ctx: typer.Context) -> "Lake | None":
-    """The lake that the command line names so far, else the default one; None where it is none."""
-    try:
-        return pipeline.open_lake(ctx.params.get("lake"))
-    except (PipelineError, OSError):
-        return None
-
-
-def _starting(begin: str, names: Iterable[str]) -> list[str]:
-    return [name for name in names if name.startswith(begin)]
+    of_results = _module("events.contracts").polars_schema("results")
+    known = dict.fromkeys([*of_results, *_module("metrics.columns").GAME_COLUMNS])
+    return [f"{before}{comma}{name}" for name in known if name.startswith(last)]

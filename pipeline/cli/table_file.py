@@ -1,6 +1,5 @@
 """A result written to a file, in the form that the file's ending names."""
 
-import datetime
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 EXACT = 10**15
 """A spreadsheet keeps the digits of whole numbers up to here."""
+_PLAIN = {"strings_to_formulas": False, "strings_to_urls": False}
+_TIMES = {pl.Date: "yyyy-mm-dd", pl.Datetime: "yyyy-mm-dd hh:mm:ss"}
 _TOO_MUCH = (
     "the result does not fit into an XLSX file: a sheet has 1,048,576 rows and 16,384 columns, and "
     "a cell 32,767 characters; write CSV or Parquet"
@@ -75,7 +76,7 @@ def _xlsx(frame: pl.DataFrame, file: Path) -> None:
     from xlsxwriter.exceptions import FileCreateError
 
     try:
-        with Workbook(file, {"constant_memory": True, "nan_inf_to_errors": True}) as book:
+        with Workbook(file, _PLAIN | {"constant_memory": True, "nan_inf_to_errors": True}) as book:
             _fill(book, columns)
     except FileCreateError as error:
         raise error.args[0] from None  # the system's own
@@ -84,31 +85,12 @@ def _xlsx(frame: pl.DataFrame, file: Path) -> None:
 def _fill(book: "Workbook", columns: pl.DataFrame) -> None:
     sheet = book.add_worksheet()
     sheet.freeze_panes(1, 0)
-    bold, day = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd"})
-    instant = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
-    for number, name in enumerate(columns.columns):
-        _taken(sheet.write_string(0, number, name, bold))
-    for row, values in enumerate(columns.iter_rows(), start=1):
-        for number, value in enumerate(values):
-            match value:
-                case None:
-                    continue
-                case bool():
-                    code = sheet.write_boolean(row, number, value)
-                case int() | float():
-                    code = sheet.write_number(row, number, value)
-                case datetime.datetime():
-                    code = sheet.write_datetime(row, number, value, instant)
-                case datetime.date():
-                    code = sheet.write_datetime(row, number, value, day)
-                case _:
-                    code = sheet.write_string(row, number, value)
-            _taken(code)
-
-
-def _taken(code: int) -> None:
-    """Raises PipelineError for a cell that the sheet has no room for; it would stay empty."""
-    if code:
+    for number, dtype in enumerate(columns.dtypes):
+        if form := _TIMES.get(dtype.base_type()):
+            sheet.set_column(number, number, None, book.add_format({"num_format": form}))
+    codes = [sheet.write_row(0, 0, columns.columns, book.add_format({"bold": True}))]
+    codes += [sheet.write_row(row, 0, cells) for row, cells in enumerate(columns.iter_rows(), 1)]
+    if any(codes):  # of cells that a sheet has no room for, which stay empty
         raise PipelineError(_TOO_MUCH)
 
 

@@ -206,8 +206,8 @@ def complain(text: str, place: str = "") -> None:
         flush()
     except (OSError, OutputError):
         silence()
-    said = " ".join(text.split()) or "an error without a message; please report it"
-    note("\n".join(["magic: " + said, *([place] if place else [])]), is_wrapped=False)
+    line = " ".join(text.split()) or "an error without a message; please report it"
+    note("\n".join(["magic: " + line, *([place] if place else [])]), is_wrapped=False)
 
 
 def silence() -> None:
@@ -215,8 +215,8 @@ def silence() -> None:
     _silence(stream())
 
 
-def _silence(ours: TextIO) -> None:
+def _silence(output: TextIO) -> None:
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), ours.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
     except (OSError, ValueError):  # no file behind it
         return

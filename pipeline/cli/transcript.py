@@ -26,41 +26,45 @@ _FACTS = (
 )
 
 
-def write(found: Transcript, form: str) -> None:
+def write(transcript: Transcript, form: str) -> None:
     """The whole game; `form` is `text` or `markdown`."""
-    game = found.game
+    game = transcript.game
     _heading(title(game), form, level=1)
     _facts({name: game[name] for name in _FACTS} | {"log": game["path"]}, form)
-    _section("Players", seats(found.tables), form)
+    _section("Players", seats(transcript.tables), form)
     _heading("Messages", form, level=2)
-    for part in found.parts:
+    for part in transcript.parts:
         _part(part, form)
-    for what, rows in _votes(found):
+    for what, rows in _votes(transcript):
         _section(what, rows, form)
-    _section(f"What the metrics counted, edition {found.edition}", _sums(found.counted), form)
-    if found.counted.is_empty():
-        terminal.note(f"no metric of the edition {found.edition} counted anything in this game")
+    _section(
+        f"What the metrics counted, edition {transcript.edition}", _sums(transcript.counted), form
+    )
+    if transcript.counted.is_empty():
+        terminal.note(
+            f"no metric of the edition {transcript.edition} counted anything in this game"
+        )
 
 
-def write_seen(found: Transcript, seat: int, form: str) -> None:
+def write_seen(transcript: Transcript, seat: int, form: str) -> None:
     """What a seat was shown, and nothing else."""
-    seen = found.seen_by(seat)
-    game = found.game
+    seen = transcript.seen_by(seat)
+    game = transcript.game
     _heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
     _facts({"game_id": game["game_id"]}, form)
     for part in parts_seen(seen):
         _part(part, form)
 
 
-def as_json(found: Transcript) -> str:
+def as_json(transcript: Transcript) -> str:
     """The game's rows of every table, and what was counted, as one object."""
-    return _object(found.tables | {"counted": found.counted})
+    return _object(transcript.tables | {"counted": transcript.counted})
 
 
-def seen_as_json(found: Transcript, seat: int) -> str:
+def seen_as_json(transcript: Transcript, seat: int) -> str:
     """The same for what a seat was shown."""
-    game = found.tables["games"].select("game_id", "game_type", pl.lit(seat).alias("seat"))
-    return _object({"games": game, "messages": found.seen_by(seat)})
+    game = transcript.tables["games"].select("game_id", "game_type", pl.lit(seat).alias("seat"))
+    return _object({"games": game, "messages": transcript.seen_by(seat)})
 
 
 def _object(frames: Mapping[str, pl.DataFrame]) -> str:
@@ -68,8 +72,8 @@ def _object(frames: Mapping[str, pl.DataFrame]) -> str:
     return "{" + ",\n".join(fields) + "}\n"
 
 
-def _votes(found: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:
-    votes, for_proposals = found.tables["votes"], found.tables["proposal_votes"]
+def _votes(transcript: Transcript) -> Iterator[tuple[str, pl.DataFrame]]:
+    votes, for_proposals = transcript.tables["votes"], transcript.tables["proposal_votes"]
     if votes.height:
         rounds = ["round"] if votes["round"].n_unique() > 1 else []
         columns = ("player", "target", "is_correct", "stated_target", "parse_status")
@@ -103,14 +107,14 @@ def _heading(text: str, form: str, *, level: int) -> None:
 
 
 def _facts(facts: Mapping[str, object], form: str) -> None:
-    found = {name: str(value) for name, value in facts.items() if value is not None}
+    texts = {name: str(value) for name, value in facts.items() if value is not None}
     if form == "markdown":
-        for name, value in found.items():
+        for name, value in texts.items():
             terminal.out(f"- {name}: {escaped(printable(value))}\n")
         terminal.out("\n")
         return
-    values = [printable(value) for value in found.values()]
-    for line in layout.records(list(found), [values], terminal.width()):
+    values = [printable(value) for value in texts.values()]
+    for line in layout.records(list(texts), [values], terminal.width()):
         terminal.out(line + "\n")
 
 

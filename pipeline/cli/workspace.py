@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
+from pipeline.cells import counted
 from pipeline.cli import terminal
 from pipeline.cli.options import Form, parameter, sql_text
 from pipeline.cli.pager import paged
@@ -52,14 +53,14 @@ class Workspace:
             ".help": self._help,
         }
 
-    def answer(self, said: str) -> None:
+    def answer(self, text: str) -> None:
         """Answers commands, a line each, and then queries. The lake is opened anew for each."""
-        while said.startswith("."):
-            line, _, said = said.partition("\n")
+        while text.startswith("."):
+            line, _, text = text.partition("\n")
             self._obey(line.strip())
-            said = said.strip()
-        if said.strip("; \n"):
-            self._run(said)
+            text = text.strip()
+        if text.strip("; \n"):
+            self._run(text)
 
     def _run(self, text: str) -> None:
         """Shows the results of the statements in the text; the first wrong one ends it."""
@@ -94,7 +95,7 @@ class Workspace:
         with paged():
             show(rows, self._form)
         took = f" in {seconds:.2f} s" if self._is_timed else ""
-        terminal.note(f"{rows.height:,} row{'' if rows.height == 1 else 's'}{took}")
+        terminal.note(counted(rows.height, "row") + took)
 
     def _define(self, view: "Definition") -> None:
         """Keeps a view for this session: each query runs in a process of its own."""

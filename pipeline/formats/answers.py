@@ -41,15 +41,15 @@ def stated_guess(text: str) -> tuple[str | None, ParseStatus]:
     """
     if is_outage(text):
         return None, ParseStatus.OUTAGE
-    found = {_bare(quoted or bare) for quoted, bare in _GUESS.findall(text)}
-    if found:
-        found |= {_bare(other) for other in _SECOND_GUESS.findall(text)}
+    words = {_bare(quoted or bare) for quoted, bare in _GUESS.findall(text)}
+    if words:
+        words |= {_bare(other) for other in _SECOND_GUESS.findall(text)}
     else:
-        found = {_bare(quoted) for quoted in _QUOTED.findall(text)}
-    found.discard("")
-    if len(found) == 1:
-        return found.pop(), ParseStatus.OK
-    return None, ParseStatus.AMBIGUOUS if found else ParseStatus.UNREADABLE
+        words = {_bare(quoted) for quoted in _QUOTED.findall(text)}
+    words.discard("")
+    if len(words) == 1:
+        return words.pop(), ParseStatus.OK
+    return None, ParseStatus.AMBIGUOUS if words else ParseStatus.UNREADABLE
 
 
 def _bare(word: str) -> str:

@@ -5,6 +5,7 @@ A format whose log says what each message is needs nothing else of how messages 
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from msgspec import Struct
 from pipeline.formats.players import opponents
 from pipeline.formats.rows import EVERYONE, Outline, Timeline, course
 from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
-from pipeline.games.kind import GameKind
+from pipeline.games.kind import Ending, GameKind
 from pipeline.vocabulary import Phase
 
 
@@ -92,18 +93,17 @@ def team_results(
     for number, seat in enumerate(game.seats, start=1):
         if seat.is_tested:
             members.setdefault((seat.model, seat.role), []).append(number)
-    ending = kind.ending(game.outcome) if game.is_finished else None
-    sides = {role.name: role.side for role in kind.roles}
-    played_against = opponents(game)
+    credits = _credits(kind, game.outcome if game.is_finished else None)
+    closing, played_against = _closing(game), opponents(game)
     return [
         Result(
             model=model,
             role=role,
             seat=seats[0] if len(seats) == 1 else None,
-            message_index=len(game.messages) - 1 if len(game.messages) else None,
+            message_index=closing,
             opponent=played_against,
-            is_win=ending.is_win(sides[role]) if ending else None,
-            win_credit=ending.credit(sides[role]) if ending else None,
+            is_win=credits[role].is_win,
+            win_credit=credits[role].win_credit,
             guess_is_correct=guess_is_correct,
             outcome_code=game.outcome_code,
         )
@@ -111,10 +111,24 @@ def team_results(
     ]
 
 
+class _Credit(NamedTuple):
+    is_win: bool | None
+    win_credit: float | None
+
+
+@lru_cache
+def _credits(kind: GameKind, outcome: str | None) -> dict[str, _Credit]:
+    """What an outcome comes to for each role; null where no game of the kind ends so."""
+    ending = kind.ending(outcome) or Ending("")
+    return {
+        role.name: _Credit(ending.is_win(role.side), ending.credit(role.side))
+        for role in kind.roles
+    }
+
+
 def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:
     """The results of tested seats that play for themselves: who won, null if unfinished."""
-    closing = len(game.messages) - 1 if len(game.messages) else None
-    played_against = opponents(game)
+    closing, played_against = _closing(game), opponents(game)
     return [
         Result(
             model=game.seats[seat - 1].model,
@@ -127,3 +141,8 @@ def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]
         )
         for seat, won in is_win.items()
     ]
+
+
+def _closing(game: GameRecord) -> int | None:
+    """The index of the last message, None where there is none."""
+    return len(game.messages) - 1 if game.messages.content else None

@@ -118,8 +118,8 @@ def _game(record: Record) -> GameRecord:
         for name, player in zip(names, record.players, strict=True)
     ]
     spoken = [
-        Spoken(_name(said.player_id), said.content, Phase.CLUE, said.statement_round)
-        for said in process.statements
+        Spoken(_name(statement.player_id), statement.content, Phase.CLUE, statement.statement_round)
+        for statement in process.statements
     ]
     game = GameRecord(
         game_type=KIND.name,
@@ -136,7 +136,7 @@ def _game(record: Record) -> GameRecord:
         },
         is_finished=winner is not None,
         outcome=None if winner is None else _OUTCOMES[winner],
-        n_rounds=max((said.statement_round for said in process.statements), default=0),
+        n_rounds=max((statement.statement_round for statement in process.statements), default=0),
         seats=seats,
         messages=messages(spoken, seats),
     )
@@ -160,8 +160,8 @@ def _seat(numbers: dict[int, int], player_id: int, at: str) -> int:
 
 
 def _check_speakers(process: Process, numbers: dict[int, int]) -> None:
-    for place, said in enumerate(process.statements):
-        _seat(numbers, said.player_id, f"{_AT}.game_process.statements[{place}].player_id")
+    for place, statement in enumerate(process.statements):
+        _seat(numbers, statement.player_id, f"{_AT}.game_process.statements[{place}].player_id")
 
 
 def _votes(process: Process, numbers: dict[int, int], faults: list[Fault]) -> Iterator[Vote]:
@@ -183,14 +183,14 @@ def _eliminations(process: Process, numbers: dict[int, int]) -> Iterator[Elimina
     yield from _decided("vote", process.voting_rounds, "voting_rounds", numbers)
     yield from _decided("audience", process.audience_decisions or [], "audience_decisions", numbers)
     spoken = {
-        (said.player_id, said.statement_round): index
-        for index, said in enumerate(process.statements)
+        (statement.player_id, statement.statement_round): index
+        for index, statement in enumerate(process.statements)
     }
-    for place, out in enumerate(process.metric_eliminations):
+    for place, vetting in enumerate(process.metric_eliminations):
         at = f"{_AT}.game_process.metric_eliminations[{place}].player_id"
-        seat = _seat(numbers, out.player_id, at)
-        statement = spoken.get((out.player_id, out.elimination_round))
-        yield Elimination(seat, out.elimination_round, statement, "metric", is_before_vote=True)
+        seat = _seat(numbers, vetting.player_id, at)
+        index = spoken.get((vetting.player_id, vetting.elimination_round))
+        yield Elimination(seat, vetting.elimination_round, index, "metric", is_before_vote=True)
 
 
 def _decided(
@@ -198,6 +198,6 @@ def _decided(
 ) -> Iterator[Elimination]:
     for place, decision in enumerate(decisions):
         at = f"{_AT}.game_process.{key}[{place}].eliminated"
-        for number, out in enumerate(decision.eliminated):
-            seat = _seat(numbers, out.player_id, f"{at}[{number}].player_id")
+        for number, player in enumerate(decision.eliminated):
+            seat = _seat(numbers, player.player_id, f"{at}[{number}].player_id")
             yield Elimination(seat, decision.after_statement_round, None, cause)

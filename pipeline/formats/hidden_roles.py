@@ -17,7 +17,7 @@ from pipeline.formats.rows import MODERATOR, History, Outline, Timeline
 from pipeline.game import Course, GameRecord, Guess, Messages, Result, Seat
 from pipeline.games import chameleon, undercover
 from pipeline.games.kind import GameKind
-from pipeline.vocabulary import ParseStatus, Phase, Side
+from pipeline.vocabulary import ParseStatus, Phase
 
 _PHASE_OF_TYPE: dict[str | None, Phase] = {
     "clue": Phase.CLUE,
@@ -34,6 +34,8 @@ class Rules(Struct, frozen=True):
     """What differs between the games. `outcomes` are by the log's `win_flag`, from 0."""
 
     kind: GameKind
+    hidden_role: str
+    civilian_role: str
     outcomes: tuple[str, ...]
     every_clue_is_a_round: bool
 
@@ -41,20 +43,18 @@ class Rules(Struct, frozen=True):
         """How a game with this flag ended, None if none ends so."""
         return None if flag is None or not 0 <= flag < len(self.outcomes) else self.outcomes[flag]
 
-    def role_of(self, side: Side) -> str:
-        """The role of all players of a side."""
-        role = self.kind.role_of(side)
-        assert role is not None
-        return role.name
-
 
 CHAMELEON = Rules(
     kind=chameleon.KIND,
+    hidden_role="chameleon",
+    civilian_role="non_chameleon",
     outcomes=("guessed_wrong", "guessed_right", "voted_wrong", "tie"),
     every_clue_is_a_round=True,
 )
 UNDERCOVER = Rules(
     kind=undercover.KIND,
+    hidden_role="undercover",
+    civilian_role="civilian",
     outcomes=("caught", "voted_wrong", "tie"),
     every_clue_is_a_round=False,
 )
@@ -76,8 +76,8 @@ def _timeline(outline: Outline, *, every_clue_is_a_round: bool) -> Timeline:
     """
     prompts = iter(outline.prompted)
     prompted, clue_round = Phase.CLUE, 0
-    said: Counter[tuple[Phase, str]] = Counter()
-    found = Timeline([], [])
+    n_answers: Counter[tuple[Phase, str]] = Counter()
+    timeline = Timeline([], [])
     for player, msg_type in zip(outline.player, outline.msg_type, strict=True):
         round_: int | None = None
         if player == MODERATOR:
@@ -86,13 +86,13 @@ def _timeline(outline: Outline, *, every_clue_is_a_round: bool) -> Timeline:
         elif (phase := _PHASE_OF_TYPE.get(msg_type, prompted)) is Phase.REFLECTION:
             round_ = clue_round or None
         else:
-            said[phase, player] += 1
-            round_ = said[phase, player]
+            n_answers[phase, player] += 1
+            round_ = n_answers[phase, player]
             if phase is Phase.CLUE:
                 clue_round = round_ = clue_round + 1 if every_clue_is_a_round else round_
-        found.phase.append(phase)
-        found.round.append(round_)
-    return found
+        timeline.phase.append(phase)
+        timeline.round.append(round_)
+    return timeline
 
 
 # Named, since a course is known by what placed it.
@@ -102,18 +102,17 @@ _timeline_by_player = partial(_timeline, every_clue_is_a_round=False)
 
 def n_rounds(rules: Rules, course: Course) -> int:
     """The number of rounds of clues that were begun."""
-    n_clues = [len(said) for said in course.answered(Phase.CLUE).values()]
+    n_clues = [len(clues) for clues in course.answered(Phase.CLUE).values()]
     return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
 
 
 def seats(rules: Rules, hidden: str, models: dict[str, str | None], tested: set[str]) -> list[Seat]:
     """The seats in the order of `models`; the player `hidden` has the hidden role."""
-    hidden_role, civilian_role = map(rules.role_of, (Side.HIDDEN, Side.CIVILIAN))
     return [
         Seat(
             player=player,
             model=model,
-            role=hidden_role if player == hidden else civilian_role,
+            role=rules.hidden_role if player == hidden else rules.civilian_role,
             is_tested=player in tested,
         )
         for player, model in models.items()
@@ -128,14 +127,13 @@ def guesses(game: GameRecord, rules: Rules, secret: str) -> list[Guess]:
     if game.outcome_code not in GUESS_FLAGS:
         return []
     is_correct = GUESS_FLAGS[game.outcome_code]
-    hidden_role = rules.role_of(Side.HIDDEN)
     hidden, name = next(
         (number, seat.player)
         for number, seat in enumerate(game.seats, start=1)
-        if seat.role == hidden_role
+        if seat.role == rules.hidden_role
     )
-    said = game.messages.course.answered(Phase.GUESS).get(name, ())
-    index = said[-1] if said else None
+    indices = game.messages.course.answered(Phase.GUESS).get(name, ())
+    index = indices[-1] if indices else None
     word, status = None, ParseStatus.UNREADABLE
     if index is not None:
         word, status = stated_guess(game.messages.content[index])
@@ -158,7 +156,8 @@ def results(game: GameRecord, rules: Rules) -> list[Result]:
 
 
 def _guess_is_correct(game: GameRecord) -> bool | None:
-    # An outage in place of the guess guessed nothing, whatever the game made of it.
-    if any(guess.parse_status is ParseStatus.OUTAGE for guess in game.guesses):
+    if not game.guesses:
         return None
-    return next((guess.is_correct for guess in game.guesses), None)
+    (guess,) = game.guesses
+    # An outage in place of the guess guessed nothing, whatever the game made of it.
+    return None if guess.parse_status is ParseStatus.OUTAGE else guess.is_correct

@@ -83,16 +83,16 @@ def messages(
 
 
 def _prompted(logged: History, prompts: Prompts) -> tuple[Phase | None, ...]:
-    found: list[Phase | None] = []
+    phases: list[Phase | None] = []
     for player, text in zip(logged.player, logged.content, strict=True):
         if player == MODERATOR:
             for words, phase in prompts.items():
                 if words in text:
-                    found.append(phase)
+                    phases.append(phase)
                     break
             else:
-                found.append(None)
-    return tuple(found)
+                phases.append(None)
+    return tuple(phases)
 
 
 # Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.

@@ -65,7 +65,7 @@ class EventTable(Struct, frozen=True):
     columns: Mapping[str, Column]
 
 
-class GameKind(Struct, frozen=True):
+class GameKind(Struct, frozen=True, eq=False):
     """A kind of game. `phases` are those of its messages that no other game has.
 
     `order` is how a round goes, for readers of a transcript: phases, and the tables of acts that
@@ -85,11 +85,6 @@ class GameKind(Struct, frozen=True):
     def role(self, name: str) -> Role | None:
         """The role of this name, None if the game has no such role."""
         return next((role for role in self.roles if role.name == name), None)
-
-    def role_of(self, side: str) -> Role | None:
-        """The only role of a side, None where it has several or none."""
-        roles = [role for role in self.roles if role.side == side]
-        return roles[0] if len(roles) == 1 else None
 
     def ending(self, outcome: str | None) -> Ending | None:
         """The ending of this outcome, None if no game of the kind ends so."""

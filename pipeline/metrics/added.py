@@ -1,4 +1,4 @@
-"""A metric that a lake is given from outside of the package, tried before it is taken."""
+"""A metric from outside of the package, tried before a lake accepts it."""
 
 import polars as pl
 

@@ -24,8 +24,8 @@ def of_game(*known: Callable[[Tables], pl.LazyFrame], text: pl.Expr | None = Non
     def compared(rows: pl.LazyFrame, tables: Tables) -> pl.LazyFrame:
         for frame in known:
             rows = rows.join(frame(tables), on="game_id", how="left")
-        own = pl.col(known[0].__name__) if text is None else text
-        return rows.with_columns(own.alias(COMPARED))
+        shown = pl.col(known[0].__name__) if text is None else text
+        return rows.with_columns(shown.alias(COMPARED))
 
     return compared
 
@@ -74,9 +74,9 @@ def ending(tables: Tables) -> pl.LazyFrame:
         tables("players"), pl.format("{} {}", _PLAYER, number(pl.col("final_score"))), "seat"
     )
     outcome = pl.col("outcome")
-    said = pl.when(outcome == "completed").then("listed").otherwise(in_words(outcome))
+    ending = pl.when(outcome == "completed").then("listed").otherwise(in_words(outcome))
     games = tables("games").filter(outcome.is_not_null()).join(points, on="game_id", how="left")
-    return games.select("game_id", ending=said)
+    return games.select("game_id", ending=ending)
 
 
 _PLAYER = pl.coalesce("player", pl.format("seat {}", "seat"))

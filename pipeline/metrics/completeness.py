@@ -90,7 +90,7 @@ def _complete_types(settings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _types(declared: Metric, request: Request) -> list[str]:
-    """The game types that rows are of: those asked for, where none is over all types."""
+    """The game types that rows are of: the requested ones, if none is over all types."""
     of_metric = [str(game_type) for game_type in declared.game_types]
     if request.is_rolled_up or request.game_types is None:
         return of_metric

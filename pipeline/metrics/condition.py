@@ -178,11 +178,13 @@ def _is_one_of(
     """
     value = of(node.this)
     dtype = schema.get(node.this.name) if type(node.this).__name__ == "Column" else None
-    constants = [_constant(one) for one in node.expressions]
-    is_own = [_is_of(dtype, constant) for constant in constants]
-    known = [constant for constant, is_one in zip(constants, is_own, strict=True) if is_one]
-    others = [one for one, is_one in zip(node.expressions, is_own, strict=True) if not is_one]
-    compared = [value == of(one) for one in others]
+    constants = [_constant(part) for part in node.expressions]
+    is_of_type = [_is_of(dtype, constant) for constant in constants]
+    known = [constant for constant, is_plain in zip(constants, is_of_type, strict=True) if is_plain]
+    others = [
+        part for part, is_plain in zip(node.expressions, is_of_type, strict=True) if not is_plain
+    ]
+    compared = [value == of(part) for part in others]
     return _joined(operator.or_, [value.is_in(known), *compared] if known else compared)
 
 

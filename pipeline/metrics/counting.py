@@ -83,7 +83,7 @@ class _Chosen(NamedTuple):
 def _chosen(tables: Tables, request: Request) -> _Chosen | None:
     """What a condition on games alone keeps or leaves out, whichever is less; None for another.
 
-    To ask each game once is less work than to join what is asked of to the rows of every table.
+    Checking each game once is less work than joining the games to the rows of every table.
     Every row has its game: `magic verify` finds one that has none.
     """
     where = request.where
@@ -129,7 +129,7 @@ def is_unfinished(request: Request) -> pl.Expr:
 
 
 def is_wanted(request: Request) -> pl.Expr:
-    """Whether a row is of the models and game types asked for, and meets the condition."""
+    """Whether a row is of the requested models and game types, and meets the condition."""
     wanted = pl.lit(value=True)
     if request.models is not None:
         wanted = wanted & pl.col("model").is_in(request.models)
@@ -182,19 +182,19 @@ def _sums(
 
 def _games(name: str, tables: Tables, question: Question, games: _Chosen | None) -> pl.LazyFrame:
     none = pl.lit(0, pl.Int64).first()
-    is_asked, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
+    counts_games, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
     counted = rows(question.metrics[name], tables, question.request, games).filter("is_counted")
     alike = [pl.col(column) for column in question.request.fine]
     named = (
         counted.filter(_begins_run([*alike, _IS_UNKNOWN] if can_be_unknown else alike))
         .group_by(question.request.fine)
         .agg(
-            n_games=_n_games() if is_asked else none,
+            n_games=_n_games() if counts_games else none,
             n_unknown=_n_games(_IS_UNKNOWN) if can_be_unknown else none,
         )
         .select(pl.lit(name).alias("metric"), *question.request.fine, *GAMES)
     )
-    return named if is_asked or can_be_unknown else named.clear()
+    return named if counts_games or can_be_unknown else named.clear()
 
 
 def cluster(clusters: Clusters) -> pl.Expr:

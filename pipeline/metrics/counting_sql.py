@@ -1,7 +1,7 @@
 """The rows of a metric, counted in SQL by DuckDB or Spark.
 
 The rows are those of the CTE `attempts` in the metric's SQL file. The queries around it are made
-here, since they depend on what is asked.
+here, since they depend on the request.
 """
 
 from collections.abc import Iterable
@@ -81,8 +81,8 @@ GROUP BY {_listed(keys)} term"""
 def _games(name: str, question: Question) -> str:
     fine = _listed(map(identifier, question.request.fine))
     none = "CAST(0 AS BIGINT)"
-    is_asked, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
-    n_games = "count(DISTINCT game_id)" if is_asked else none
+    counts_games, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
+    n_games = "count(DISTINCT game_id)" if counts_games else none
     n_unknown = "count(DISTINCT CASE WHEN hit IS NULL THEN game_id END)"
     select = f"""SELECT
     {literal(name)} AS metric,
@@ -92,7 +92,7 @@ def _games(name: str, question: Question) -> str:
 FROM ({_rows(name, question)}) AS attempts
 WHERE is_counted
 GROUP BY {fine.removesuffix(",")}"""
-    return select if is_asked or can_be_unknown else f"{select}\nLIMIT 0"
+    return select if counts_games or can_be_unknown else f"{select}\nLIMIT 0"
 
 
 def _rows(name: str, question: Question) -> str:
@@ -123,7 +123,7 @@ GROUP BY {fine.removesuffix(",")}"""
 
 
 def _with_game(rows: str, columns: Iterable[str], request: Request) -> str:
-    """The SELECT of the rows with the columns of their game that are asked for."""
+    """The SELECT of the rows with the requested columns of their game."""
     if not request.of_game:
         return rows
     of_row = [name for name in dict.fromkeys(columns) if name not in request.of_game]
@@ -146,7 +146,7 @@ def _cluster(clusters: Clusters) -> str:
 
 
 def _wanted(request: Request) -> str:
-    """The condition that a row is of the models and game types asked for."""
+    """The condition that a row is of the requested models and game types."""
     wanted = []
     if request.models is not None:
         wanted.append(f"model IN ({_literals(request.models)})")

@@ -1,4 +1,4 @@
-"""What an engine is asked to count, and what it returns: frames of few rows.
+"""The question to an engine, and the counts that it returns: frames of few rows.
 
 Every engine returns the same frames. All that follows (terms, values, intervals, completeness) is
 made of them in one way, in polars.
@@ -34,9 +34,9 @@ class Clusters(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What an engine is asked: sums of these metrics, and of some of them the number of games.
+    """What an engine has to count: sums of these metrics, and of some of them the number of games.
 
-    To count games is more work than all the sums, so it is done only where it is asked for.
+    Counting games is more work than all the sums, so it is done only for some metrics.
     Without `clusters` the sums are by group and term alone.
     """
 

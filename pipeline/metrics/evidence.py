@@ -51,7 +51,7 @@ _FEW_ROWS = 1_000
 _FEW_GAMES = 50_000
 
 
-class Asked(TypedDict, total=False):
+class Choices(TypedDict, total=False):
     """The arguments of `evidence` that say which rows a metric counts."""
 
     edition: Edition
@@ -87,7 +87,7 @@ def evidence(
     >>> misses.select("player", "what", "hit").rows()[:2]
     [('Player 1', 'nobody', 0.0), ('Player 3', 'Player 1', 0.0)]
     """
-    asked: Asked = {
+    choices: Choices = {
         "edition": edition,
         "num_of_game": num_of_game,
         "model": model,
@@ -97,7 +97,7 @@ def evidence(
     if engine not in _ENGINES:
         raise UsageError(f"no engine `{engine}` for evidence: choose from {', '.join(_ENGINES)}")
     _check_limit(limit or 0)
-    request = _request(lake, metric, asked)
+    request = _request(lake, metric, choices)
     if engine == "duckdb":
         return pl.concat(_by_duckdb(lake, metric, request, hit, limit))
     if limit is not None:
@@ -113,7 +113,7 @@ def evidence_parts(
     *,
     hit: bool | None = None,
     limit: int | None = None,
-    **asked: Unpack[Asked],
+    **choices: Unpack[Choices],
 ) -> Iterator[pl.DataFrame]:
     """The same rows as `evidence`, or the first `limit`, some at a time; at least one part.
 
@@ -121,9 +121,9 @@ def evidence_parts(
     """
     if limit is not None and limit <= _FEW_ROWS:
         if _has_few_games(lake):
-            return iter([evidence(lake, metric, hit=hit, limit=limit, **asked)])
-        return iter([evidence_page(lake, metric, hit=hit, limit=limit, **asked)])
-    return _by_duckdb(lake, metric, _request(lake, metric, asked), hit, limit)
+            return iter([evidence(lake, metric, hit=hit, limit=limit, **choices)])
+        return iter([evidence_page(lake, metric, hit=hit, limit=limit, **choices)])
+    return _by_duckdb(lake, metric, _request(lake, metric, choices), hit, limit)
 
 
 def _by_duckdb(
@@ -145,7 +145,7 @@ def evidence_page(
     hit: bool | None = None,
     after: Sequence[object] | None = None,
     limit: int = 50,
-    **asked: Unpack[Asked],
+    **choices: Unpack[Choices],
 ) -> pl.DataFrame:
     """The first `limit` rows of `evidence`, or those after the page whose last key is `after`.
 
@@ -160,11 +160,11 @@ def evidence_page(
     4
     """
     _check_limit(limit)
-    request = _request(lake, metric, asked)
+    request = _request(lake, metric, choices)
     start = start_of(after, KEY)
     select = f"""SELECT *
 FROM ({counted_rows(metric, _COUNTED, request)}) AS counted
-WHERE {_is_asked(hit)} AND {is_from(start.values, KEY)}
+WHERE {_has_hit(hit)} AND {is_from(start.values, KEY)}
 ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
     return _looked_up(lake, metric, request, pl.concat(_parts(lake, request, select)))
 
@@ -172,7 +172,7 @@ ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
 def _first(
     lake: StoredLake, name: str, request: Request, hit: bool | None, limit: int
 ) -> pl.DataFrame:
-    """The first rows, found by polars."""
+    """The first rows, chosen by polars."""
     counted = _counted(lake.table, name, request).filter(_hits(hit)).select(_COUNTED)
     first = counted.sort(_ORDER, nulls_last=True).head(limit).collect()
     return _looked_up(lake, name, request, first)
@@ -190,12 +190,12 @@ def _looked_up(
 
     # Without the hit, which may depend on other games.
     keys = [column for column in _ORDER if column != "hit"]
-    own = rows(declaration(name, request.edition), table, request, is_compared=True)
+    about = rows(declaration(name, request.edition), table, request, is_compared=True)
     spoken = table("messages").select("game_id", "message_index", "content")
     return (
         counted.lazy()
         .join(
-            own.select(*keys, COMPARED).unique(keys, keep="any"),
+            about.select(*keys, COMPARED).unique(keys, keep="any"),
             on=keys,
             how="left",
             nulls_equal=True,
@@ -213,13 +213,13 @@ def evidence_totals(
     metric: str,
     *,
     hit: bool | None = None,
-    **asked: Unpack[Asked],
+    **choices: Unpack[Choices],
 ) -> pl.DataFrame:
     """What the rows of `evidence` come to: term, hits, counted and n_games of each term.
 
     The last row, whose term is null, is of all terms.
     """
-    request = _request(lake, metric, asked)
+    request = _request(lake, metric, choices)
     # Without the messages, which are most of the work.
     if _has_few_games(lake):
         return _totals(_counted(lake.table, metric, request).filter(_hits(hit)))
@@ -229,7 +229,7 @@ def evidence_totals(
     count(*) AS counted,
     count(DISTINCT game_id) AS n_games
 FROM ({counted_rows(metric, ("term", "game_id", "hit"), request)}) AS counted
-WHERE {_is_asked(hit)}
+WHERE {_has_hit(hit)}
 GROUP BY GROUPING SETS ((term), ())
 ORDER BY term NULLS LAST"""
     return pl.concat(_parts(lake, request, select))
@@ -240,16 +240,16 @@ def _check_limit(limit: int) -> None:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
 
 
-def _request(lake: StoredLake, name: str, asked: Asked) -> Request:
-    """What is asked for; raises UsageError for a name that does not exist."""
+def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
+    """The request for these rows; raises UsageError for a name that does not exist."""
     declaration(name)
-    where = asked.get("where")
+    where = choices.get("where")
     request = Request(
-        edition=asked.get("edition", PAPER),
+        edition=choices.get("edition", PAPER),
         by=("model",),
-        num_of_game=asked.get("num_of_game", DEFAULT_GAMES),
-        models=several(asked.get("model")),
-        game_types=several(asked.get("game_type")),
+        num_of_game=choices.get("num_of_game", DEFAULT_GAMES),
+        models=several(choices.get("model")),
+        game_types=several(choices.get("game_type")),
         where=None if where is None else condition_on(lake, [name], where),
     )
     check(lake, request, [name])
@@ -263,7 +263,7 @@ def _select(name: str, request: Request, hit: bool | None = None) -> str:
 FROM ({counted_rows(name, _OF_ROW[:-1], request)}) AS counted
 LEFT JOIN messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
-WHERE {_is_asked(hit)}"""
+WHERE {_has_hit(hit)}"""
 
 
 def _has_few_games(lake: StoredLake) -> bool:
@@ -282,7 +282,7 @@ def _totals(counted: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _hits(hit: bool | None) -> pl.Expr:
-    """Whether a row has some hit, or none, as is asked."""
+    """Whether a row is wanted: with a hit, without one, or any if `hit` is None."""
     has_hit = pl.col("hit").fill_null(0) > 0
     return pl.lit(value=True) if hit is None else has_hit if hit else ~has_hit
 
@@ -291,7 +291,7 @@ def _order() -> str:
     return ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
 
 
-def _is_asked(hit: bool | None) -> str:
+def _has_hit(hit: bool | None) -> str:
     """The condition that a row has some hit, or none."""
     if hit is None:
         return "TRUE"
@@ -316,5 +316,5 @@ def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
 def _counted(
     tables: Tables, name: str, request: Request, *, is_compared: bool = False
 ) -> pl.LazyFrame:
-    own = rows(declaration(name, request.edition), tables, request, is_compared=is_compared)
-    return own.filter("is_counted")
+    about = rows(declaration(name, request.edition), tables, request, is_compared=is_compared)
+    return about.filter("is_counted")

@@ -1,4 +1,4 @@
-"""Groups: from the finest ones, which engines count, to those that are asked for."""
+"""Groups: from the finest ones, which engines count, to the requested ones."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _EVERYTHING = pl.lit(0).alias("everything")
 
 
 def group_columns(request: Request) -> list[str]:
-    """The columns that a group is known by; where nothing is grouped by, one constant column."""
+    """The columns that identify a group; without `by`, one constant column."""
     return ["metric", *(request.by or ["everything"])]
 
 

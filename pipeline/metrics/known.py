@@ -42,12 +42,12 @@ def knowing(added: Mapping[str, Added]) -> Iterator[None]:
 
 
 def known() -> Mapping[str, Added]:
-    """The metrics that a lake was given, or a command."""
+    """The metrics that were added to a lake or a command."""
     return _added.get()
 
 
 def _others() -> Mapping[str, Added]:
-    """All metrics but those of this package: those of other packages, then those given."""
+    """The metrics of other packages, then those added to a lake or a command."""
     return {**_installed(), **_added.get()}
 
 
@@ -133,7 +133,7 @@ def compared_file(name: str) -> str | None:
 
 
 def is_added(name: str) -> bool:
-    """Whether the metric is from elsewhere: of another package, or given."""
+    """Whether the metric is of another package, or was added to a lake or a command."""
     return name in _others()
 
 

@@ -1,4 +1,4 @@
-"""What is asked of the metrics: which, in what edition, grouped how."""
+"""A request for values: which metrics, in which edition, grouped how."""
 
 from collections.abc import Collection, Iterable
 from typing import Final, get_args, overload

@@ -1,4 +1,4 @@
-"""What is thin: terms of a value with very few settings of their own."""
+"""Thin values: those with a term that has very few settings of its own."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from pipeline.metrics.request import Request
 LEAST_SETTINGS = 5
 """A term with fewer effective settings of its own is thin."""
 LEAST_BESIDE, TIMES_AS_MANY = 10, 10
-"""So is one with fewer than these beside a term of the value that has so many times as many."""
+"""A term is also thin if it has fewer than this, and another term has so many times as many."""
 MEANING = (
     f"a term of the value has fewer than {LEAST_SETTINGS} effective settings of its own, or fewer "
     f"than {LEAST_BESIDE} beside a term with {TIMES_AS_MANY} times as many"

@@ -78,17 +78,19 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
     return f"no column `{column}` to group by: {choose([column], order)}"
 
 
-def check_words(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Raises UsageError if one of the words asked for is not known."""
-    if strangers := [name for name in asked or () if name not in known]:
+def check_words(what: str, words: Sequence[str] | None, known: Sequence[str]) -> None:
+    """Raises UsageError for words that are not known."""
+    if strangers := [name for name in words or () if name not in known]:
         raise UsageError(f"no {what} {', '.join(strangers)}: {choose(strangers, known)}")
 
 
-def check_competitions(lake: StoredLake, asked: Sequence[str] | None) -> None:
+def check_competitions(lake: StoredLake, names: Sequence[str] | None) -> None:
     """Raises UsageError for an unknown competition; the lake knows those of its own games."""
-    if asked is not None:
-        own = lake.table("roles").select(pl.col("competition").unique()).collect()["competition"]
-        check_words("competition", asked, list({*games.competitions(), *own}))
+    if names is not None:
+        of_lake = (
+            lake.table("roles").select(pl.col("competition").unique()).collect()["competition"]
+        )
+        check_words("competition", names, list({*games.competitions(), *of_lake}))
 
 
 def check_models(lake: StoredLake, models: Sequence[str] | None) -> None:

@@ -156,7 +156,7 @@ def _declared(declared: Metric, request: Request) -> pl.LazyFrame:
 
 
 def _reason(declared: Metric, request: Request) -> pl.Expr:
-    """Why there is no value, null where there is one."""
+    """Why there is no value; null if there is a value."""
     unknown = pl.format(declared.unknown, "n_unknown")
     hint = (
         pl.when("has_some")

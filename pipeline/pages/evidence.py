@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
-from pipeline.metrics.evidence import COLUMNS, KEY, Asked, evidence_parts
+from pipeline.metrics.evidence import COLUMNS, KEY, Choices, evidence_parts
 from pipeline.metrics.known import names
 from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import ALL
@@ -111,7 +111,7 @@ def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     return evidence_parts(lake, asked.metric, hit=IS_HIT.get(asked.hit), **_asked(asked))
 
 
-def _asked(asked: Parameters) -> Asked:
+def _asked(asked: Parameters) -> Choices:
     return {
         "edition": asked.edition,
         "model": asked.model or None,

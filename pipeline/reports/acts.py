@@ -13,7 +13,7 @@ from pipeline.metrics.known import metric
 from pipeline.reports.course import Course, last_index
 
 _SAID_ELSEWHERE = ("text", "share_text", "number")
-# Nobody is an answer too: a vote that names no player is one.
+# Shown even if null, since a vote may name nobody.
 _AIMED_AT = ("target", "candidate")
 Rows = list[dict[str, Any]]
 
@@ -65,9 +65,10 @@ def places(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> Places:
     groups = _groups(silent, left, tables) if silent or left else {}
     last = last_index(tables["messages"])
     if last in groups and (rows_at_end := of_message.get(last)):
-        # The game's result is known once all is done, and not at its last message.
+        # The result is known when everything is done, which is after the last message.
         of_message[last] = [row for row in rows_at_end if row["round"] is not None]
-        groups[last] += _whole_game([row for row in rows_at_end if row["round"] is None])
+        if of_game := [row for row in rows_at_end if row["round"] is None]:
+            groups[last].append(Group(None, None, [], of_game))
     return Places(acts, of_message, groups)
 
 
@@ -100,10 +101,6 @@ def _groups(
     return placed
 
 
-def _whole_game(rows: Rows) -> list[Group]:
-    return [Group(None, None, [], rows)] if rows else []
-
-
 class _Uncounted:
     """The counted rows without a message, until an act takes those that are about it."""
 
@@ -116,10 +113,10 @@ class _Uncounted:
         """The rows that were counted in an act; they are taken out."""
         key = (act.player, act.round)
         rows = self._rows.get(key, [])
-        own = [row for row in rows if act.table in _tables_of(row["metric"])]
-        if own:
+        counted = [row for row in rows if act.table in _tables_of(row["metric"])]
+        if counted:
             self._rows[key] = [row for row in rows if act.table not in _tables_of(row["metric"])]
-        return own
+        return counted
 
     @property
     def rows(self) -> Rows:
@@ -157,8 +154,8 @@ def new_rounds(rounds: Iterable[int | None]) -> Iterator[int | None]:
 
 @cache
 def _own_columns(table: str) -> tuple[str, ...]:
-    own = (name for name in polars_schema(table) if name not in OfSeat.columns())
-    return tuple(name for name in own if name not in _SAID_ELSEWHERE)
+    names = (name for name in polars_schema(table) if name not in OfSeat.columns())
+    return tuple(name for name in names if name not in _SAID_ELSEWHERE)
 
 
 def _act(table: str, row: Mapping[str, Any]) -> Act:

@@ -76,7 +76,7 @@ def audit(
     check_players(lake, models)
     selects = [_summary(kind, by, models) for kind in kinds]
     with bounded(lake, views(), "\n".join(selects)) as connection:
-        rows = pl.concat([one for select in selects for one in parts(connection, select)])
+        rows = pl.concat([part for select in selects for part in parts(connection, select)])
     place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
     return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
 

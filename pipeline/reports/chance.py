@@ -3,13 +3,12 @@
 import polars as pl
 
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics.counting import rows
-from pipeline.metrics.known import metric
-from pipeline.metrics.request import PAPER, Request
+from pipeline.metrics.views import views
+from pipeline.warehouse import bounded, parts
 
-_VOTE = ["model", "game_type", "game_id", "seat", "round", "hit"]
-_CHANCE = pl.col("n_sought") / pl.when(pl.col("n_others") > 0).then("n_others")
-_IS_KNOWN = pl.col("chance").is_not_null().all()
+_ROWS = """
+    SELECT * EXCLUDE (system) FROM judgement_by_chance ORDER BY model NULLS LAST, game_type
+"""
 
 
 @of_one_system
@@ -33,52 +32,5 @@ def judgement_by_chance(lake: StoredLake) -> pl.DataFrame:
     >>> rows.select("game_type", "value", "chance").rows()[0]
     ('all', 0.5, 0.5)
     """
-    votes = _chances(lake).collect()
-    whole = votes.with_columns(game_type=pl.lit("all"))
-    return (
-        pl.concat([votes, whole])
-        .group_by("model", "game_type")
-        .agg(
-            value=pl.col("hit").mean(),
-            chance=pl.when(_IS_KNOWN).then(pl.col("chance").mean()),
-            hits=pl.col("hit").sum(),
-            expected=pl.when(_IS_KNOWN).then(pl.col("chance").sum()),
-            counted=pl.len().cast(pl.Int64),
-            n_games=pl.col("game_id").n_unique().cast(pl.Int64),
-        )
-        .sort("model", "game_type", nulls_last=True)
-    )
-
-
-def _chances(lake: StoredLake) -> pl.LazyFrame:
-    """The votes that judgement counts, each with its `chance`."""
-    judgement = rows(metric("judgement", PAPER), lake.table, Request())
-    votes = judgement.filter("is_counted").select(_VOTE)
-    others = votes.join(_seats(lake), on="game_id").filter(
-        pl.col("other_seat") != pl.col("seat"),
-        (pl.col("first_without") > pl.col("round")).fill_null(value=True),
-    )
-    counts = others.group_by("game_id", "seat", "round").agg(
-        n_sought=pl.col("is_sought").sum(), n_others=pl.len()
-    )
-    return votes.join(counts, on=["game_id", "seat", "round"], how="left").with_columns(
-        chance=_CHANCE
-    )
-
-
-def _seats(lake: StoredLake) -> pl.LazyFrame:
-    """Every seat, whether a vote for it is correct, and the first round in which it is out."""
-    first_without = pl.col("round") + (~pl.col("is_before_vote")).cast(pl.Int32)
-    left = lake.table("eliminations").select("game_id", "seat", first_without=first_without)
-    sought = lake.table("roles").select("game_type", "role", "is_sought")
-    return (
-        lake.table("players")
-        .join(sought, on=["game_type", "role"], how="left")
-        .join(left, on=["game_id", "seat"], how="left")
-        .select(
-            "game_id",
-            "first_without",
-            other_seat="seat",
-            is_sought=pl.col("is_sought").fill_null(value=False),
-        )
-    )
+    with bounded(lake, views(), _ROWS) as connection:
+        return pl.concat(parts(connection, _ROWS))

@@ -37,8 +37,8 @@ class Course:
     def place(self, round_: int | None, rank: int) -> int | None:
         """The index of the message after which an act of this rank is shown."""
         before = _end(self._of_rank(len(self._order)), (round_ or 0) - 1)
-        own = _end(self._of_rank(rank), round_ or 0)
-        return max((end for end in (before, own) if end is not None), default=None)
+        here = _end(self._of_rank(rank), round_ or 0)
+        return max((end for end in (before, here) if end is not None), default=None)
 
     def end(self, round_: int | None) -> int | None:
         """The last message up to the end of a round; without a round, the last of the game."""
@@ -57,7 +57,7 @@ class Course:
 
 
 def _with_rounds(messages: pl.DataFrame) -> pl.DataFrame:
-    """The messages with a round; one within a round belongs to it, though it names none."""
+    """The messages with their rounds; one between two messages of a round belongs to it."""
     before, after = pl.col("round").forward_fill(), pl.col("round").backward_fill()
     rounds = messages.select("message_index", "phase", round=pl.when(before == after).then(before))
     return rounds.filter(pl.col("round").is_not_null())

@@ -1,11 +1,12 @@
 """What changed between two lakes, or two states of one lake, and which games caused it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline import column
 from pipeline.column import Column, listed, schema
@@ -17,11 +18,11 @@ from pipeline.metrics.known import names
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import IS_THIN, METRIC
 from pipeline.reports.compare.columns import COLUMNS as COMPARED
-from pipeline.reports.compare.columns import SCHEMA
-from pipeline.reports.compare.differences import of_metric
+from pipeline.reports.compare.differences import compared
+from pipeline.reports.compare.pairs import entities
 from pipeline.reports.compare.verdicts import adjusted, check_margin
 from pipeline.statistics.margins import fall_seen, p_fall
-from pipeline.statistics.pairs import BASIS, of_basis
+from pipeline.statistics.pairs import of_basis
 from pipeline.statistics.sums import exact_sum
 from pipeline.vocabulary import Edition
 
@@ -102,34 +103,32 @@ def diff(
     if margin is not None:
         check_margin(margin, None, edition, may_be_0=True)
     before, after = _of_same_system(before, after)
-    request = Request(edition=edition)
-    by_model = Request(edition=edition, by=("model",))
-    answers = [answered(lake, by_model, confidence=confidence) for lake in (before, after)]
-    found = [
-        row
-        for name in names(edition)
-        for row in _of_metric(name, (before, after), answers, request, confidence)
+    answers = [
+        answered(lake, Request(edition=edition, by=("model",)), confidence=confidence)
+        for lake in (before, after)
     ]
-    compared = pl.DataFrame(found, schema={**SCHEMA, "basis": BASIS, **_GAMES})
+    rows = _compared(answers, confidence).join(
+        _n_games((before, after), edition),
+        on=["metric", "model"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    n_games = pl.col(_GAMES.names()).fill_null(0)
     is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0)
-    rows = compared.with_columns(
-        pl.when(is_same).then(None).otherwise("p_value").alias("p_value"),
+    rows = rows.with_columns(n_games).with_columns(
+        pl.when(~is_same).then("p_value").alias("p_value"),
         pl.when(is_same).then("difference").otherwise("ci_low").alias("ci_low"),
         pl.when(is_same).then("difference").otherwise("ci_high").alias("ci_high"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
-    columns = () if margin is None else OF_MARGIN
     rows = adjusted(rows, [])
     if margin is not None:
         rows = _with_falls(rows, margin)
-    return (
-        rows.with_columns(
-            is_beyond_noise=pl.when(is_same)
-            .then(pl.col("difference") != 0)
-            .otherwise(pl.col("p_holm") < LEVEL)
-        )
-        .rename({"other_value": "new_value", "other_thin": "new_thin"})
-        .select([*list(COLUMNS)[:-1], *columns, "reason"])
+    is_beyond = pl.when(is_same).then(pl.col("difference") != 0).otherwise(pl.col("p_holm") < LEVEL)
+    columns = () if margin is None else OF_MARGIN
+    return rows.with_columns(is_beyond_noise=is_beyond).select(
+        [*list(COLUMNS)[:-1], *columns, "reason"]
     )
 
 
@@ -152,13 +151,11 @@ def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
         _fall(basis, p, margin, level) if p is not None else (None, None)
         for basis, p in rows.select("basis", "p_value").iter_rows()
     ]
-    raw, seen = zip(*falls, strict=True) if falls else ((), ())
-    found = rows.with_columns(
-        raw=pl.Series(raw, dtype=pl.Float64), fall_seen=pl.Series(seen, dtype=pl.Float64)
-    )
+    of_falls = pl.DataFrame(falls, {"raw": pl.Float64, "fall_seen": pl.Float64}, orient="row")
     is_beyond = pl.col("difference") < -margin
     is_seen = pl.when(pl.col("raw").is_null()).then(is_beyond).otherwise(pl.col("p_fall") <= LEVEL)
-    return adjusted(found, [], "raw", "p_fall").with_columns(is_regression=is_seen)
+    tested = adjusted(pl.concat([rows, of_falls], how="horizontal"), [], "raw", "p_fall")
+    return tested.with_columns(is_regression=is_seen)
 
 
 def _fall(
@@ -170,100 +167,62 @@ def _fall(
     return p_fall(new, old, margin, p, correlation), seen
 
 
-def _of_metric(
-    name: str,
-    lakes: tuple[StoredLake, StoredLake],
-    answers: list[Answer],
-    request: Request,
-    confidence: float,
-) -> list[dict[str, Any]]:
-    """The rows of one metric, a model each."""
-    games = _games(name, lakes, request)
-    valued = [answer.rows.filter(metric=name) for answer in answers]
-    models = pl.concat(one.select("model") for one in valued).unique().sort("model")["model"]
-    compared = _compared(
-        name, answers, valued, models, edition=request.edition, confidence=confidence
-    )
-    found = []
-    for number, model in enumerate(models):
-        is_model = pl.col("model").eq_missing(pl.lit(model))
-        rows = [one.filter(is_model) for one in valued]
-        row: dict[str, Any] = dict.fromkeys([*SCHEMA, "basis"]) | {"metric": name}
-        if number in compared:
-            row |= compared[number]
-            row |= {"value": row["other_value"], "other_value": row["value"]}
-            row |= {"thin": row["other_thin"], "other_thin": row["thin"]}
-        else:
-            state = 0 if rows[0].height else 1
-            row["value" if state == 0 else "other_value"] = rows[state]["value"].item()
-            row["thin" if state == 0 else "other_thin"] = rows[state]["thin"].to_list()[0]
-            row["reason"] = f"only {_STATES[state]}"
-        counted = games.filter(is_model).select(_GAMES.names())
-        counts = counted.row(0, named=True) if counted.height else dict.fromkeys(_GAMES, 0)
-        found.append(row | counts | {"model": model})
-    return found
+def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
+    """The comparison of each metric and model after with the same before, as `value`, `new_value`.
 
-
-def _compared(
-    name: str,
-    answers: list[Answer],
-    valued: list[pl.DataFrame],
-    models: pl.Series,
-    *,
-    edition: Edition,
-    confidence: float,
-) -> dict[int, dict[str, Any]]:
-    """The comparison of each model that both lakes have, by its number, later with earlier.
-
-    A model in one of the states is an entity, of its number in `models` and that of the state.
+    What only one state has is not compared: the reason says which state that is.
     """
-    numbers = pl.DataFrame({"model": models, "number": range(len(models))})
+    answer = _of_both(answers)
+    rows, key = entities(answer), ["metric", "model"]
+    after, before = (
+        rows.filter(state=state).select(*key, "entity") for state in ("after", "before")
+    )
+    pairs = after.join(
+        before, on=key, how="full", coalesce=True, nulls_equal=True, suffix="_before"
+    ).select(
+        *key,
+        entity="entity",
+        other_entity="entity_before",
+        lacking=pl.when(pl.col("entity").is_null())
+        .then(pl.lit("only before"))
+        .when(pl.col("entity_before").is_null())
+        .then(pl.lit("only after")),
+    )
+    order = pl.col("metric").cast(pl.Enum(names(answer.request.edition)))
+    return compared(answer, pairs.sort(order, "model"), confidence, label="state").rename(
+        {"value": "new_value", "thin": "new_thin", "other_value": "value", "other_thin": "thin"}
+    )
 
-    def of_state(frame: pl.DataFrame, state: int) -> pl.DataFrame:
-        named = frame.join(numbers, on="model", how="left", nulls_equal=True)
-        entity = pl.format("{} {}", "number", pl.lit(state))
-        return named.with_columns(entity=entity, label=pl.lit(_STATES[state])).drop("number")
 
-    rows = pl.concat(of_state(one, state) for state, one in enumerate(valued))
-    parts = [answer.sums for answer in answers if answer.sums is not None]
-    sums = pl.concat(of_state(one.filter(metric=name), state) for state, one in enumerate(parts))
-    known = set(rows["entity"])
-    both = [n for n in range(len(models)) if {f"{n} 0", f"{n} 1"} <= known]
-    pairs = [(f"{n} 1", f"{n} 0") for n in both]
+def _of_both(answers: Sequence[Answer]) -> Answer:
+    """The answers of both states as one, grouped by the `state` as well."""
 
-    def games_of(entities: Sequence[str]) -> pl.DataFrame:
-        asked = [models[int(entity.split()[0])] for entity in entities]
-        asked = sorted({model for model in asked if model is not None})
-        found = [
-            of_state(answer.by_game(name, asked), state)
-            for state, answer in enumerate(answers)
-            if answer.by_game is not None
-        ]
-        return pl.concat(found).select(
-            "stratum", "cluster", "term", "game", "h", "c", model="entity"
+    def joined(frame_of: Callable[[Answer], pl.DataFrame | None]) -> pl.DataFrame:
+        frames = zip(map(frame_of, answers), _STATES, strict=True)
+        return pl.concat(
+            frame.with_columns(state=pl.lit(state)) for frame, state in frames if frame is not None
         )
 
-    found = of_metric(
-        name, rows, sums, pairs, edition=edition, confidence=confidence, games_of=games_of
-    )
-    return dict(zip(both, found.iter_rows(named=True), strict=True))
+    def by_game(name: str, models: Sequence[str]) -> pl.DataFrame:
+        return joined(lambda answer: answer.by_game and answer.by_game(name, models))
+
+    request = replace(answers[0].request, by=("model", "state"))
+    rows, sums = joined(lambda answer: answer.rows), joined(lambda answer: answer.sums)
+    return Answer(rows, request, sums, by_game=by_game)
 
 
-def _games(name: str, lakes: tuple[StoredLake, StoredLake], request: Request) -> pl.DataFrame:
-    """How many counted games of each model are in both lakes, gone, and new."""
-    joined = changed_games(lakes, name, request, only_changed=False)
-    return joined.group_by("model").agg(
-        n_common=(pl.col("change") == "common").sum().cast(pl.Int64),
-        n_gone=(pl.col("change") == "gone").sum().cast(pl.Int64),
-        n_new=(pl.col("change") == "new").sum().cast(pl.Int64),
-    )
+def _n_games(lakes: tuple[StoredLake, StoredLake], edition: Edition) -> pl.DataFrame:
+    """How many counted games of each metric and model are in both lakes, gone, and new."""
+    changes = pl.concat(_games(lakes, name, Request(edition=edition)) for name in names(edition))
+    of_change = {
+        f"n_{change}": (pl.col("change") == change).sum().cast(pl.Int64)
+        for change in ("common", "gone", "new")
+    }
+    return changes.group_by("metric", "model").agg(**of_change)
 
 
-def changed_games(
-    lakes: tuple[StoredLake, StoredLake], name: str, request: Request, *, only_changed: bool = True
-) -> pl.DataFrame:
-    """The games that a metric counts in one lake alone: metric, model, competition, setting_id,
-    game_id, change (`gone`, `new`; else `common`), hits, counted."""
+def _games(lakes: tuple[StoredLake, StoredLake], name: str, request: Request) -> pl.DataFrame:
+    """The games that a metric counts in either lake, as in `CHANGED_GAMES`; `common` in both."""
     key = ["model", "competition", "setting_id", "game_id"]
     before, after = (
         rows_of(metric(name, request.edition), cache(lake.table), request)
@@ -281,15 +240,13 @@ def changed_games(
         .then(pl.lit("new"))
         .otherwise(pl.lit("common"))
     )
-    found = joined.with_columns(change=change).select(
+    return joined.select(
         pl.lit(name).alias("metric"),
         *key,
-        "change",
+        change=change,
         hits=pl.coalesce("hits", "hits_right"),
         counted=pl.coalesce("counted", "counted_right"),
-    )
-    changed = found.filter(pl.col("change") != "common") if only_changed else found
-    return changed.sort(key, nulls_last=True)
+    ).sort(key, nulls_last=True)
 
 
 @listed(CHANGED_GAMES)
@@ -305,4 +262,5 @@ def diff_games(
     """
     before, after = _of_same_system(before, after)
     request = Request(edition=edition)
-    return pl.concat(changed_games((before, after), name, request) for name in names(edition))
+    games = pl.concat(_games((before, after), name, request) for name in names(edition))
+    return games.filter(pl.col("change") != "common")

@@ -11,7 +11,7 @@ from pipeline.column import Column, listed, schema
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.declaration import POOLED, Combine
-from pipeline.metrics.evidence import Asked
+from pipeline.metrics.evidence import Choices
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.request import PAPER, several
 from pipeline.metrics.results import VALUES
@@ -37,7 +37,7 @@ def evidence_sum(
     metric: str,
     *,
     confidence: float | None = DEFAULT_CONFIDENCE,
-    **asked: Unpack[Asked],
+    **choices: Unpack[Choices],
 ) -> pl.DataFrame:
     """How the rows of `evidence` add up to the metric's value: a row for each term, then the whole.
 
@@ -50,15 +50,15 @@ def evidence_sum(
     >>> total.select("term", "hits", "counted", "value").rows()
     [('votes', 8.0, 16, 0.5), (None, 8.0, 16, 0.5)]
     """
-    row = metrics(
-        lake, metric=[metric], by=_group(asked.get("model")), confidence=confidence, **asked
+    rows = metrics(
+        lake, metric=[metric], by=_group(choices.get("model")), confidence=confidence, **choices
     )
-    edition = asked.get("edition", PAPER)
-    return pl.concat([sum_of(one, edition) for one in row.iter_rows(named=True)] or [_none()])
+    edition = choices.get("edition", PAPER)
+    return pl.concat([sum_of(row, edition) for row in rows.iter_rows(named=True)] or [_none()])
 
 
 def _group(model: Sequence[str] | str | None) -> list[str]:
-    """Of one model its own row, which says why if there is nothing of it."""
+    """The model if only one is chosen: its row has a reason where it has no value."""
     return ["model"] if len(several(model) or ()) == 1 else []
 
 
@@ -75,7 +75,7 @@ def _term(
 ) -> dict[str, Any]:
     is_pooled = combine in POOLED
     weight = None if is_pooled else term["weight"]
-    n_pooled = sum(one["counted"] for one in terms)
+    n_pooled = sum(pooled["counted"] for pooled in terms)
     share = term["counted"] / n_pooled if is_pooled and n_pooled else weight
     ratio = term["value"]
     value = None if ratio is None or share is None else share * ratio
@@ -92,7 +92,7 @@ def sentence(name: str, rows: pl.DataFrame) -> str:
     ]
     if whole["ci_low"] is not None:
         parts.append(f"interval {ends(whole['ci_low'], whole['ci_high'])}")
-    thin = ", ".join(one["term"] or "in all" for one in whole["thin"] or ())
+    thin = ", ".join(term["term"] or "in all" for term in whole["thin"] or ())
     line = ", ".join([*parts, f"{whole['n_games']} games"])
     return f"{line}; thin: {thin}" if thin else line
 
@@ -101,8 +101,8 @@ def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:
     if whole["counted"] is not None:
         return _share(whole)
     known = [term for term in terms if term["value"] is not None]
-    shares = [f"{_share(one)} ({one['term']})" for one in known]
-    weights = [one["weight"] for one in known]
+    shares = [f"{_share(term)} ({term['term']})" for term in known]
+    weights = [term["weight"] for term in known]
     if len(set(weights)) == 1 and weights[0] != 1:
         return f"the mean of {', '.join(shares)}"
     return " + ".join(f"{_weight(w)}{share}" for w, share in zip(weights, shares, strict=True))

@@ -13,7 +13,7 @@ def lacking(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
 
     `n_missing` is the number of settings that any model played and this one did not finish. `lacks`
     lists the competitions that others finished and this one did not: its win rate is a mean over
-    fewer competitions, and so is something else. `n_self_play` is its number of games of
+    fewer competitions, so it is not comparable. `n_self_play` is its number of games of
     `self_play`. `settings` are the rows of `played`.
     """
     n_finished = pl.col("n_finished")

@@ -97,27 +97,27 @@ def plan(
     assert answer.sums is not None, "values with intervals have sums"
     sums = answer.sums.lazy()
     common = in_common(sums, terms, pairs)
-    own = dict(zip(known, in_common(sums, terms, [(m, m) for m in known]), strict=True))
+    alone = dict(zip(known, in_common(sums, terms, [(m, m) for m in known]), strict=True))
     of_model = rates(sums, terms, ["model"]).collect().iter_rows(named=True)
     rate_of = {row["model"]: Rate.of(row) for row in of_model}
     parts = _squares(lake, metric, edition)
-    asked = {"power": power, "level": level / n_pairs}
-    found = []
+    test = {"power": power, "level": level / n_pairs}
+    rows = []
     is_paired = not unpaired
     for (one, other), paired in zip(pairs, common, strict=True):
-        pilot = paired if is_paired else min(own[one], own[other])
-        numbers = own[one].n_settings, own[other].n_settings
+        pilot = paired if is_paired else min(alone[one], alone[other])
+        numbers = alone[one].n_settings, alone[other].n_settings
         sd = setting_sd(rate_of[one], rate_of[other], numbers, pilot, is_paired=is_paired)
         needed = (
-            None if sd is None else settings_needed(difference, sd, is_paired=is_paired, **asked)
+            None if sd is None else settings_needed(difference, sd, is_paired=is_paired, **test)
         )
         both = _shares([parts[name] for name in (one, other) if name in parts])
         of_variance = {f"share_{level}": share for level, share in both._asdict().items()}
         pair = {"metric": metric, "model": one, "other": other, "difference": difference}
         pair |= {"thin": thin[one], "other_thin": thin[other]}
         needs = {"n_settings": pilot.n_settings, "sd": sd, "settings": needed}
-        found.append(pair | asked | needs | of_variance)
-    return pl.DataFrame(found, schema=schema(COLUMNS))
+        rows.append(pair | test | needs | of_variance)
+    return pl.DataFrame(rows, schema=schema(COLUMNS))
 
 
 def _squares(lake: StoredLake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
@@ -135,16 +135,18 @@ def _squares(lake: StoredLake, name: str, edition: Edition) -> dict[str, dict[st
 def _shares(parts: list[dict[str, float]]) -> Shares:
     """The shares of the variance of these models together."""
     return (
-        shares({part: sum(one[part] for one in parts) for part in parts[0]}) if parts else Shares()
+        shares({name: sum(part[name] for part in parts) for name in parts[0]})
+        if parts
+        else Shares()
     )
 
 
 def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
     if difference == 0:
         raise UsageError("the difference must not be 0")
-    for name, share, given in (("power", power, power), ("confidence", level, 1 - level)):
+    for name, share, shown in (("power", power, power), ("confidence", level, 1 - level)):
         if not 0 < share < 1:
-            raise UsageError(f"the {name} must be between 0 and 1, not {given:g}")
+            raise UsageError(f"the {name} must be between 0 and 1, not {shown:g}")
     if n_pairs < 1:
         raise UsageError("the number of pairs must be 1 or more")
     if power <= level:

@@ -29,7 +29,7 @@ from pipeline.vocabulary import Edition, Engine
 _OF_LETTERS = ("letters", "family")
 
 MOST_LETTERED = 100
-"""Of more models no pairs are told apart: they are many, and after Holm almost none differ."""
+"""With more models, pairs are not compared: after Holm's adjustment almost none would differ."""
 
 
 @of_one_system
@@ -135,13 +135,12 @@ def ranked(
 ) -> pl.DataFrame:
     """A row for each model, from the rows `over_all` and what models are `lacking`.
 
-    The columns are those of `LEADERBOARD`, but the letters. Ties share the better rank. A model
-    that lacks a whole competition has no rank and comes after the others, unless
-    `include_incomplete`, since its win rate is of something else; one without a win rate has none
-    either and comes last.
+    The columns are those of `LEADERBOARD` without the letters. Ties share the better rank. Models
+    without a win rate have no rank and come last. Models that lack a whole competition have none
+    either, unless `include_incomplete`, since their win rate measures something else.
     """
     named = rows.rename({"ci_low": "low", "ci_high": "high"})
-    # The columns are named, since without a game there is no row to tell them.
+    # Named, since a lake without games has no rows to take the columns from.
     wide = named.pivot(
         "metric",
         on_columns=names(PAPER),
@@ -166,9 +165,9 @@ def ranked(
     )
 
 
-def _beside(found: re.Match[str]) -> str:
+def _beside(parts: re.Match[str]) -> str:
     """The column's name with `low`, `high` or `thin` behind the metric's."""
-    return found[2] if found[1] == "value" else f"{found[2]}_{found[1]}"
+    return parts[2] if parts[1] == "value" else f"{parts[2]}_{parts[1]}"
 
 
 def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
@@ -192,5 +191,5 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)
         is_apart[pair] = is_apart[pair[::-1]] = True
-    found = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
-    return found.with_columns(family=pl.lit(compared["p_value"].count(), pl.Int64))
+    lettered = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
+    return lettered.with_columns(family=pl.lit(compared["p_value"].count(), pl.Int64))

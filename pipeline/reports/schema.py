@@ -54,19 +54,19 @@ def meaning(name: str, known: Views) -> str:
 
 
 def _table(table: str) -> pl.DataFrame:
-    own = TABLES[table].columns()
+    declared = TABLES[table].columns()
     rows = [
         {
             "table": table,
             "column": name,
             "type": type_name(dtype),
-            "is_nullable": own[name].nullable,
-            "is_key": own[name].primary_key,
-            "low": own[name].min,
-            "high": own[name].max,
-            "words": own[name].words,
-            "pattern": own[name].regex,
-            "description": own[name].description,
+            "is_nullable": declared[name].nullable,
+            "is_key": declared[name].primary_key,
+            "low": declared[name].min,
+            "high": declared[name].max,
+            "words": declared[name].words,
+            "pattern": declared[name].regex,
+            "description": declared[name].description,
         }
         for name, dtype in polars_schema(table).items()
     ]
@@ -79,11 +79,11 @@ def _view(name: str, known: Views) -> pl.DataFrame:
     rows: list[dict[str, Any]] = [
         {
             "table": name,
-            "column": one,
+            "column": column,
             "type": type_name(dtype),
-            "description": described.get(one),
+            "description": described.get(column),
         }
-        for one, dtype in columns(name, known).items()
+        for column, dtype in columns(name, known).items()
     ]
     return pl.DataFrame(rows, schema=_SCHEMA)
 

@@ -24,7 +24,7 @@ from pipeline.vocabulary import Edition
 from pipeline.warehouse import answer, connect
 
 SEEN = ("message_index", "player", "content")
-"""What a player is shown of a message; whom else it was shown to, a player is not."""
+"""What a player sees of a message; a player does not see who else was shown it."""
 _NAMED = 5
 
 
@@ -95,11 +95,10 @@ def transcript(
     def of_id(game_id: str) -> Iterator[Transcript]:
         return transcripts(lake, [game_id], edition=edition, num_of_game=num_of_game)
 
-    # To look for the first characters of an id or for a path takes as long as to read the game.
-    if len(game) == ID_LENGTH and (found := next(of_id(game), None)):
-        return found
-    (found,) = of_id(_found(lake, game))
-    return found
+    # Searching for a path or for the beginning of an id takes as long as reading the game.
+    if len(game) == ID_LENGTH and (known := next(of_id(game), None)):
+        return known
+    return next(of_id(_id_of(lake, game)))
 
 
 def transcripts(
@@ -148,19 +147,19 @@ def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame
     """The rows of the games. DuckDB reads them, since it uses the files' Bloom filters."""
     if not game_ids:
         return {name: pl.DataFrame(schema=polars_schema(name)) for name in GAME_TABLES}
-    is_asked = f"game_id IN ({', '.join(map(literal, game_ids))})"
-    games = _rows(lake, "games", is_asked)
+    condition = f"game_id IN ({', '.join(map(literal, game_ids))})"
+    games = _rows(lake, "games", condition)
     types = games["game_type"].unique().to_list()
     # A table has the rows of one type together.
-    is_asked += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
+    condition += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
     known = [
         name
         for name in GAME_TABLES
-        if name != "games" and any(lake.may_have_type(name, one) for one in types)
+        if name != "games" and any(lake.may_have_type(name, game_type) for game_type in types)
     ]
     with ThreadPoolExecutor(cores()) as threads:
-        found = threads.map(lambda name: _rows(lake, name, is_asked), known)
-        tables = {"games": games, **dict(zip(known, found, strict=True))}
+        frames = threads.map(lambda name: _rows(lake, name, condition), known)
+        tables = {"games": games, **dict(zip(known, frames, strict=True))}
     return {
         name: tables.get(name, pl.DataFrame(schema=polars_schema(name))) for name in GAME_TABLES
     }
@@ -196,17 +195,17 @@ def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request) -> pl.DataFrame:
     """The rows of these games that the metrics counted, as they are counted in the whole lake."""
     known = names(request.edition)
-    rows = []
+    parts = []
     for name in known:
-        whole = {one.table for one in metric(name, request.edition).rows if one.spans_games}
-        is_asked = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
+        whole = {rows.table for rows in metric(name, request.edition).rows if rows.spans_games}
+        is_shown = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
         for of_all in _lakes(lake, tables) if whole else [lake]:
             counted = of_tables(partial(_table, tables, of_all, whole), name, request)
-            counted = counted.filter(is_asked) if whole else counted
-            rows.append(counted.with_columns(metric=pl.lit(name)).select(*COLUMNS))
+            counted = counted.filter(is_shown) if whole else counted
+            parts.append(counted.with_columns(metric=pl.lit(name)).select(*COLUMNS))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     order = ("what", "term", "round", "seat", "role", "model")
-    return pl.concat(rows).collect().sort("message_index", place, *order, nulls_last=True)
+    return pl.concat(parts).collect().sort("message_index", place, *order, nulls_last=True)
 
 
 def _lakes(lake: StoredLake, tables: dict[str, pl.DataFrame]) -> list[StoredLake]:
@@ -221,19 +220,19 @@ def _table(
     return lake.table(name) if name in whole or name not in tables else tables[name].lazy()
 
 
-def _found(lake: StoredLake, game: str) -> str:
+def _id_of(lake: StoredLake, game: str) -> str:
     is_it = pl.col("game_id").str.starts_with(game) | (pl.col("path") == game)
-    found = lake.table("games").filter(is_it).select("game_id", "path").head(_NAMED + 1).collect()
-    if found.is_empty() or not game:
+    games = lake.table("games").filter(is_it).select("game_id", "path").head(_NAMED + 1).collect()
+    if games.is_empty() or not game:
         raise UsageError(
             f"no game `{game}`: give a game's id, the first characters of it, or the path of its "
             'log; run `magic sql "SELECT game_id, path FROM games"` to list them'
         )
-    if found.height > 1:
-        ids = ", ".join(found["game_id"].head(_NAMED))
-        more = ", .." if found.height > _NAMED else ""
+    if games.height > 1:
+        ids = ", ".join(games["game_id"].head(_NAMED))
+        more = ", .." if games.height > _NAMED else ""
         raise UsageError(
             f"`{game}` matches several games: {ids}{more}; give more characters of the id"
         )
-    game_id: str = found["game_id"].item()
+    game_id: str = games["game_id"].item()
     return game_id

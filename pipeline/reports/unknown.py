@@ -1,4 +1,4 @@
-"""What a lake has of packages that are not installed, and so is counted by nothing."""
+"""Games of packages that are not installed: no metric counts them."""
 
 from collections.abc import Collection
 
@@ -6,16 +6,16 @@ from pipeline.lake import StoredLake
 
 
 def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
-    """What to say below numbers of a lake that has games of a package which is not installed.
+    """A note if the lake has games of a package that is not installed.
 
-    `game_types` are those that are shown, None for all of the lake.
+    `game_types` are those that are shown, None for all.
     """
-    tables = lake.unknown_tables
-    types = [one for one in lake.unknown_types if game_types is None or one in game_types]
+    names = lake.unknown_tables
+    types = [name for name in lake.unknown_types if game_types is None or name in game_types]
     if not types:
         return []
-    own = f", and their own tables ({', '.join(tables)}) are not read" if tables else ""
+    tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""
     return [
         f"the lake has games of {', '.join(types)}, of a package that is not installed: no metric "
-        f"counts them{own}; install the package to see them in full"
+        f"counts them{tables}; install the package to see them in full"
     ]

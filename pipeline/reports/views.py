@@ -73,13 +73,13 @@ class Schema(NamedTuple):
 
 def schemas() -> list[Schema]:
     """The schemas with all views, the main one first; its name is empty."""
-    found: dict[str, list[str]] = {}
+    names_in: dict[str, list[str]] = {}
     for view in views():
         schema, _, name = view.rpartition(".")
-        found.setdefault(schema, []).append(name)
+        names_in.setdefault(schema, []).append(name)
     meanings = dict(_meanings())
-    listed = sorted(found, key=[*meanings].index)
-    return [Schema(schema, meanings[schema], tuple(found[schema])) for schema in listed]
+    listed = sorted(names_in, key=[*meanings].index)
+    return [Schema(schema, meanings[schema], tuple(names_in[schema])) for schema in listed]
 
 
 def _meanings() -> Iterator[tuple[str, str]]:
@@ -92,11 +92,11 @@ def _meanings() -> Iterator[tuple[str, str]]:
 
 def computed() -> dict[str, Computed]:
     """The views of every edition that Python computes: `system`, and what `Lake`'s methods give."""
-    found = {}
+    views_of = {}
     for edition in EDITIONS:
-        found[in_schema("", edition, OF_ALL)] = _metrics(edition)
-        found[in_schema("", edition, LEADERBOARD)] = _leaderboard(edition)
-    return found
+        views_of[in_schema("", edition, OF_ALL)] = _metrics(edition)
+        views_of[in_schema("", edition, LEADERBOARD)] = _leaderboard(edition)
+    return views_of
 
 
 def _metrics(edition: Edition) -> Computed:

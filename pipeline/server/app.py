@@ -20,12 +20,12 @@ from pipeline.server.cache import Late, Making
 from pipeline.server.frame import State, framed, part
 from pipeline.server.links import address, local
 from pipeline.server.security import Guard, Token, fault_answer, may_be_foreign
-from pipeline.server.worker import Form, Made, Task, fault
+from pipeline.server.worker import Form, Reply, Task, fault
 from pipeline.server.workers import NICE, Workers
 
 STATIC = TEMPLATES.parent / "static"
 PATIENCE_SECONDS = 5.0
-"""A page that takes longer is answered by one that asks for it again."""
+"""For a page that takes longer, a page is sent that reloads until it is ready."""
 _AGAIN_SECONDS = 1
 _TYPES: Mapping[Form, str] = {
     "html": "text/html; charset=utf-8",
@@ -39,7 +39,7 @@ _TYPES: Mapping[Form, str] = {
 _FILES = ("csv", "md", "tex", "svg", "png")
 """Forms that a browser saves."""
 _FIXED = 4
-"""So many states of the past are open at once."""
+"""The number of past states that are open at once."""
 
 
 class StateError(LakeError):
@@ -87,23 +87,23 @@ class Site:
         if name not in NAMES or form not in _TYPES:
             return await self._missing(request, None)
         lane = page(name).LANE
-        given = dict(request.query_params)
-        if re.fullmatch("[0-9]{1,18}", given.get("ingest", "")):
-            return RedirectResponse(_fixed(name, form, given), 303)
-        task = Task(name, form, given, request.path_params.get("ingest"))
-        if lane in NICE and given and may_be_foreign(request.headers, self._token):
+        query = dict(request.query_params)
+        if re.fullmatch("[0-9]{1,18}", query.get("ingest", "")):
+            return RedirectResponse(_fixed(name, form, query), 303)
+        task = Task(name, form, query, request.path_params.get("ingest"))
+        if lane in NICE and query and may_be_foreign(request.headers, self._token):
             return self._asks_first(task)
         try:
             state = await asyncio.to_thread(self._state, task.ingest)
-            made = await self._making.made(state.lake, task, lane, _patience(request, form))
+            reply = await self._making.reply(state.lake, task, lane, _patience(request, form))
         except StateError as error:
             moved = fault(404, str(error), "No such state of the lake")
-            return self._fault(form, moved, address(name, given), "Its newest state")
+            return self._fault(form, moved, address(name, query), "Its newest state")
         except PipelineError as error:
             return self._fault(form, fault(500, str(error)))
-        if isinstance(made, Late):
-            return self._late(state, task, made)
-        return self._answer(state, task, made)
+        if isinstance(reply, Late):
+            return self._late(state, task, reply)
+        return self._answer(state, task, reply)
 
     async def share(self, request: Request) -> Response:
         """The addresses of a page, for others."""
@@ -117,7 +117,7 @@ class Site:
             state=state,
             token=self._token.text if self._token else None,
         )
-        text = framed(state, Made(200, "Share this page", body))
+        text = framed(state, Reply(200, "Share this page", body))
         return Response(text, 200, {"cache-control": "no-store"}, _TYPES["html"])
 
     def _state(self, ingest: int | None) -> State:
@@ -127,13 +127,13 @@ class Site:
             return State(self._name, newest, newest.ingest_id)
         key = (newest.state, ingest)
         if key not in self._fixed:
-            # Of another newest state nothing is kept: the lake may be another one by now.
-            kept = {one: lake for one, lake in self._fixed.items() if one[0] == newest.state}
             try:
-                kept[key] = reopened(newest, ingest)
+                opened = reopened(newest, ingest)
             except LakeError as error:
                 raise StateError(str(error)) from None
-            self._fixed = dict([*kept.items()][-_FIXED:])
+            # Those opened before an ingest are dropped: the lake may be a different one by now.
+            kept = {past: lake for past, lake in self._fixed.items() if past[0] == newest.state}
+            self._fixed = dict([*kept.items(), (key, opened)][-_FIXED:])
         return State(self._name, self._fixed[key], newest.ingest_id, ingest)
 
     def _newest(self) -> Lake:
@@ -146,32 +146,32 @@ class Site:
             self._lake = reopened(self._lake)
         return self._lake
 
-    def _answer(self, state: State, task: Task, made: Made) -> Response:
+    def _answer(self, state: State, task: Task, reply: Reply) -> Response:
         """The page in its form, or why there is none."""
         headers = {"cache-control": "no-cache"}
-        if made.is_fault:
-            return self._fault(task.form, made)
+        if reply.is_fault:
+            return self._fault(task.form, reply)
         if task.form == "html":
-            return Response(framed(state, made, task), made.status, headers, _TYPES["html"])
+            return Response(framed(state, reply, task), reply.status, headers, _TYPES["html"])
         if task.form in _FILES:
             headers["content-disposition"] = f'attachment; filename="{task.page}.{task.form}"'
-        return Response(made.data or made.text, made.status, headers, _TYPES[task.form])
+        return Response(reply.data or reply.text, reply.status, headers, _TYPES[task.form])
 
     def _late(self, state: State, task: Task, late: Late) -> Response:
-        """A page that asks for the one in the making until that is ready."""
+        """A page that reloads until the requested page is ready."""
         body = part("late.html", seconds=round(late.seconds))
-        text = framed(state, Made(202, "Still computing", body), task, again=_AGAIN_SECONDS)
+        text = framed(state, Reply(202, "Still computing", body), task, again=_AGAIN_SECONDS)
         headers = {"cache-control": "no-store", "refresh": str(_AGAIN_SECONDS)}
         return Response(text, 202, headers, _TYPES["html"])
 
-    def _fault(self, form: str, made: Made, go_on: str = "", label: str = "") -> Response:
-        """Why something is not shown, in the form that was asked for, with a way on."""
+    def _fault(self, form: str, reply: Reply, go_on: str = "", label: str = "") -> Response:
+        """Why something is not shown, in the requested form, with a link that leads on."""
         if form != "html" and form in _TYPES:
-            return fault_answer(form, made.status, made.title, made.text)
-        body = part("fault.html", title=made.title, message=made.text, go_on=go_on, label=label)
+            return fault_answer(form, reply.status, reply.title, reply.text)
+        body = part("fault.html", title=reply.title, message=reply.text, go_on=go_on, label=label)
         state = State(self._name, self._lake, self._lake.ingest_id)
-        text = framed(state, Made(made.status, made.title, body))
-        return Response(text, made.status, None, _TYPES["html"])
+        text = framed(state, Reply(reply.status, reply.title, body))
+        return Response(text, reply.status, None, _TYPES["html"])
 
     def _asks_first(self, task: Task) -> Response:
         """A query that another site's page leads to runs only after a click here."""
@@ -179,7 +179,7 @@ class Site:
         if task.form != "html":
             return self._fault(task.form, fault(403, f"{led}: start from a page here.", "Not run"))
         reason = fault(403, f"{led}. Look at the address before you run it.", "Run this?")
-        return self._fault("html", reason, address(task.page, task.given, task.ingest), "Run it")
+        return self._fault("html", reason, address(task.page, task.query, task.ingest), "Run it")
 
     async def _missing(self, request: Request, error: Exception | None) -> Response:
         reason = fault(404, "There is no page at this address.", "No such page")
@@ -191,10 +191,10 @@ class Site:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Makes the first page before it is asked for, since a browser asks for it at once."""
+        """Makes the first page before a browser requests it."""
         await asyncio.to_thread(self._workers.warm, "quick")
         first = Task("leaderboard", "html", {})
-        making = asyncio.create_task(self._making.made(self._lake, first, page(first.page).LANE))
+        making = asyncio.create_task(self._making.reply(self._lake, first, page(first.page).LANE))
         yield
         self._workers.close()
         await making
@@ -206,7 +206,7 @@ def _patience(request: Request, form: Form) -> float | None:
     return PATIENCE_SECONDS if is_of_browser else None
 
 
-def _fixed(name: str, form: str, given: dict[str, str]) -> str:
+def _fixed(name: str, form: str, query: dict[str, str]) -> str:
     """The address of a page in the state after the ingest that is one of its parameters."""
-    ingest = int(given.pop("ingest"))
-    return address(name if form == "html" else f"{name}.{form}", given, ingest)
+    ingest = int(query.pop("ingest"))
+    return address(name if form == "html" else f"{name}.{form}", query, ingest)

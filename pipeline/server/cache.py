@@ -1,4 +1,4 @@
-"""Pages that were made, and those in the making."""
+"""Finished pages, and pages in the making."""
 
 import asyncio
 import time
@@ -6,41 +6,41 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from pipeline.api import Lake
-from pipeline.server.worker import Made, Task
+from pipeline.server.worker import Reply, Task
 from pipeline.server.workers import NICE, Workers
 
 CHARACTERS = 64 * 2**20
 KEPT_SECONDS = 60.0
-"""A page that came after its reader's patience is kept for so long, fetched or not."""
+"""How long a late page is kept for its reader."""
 _Key = tuple[object, ...]
 
 
 class Cache:
-    """The pages made last, up to a number of characters."""
+    """The latest pages, up to a number of characters."""
 
     def __init__(self, most: int = CHARACTERS) -> None:
         self._most = most
         self._n_characters = 0
-        self._pages: OrderedDict[_Key, Made] = OrderedDict()
+        self._pages: OrderedDict[_Key, Reply] = OrderedDict()
 
-    def get(self, key: _Key) -> Made | None:
+    def get(self, key: _Key) -> Reply | None:
         """The page, None if it is not there."""
         if key in self._pages:
             self._pages.move_to_end(key)
         return self._pages.get(key)
 
-    def put(self, key: _Key, made: Made) -> None:
-        """Keeps a page that was made without an error, instead of those not seen for longest."""
-        if made.status != 200 or _size(made) > self._most // 8 or key in self._pages:
+    def put(self, key: _Key, reply: Reply) -> None:
+        """Keeps a page without an error; those not requested for longest are dropped."""
+        if reply.status != 200 or _size(reply) > self._most // 8 or key in self._pages:
             return
-        self._pages[key] = made
-        self._n_characters += _size(made)
+        self._pages[key] = reply
+        self._n_characters += _size(reply)
         while self._n_characters > self._most:
             self._n_characters -= _size(self._pages.popitem(last=False)[1])
 
 
-def _size(made: Made) -> int:
-    return len(made.text) + len(made.data)
+def _size(reply: Reply) -> int:
+    return len(reply.text) + len(reply.data)
 
 
 class Late(NamedTuple):
@@ -50,23 +50,23 @@ class Late(NamedTuple):
 
 
 class Making:
-    """Makes pages: one that several ask for is made once."""
+    """Makes pages: several requests for the same page share one computation."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._cache = Cache()
-        self._begun: dict[_Key, asyncio.Task[Made]] = {}
+        self._begun: dict[_Key, asyncio.Task[Reply]] = {}
         self._since: dict[_Key, float] = {}
         self._awaited: set[_Key] = set()
 
-    async def made(
+    async def reply(
         self, lake: Lake, task: Task, lane: str, patience: float | None = None
-    ) -> Made | Late:
+    ) -> Reply | Late:
         """The page from the cache, or made now; `Late` if that takes more seconds than `patience`.
 
-        Asked again, a late page is there as soon as it is ready.
+        A later call for the same page returns it as soon as it is ready.
         """
-        key = (lake.state, task.page, task.form, task.ingest, *sorted(task.given.items()))
+        key = (lake.state, task.page, task.form, task.ingest, *sorted(task.query.items()))
         if (kept := self._cache.get(key)) is not None:
             return kept
         begun = self._begun.get(key) or self._begin(key, lake, task, lane)
@@ -76,13 +76,13 @@ class Making:
             return Late(time.monotonic() - self._since[key])
         return begun.result()
 
-    def _begin(self, key: _Key, lake: Lake, task: Task, lane: str) -> "asyncio.Task[Made]":
-        begun = asyncio.create_task(self._workers.made(lake, task, lane))
+    def _begin(self, key: _Key, lake: Lake, task: Task, lane: str) -> "asyncio.Task[Reply]":
+        begun = asyncio.create_task(self._workers.reply(lake, task, lane))
         self._begun[key], self._since[key] = begun, time.monotonic()
         begun.add_done_callback(lambda done: self._end(key, done, is_kept=lane not in NICE))
         return begun
 
-    def _end(self, key: _Key, done: "asyncio.Task[Made]", *, is_kept: bool) -> None:
+    def _end(self, key: _Key, done: "asyncio.Task[Reply]", *, is_kept: bool) -> None:
         if is_kept and not done.cancelled() and not done.exception():
             self._cache.put(key, done.result())
         if key in self._awaited:
@@ -91,7 +91,7 @@ class Making:
             self._forget(key)
 
     def _forget(self, key: _Key) -> None:
-        """A page that is ready is dropped, one that is being made again is not."""
+        """Drops a page that is ready; not one that is being made again."""
         begun = self._begun.get(key)
         if begun is not None and begun.done():
             del self._begun[key], self._since[key]

@@ -55,9 +55,11 @@ class Connection(H11Protocol):
         self._wait()
         if len(self.connections) > self.most:
             _log.error(_CROWDED)
-            waiting = [one for one in self.connections if isinstance(one, Connection)]
-            idle = [one for one in waiting if one.is_waiting()]
-            min(idle, key=lambda one: one.since).transport.abort()
+            waiting = [
+                connection for connection in self.connections if isinstance(connection, Connection)
+            ]
+            idle = [connection for connection in waiting if connection.is_waiting()]
+            min(idle, key=lambda connection: connection.since).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._ends, self._stalls):
@@ -66,7 +68,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def is_waiting(self) -> bool:
-        """Whether the client has not asked for anything that is still to be answered."""
+        """Whether no request of the client is still to be answered."""
         is_over = getattr(self.cycle, "response_complete", True)  # there is no cycle at first
         return is_over and not self.transport.is_closing()
 
@@ -134,7 +136,7 @@ class Connection(H11Protocol):
 class OneLine(logging.Handler):
     """Says what the server's library reports, each message once a minute, and nothing at the end.
 
-    A defect is said with its traceback, what the system refuses is not.
+    A defect comes with its traceback, an error of the system without.
     """
 
     def __init__(self, say: Callable[[str], object]) -> None:

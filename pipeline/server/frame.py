@@ -9,7 +9,7 @@ from pipeline.api import Lake
 from pipeline.pages import MENU
 from pipeline.pages.render import carrying, environment
 from pipeline.server.links import address, links
-from pipeline.server.worker import Made, Task
+from pipeline.server.worker import Reply, Task
 from pipeline.version import __version__
 
 FORMS = {"json": "JSON", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
@@ -38,22 +38,22 @@ class State(NamedTuple):
         return f"{self.name} after ingest {self.shown}{time}"
 
 
-def framed(state: State, made: Made, task: Task | None = None, again: int | None = None) -> str:
+def framed(state: State, reply: Reply, task: Task | None = None, again: int | None = None) -> str:
     """The page with the menu, whose links keep its edition, system and ingest.
 
-    Without a task it is none of the pages. `again` is after how many seconds to ask once more.
+    Without a task it is a page of the server itself. `again`: reload after so many seconds.
     """
-    name, given = (task.page, task.given) if task else ("", {})
+    name, query = (task.page, task.query) if task else ("", {})
     context = {
         "name": name,
-        "title": ", ".join((made.title, *made.slice)),
-        "body": Markup(made.text),  # made by templates, which escape what they insert
+        "title": ", ".join((reply.title, *reply.slice)),
+        "body": Markup(reply.text),  # made by templates, which escape what they insert
         "state": state,
-        "forms": {FORMS[form]: address(f"{name}.{form}", given, state.ingest) for form in FORMS},
-        "here": address(name, given, state.ingest),
-        "newest": address(name, given),
+        "forms": {FORMS[form]: address(f"{name}.{form}", query, state.ingest) for form in FORMS},
+        "here": address(name, query, state.ingest),
+        "newest": address(name, query),
         "menu": MENU,
-        "link": carrying(links(state.ingest), given),
+        "link": carrying(links(state.ingest), query),
         "again": again,
         "version": __version__,
     }
@@ -61,5 +61,5 @@ def framed(state: State, made: Made, task: Task | None = None, again: int | None
 
 
 def part(template: str, **context: object) -> str:
-    """What a template of the server's own makes, for a page without a lake's content."""
+    """A page of the server itself, without a lake's content."""
     return environment().get_template(template).render(context)

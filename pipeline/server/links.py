@@ -6,10 +6,10 @@ from pipeline.pages import NAMES, query_of
 from pipeline.pages.render import Link
 
 
-def address(page: str, given: Mapping[str, object], ingest: int | None = None) -> str:
+def address(page: str, parameters: Mapping[str, object], ingest: int | None = None) -> str:
     """The address of a page, of the lake as it was after that ingest if one is named."""
     before = "" if ingest is None else f"/ingest/{ingest}"
-    query = query_of(given)
+    query = query_of(parameters)
     return f"{before}/{page}" + (f"?{query}" if query else "")
 
 

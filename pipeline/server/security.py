@@ -74,10 +74,10 @@ class Guard:
             return
 
         refusal = self._refusal(scope, Headers(scope=scope))
-        given = QueryParams(scope["query_string"]).get("token") if self._token else None
+        sent = QueryParams(scope["query_string"]).get("token") if self._token else None
         if refusal:
             await _refused(scope, refusal)(scope, receive, send)
-        elif self._token and given is not None:
+        elif self._token and sent is not None:
             await _with_cookie(scope, self._token)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -97,9 +97,9 @@ class Guard:
 
     def _has_token(self, scope: Scope, headers: Headers) -> bool:
         """Whether the address, the cookie or a header has the token."""
-        token, given = self._token, QueryParams(scope["query_string"]).get("token")
-        if token is None or given is not None:
-            return token is None or matches(given or "", token.text)
+        token, sent = self._token, QueryParams(scope["query_string"]).get("token")
+        if token is None or sent is not None:
+            return token is None or matches(sent or "", token.text)
         return token.is_in(headers)
 
 
@@ -119,9 +119,9 @@ def may_be_foreign(headers: Headers, token: Token | None) -> bool:
     return not (token.is_of_program(headers) or _is_here(headers.get("referer", ""), headers))
 
 
-def matches(given: str, token: str) -> bool:
-    """Whether it is the token, in a time that says nothing of how near it is."""
-    return hmac.compare_digest(given.encode(), token.encode())
+def matches(text: str, token: str) -> bool:
+    """Whether it is the token; the time taken does not depend on how similar they are."""
+    return hmac.compare_digest(text.encode(), token.encode())
 
 
 def _is_here(address: str, headers: Headers) -> bool:
@@ -145,7 +145,7 @@ def _is_own(headers: Headers) -> bool:
 
 
 def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
-    """Why there is no answer, for who asked for a form; without anything of the lake."""
+    """Why there is no page, in the requested form; it has no content of the lake."""
     headers = {"cache-control": "no-store"} | ({"allow": "GET, HEAD"} if status == 405 else {})
     if form == "json":
         body = json.dumps({"error": reason, "title": title, "status": status}) + "\n"
@@ -167,12 +167,12 @@ def _refused(scope: Scope, refusal: Refusal) -> Response:
 
 def _target(scope: Scope) -> str:
     """The address that a request with a token leads to, or that one without it was for."""
-    given = QueryParams(scope["query_string"])
-    if "next" in given:
-        return local(given["next"])
-    query = urlencode([(name, value) for name, value in given.multi_items() if name != "token"])
+    query = QueryParams(scope["query_string"])
+    if "next" in query:
+        return local(query["next"])
+    rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
     path = "/" + quote(scope["path"].lstrip("/\\"))  # `//host` would be another host
-    return path + (f"?{query}" if query else "")
+    return path + (f"?{rest}" if rest else "")
 
 
 def _with_cookie(scope: Scope, token: Token) -> Response:

@@ -107,9 +107,9 @@ def reachable(host: str) -> str:
     if family is None:
         return host
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as asked:
-            asked.connect((elsewhere, 9))  # sends nothing: the system only chooses a way
-            return str(asked.getsockname()[0])
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((elsewhere, 9))  # sends nothing: the system only chooses a way
+            return str(probe.getsockname()[0])
     except OSError:
         return "127.0.0.1" if family == socket.AF_INET else "::1"
 

@@ -1,4 +1,4 @@
-"""A process that makes pages, one after the other, until it is told nothing more."""
+"""A process that makes pages, one after the other, until its connection is closed."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ Form = Literal["html", "json", "csv", "md", "tex", "svg", "png"]
 
 
 _OPENED = 2
-"""So many states of the lake are open: the newest, and one of the past."""
+"""The number of open states of the lake: the newest, and one of the past."""
 
 
 class Task(Struct, frozen=True):
@@ -25,14 +25,14 @@ class Task(Struct, frozen=True):
 
     page: str
     form: Form
-    given: Mapping[str, str]
+    query: Mapping[str, str]
     ingest: int | None = None
 
 
-class Made(Struct, frozen=True):
-    """The text of an answer, or its `data`. HTML is a fragment, with the page's title and slice.
+class Reply(Struct, frozen=True):
+    """The text of a page, or its `data`. HTML is a fragment, with the page's title and slice.
 
-    Where `is_fault`, the text says in plain words why there is no such answer.
+    If `is_fault`, the text says why there is no page.
     """
 
     status: int
@@ -43,16 +43,16 @@ class Made(Struct, frozen=True):
     slice: tuple[str, ...] = ()
 
 
-def fault(status: int, text: str, title: str = "Not shown") -> Made:
-    """What is answered instead of a page."""
-    return Made(status, title, text, is_fault=True)
+def fault(status: int, text: str, title: str = "Not shown") -> Reply:
+    """The reply instead of a page."""
+    return Reply(status, title, text, is_fault=True)
 
 
 def main(nice: int, *, draws: bool) -> None:
     """Answers each task, which comes with its lake, through the connection.
 
     `nice` is how far the process stands back behind others. If it `draws`, it loads what plots need
-    before it is asked for one.
+    in advance.
     """
     os.nice(nice)
     connection = theirs()
@@ -65,7 +65,7 @@ def main(nice: int, *, draws: bool) -> None:
             lake, task = connection.recv()
         except EOFError:
             return
-        # What it has read of the tables is kept as long as it is asked.
+        # An open lake keeps what it has read of its tables.
         opened = dict([*opened.items()][-_OPENED + 1 :]) if lake.state not in opened else opened
         answer = _answer(opened.setdefault(lake.state, lake), task)
         try:
@@ -88,12 +88,12 @@ def _loaded(*, draws: bool) -> Iterator[str]:
         yield plots.__name__
 
 
-def _answer(lake: "Lake", task: Task) -> Made:
+def _answer(lake: "Lake", task: Task) -> Reply:
     from pipeline.answers import metrics_of
 
     try:
         with metrics_of(lake):
-            return made(lake, task)
+            return reply(lake, task)
     except PipelineError as error:
         return fault(400 if isinstance(error, UsageError) else 500, str(error))
     except MemoryError:
@@ -102,7 +102,7 @@ def _answer(lake: "Lake", task: Task) -> Made:
         return fault(500, f"{type(error).__name__}: {error}")
 
 
-def made(lake: "Lake", task: Task) -> Made:
+def reply(lake: "Lake", task: Task) -> Reply:
     """The page in its form; raises PipelineError for what cannot be shown."""
     from pipeline.pages import (
         as_csv,
@@ -117,21 +117,21 @@ def made(lake: "Lake", task: Task) -> Made:
     from pipeline.pages.content import slice_of
     from pipeline.server.links import address, links
 
-    asked = parameters(task.page, task.given)
+    values = parameters(task.page, task.query)
     link = links(task.ingest)
     if task.form == "csv":
-        return Made(200, task.page, as_csv(csv_parts(task.page, lake, asked)))
+        return Reply(200, task.page, as_csv(csv_parts(task.page, lake, values)))
     if task.form in ("md", "tex"):
-        return Made(200, task.page, document(task.page, lake, asked, task.form))
-    found = content(task.page, lake, asked)
-    status = 400 if found.faults else 200
+        return Reply(200, task.page, document(task.page, lake, values, task.form))
+    page = content(task.page, lake, values)
+    status = 400 if page.faults else 200
     if task.form == "json":
-        return Made(status, found.title, as_json(found, asked, lake.ingest_id))
+        return Reply(status, page.title, as_json(page, values, lake.ingest_id))
     if task.form in ("svg", "png"):
-        return Made(status, found.title, "", data=picture(task.page, found, asked, task.form))
+        return Reply(status, page.title, "", data=picture(task.page, page, values, task.form))
 
     def picture_at(form: str) -> str:
-        return address(f"{task.page}.{form}", task.given, task.ingest)
+        return address(f"{task.page}.{form}", task.query, task.ingest)
 
-    text = fragment(task.page, found, asked, link, picture_at=picture_at)
-    return Made(status, found.title, str(text), slice=slice_of(found, asked))
+    text = fragment(task.page, page, values, link, picture_at=picture_at)
+    return Reply(status, page.title, str(text), slice=slice_of(page, values))

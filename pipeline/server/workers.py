@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from pipeline.processes import how_it_ended, processor_seconds, start
-from pipeline.server.worker import PROGRAM, Made, Task, fault
+from pipeline.server.worker import PROGRAM, Reply, Task, fault
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -35,7 +35,7 @@ KEPT_MEMORY = 2**30
 _SECONDS_BETWEEN_LOOKS = 0.2
 LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 2, "free": 2}
 NICE = {"search": 5, "free": 10}
-"""What users wrote to be run leaves the processors to other pages."""
+"""Queries and searches of users leave the processors to other pages."""
 
 
 class Workers:
@@ -49,10 +49,10 @@ class Workers:
         self._lock = Lock()
         self._is_closed = False
 
-    async def made(self, lake: "Lake", task: Task, lane: str) -> Made:
+    async def reply(self, lake: "Lake", task: Task, lane: str) -> Reply:
         """The page, or why there is none."""
         async with self._free[lane]:
-            return await asyncio.to_thread(self._made, lake, task, lane)
+            return await asyncio.to_thread(self._reply, lake, task, lane)
 
     def close(self) -> None:
         """Ends all processes, at work or not; pages that are being made come to an error."""
@@ -70,18 +70,18 @@ class Workers:
         if process is not None:
             self._idle[lane].append(process)
 
-    def _made(self, lake: "Lake", task: Task, lane: str) -> Made:
+    def _reply(self, lake: "Lake", task: Task, lane: str) -> Reply:
         process = self._taken(lane)
         if process is None:
             return fault(503, "the server is stopping", "Stopped")
-        made = process.answer(lake, task, self._seconds)
-        if made is not None and process.n_bytes() < KEPT_MEMORY and not self._is_closed:
+        reply = process.answer(lake, task, self._seconds)
+        if reply is not None and process.n_bytes() < KEPT_MEMORY and not self._is_closed:
             self._idle[lane].append(process)
-            return made
+            return reply
         with self._lock:
             self._all.discard(process)
         reason = process.end(self._seconds)
-        return made or reason
+        return reply or reason
 
     def _taken(self, lane: str, *, draws: bool = False) -> "_Process | None":
         with suppress(IndexError):
@@ -108,7 +108,7 @@ class _Process:
         program = PROGRAM.format(nice=NICE.get(lane, 0), draws=draws)
         self._process, self._connection = start(program, POLARS_MAX_THREADS=str(_threads()))
 
-    def answer(self, lake: "Lake", task: Task, seconds: float) -> Made | None:
+    def answer(self, lake: "Lake", task: Task, seconds: float) -> Reply | None:
         """The page; None if the process took too long or has ended, and has to be ended."""
         try:
             self._connection.send((lake, task))
@@ -116,8 +116,8 @@ class _Process:
             while not self._connection.poll(_SECONDS_BETWEEN_LOOKS):
                 if not has_time() or self.n_bytes() > MEMORY:
                     return None
-            made = self._connection.recv()
-            return made if isinstance(made, Made) else None
+            reply = self._connection.recv()
+            return reply if isinstance(reply, Reply) else None
         except (EOFError, OSError):
             return None
 
@@ -147,13 +147,13 @@ class _Process:
         self._process.kill()
 
     def dispose(self) -> None:
-        """Ends it, and gives back what it has of the system."""
+        """Ends it and frees its resources."""
         self._process.kill()
         self._process.wait()
         self._connection.close()
 
-    def end(self, seconds: float) -> Made:
-        """Ends it; what is answered instead of the page that it did not make."""
+    def end(self, seconds: float) -> Reply:
+        """Ends it; returns the reply that says why there is no page."""
         is_large = self.n_bytes() > MEMORY
         code = self._process.poll()
         if code is None:

@@ -18,7 +18,7 @@ from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
 from pipeline.server.app import Site
 from pipeline.server.frame import State, framed
-from pipeline.server.worker import Made, Task, fault, made
+from pipeline.server.worker import Reply, Task, fault, reply
 from pipeline.server.workers import Workers
 
 
@@ -123,8 +123,8 @@ def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
 def test_a_csv_ignores_the_place_of_a_page(lake: Path, page: str) -> None:
     opened = open_lake(lake)
     given = {"words": "I"} if page == "search" else {}
-    after = str(json.loads(made(opened, Task(page, "json", given)).text)["after"])
-    texts = {made(opened, Task(page, "csv", given | more)).text for more in ({}, {"after": after})}
+    after = str(json.loads(reply(opened, Task(page, "json", given)).text)["after"])
+    texts = {reply(opened, Task(page, "csv", given | more)).text for more in ({}, {"after": after})}
     assert len(texts) == 1
     assert len(rows_of(texts.pop())) > 50
 
@@ -140,7 +140,7 @@ def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.Monk
 def test_a_search_that_stopped_gives_no_csv(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.pages.search.MOST", 10)
     with pytest.raises(UsageError, match="stopped after"):
-        made(open_lake(lake), Task("search", "csv", {"words": "I"}))
+        reply(open_lake(lake), Task("search", "csv", {"words": "I"}))
 
 
 def test_too_many_expected_games_are_refused(lake: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_menu_keeps_edition_and_system(lake: Path) -> None:
     state = State("lake", open_lake(lake), 1)
 
     def menu(**given: str) -> str:
-        html = framed(state, Made(200, "Model", ""), Task("model", "html", given))
+        html = framed(state, Reply(200, "Model", ""), Task("model", "html", given))
         return html[html.index("<nav") : html.index("</nav>")]
 
     html = menu(system="a&b", edition="audited", model="m")

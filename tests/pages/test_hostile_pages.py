@@ -19,7 +19,7 @@ from pipeline.ingest import ingest
 from pipeline.pages import NAMES
 from pipeline.pages.page import TEMPLATES
 from pipeline.printable import UNSAFE
-from pipeline.server.worker import Task, made
+from pipeline.server.worker import Task, reply
 
 STATIC = TEMPLATES.parent / "static"
 # What our templates and plots are made of. Anything else comes from a log.
@@ -139,6 +139,6 @@ def test_no_message_makes_a_page_that_a_browser_cannot_show(tmp_path: Path) -> N
     lake = open_lake(tmp_path / "lake")
     (game,) = lake.table("games").collect()["game_id"]
     for name, given in (("tables", {"table": "messages"}), ("game", {"game": game})):
-        made_page = made(lake, Task(name, "html", given))
+        made_page = reply(lake, Task(name, "html", given))
         assert "of 4,999,999 characters" in made_page.text or "of 5,000,000" in made_page.text
         assert len(made_page.text) < 1_000_000

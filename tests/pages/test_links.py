@@ -14,7 +14,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
 from pipeline.server.links import local
-from pipeline.server.worker import Form, Task, made
+from pipeline.server.worker import Form, Task, reply
 
 SAMPLE = TOP / "data" / "sample" / "results"
 HTML = {"Accept": "text/html"}
@@ -196,7 +196,7 @@ def test_every_page_is_a_table_for_a_paper(lake: Path, name: str, form: Form) ->
         "search": {"words": "vote"},
         "sql": {"query": "SELECT 42 AS answer"},
     }.get(name, {})
-    text = made(opened, Task(name, form, given)).text
+    text = reply(opened, Task(name, form, given)).text
     lines = text.splitlines()
     if form == "md":
         assert lines[0].startswith("| ")
@@ -208,9 +208,9 @@ def test_every_page_is_a_table_for_a_paper(lake: Path, name: str, form: Form) ->
 def test_a_document_of_a_page_is_that_of_the_lake(lake: Path) -> None:
     opened = open_lake(lake)
     own = opened.present("leaderboard")
-    assert made(opened, Task("leaderboard", "tex", {})).text == own.latex()
-    assert made(opened, Task("leaderboard", "md", {})).text == own.markdown()
-    sliced = made(opened, Task("leaderboard", "md", {"where": "role = 'civilian'"})).text
+    assert reply(opened, Task("leaderboard", "tex", {})).text == own.latex()
+    assert reply(opened, Task("leaderboard", "md", {})).text == own.markdown()
+    sliced = reply(opened, Task("leaderboard", "md", {"where": "role = 'civilian'"})).text
     assert "- Leaderboard, where role = " in sliced
 
 
@@ -219,4 +219,4 @@ def test_a_document_of_too_many_rows_is_refused(
 ) -> None:
     monkeypatch.setattr("pipeline.pages.paper.MOST_ROWS", 10)
     with pytest.raises(UsageError, match="more than 10 rows"):
-        made(open_lake(lake), Task("evidence", "md", {}))
+        reply(open_lake(lake), Task("evidence", "md", {}))

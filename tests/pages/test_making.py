@@ -9,21 +9,21 @@ import pytest
 from pipeline.api import Lake, open_lake
 from pipeline.server import cache
 from pipeline.server.cache import Cache, Late, Making
-from pipeline.server.worker import Made, Task, fault
+from pipeline.server.worker import Reply, Task, fault
 from pipeline.server.workers import Workers
 
-PAGE = Made(200, "A page", "text")
+PAGE = Reply(200, "A page", "text")
 
 
 class Slow(Workers):
     """Makes each page when it is let."""
 
-    def __init__(self, answer: Made = PAGE) -> None:
+    def __init__(self, answer: Reply = PAGE) -> None:
         self.asked: list[Task] = []
         self.is_let = asyncio.Event()
         self._answer = answer
 
-    async def made(self, lake: Lake, task: Task, lane: str) -> Made:
+    async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:
         self.asked.append(task)
         await self.is_let.wait()
         return self._answer
@@ -35,15 +35,15 @@ def task(**given: str) -> Task:
 
 @pytest.mark.parametrize("lane", ["long", "free"])
 def test_a_late_page_is_made_once_and_kept_until_it_is_fetched(lake: Path, lane: str) -> None:
-    async def asked() -> tuple[list[Made | Late], int]:
+    async def asked() -> tuple[list[Reply | Late], int]:
         workers = Slow()
         making = Making(workers)
         opened = open_lake(lake)
-        late = [await making.made(opened, task(), lane, 0.01) for _ in range(2)]
+        late = [await making.reply(opened, task(), lane, 0.01) for _ in range(2)]
         workers.is_let.set()
         await asyncio.sleep(0.05)
         # A browser may drop its answer, and ask again.
-        ready = [await making.made(opened, task(), lane, 0.01) for _ in range(2)]
+        ready = [await making.reply(opened, task(), lane, 0.01) for _ in range(2)]
         return [*late, *ready], len(workers.asked)
 
     (first, second, third, fourth), n_made = asyncio.run(asked())
@@ -61,7 +61,7 @@ def test_a_query_runs_again_when_it_is_asked_again(lake: Path, lane: str, n_made
         workers.is_let.set()
         making = Making(workers)
         for _ in range(2):
-            assert await making.made(open_lake(lake), task(), lane) == PAGE
+            assert await making.reply(open_lake(lake), task(), lane) == PAGE
         return len(workers.asked)
 
     assert asyncio.run(asked()) == n_made
@@ -75,7 +75,7 @@ def test_a_late_page_that_nobody_fetches_is_dropped(
     async def asked() -> Mapping[object, object]:
         workers = Slow(fault(504, "too slow"))
         making = Making(workers)
-        assert isinstance(await making.made(open_lake(lake), task(), "long", 0.01), Late)
+        assert isinstance(await making.reply(open_lake(lake), task(), "long", 0.01), Late)
         workers.is_let.set()
         await asyncio.sleep(0.2)
         return making._begun | making._since | dict.fromkeys(making._awaited)
@@ -84,15 +84,15 @@ def test_a_late_page_that_nobody_fetches_is_dropped(
 
 
 def test_readers_who_leave_do_not_end_a_page(lake: Path) -> None:
-    async def asked() -> Made | Late:
+    async def asked() -> Reply | Late:
         workers = Slow()
         making = Making(workers)
         opened = open_lake(lake)
-        gone = asyncio.create_task(making.made(opened, task(), "long"))
+        gone = asyncio.create_task(making.reply(opened, task(), "long"))
         await asyncio.sleep(0.01)
         gone.cancel()
         workers.is_let.set()
-        return await making.made(opened, task(), "long")
+        return await making.reply(opened, task(), "long")
 
     assert asyncio.run(asked()) == PAGE
 
@@ -103,7 +103,7 @@ def test_a_cache_drops_what_was_not_seen_for_longest() -> None:
         pages.put((place,), PAGE)
         assert pages.get((0,)) == PAGE
     assert [place for place in range(10) if pages.get((place,))] == [0, *range(3, 10)]
-    pages.put(("large",), Made(200, "A page", "12345"))
-    pages.put(("wrong",), Made(400, "A page", ""))
+    pages.put(("large",), Reply(200, "A page", "12345"))
+    pages.put(("wrong",), Reply(400, "A page", ""))
     assert pages.get(("large",)) is None
     assert pages.get(("wrong",)) is None

@@ -18,7 +18,7 @@ from pipeline.extras import install_command
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
 from pipeline.server.serve import reachable
-from pipeline.server.worker import Made, Task
+from pipeline.server.worker import Reply, Task
 from pipeline.server.workers import Workers
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
@@ -173,15 +173,18 @@ def test_slow_queries_block_nothing_and_end_by_ctrl_c(lake: Path) -> None:
 
 @pytest.mark.slow
 def test_a_slow_page_is_ended(lake: Path) -> None:
-    async def asked() -> list[Made]:
+    async def asked() -> list[Reply]:
         workers = Workers(seconds=1)
         slow = Task("sql", "html", {"query": SLOW.replace("+", " ")})
         quick = Task("tables", "json", {})
         opened = open_lake(lake)
         workers.warm("quick")
-        made = [await workers.made(opened, slow, "free"), await workers.made(opened, quick, "free")]
+        made = [
+            await workers.reply(opened, slow, "free"),
+            await workers.reply(opened, quick, "free"),
+        ]
         workers.close()
-        return [*made, await workers.made(opened, quick, "long")]
+        return [*made, await workers.reply(opened, quick, "long")]
 
     slow, quick, late = asyncio.run(asked())
     assert slow.status == 504

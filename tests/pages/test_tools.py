@@ -14,7 +14,7 @@ from test_browser import Visit, grave
 from pipeline.api import Lake, open_lake
 from pipeline.server import app
 from pipeline.server.app import Site
-from pipeline.server.worker import Made, Task
+from pipeline.server.worker import Reply, Task
 from pipeline.server.workers import Workers
 
 pytestmark = pytest.mark.slow
@@ -157,9 +157,9 @@ def test_a_busy_page_says_so(visit: Visit) -> None:
 class Slow(Workers):
     """Makes each page a second late."""
 
-    async def made(self, lake: Lake, task: Task, lane: str) -> Made:
+    async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:
         await asyncio.sleep(1)
-        return await super().made(lake, task, lane)
+        return await super().reply(lake, task, lane)
 
 
 @pytest.fixture

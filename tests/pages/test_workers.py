@@ -23,11 +23,11 @@ def test_a_process_that_ended_while_idle_costs_nobody_an_answer(lake: Path) -> N
         workers = Workers()
         opened = open_lake(lake)
         task = Task("tables", "json", {})
-        first = await workers.made(opened, task, "quick")
+        first = await workers.reply(opened, task, "quick")
         for process in workers._idle["quick"]:
             os.kill(process._process.pid, 9)
             process._process.wait(10)
-        second = await workers.made(opened, task, "quick")
+        second = await workers.reply(opened, task, "quick")
         n_processes = len(workers._all)
         workers.close()
         return [first.status, second.status, n_processes]
@@ -61,7 +61,7 @@ def test_a_page_is_not_ended_for_waiting(lake: Path, monkeypatch: pytest.MonkeyP
 
     async def asked() -> int:
         workers = Workers(seconds=0.3)  # a new process alone takes longer to start
-        made = await workers.made(open_lake(lake), Task("tables", "json", {}), "quick")
+        made = await workers.reply(open_lake(lake), Task("tables", "json", {}), "quick")
         workers.close()
         return made.status
 
@@ -78,7 +78,7 @@ def test_endless_queries_leave_search_alone(lake: Path) -> None:
         opened = open_lake(lake)
         endless = [
             asyncio.create_task(
-                workers.made(
+                workers.reply(
                     opened, Task("sql", "html", {"query": f"{ENDLESS} WHERE a.range > {i}"}), "free"
                 )
             )
@@ -86,7 +86,7 @@ def test_endless_queries_leave_search_alone(lake: Path) -> None:
         ]
         await asyncio.sleep(2)
         began = time.monotonic()
-        made = await workers.made(opened, Task("search", "json", {"words": "I"}), "search")
+        made = await workers.reply(opened, Task("search", "json", {"words": "I"}), "search")
         seconds = time.monotonic() - began
         assert made.status == 200
         assert not any(one.done() for one in endless)

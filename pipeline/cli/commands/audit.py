@@ -3,37 +3,26 @@
 from functools import partial
 from typing import Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
-from pipeline.cli import terminal
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    FormOption,
-    LakeOption,
-    ModelsOption,
-    SystemOption,
-    columns,
-)
+from pipeline.cli import options, terminal
 
 
 def audit(
     *,
     kind: Annotated[
-        str | None,
-        typer.Argument(metavar="KIND", help="Print every finding of this kind."),
+        str | None, Argument(metavar="KIND", help="Print every finding of this kind.")
     ] = None,
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMNS",
-            help="Columns to group by, separated by commas; may be repeated.",
+        Option(
+            metavar="COLUMNS", help="Columns to group by, separated by commas; may be repeated."
         ),
     ] = None,
-    model: ModelsOption = None,
-    form: FormOption = "table",
+    model: options.ModelsOption = None,
+    form: options.FormOption = "table",
 ) -> None:
     """Find where logs contradict themselves, how often, and the effect on metrics.
 
@@ -57,16 +46,16 @@ def audit(
     opened = opened.of_system(system) if system else opened
     if kind is not None:
         if by:
-            raise typer.BadParameter(
+            raise BadParameter(
                 "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
             )
-        rows = findings_parts(opened, kind, model=model or None)
-        if not show_parts(rows, form, partial(present, "findings")):
+        parts = findings_parts(opened, kind, model=model)
+        if not show_parts(parts, form, partial(present, "findings")):
             terminal.note(f"{kind}: no contradiction was found")
         return
-    found = audited(opened, by=columns(by or []), model=model or None)
-    show(present("audit", found), form)
-    if found.is_empty():
+    rows = audited(opened, by=options.columns(by or []), model=model)
+    show(present("audit", rows), form)
+    if rows.is_empty():
         terminal.note("no game in the lake has anything to check")
     else:
         terminal.note(

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, LakeOption, local_folder
@@ -14,7 +14,7 @@ def catalog(
     lake: LakeOption = DEFAULT_LAKE,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-o",
             "--out",
             metavar="FILE",

@@ -2,26 +2,19 @@
 
 from typing import Annotated, Literal
 
-import typer
+from typer import Option
 
-from pipeline.cli import terminal
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    EditionOption,
-    LakeOption,
-    SystemOption,
-    lake_of,
-)
+from pipeline.cli import options, terminal
 
 
 def cite(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
-    edition: EditionOption = "paper",
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    edition: options.EditionOption = "paper",
     form: Annotated[
         Literal["text", "bibtex"],
-        typer.Option("--format", metavar="FORM", help="Output format: text or bibtex."),
+        Option("--format", metavar="FORM", help="Output format: text or bibtex."),
     ] = "text",
 ) -> None:
     """Print how to cite values: the state of the lake, the tool and the benchmark.
@@ -36,5 +29,5 @@ def cite(
     """
     from pipeline.reports.cite import cite as cited
 
-    citation = cited(lake_of(lake, system), edition=edition)
+    citation = cited(options.lake_of(lake, system), edition=edition)
     terminal.out(citation.bibtex if form == "bibtex" else citation.text)

@@ -2,53 +2,36 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option
 
-from pipeline.cli import suggestions
-from pipeline.cli.options import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LAKE,
-    ConfidenceOption,
-    EditionOption,
-    GameTypesOption,
-    LakeOption,
-    MetricsOption,
-    PaperFormOption,
-    SystemOption,
-    WhereOption,
-    columns,
-    confidence_level,
-    lake_of,
-    with_metric_files,
-)
+from pipeline.cli import options, suggestions
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@with_metric_files
+@options.with_metric_files
 def compare(
     *,
     model: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="MODEL [OTHER]",
             help="The two models to compare; or one, whose groups of --by are compared.",
             autocompletion=suggestions.models,
         ),
     ] = None,
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
     all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Compare every pair of models in the lake.")
+        bool, Option("--all-pairs", help="Compare every pair of models in the lake.")
     ] = False,
-    metric: MetricsOption = None,
-    game_type: GameTypesOption = None,
-    where: WhereOption = None,
+    metric: options.MetricsOption = None,
+    game_type: options.GameTypesOption = None,
+    where: options.WhereOption = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            "--by",
+        Option(
             metavar="COLUMNS",
             help="Compare the models in each group of these columns; with one MODEL, compare its "
             "groups of this column.",
@@ -57,19 +40,14 @@ def compare(
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(
-            "--margin",
-            metavar="D",
-            help="Also test whether models are alike: they differ by less than D.",
-        ),
+        Option(metavar="D", help="Also test whether models are alike: they differ by less than D."),
     ] = None,
     influence: Annotated[
-        bool,
-        typer.Option("--influence", help="Also show how much single settings change a difference."),
+        bool, Option("--influence", help="Also show how much single settings change a difference.")
     ] = False,
-    edition: EditionOption = "paper",
-    confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
-    form: PaperFormOption = "table",
+    edition: options.EditionOption = "paper",
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    form: options.PaperFormOption = "table",
 ) -> None:
     """Compare two models in each metric: difference, interval, p-value.
 
@@ -95,30 +73,29 @@ def compare(
       magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9
       magic compare --all-pairs --metric win_rate --format csv
     """
-    models, grouped = model or [], columns(by or [])
+    models, grouped = model or [], options.columns(by or [])
     _check(models, grouped, all_pairs=all_pairs)
-    confidence = confidence_level(confidence)
 
     from pipeline.cli.output import show
     from pipeline.present import present
     from pipeline.reports.compare import compare as compared
     from pipeline.reports.compare import contrast
 
-    opened = lake_of(lake, system)
-    options: dict[str, Any] = {
-        "metric": metric or None,
+    opened = options.lake_of(lake, system)
+    choices: dict[str, Any] = {
+        "metric": metric,
         "edition": edition,
         "confidence": confidence,
-        "game_type": game_type or None,
+        "game_type": game_type,
         "where": where,
         "margin": margin,
         "influence": influence,
     }
     if len(models) == 1:
-        rows = contrast(opened, models[0], grouped[0], **options)
+        rows = contrast(opened, models[0], grouped[0], **choices)
     else:
         rows = compared(
-            opened, *([(models[0], models[1])] if models else []), by=grouped, **options
+            opened, *([(models[0], models[1])] if models else []), by=grouped, **choices
         )
     table = present("compare", rows, edition=edition, margin=margin)
     show(table.noting(*_without_groups(rows, metric or [], grouped)), form)
@@ -127,16 +104,14 @@ def compare(
 def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
     """Raises unless two models are named, or one and a column, or neither with --all-pairs."""
     if all_pairs is bool(models):
-        raise typer.BadParameter(
+        raise BadParameter(
             "name two models, or one model with --by COLUMN, or use --all-pairs alone",
             param_hint="MODEL",
         )
     if len(models) > 2 or (len(models) == 1 and not by):
-        raise typer.BadParameter(
-            "name two models, or one model with --by COLUMN", param_hint="MODEL"
-        )
+        raise BadParameter("name two models, or one model with --by COLUMN", param_hint="MODEL")
     if len(models) == 1 and len(by) != 1:
-        raise typer.BadParameter("with one model, name one column", param_hint="--by")
+        raise BadParameter("with one model, name one column", param_hint="--by")
 
 
 def _without_groups(rows: "pl.DataFrame", metrics: list[str], by: list[str]) -> list[str]:

@@ -2,33 +2,24 @@
 
 from typing import Annotated
 
-import typer
+from typer import BadParameter, Exit, Option
 
+from pipeline.cli import options
 from pipeline.cli.exits import CHECK_FAILED
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    EditionOption,
-    FormOption,
-    LakeOption,
-    ModelsOption,
-    SystemOption,
-    lake_of,
-    with_metric_files,
-)
 
 
-@with_metric_files
+@options.with_metric_files
 def completeness(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
-    model: ModelsOption = None,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    model: options.ModelsOption = None,
     incomplete: Annotated[
-        bool, typer.Option("--incomplete", help="Only rows that are not complete.")
+        bool, Option("--incomplete", help="Only rows that are not complete.")
     ] = False,
     missing: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--missing",
             help="List every setting without a finished game of the model, with what was fixed in "
             "it, and the unfinished games.",
@@ -36,8 +27,7 @@ def completeness(
     ] = False,
     expected: Annotated[
         int | None,
-        typer.Option(
-            "--expected",
+        Option(
             min=1,
             metavar="N",
             help="Expect N games of each model in each competition; default: every setting that "
@@ -46,20 +36,20 @@ def completeness(
     ] = None,
     readability: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--readability",
             help="By metric: unreadable and missing rows, and the bounds of the value.",
         ),
     ] = False,
-    edition: EditionOption = "paper",
+    edition: options.EditionOption = "paper",
     fail_if_incomplete: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--fail-if-incomplete",
             help="Exit with 4 if a model is not complete, or if the lake has no games.",
         ),
     ] = False,
-    form: FormOption = "table",
+    form: options.FormOption = "table",
 ) -> None:
     """Show which games of each model the lake has, and which are missing.
 
@@ -79,10 +69,10 @@ def completeness(
       magic completeness --readability
     """
     if readability and expected is not None:
-        raise typer.BadParameter("cannot be combined with --readability", param_hint="--expected")
+        raise BadParameter("cannot be combined with --readability", param_hint="--expected")
     if missing and (readability or expected is not None):
         other = "--readability" if readability else "--expected"
-        raise typer.BadParameter(f"cannot be combined with {other}", param_hint="--missing")
+        raise BadParameter(f"cannot be combined with {other}", param_hint="--missing")
 
     from pipeline.cli.output import show
     from pipeline.present import present
@@ -92,22 +82,22 @@ def completeness(
     from pipeline.reports.completeness import readability as texts
     from pipeline.reports.missing import missing as missing_settings
 
-    opened = lake_of(lake, system)
+    opened = options.lake_of(lake, system)
     if readability:
-        rows = texts(opened, edition=edition, model=model or None)
+        rows = texts(opened, edition=edition, model=model)
         table = present("readability", rows, lake=opened, edition=edition)
     else:
-        rows = games(opened, expected=expected, model=model or None)
+        rows = games(opened, expected=expected, model=model)
         table = present("completeness", rows, lake=opened, model=model)
     has_games = any(opened.counts("games").values())
     if readability and not has_games:
         table = table.noting(NO_GAMES)
     if missing:
-        listed = present("missing", missing_settings(opened, model=model or None))
+        listed = present("missing", missing_settings(opened, model=model))
         show(listed.noting(*table.notes), form)
     else:
         shown = rows.filter(~rows["is_complete"].fill_null(value=False)) if incomplete else rows
         show(table.of_rows(shown), form)
     lacking = incomplete_models(rows)
     if fail_if_incomplete and (lacking or not has_games):
-        raise typer.Exit(CHECK_FAILED)
+        raise Exit(CHECK_FAILED)

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Exit, Option
 
+from pipeline.cells import counted
 from pipeline.cli import terminal
 from pipeline.cli.exits import FAILED, QUARANTINED
 from pipeline.cli.options import n_bytes
@@ -23,30 +23,26 @@ def convert(
     *,
     source: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="SOURCE", help="Folders, log files, archives, or patterns.", show_default=False
         ),
     ],
     to: Annotated[
-        Literal["interchange"],
-        typer.Option("--to", metavar="FORMAT", help="What to convert to: interchange."),
+        Literal["interchange"], Option(metavar="FORMAT", help="What to convert to: interchange.")
     ] = "interchange",
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="A file for the lines; default: stdout."),
+        Option("-o", "--out", metavar="FILE", help="A file for the lines; default: stdout."),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model", metavar="NAME", help="The model that played, for logs that do not name it."
-        ),
+        Option(metavar="NAME", help="The model that played, for logs that do not name it."),
     ] = None,
     max_document: Annotated[
-        str,
-        typer.Option("--max-document", metavar="SIZE", help="Refuse larger documents unread."),
+        str, Option(metavar="SIZE", help="Refuse larger documents unread.")
     ] = "64MiB",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 3 if anything could not be converted.")
+        bool, Option("--strict", help="Exit with 3 if anything could not be converted.")
     ] = False,
 ) -> None:
     """Convert logs to interchange JSON, one game a line.
@@ -63,35 +59,32 @@ def convert(
     from pipeline.replacing import replacing
 
     _ = to  # there is one format so far
-    found = converted(source, model, n_bytes(max_document, "--max-document"))
+    documents = converted(source, model, n_bytes(max_document, "--max-document"))
     if out is None:
-        counts = _write(found, terminal.out_bytes)
+        counts = _write(documents, terminal.out_bytes)
     else:
         with replacing(out) as draft, draft.open("wb") as file:
-            counts = _write(found, file.write)
+            counts = _write(documents, file.write)
     wrote = f"wrote {out}: " if out else ""
-    terminal.note(wrote + (", ".join(starmap(_counted, counts.items())) or "no documents"))
+    numbers = ", ".join(counted(n, kind) for kind, n in counts.items())
+    terminal.note(wrote + (numbers or "no documents"))
     if not counts[GAME]:
         terminal.complain("no game was converted: check the sources, or give --model NAME")
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
     if strict and (counts[REFUSED] or counts[FAULTY]):
-        raise typer.Exit(QUARANTINED)
+        raise Exit(QUARANTINED)
 
 
-def _counted(what: str, n: int) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def _write(found: "Iterable[Converted]", write: Callable[[bytes], object]) -> Counter[str]:
+def _write(documents: "Iterable[Converted]", write: Callable[[bytes], object]) -> Counter[str]:
     """Writes the lines and names the faults; gives the numbers of each kind of document."""
     counts: Counter[str] = Counter()
-    for one in found:
-        if one.line is not None:
-            write(one.line + b"\n")
+    for document in documents:
+        if document.line is not None:
+            write(document.line + b"\n")
             counts[GAME] += 1
-            counts[FAULTY] += len(one.faults)
+            counts[FAULTY] += len(document.faults)
         else:
-            counts[REFUSED if one.is_log else IGNORED] += 1
-        for fault in one.faults:
-            terminal.note(f"{one.location}: {fault.json_path}: {fault.rule}: {fault.message}")
+            counts[REFUSED if document.is_log else IGNORED] += 1
+        for fault in document.faults:
+            terminal.note(f"{document.location}: {fault.json_path}: {fault.rule}: {fault.message}")
     return +counts

@@ -3,29 +3,17 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, BadParameter, Exit, Option
 
-from pipeline.cli import terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.exits import CHECK_FAILED
-from pipeline.cli.options import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LAKE,
-    ConfidenceOption,
-    EditionOption,
-    FormOption,
-    LakeOption,
-    SystemOption,
-    confidence_level,
-    lake_of,
-    with_metric_files,
-)
 
 if TYPE_CHECKING:
     import polars as pl
 
 LakesArgument = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="[LAKE [LAKE]]",
         help="The lakes before and after. One lake is compared with --lake. "
         "With --as-of, give one or none.",
@@ -33,36 +21,34 @@ LakesArgument = Annotated[
 ]
 
 
-@with_metric_files
+@options.with_metric_files
 def diff(
     *,
     lakes: LakesArgument = None,
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
     as_of: Annotated[
         list[int] | None,
-        typer.Option(
-            "--as-of",
+        Option(
             metavar="INGEST",
             help="Compare states of one lake: the state after this ingest with the latest state. "
             "Give it twice to compare two ingests.",
         ),
     ] = None,
     list_games: Annotated[
-        bool, typer.Option("--list-games", help="List the games that only one of the two has.")
+        bool, Option("--list-games", help="List the games that only one of the two has.")
     ] = False,
     fail_on_regression: Annotated[
         float | None,
-        typer.Option(
-            "--fail-on-regression",
+        Option(
             metavar="MARGIN",
             min=0,
             help="Exit with 4 if a value fell by more than MARGIN, by a one-sided test.",
         ),
     ] = None,
-    edition: EditionOption = "paper",
-    confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
-    form: FormOption = "table",
+    edition: options.EditionOption = "paper",
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    form: options.FormOption = "table",
 ) -> None:
     """Show what changed between two lakes, and whether chance alone can explain it.
 
@@ -82,7 +68,6 @@ def diff(
     """
     states = as_of or []
     named = compared(lakes or [], lake, states)
-    confidence = confidence_level(confidence)
 
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
@@ -91,7 +76,7 @@ def diff(
     from pipeline.reports.diff import diff_games
 
     after = states[1] if len(states) == 2 else None
-    first = lake_of(named[0], system, states[0] if states else None)
+    first = options.lake_of(named[0], system, states[0] if states else None)
     second = open_lake(named[-1], after)
     if list_games:
         show(present("diff_games", diff_games(first, second, edition=edition)), form)
@@ -101,7 +86,7 @@ def diff(
     if not list_games:
         show(present("diff", rows, edition=edition), form)
     if fail_on_regression is not None and _regressions(rows):
-        raise typer.Exit(CHECK_FAILED)
+        raise Exit(CHECK_FAILED)
 
 
 def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[str]:
@@ -110,7 +95,7 @@ def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[
     if len(lakes) == 1 and not states:
         named.append(default)
     if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
-        raise typer.BadParameter(
+        raise BadParameter(
             "name two lakes, or one to compare with --lake; "
             "with --as-of (once or twice), name one lake or none",
             param_hint="LAKE",
@@ -121,8 +106,8 @@ def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[
 def _regressions(rows: "pl.DataFrame") -> bool:
     """Whether a value fell by more than the margin, and notes of those that did."""
     fell = rows.filter("is_regression")
-    if n_untold := rows["is_regression"].null_count():
-        terminal.note(f"{n_untold} of {rows.height} values could not be compared: see `reason`")
+    if n_unknown := rows["is_regression"].null_count():
+        terminal.note(f"{n_unknown} of {rows.height} values could not be compared: see `reason`")
     for name, model, difference in fell.select("metric", "model", "difference").iter_rows():
         terminal.note(f"regression: {name} of {model} fell by {-difference:.4f}")
     return not fell.is_empty()

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
@@ -13,28 +13,22 @@ def documents(
     lake: LakeOption = DEFAULT_LAKE,
     status: Annotated[
         list[str] | None,
-        typer.Option(
-            "--status",
+        Option(
             metavar="STATUS",
             help="List documents of this status, such as quarantined; may be repeated.",
             autocompletion=suggestions.statuses,
         ),
     ] = None,
     source: Annotated[
-        list[str] | None,
-        typer.Option("--source", metavar="SOURCE", help="List those of this source; repeatable."),
+        list[str] | None, Option(metavar="SOURCE", help="List those of this source; repeatable.")
     ] = None,
     reason: Annotated[
-        list[str] | None,
-        typer.Option("--reason", metavar="TEXT", help="List those with this reason; repeatable."),
+        list[str] | None, Option(metavar="TEXT", help="List those with this reason; repeatable.")
     ] = None,
     path: Annotated[
-        str | None,
-        typer.Option("--path", metavar="TEXT", help="List those whose path contains this text."),
+        str | None, Option(metavar="TEXT", help="List those whose path contains this text.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="List only the first N.")
-    ] = None,
+    limit: Annotated[int | None, Option(min=1, metavar="N", help="List only the first N.")] = None,
     form: FormOption = "table",
 ) -> None:
     """Count what was read and what was not, by source, status and reason, or list it.
@@ -61,14 +55,7 @@ def documents(
         show(present("document_counts", counts), form)
         terminal.note("use `--status`, `--source`, `--reason` or `--path` to list documents")
         return
-    rows = listed(
-        opened,
-        status=status or None,
-        source=source or None,
-        reason=reason or None,
-        path=path,
-        limit=limit,
-    )
+    rows = listed(opened, status=status, source=source, reason=reason, path=path, limit=limit)
     show(present("documents", rows), form)
     if rows.is_empty():
         terminal.note("no document in the lake matches")

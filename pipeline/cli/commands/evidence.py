@@ -3,52 +3,36 @@
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
-from pipeline.cli import suggestions, terminal
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    EditionOption,
-    FormOption,
-    GameTypesOption,
-    LakeOption,
-    ModelsOption,
-    NumOfGameOption,
-    SystemOption,
-    WhereOption,
-    games_counted,
-    lake_of,
-    with_metric_files,
-)
+from pipeline.cli import options, suggestions, terminal
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@with_metric_files
+@options.with_metric_files
 def evidence(
     *,
     metric: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="METRIC",
             help="The metric, for example `judgement`.",
             autocompletion=suggestions.metrics,
         ),
     ],
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
-    edition: EditionOption = "paper",
-    num_of_game: NumOfGameOption = None,
-    model: ModelsOption = None,
-    game_type: GameTypesOption = None,
-    hits: Annotated[bool, typer.Option("--hits", help="Only hits, also partial ones.")] = False,
-    misses: Annotated[bool, typer.Option("--misses", help="Only misses.")] = False,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=0, metavar="N", help="Only the first N rows.")
-    ] = None,
-    where: WhereOption = None,
-    form: FormOption = "table",
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    edition: options.EditionOption = "paper",
+    num_of_game: options.NumOfGameOption = None,
+    model: options.ModelsOption = None,
+    game_type: options.GameTypesOption = None,
+    hits: Annotated[bool, Option("--hits", help="Only hits, also partial ones.")] = False,
+    misses: Annotated[bool, Option("--misses", help="Only misses.")] = False,
+    limit: Annotated[int | None, Option(min=0, metavar="N", help="Only the first N rows.")] = None,
+    where: options.WhereOption = None,
+    form: options.FormOption = "table",
 ) -> None:
     """Print the rows that a metric counted: who, what, hit or miss, the message.
 
@@ -63,35 +47,35 @@ def evidence(
       magic evidence reasoning --format parquet > reasoning.parquet
     """
     if hits and misses:
-        raise typer.BadParameter(
+        raise BadParameter(
             "cannot be combined with --hits: leave out both to see all rows", param_hint="--misses"
         )
-    num_of_game = games_counted(edition, num_of_game)
+    num_of_game = options.games_counted(edition, num_of_game)
 
     from pipeline.cli.output import show_parts
-    from pipeline.metrics.evidence import Asked, evidence_parts, evidence_totals
+    from pipeline.metrics.evidence import Choices, evidence_parts, evidence_totals
     from pipeline.metrics.known import metric as declared
     from pipeline.present import present
     from pipeline.reports.evidence_sum import evidence_sum, sentence
 
-    opened = lake_of(lake, system)
-    asked: Asked = {
+    opened = options.lake_of(lake, system)
+    choices: Choices = {
         "edition": edition,
         "num_of_game": num_of_game,
-        "model": model or None,
-        "game_type": game_type or None,
+        "model": model,
+        "game_type": game_type,
         "where": where,
     }
     hit = hits if hits or misses else None
-    terminal.note(sentence(metric, evidence_sum(opened, metric, **asked)))
+    terminal.note(sentence(metric, evidence_sum(opened, metric, **choices)))
     n_shown = show_parts(
-        evidence_parts(opened, metric, hit=hit, limit=limit, **asked),
+        evidence_parts(opened, metric, hit=hit, limit=limit, **choices),
         form,
         partial(present, "evidence", has_terms=len(declared(metric, edition).terms) > 1),
     )
     if limit is not None or hit is not None:
         wanted = "with a hit" if hits else "without a hit" if misses else "counted"
-        terminal.note(_shown(evidence_totals(opened, metric, hit=hit, **asked), wanted, n_shown))
+        terminal.note(_shown(evidence_totals(opened, metric, hit=hit, **choices), wanted, n_shown))
 
 
 def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
@@ -13,8 +13,7 @@ def games(
     lake: LakeOption = DEFAULT_LAKE,
     model: Annotated[
         list[str] | None,
-        typer.Option(
-            "--model",
+        Option(
             metavar="MODEL",
             help="Only games in which this model sits, tested or not; may be repeated.",
             autocompletion=suggestions.models,
@@ -23,33 +22,27 @@ def games(
     game_type: GameTypesOption = None,
     competition: Annotated[
         list[str] | None,
-        typer.Option(
-            "--competition",
+        Option(
             metavar="NAME",
             help="Only games that count for this competition; may be repeated.",
             autocompletion=suggestions.competitions,
         ),
     ] = None,
     setting_id: Annotated[
-        str | None,
-        typer.Option("--setting-id", metavar="ID", help="Only this setting: its id or beginning."),
+        str | None, Option(metavar="ID", help="Only this setting: its id or beginning.")
     ] = None,
     outcome: Annotated[
         list[str] | None,
-        typer.Option(
-            "--outcome",
+        Option(
             metavar="OUTCOME",
             help="Only this outcome, or `unfinished`; may be repeated.",
             autocompletion=suggestions.outcomes,
         ),
     ] = None,
     path: Annotated[
-        str | None,
-        typer.Option("--path", metavar="TEXT", help="Only logs whose path contains this text."),
+        str | None, Option(metavar="TEXT", help="Only logs whose path contains this text.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N games.")
-    ] = None,
+    limit: Annotated[int | None, Option(min=1, metavar="N", help="Only the first N games.")] = None,
     form: FormOption = "table",
 ) -> None:
     """List games: type, tested models, outcome, rounds, messages, and the log they are from.
@@ -70,11 +63,11 @@ def games(
 
     rows = listed(
         open_lake(lake),
-        model=model or None,
-        game_type=game_type or None,
-        competition=competition or None,
+        model=model,
+        game_type=game_type,
+        competition=competition,
         setting_id=setting_id,
-        outcome=outcome or None,
+        outcome=outcome,
         path=path,
         limit=limit,
     )

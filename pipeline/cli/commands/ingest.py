@@ -3,18 +3,11 @@
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, BadParameter, Exit, Option
 
-from pipeline.cli import progress, terminal
+from pipeline.cells import counted
+from pipeline.cli import options, progress, terminal
 from pipeline.cli.exits import FAILED, INTERRUPTED, QUARANTINED
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    Form,
-    LakeOption,
-    MasterOption,
-    form_option,
-    n_bytes,
-)
 from pipeline.cli.renewal import renew_catalog
 
 if TYPE_CHECKING:
@@ -26,72 +19,60 @@ def ingest(
     *,
     source: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="SOURCE",
             help="Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns.",
             show_default=False,
         ),
     ],
-    lake: LakeOption = DEFAULT_LAKE,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model", metavar="NAME", help="The model that played, for logs that do not name it."
-        ),
+        Option(metavar="NAME", help="The model that played, for logs that do not name it."),
     ] = None,
     models_from: Annotated[
         str | None,
-        typer.Option(
-            "--models-from",
+        Option(
             metavar="FILE",
             help="The same by path and player: TOML or JSON that maps patterns to models.",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            "--jobs", min=1, metavar="N", help="Use at most N processes; default: one per core."
-        ),
+        Option(min=1, metavar="N", help="Use at most N processes; default: one per core."),
     ] = None,
     engine: Annotated[
         Literal["local", "spark"],
-        typer.Option("--engine", metavar="ENGINE", help="Where the work runs: local or spark."),
+        Option(metavar="ENGINE", help="Where the work runs: local or spark."),
     ] = "local",
-    master: MasterOption = None,
+    master: options.MasterOption = None,
     memory: Annotated[
-        str,
-        typer.Option(
-            "--memory", metavar="SIZE", help="Approximate memory for all processes together."
-        ),
+        str, Option(metavar="SIZE", help="Approximate memory for all processes together.")
     ] = "2GiB",
     max_document: Annotated[
-        str,
-        typer.Option(
-            "--max-document", metavar="SIZE", help="Quarantine larger documents without reading."
-        ),
+        str, Option(metavar="SIZE", help="Quarantine larger documents without reading.")
     ] = "64MiB",
     max_expanded: Annotated[
         str | None,
-        typer.Option(
-            "--max-expanded",
+        Option(
             metavar="SIZE",
             help="Stop reading a compressed file or archive that expands to more; "
             "default: 200 times its size, at least 1GiB.",
         ),
     ] = None,
     reread: Annotated[
-        bool, typer.Option("--reread", help="Read large archives again even if they are unchanged.")
+        bool, Option("--reread", help="Read large archives again even if they are unchanged.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 3 if anything was quarantined.")
+        bool, Option("--strict", help="Exit with 3 if anything was quarantined.")
     ] = False,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Do not fail if the sources have no game.")
+        bool, Option("--allow-empty", help="Do not fail if the sources have no game.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read and check everything, write nothing.")
+        bool, Option("--dry-run", help="Read and check everything, write nothing.")
     ] = False,
-    form: Annotated[Form, form_option(json="one object")] = "table",
+    form: Annotated[options.Form, options.form_option(json="one object")] = "table",
 ) -> None:
     """Read logs into a lake.
 
@@ -124,48 +105,51 @@ def ingest(
                 model=given(model, models_from),
                 dry_run=dry_run,
                 jobs=jobs,
-                memory=n_bytes(memory, "--memory"),
-                max_document=n_bytes(max_document, "--max-document"),
-                max_expanded=n_bytes(max_expanded, "--max-expanded") if max_expanded else None,
+                memory=options.n_bytes(memory, "--memory"),
+                max_document=options.n_bytes(max_document, "--max-document"),
+                max_expanded=options.n_bytes(max_expanded, "--max-expanded")
+                if max_expanded
+                else None,
                 team=_team(engine, master),
                 reread=reread,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
         terminal.complain("interrupted: the lake is intact; run the same command again")
-        raise typer.Exit(INTERRUPTED) from None
+        raise Exit(INTERRUPTED) from None
     try:
-        _tell(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
+        _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
     finally:
         if not dry_run:
             renew_catalog(lake)
     if not report.n_of_games and not allow_empty:
         terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
     if strict and (report.statuses["quarantined"] or report.n_faulty_parts):
-        raise typer.Exit(QUARANTINED)
+        raise Exit(QUARANTINED)
 
 
-def _tell(report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool) -> None:
+def _show_summary(
+    report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool
+) -> None:
     from pipeline.cli.counts import show_report, why_ignored
 
     show_report(report, form)
     # Where no document is a game, the error says so.
     for reason in why_ignored(report) if report.n_of_games else ():
         terminal.note(reason)
-    n_quarantined, n_parts = report.statuses["quarantined"], report.n_faulty_parts
-    if n_quarantined or n_parts:
-        terminal.note(f"{_refused(n_quarantined, n_parts)} quarantined: {_where(lake, report)}")
+    numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
+    if refused := [counted(n, noun) for noun, n in numbers.items() if n]:
+        terminal.note(f"{' and '.join(refused)} quarantined: {_where(lake, report)}")
     if not is_given and report.n_known_by_content:
         terminal.note(
-            f"{_documents(report.n_known_by_content)} without a model's name: their games "
+            f"{counted(report.n_known_by_content, 'document')} without a model's name: their games "
             "are already in the lake, with the --model of an earlier ingest"
         )
     if n_repeated := report.n_in_other_form:
-        games = "1 new game has" if n_repeated == 1 else f"{n_repeated:,} new games have"
         terminal.note(
-            f"{games} the same content as another game, in differently formatted JSON; both "
-            "count: run `magic audit repeated_games` to list them"
+            f"{counted(n_repeated, 'new game')} with the same content as another game, in "
+            "differently formatted JSON; both count: run `magic audit repeated_games` to list them"
         )
     if dry_run:
         terminal.note("dry run: nothing was written")
@@ -177,18 +161,8 @@ def _team(engine: str, master: str | None) -> "Team | None":
 
         return cluster(master)
     if master is not None:
-        raise typer.BadParameter("works only with --engine spark", param_hint="--master")
+        raise BadParameter("works only with --engine spark", param_hint="--master")
     return None
-
-
-def _documents(n: int) -> str:
-    return f"{n:,} document{'' if n == 1 else 's'}"
-
-
-def _refused(n_documents: int, n_parts: int) -> str:
-    told = [(n_documents, "document", "documents"), (n_parts, "part", "parts")]
-    counts = [f"{n:,} {one if n == 1 else many}" for n, one, many in told if n]
-    return " and ".join(counts)
 
 
 def _where(lake: object, report: "IngestSummary") -> str:

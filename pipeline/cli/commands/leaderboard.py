@@ -2,47 +2,26 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from pipeline.cli import terminal
-from pipeline.cli.options import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LAKE,
-    ConfidenceOption,
-    EditionOption,
-    EngineOption,
-    LakeOption,
-    MasterOption,
-    ModelsOption,
-    NumOfGameOption,
-    PaperFormOption,
-    SystemOption,
-    confidence_level,
-    games_counted,
-    lake_of,
-    with_metric_files,
-)
+from pipeline.cli import options, terminal
 
 
-@with_metric_files
+@options.with_metric_files
 def leaderboard(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
-    edition: EditionOption = "paper",
-    num_of_game: NumOfGameOption = None,
-    engine: EngineOption = "polars",
-    master: MasterOption = None,
-    model: ModelsOption = None,
-    confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    edition: options.EditionOption = "paper",
+    num_of_game: options.NumOfGameOption = None,
+    engine: options.EngineOption = "polars",
+    master: options.MasterOption = None,
+    model: options.ModelsOption = None,
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     include_incomplete: Annotated[
-        bool,
-        typer.Option(
-            "--include-incomplete",
-            help="Also rank models that lack a whole competition.",
-        ),
+        bool, Option("--include-incomplete", help="Also rank models that lack a whole competition.")
     ] = False,
-    form: PaperFormOption = "table",
+    form: options.PaperFormOption = "table",
 ) -> None:
     """Rank the models by win rate, with all metrics and their intervals.
 
@@ -61,20 +40,19 @@ def leaderboard(
       magic leaderboard --edition release --format markdown > leaderboard.md
       magic leaderboard --format latex > leaderboard.tex
     """
-    num_of_game = games_counted(edition, num_of_game)
-    confidence = confidence_level(confidence)
+    num_of_game = options.games_counted(edition, num_of_game)
 
     from pipeline.cli.output import show
     from pipeline.present import present
     from pipeline.reports.ranking import leaderboard as ranked
 
     rows = ranked(
-        lake_of(lake, system),
+        options.lake_of(lake, system),
         edition=edition,
         engine=engine,
         master=master,
         num_of_game=num_of_game,
-        model=model or None,
+        model=model,
         confidence=confidence,
         include_incomplete=include_incomplete,
     )

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
@@ -13,22 +13,18 @@ def maintain(
     *,
     lake: LakeOption = DEFAULT_LAKE,
     keep_days: Annotated[
-        float,
-        typer.Option(
-            "--keep-days", min=0, metavar="N", help="Keep every state of the last N days."
-        ),
+        float, Option(min=0, metavar="N", help="Keep every state of the last N days.")
     ] = 7.0,
     older_than_hours: Annotated[
         float,
-        typer.Option(
-            "--older-than-hours",
+        Option(
             min=0,
             metavar="N",
             help="Delete only files older than N hours; those of a running ingest always stay.",
         ),
     ] = 24.0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, change nothing.")
+        bool, Option("--dry-run", help="Show what would be done, change nothing.")
     ] = False,
     form: FormOption = "table",
 ) -> None:
@@ -45,10 +41,10 @@ def maintain(
     from pipeline.lake.maintain import maintain as maintain_lake
     from pipeline.present.table import Table
 
-    found = maintain_lake(
+    rows = maintain_lake(
         lake, keep_days=keep_days, older_than_hours=older_than_hours, dry_run=dry_run
     )
-    table = Table.of("maintain", found)
+    table = Table.of("maintain", rows)
     if not dry_run:
         try:
             with terminal.reporting("the lake is maintained"):
@@ -57,6 +53,6 @@ def maintain(
             renew_catalog(lake)
     else:
         show(table, form)
-        unknown = "; – is a size that is not known before the run"
-        told = unknown if found["bytes_after"].has_nulls() else ""
-        terminal.note(f"dry run: nothing was changed{told}")
+        sizes = "; – is a size that is not known before the run"
+        is_unknown = rows["bytes_after"].has_nulls()
+        terminal.note(f"dry run: nothing was changed{sizes if is_unknown else ''}")

@@ -2,73 +2,50 @@
 
 from typing import Annotated, Literal
 
-import typer
+from typer import BadParameter, Option
 
-from pipeline.cli import suggestions, terminal
-from pipeline.cli.options import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LAKE,
-    ConfidenceOption,
-    EditionOption,
-    EngineOption,
-    LakeOption,
-    MasterOption,
-    MetricsOption,
-    ModelsOption,
-    NumOfGameOption,
-    SystemOption,
-    WhereOption,
-    columns,
-    confidence_level,
-    form_option,
-    games_counted,
-    lake_of,
-    with_metric_files,
-)
+from pipeline.cli import options, suggestions, terminal
 from pipeline.vocabulary import Edition
 
 BY = "model,game_type"
 
 
-@with_metric_files
+@options.with_metric_files
 def metrics(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
-    edition: EditionOption = "paper",
-    num_of_game: NumOfGameOption = None,
-    engine: EngineOption = "polars",
-    master: MasterOption = None,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    edition: options.EditionOption = "paper",
+    num_of_game: options.NumOfGameOption = None,
+    engine: options.EngineOption = "polars",
+    master: options.MasterOption = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            "--by",
+        Option(
             metavar="COLUMNS",
             help=f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
             f"[default: {BY}]",
             autocompletion=suggestions.columns,
         ),
     ] = None,
-    model: ModelsOption = None,
-    metric: MetricsOption = None,
+    model: options.ModelsOption = None,
+    metric: options.MetricsOption = None,
     game_type: Annotated[
         list[str] | None,
-        typer.Option(
-            "--game-type",
+        Option(
             metavar="TYPE",
             help="Only this game type; `all` for all types together; may be repeated.",
             autocompletion=suggestions.game_types,
         ),
     ] = None,
-    where: WhereOption = None,
-    confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
+    where: options.WhereOption = None,
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     influence: Annotated[
-        bool,
-        typer.Option("--influence", help="Also show how much single settings change a value."),
+        bool, Option("--influence", help="Also show how much single settings change a value.")
     ] = False,
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "latex", "parquet", "magic-json"],
-        form_option("latex (booktabs), parquet, or magic-json"),
+        options.form_option("latex (booktabs), parquet, or magic-json"),
     ] = "table",
 ) -> None:
     """Compute the metrics, with counts and confidence intervals.
@@ -93,11 +70,10 @@ def metrics(
       magic metrics --engine spark --master spark://head:7077
       magic metrics --edition release --model gpt-4 --format magic-json
     """
-    grouped = columns([BY] if by is None else by)
+    grouped = options.columns([BY] if by is None else by)
     if form == "magic-json":
         _check_magic_json(edition, grouped, model, metric, game_type, where, influence)
-    num_of_game = games_counted(edition, num_of_game)
-    confidence = confidence_level(confidence)
+    num_of_game = options.games_counted(edition, num_of_game)
 
     from pipeline.cli.output import show
     from pipeline.lake import open_lake
@@ -106,16 +82,16 @@ def metrics(
     from pipeline.present import present
 
     is_by_system = "system" in grouped and system is None
-    opened = open_lake(lake) if is_by_system else lake_of(lake, system)
+    opened = open_lake(lake) if is_by_system else options.lake_of(lake, system)
     rows = values(
         opened,
         edition=edition,
         engine=engine,
         master=master,
         by=grouped,
-        model=model or None,
-        metric=metric or None,
-        game_type=game_type or None,
+        model=model,
+        metric=metric,
+        game_type=game_type,
         where=where,
         num_of_game=num_of_game,
         confidence=None if form == "magic-json" else confidence,
@@ -136,9 +112,9 @@ def _check_magic_json(
     edition: Edition, grouped: list[str], model: list[str] | None, *others: object
 ) -> None:
     """Raises unless what is asked for is all of one model's release metrics."""
-    is_whole = grouped == columns([BY]) and not any(others)
+    is_whole = grouped == options.columns([BY]) and not any(others)
     if edition != "release" or len(model or ()) != 1 or not is_whole:
-        raise typer.BadParameter(
+        raise BadParameter(
             "magic-json needs --edition release and exactly one --model, without --by, --metric, "
             "--game-type, --where or --influence",
             param_hint="--format",

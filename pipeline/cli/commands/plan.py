@@ -2,62 +2,38 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from pipeline.cli import suggestions
-from pipeline.cli.options import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LAKE,
-    EditionOption,
-    FormOption,
-    LakeOption,
-    SystemOption,
-    lake_of,
-    with_metric_files,
-)
+from pipeline.cli import options, suggestions
 
 
-@with_metric_files
+@options.with_metric_files
 def plan(
     *,
     metric: Annotated[
         str,
-        typer.Option(
-            "--metric",
-            metavar="METRIC",
-            help="The metric to plan for.",
-            autocompletion=suggestions.metrics,
+        Option(
+            metavar="METRIC", help="The metric to plan for.", autocompletion=suggestions.metrics
         ),
     ],
-    difference: Annotated[
-        float,
-        typer.Option("--difference", metavar="D", help="The smallest difference that matters."),
-    ],
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
+    difference: Annotated[float, Option(metavar="D", help="The smallest difference that matters.")],
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
     power: Annotated[
-        float,
-        typer.Option("--power", metavar="SHARE", help="Probability of detecting it, if it exists."),
+        float, Option(metavar="SHARE", help="Probability of detecting it, if it exists.")
     ] = 0.8,
     confidence: Annotated[
         float,
-        typer.Option(
-            "--confidence",
-            metavar="SHARE",
-            help="Confidence level; 1 less this is the share of false alarms.",
-        ),
-    ] = DEFAULT_CONFIDENCE,
+        Option(metavar="SHARE", help="Confidence level; 1 less this is the share of false alarms."),
+    ] = options.DEFAULT_CONFIDENCE,
     n_pairs: Annotated[
-        int,
-        typer.Option(
-            "--n-pairs", metavar="N", help="You will compare N pairs: divide the level by N."
-        ),
+        int, Option(metavar="N", help="You will compare N pairs: divide the level by N.")
     ] = 1,
     unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="The models will play different settings.")
+        bool, Option("--unpaired", help="The models will play different settings.")
     ] = False,
-    edition: EditionOption = "paper",
-    form: FormOption = "table",
+    edition: options.EditionOption = "paper",
+    form: options.FormOption = "table",
 ) -> None:
     """Compute how many settings are needed to detect a difference between two models.
 
@@ -83,7 +59,7 @@ def plan(
     from pipeline.reports.plan import plan as planned
 
     rows = planned(
-        lake_of(lake, system),
+        options.lake_of(lake, system),
         metric,
         difference,
         power=power,

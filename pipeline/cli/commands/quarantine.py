@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import BadParameter, Option
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, local_folder, n_bytes
@@ -17,38 +17,24 @@ if TYPE_CHECKING:
 def quarantine(
     *,
     lake: LakeOption = DEFAULT_LAKE,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Show every column, with the raw document.")
-    ] = False,
+    raw: Annotated[bool, Option("--raw", help="Show every column, with the raw document.")] = False,
     export: Annotated[
         Path | None,
-        typer.Option(
-            "--export",
-            callback=local_folder,
-            metavar="DIR",
-            help="Write the documents to a new folder.",
-        ),
+        Option(callback=local_folder, metavar="DIR", help="Write the documents to a new folder."),
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Try to ingest them again.")] = False,
+    retry: Annotated[bool, Option("--retry", help="Try to ingest them again.")] = False,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME",
-            help="With --retry: the model that played, as in `magic ingest`.",
-        ),
+        Option(metavar="NAME", help="With --retry: the model that played, as in `magic ingest`."),
     ] = None,
     models_from: Annotated[
         str | None,
-        typer.Option(
-            "--models-from",
-            metavar="FILE",
-            help="With --retry: models by path and player, as in `magic ingest`.",
+        Option(
+            metavar="FILE", help="With --retry: models by path and player, as in `magic ingest`."
         ),
     ] = None,
     max_document: Annotated[
-        str,
-        typer.Option("--max-document", metavar="SIZE", help="With --retry: as in `magic ingest`."),
+        str, Option(metavar="SIZE", help="With --retry: as in `magic ingest`.")
     ] = "64MiB",
     form: FormOption = "table",
 ) -> None:
@@ -71,7 +57,7 @@ def quarantine(
         raise UsageError("use only one of --raw, --export and --retry")
     for name, value in (("--model", model), ("--models-from", models_from)):
         if value is not None and not retry:
-            raise typer.BadParameter("works only with --retry", param_hint=name)
+            raise BadParameter("works only with --retry", param_hint=name)
     if export is not None:
         _export(lake, export, form)
     elif retry:

@@ -3,19 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import BadParameter, Option
 
-from pipeline.cli import terminal
-from pipeline.cli.options import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LAKE,
-    ConfidenceOption,
-    EditionOption,
-    LakeOption,
-    SystemOption,
-    confidence_level,
-    with_metric_files,
-)
+from pipeline.cli import options, terminal
 from pipeline.errors import UsageError
 
 Form = Literal["html", "markdown", "latex"]
@@ -23,37 +13,32 @@ NAMES: dict[Form, str] = {"html": "report.html", "markdown": "report.md", "latex
 STDOUT = "-"
 
 
-@with_metric_files
+@options.with_metric_files
 def report(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    system: SystemOption = None,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
     out: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "-o",
             "--out",
             metavar="FILE",
             help="The file to write, `-` for stdout; default: report.html, .md or .tex.",
         ),
     ] = None,
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="The title of the report.")
-    ] = None,
-    edition: EditionOption = "paper",
+    title: Annotated[str | None, Option(metavar="TEXT", help="The title of the report.")] = None,
+    edition: options.EditionOption = "paper",
     games_per_cell: Annotated[
         int | None,
-        typer.Option(
-            "--games-per-cell",
-            min=0,
-            metavar="N",
-            help="Show up to N games behind each value (html only); default: 1.",
+        Option(
+            min=0, metavar="N", help="Show up to N games behind each value (html only); default: 1."
         ),
     ] = None,
-    confidence: ConfidenceOption = DEFAULT_CONFIDENCE,
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     form: Annotated[
         Form | None,
-        typer.Option(
+        Option(
             "--format",
             metavar="FORM",
             help="html, markdown or latex; default: by the ending of --out, else html.",
@@ -74,10 +59,9 @@ def report(
       magic report --format markdown -o RESULTS.md
       magic report --format latex -o - > tables.tex
     """
-    confidence = confidence_level(confidence)
     form = form or _form_of(out)
     if games_per_cell is not None and form != "html":
-        raise typer.BadParameter("works only with --format html", param_hint="--games-per-cell")
+        raise BadParameter("works only with --format html", param_hint="--games-per-cell")
 
     from pipeline import open_lake, plots
     from pipeline.cli.table_file import check_place
@@ -97,14 +81,14 @@ def report(
         check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
     opened = open_lake(lake)
-    found = content(
+    shown = content(
         opened.of_system(system) if system else opened,
         title=title or TITLE,
         edition=edition,
         confidence=confidence,
         games_per_cell=wanted if form == "html" else 0,
     )
-    parts = report_html(found) if form == "html" else report_text(found, form)
+    parts = report_html(shown) if form == "html" else report_text(shown, form)
     text = "".join(parts)
     if out == STDOUT:
         terminal.out_bytes(text.encode())

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from pipeline.cli import suggestions, terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
@@ -12,7 +12,7 @@ def schema(
     *,
     table: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="TABLE",
             help="Tables or views; default: every table.",
             autocompletion=suggestions.tables,
@@ -20,8 +20,7 @@ def schema(
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     interchange: Annotated[
-        bool,
-        typer.Option("--interchange", help="Print the JSON Schema of interchange JSON instead."),
+        bool, Option("--interchange", help="Print the JSON Schema of interchange JSON instead.")
     ] = False,
     form: FormOption = "table",
 ) -> None:
@@ -69,7 +68,7 @@ def _print_interchange(table: list[str] | None, form: str) -> None:
     from pipeline.formats.interchange import schema as json_schema
 
     if table or form not in ("table", "json"):
-        raise typer.BadParameter("prints JSON, of no table", param_hint="--interchange")
+        raise BadParameter("prints JSON, of no table", param_hint="--interchange")
     terminal.out(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
 
 

@@ -1,54 +1,40 @@
 """`magic search`: words in the messages of all games."""
 
-import shlex
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
+from pipeline.cells import counted
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
 
 if TYPE_CHECKING:
     from pipeline.reports.search import Found
 
-LIMIT, TIMEOUT = 50, 30.0
-
 
 def search(
     *,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WORDS", help="Words to search for; put a phrase in quotes."),
+        Argument(metavar="WORDS", help="Words to search for; put a phrase in quotes."),
     ] = None,
     lake: LakeOption = DEFAULT_LAKE,
     model: Annotated[
-        list[str] | None,
-        typer.Option("--model", metavar="MODEL", help="Only what this model said; repeatable."),
+        list[str] | None, Option(metavar="MODEL", help="Only what this model said; repeatable.")
     ] = None,
     game_type: GameTypesOption = None,
     secret: Annotated[
         bool,
-        typer.Option(
-            "--secret", help="Only messages in which a player says a secret word of the game."
-        ),
+        Option("--secret", help="Only messages in which a player says a secret word of the game."),
     ] = False,
     aloud: Annotated[
-        bool, typer.Option("--aloud", help="Only messages that another player was shown.")
+        bool, Option("--aloud", help="Only messages that another player was shown.")
     ] = False,
-    tested: Annotated[
-        bool, typer.Option("--tested", help="Only what players under test said.")
-    ] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="Stop after N messages.")
-    ] = LIMIT,
-    timeout: Annotated[
-        float,
-        typer.Option("--timeout", metavar="SECONDS", help="Stop after so many seconds."),
-    ] = TIMEOUT,
+    tested: Annotated[bool, Option("--tested", help="Only what players under test said.")] = False,
+    limit: Annotated[int, Option(min=1, metavar="N", help="Stop after N messages.")] = 50,
+    timeout: Annotated[float, Option(metavar="SECONDS", help="Stop after so many seconds.")] = 30.0,
     after: Annotated[
-        str | None,
-        typer.Option("--after", metavar="KEY", help="Continue where an earlier search stopped."),
+        str | None, Option(metavar="KEY", help="Continue where an earlier search stopped.")
     ] = None,
     form: FormOption = "table",
 ) -> None:
@@ -71,11 +57,11 @@ def search(
     from pipeline.present import present
     from pipeline.reports.search import search as searched
 
-    found = searched(
+    result = searched(
         open_lake(lake),
         words or (),
-        model=model or None,
-        game_type=game_type or None,
+        model=model,
+        game_type=game_type,
         secret=secret,
         aloud=aloud,
         tested=tested,
@@ -83,39 +69,22 @@ def search(
         timeout=timeout,
         after=after,
     )
-    show(present("search", found.rows, secret=secret), form)
-    named = {
-        "--lake": [lake] if lake != DEFAULT_LAKE else [],
-        "--model": model or [],
-        "--game-type": game_type or [],
-        "--limit": [str(limit)] if limit != LIMIT else [],
-        "--timeout": [f"{timeout:g}"] if timeout != TIMEOUT else [],
-    }
-    flags = {"--secret": secret, "--aloud": aloud, "--tested": tested}
-    again = _again(words or [], [name for name, is_given in flags.items() if is_given], named)
+    show(present("search", result.rows, secret=secret), form)
     bounds = {"limit": f"--limit {limit}", "time": f"--timeout {timeout:g}", "end": ""}
-    for line in _notes(found, bounds[found.stopped], again):
+    for line in _notes(result, bounds[result.stopped]):
         terminal.note(line)
 
 
-def _again(words: list[str], flags: list[str], options: Mapping[str, list[str]]) -> str:
-    """The command line that searches for the same."""
-    given = [part for name, values in options.items() for one in values for part in (name, one)]
-    return shlex.join(["magic", "search", *flags, *given, *(["--", *words] if words else [])])
-
-
-def _notes(found: "Found", bound: str, again: str) -> list[str]:
+def _notes(result: "Found", bound: str) -> list[str]:
     """How much was searched, how to go on, and how to read a game."""
     from pipeline.present.table import ID_SHOWN
 
-    n_found = found.rows.height
     lines = [
-        f"{n_found:,} message{'' if n_found == 1 else 's'} found in {found.n_searched:,} of "
-        f"{found.n_messages:,} messages" + (f"; stopped by {bound}" if found.key else "")
+        f"{counted(result.rows.height, 'message')} found in {result.n_searched:,} of "
+        f"{result.n_messages:,} messages" + (f"; stopped by {bound}" if result.key else "")
     ]
-    if found.key:
-        words = again.replace("magic search", f"magic search --after {found.key}", 1)
-        lines.append(f"to continue: {words}")
-    if n_found:
-        lines.append(f"to read a game: magic show {found.rows['game_id'][0][:ID_SHOWN]}")
+    if result.key:
+        lines.append(f"to continue: run the command again with --after {result.key}")
+    if result.rows.height:
+        lines.append(f"to read a game: magic show {result.rows['game_id'][0][:ID_SHOWN]}")
     return lines

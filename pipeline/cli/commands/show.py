@@ -2,40 +2,31 @@
 
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
-from pipeline.cli import suggestions, terminal
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    EditionOption,
-    LakeOption,
-    NumOfGameOption,
-    games_counted,
-    with_metric_files,
-)
+from pipeline.cli import options, suggestions, terminal
 
 
-@with_metric_files
+@options.with_metric_files
 def show(
     *,
     game: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="GAME",
             help="The game's id, its first characters, or the path of its log.",
             autocompletion=suggestions.games,
         ),
     ],
-    lake: LakeOption = DEFAULT_LAKE,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
     seat: Annotated[
-        int | None,
-        typer.Option("--seat", min=1, metavar="N", help="Only the messages that seat N was shown."),
+        int | None, Option(min=1, metavar="N", help="Only the messages that seat N was shown.")
     ] = None,
-    edition: EditionOption = "paper",
-    num_of_game: NumOfGameOption = None,
+    edition: options.EditionOption = "paper",
+    num_of_game: options.NumOfGameOption = None,
     form: Annotated[
         Literal["text", "json", "markdown"],
-        typer.Option(
+        Option(
             "--format", metavar="FORM", help="Output format: text, json (every row), or markdown."
         ),
     ] = "text",
@@ -52,7 +43,7 @@ def show(
       magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json --edition audited
       magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --format markdown > game.md
     """
-    num_of_game = games_counted(edition, num_of_game)
+    num_of_game = options.games_counted(edition, num_of_game)
 
     from pipeline.cli import transcript as page
     from pipeline.lake import open_lake
@@ -60,13 +51,13 @@ def show(
     from pipeline.reports.unknown import unknown_notes
 
     opened = open_lake(lake)
-    found = transcript(opened, game, edition=edition, num_of_game=num_of_game)
+    game_shown = transcript(opened, game, edition=edition, num_of_game=num_of_game)
     if form == "json":
-        text = page.as_json(found) if seat is None else page.seen_as_json(found, seat)
+        text = page.as_json(game_shown) if seat is None else page.seen_as_json(game_shown, seat)
         terminal.out_bytes(text.encode())
     elif seat is None:
-        page.write(found, form)
+        page.write(game_shown, form)
     else:
-        page.write_seen(found, seat, form)
-    for line in unknown_notes(opened, [str(found.game["game_type"])]):
+        page.write_seen(game_shown, seat, form)
+    for line in unknown_notes(opened, [str(game_shown.game["game_type"])]):
         terminal.note(line)

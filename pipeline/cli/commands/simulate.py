@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Exit, Option
 
 from pipeline.cli import progress, terminal
 from pipeline.cli.exits import INTERRUPTED
@@ -13,42 +13,24 @@ from pipeline.cli.options import FormOption, local_folder
 def simulate(
     *,
     out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            callback=local_folder,
-            metavar="DIR",
-            help="A new or empty folder.",
-        ),
+        Path, Option(callback=local_folder, metavar="DIR", help="A new or empty folder.")
     ],
     models: Annotated[
-        int,
-        typer.Option(
-            "--models", min=1, metavar="N", help="Number of models, each with its own skill."
-        ),
+        int, Option(min=1, metavar="N", help="Number of models, each with its own skill.")
     ] = 4,
     games: Annotated[
-        int,
-        typer.Option(
-            "--games", min=1, metavar="M", help="Games of each model in each competition."
-        ),
+        int, Option(min=1, metavar="M", help="Games of each model in each competition.")
     ] = 20,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="S", help="The same seed gives the same bytes.")
-    ] = 0,
+    seed: Annotated[int, Option(metavar="S", help="The same seed gives the same bytes.")] = 0,
     archive: Annotated[
         str | None,
-        typer.Option(
-            "--archive",
+        Option(
             metavar="KIND",
             help="Write one archive, for example tar.zst, instead of a folder of logs.",
         ),
     ] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", min=1, metavar="N", help="Number of processes; default: one per core."
-        ),
+        int | None, Option(min=1, metavar="N", help="Number of processes; default: one per core.")
     ] = None,
     form: FormOption = "table",
 ) -> None:
@@ -81,9 +63,9 @@ def simulate(
             )
     except KeyboardInterrupt:
         terminal.complain(f"interrupted: {out} is incomplete; delete it and run the command again")
-        raise typer.Exit(INTERRUPTED) from None
-    told = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
-    rows = pl.DataFrame([told | {"models": list(summary.models)}])
+        raise Exit(INTERRUPTED) from None
+    record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
+    rows = pl.DataFrame([record | {"models": list(summary.models)}])
     with terminal.reporting(f"the logs are in {summary.results}"):
         show(Table.of("simulate", rows, as_records=True), form)
     terminal.note(f"run `magic ingest {summary.results}` to read them")

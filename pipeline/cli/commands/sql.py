@@ -3,21 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 from typer.core import TyperCommand
 
-from pipeline.cli import progress, terminal
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    SAFE_CSV,
-    FormOption,
-    LakeOption,
-    local_folder,
-    n_bytes,
-    parameters,
-    sql_text,
-    with_metric_files,
-)
+from pipeline.cells import counted
+from pipeline.cli import options, progress, terminal
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,8 +18,8 @@ class Command(TyperCommand):
     """The command, to which a query that begins with a comment is no option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        options = [one for one in args if not _is_commented(one)]
-        queries = [one for one in args if _is_commented(one)]
+        options = [argument for argument in args if not _is_commented(argument)]
+        queries = [argument for argument in args if _is_commented(argument)]
         if queries and "--" not in options:
             options.append("--")
         return super().parse_args(ctx, [*options, *queries])
@@ -41,52 +31,38 @@ def _is_commented(argument: str) -> bool:
     return name.startswith("--") and (name[2:3].isspace() or "\n" in name)
 
 
-@with_metric_files
+@options.with_metric_files
 def sql(
     *,
     query: Annotated[
         str | None,
-        typer.Argument(
-            metavar="QUERY", help="One SELECT; without it: stdin, or a prompt in a terminal."
-        ),
+        Argument(metavar="QUERY", help="One SELECT; without it: stdin, or a prompt in a terminal."),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("-f", "--file", metavar="FILE", help="A file with the query; - is stdin."),
+        Option("-f", "--file", metavar="FILE", help="A file with the query; - is stdin."),
     ] = None,
-    lake: LakeOption = DEFAULT_LAKE,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
     timeout: Annotated[
         int,
-        typer.Option(
-            "--timeout",
-            min=1,
-            max=10**6,
-            metavar="SECONDS",
-            help="Stop the query after so many seconds.",
-        ),
+        Option(min=1, max=10**6, metavar="SECONDS", help="Stop the query after so many seconds."),
     ] = 300,
-    memory: Annotated[
-        str, typer.Option("--memory", metavar="SIZE", help="Memory limit of DuckDB.")
-    ] = "2GiB",
+    memory: Annotated[str, Option(metavar="SIZE", help="Memory limit of DuckDB.")] = "2GiB",
     parameter: Annotated[
         list[str] | None,
-        typer.Option(
-            "--parameter",
-            metavar="NAME=VALUE",
-            help="The value of $NAME in the query; may be repeated.",
-        ),
+        Option(metavar="NAME=VALUE", help="The value of $NAME in the query; may be repeated."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-o",
             "--out",
-            callback=local_folder,
+            callback=options.local_folder,
             metavar="FILE",
             help="Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
         ),
     ] = None,
-    form: FormOption = "table",
+    form: options.FormOption = "table",
 ) -> None:
     """Query the lake with SQL.
 
@@ -108,8 +84,8 @@ def sql(
 
     from pipeline.sandbox import Sandbox
 
-    most = n_bytes(memory, "--memory")
-    values = parameters(parameter or [])
+    most = options.n_bytes(memory, "--memory")
+    values = options.parameters(parameter or [])
     if out is not None:
         _check_out(out, form)
     with Sandbox(
@@ -122,20 +98,20 @@ def sql(
                 raise UsageError("--out needs a query, or --file")
             converse(sandbox, lake, form, values)
             return
-        asked = query if query is not None else sql_text(file)
-        if not asked.strip():
+        text = query if query is not None else options.sql_text(file)
+        if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
         sandbox.prepare()  # it starts while we load what shows the answer
         from pipeline.cli.output import show
 
-        rows = sandbox.sql(lake, asked, values)
+        rows = sandbox.sql(lake, text, values)
         if out is None:
             show(rows, form)
             return
         from pipeline.cli.table_file import write
 
-        write(rows, out, is_safe=form == SAFE_CSV)
-        terminal.note(f"wrote {out} ({rows.height:,} {'row' if rows.height == 1 else 'rows'})")
+        write(rows, out, is_safe=form == options.SAFE_CSV)
+        terminal.note(f"wrote {out} ({counted(rows.height, 'row')})")
 
 
 def _known() -> "dict[str, Added]":
@@ -151,6 +127,6 @@ def _check_out(file: Path, form: str) -> None:
     from pipeline.cli.table_file import check
 
     check(file)
-    wanted = "csv" if form == SAFE_CSV else form
+    wanted = "csv" if form == options.SAFE_CSV else form
     if wanted not in ("table", file.suffix.lower().lstrip(".")):
         raise UsageError(f"{file}: the ending says another format than --format {wanted}")

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from pipeline.cli import terminal
 from pipeline.cli.exits import CHECK_FAILED, FAILED
@@ -13,15 +13,14 @@ def validate(
     *,
     file: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="Files of interchange JSON (one game, or one a line), folders or archives.",
             show_default=False,
         ),
     ],
     max_document: Annotated[
-        str,
-        typer.Option("--max-document", metavar="SIZE", help="Refuse larger documents unread."),
+        str, Option(metavar="SIZE", help="Refuse larger documents unread.")
     ] = "64MiB",
     form: FormOption = "table",
 ) -> None:
@@ -43,15 +42,18 @@ def validate(
 
     rows: list[tuple[object, ...]] = []
     n_documents = n_invalid = 0
-    for one in checked(file, n_bytes(max_document, "--max-document")):
+    for document in checked(file, n_bytes(max_document, "--max-document")):
         n_documents += 1
-        n_invalid += bool(one.faults)
-        if not one.faults:
-            rows.append((one.location, True, None, None, None))
-        rows += [(one.location, False, at.json_path, at.rule, at.message) for at in one.faults]
+        n_invalid += bool(document.faults)
+        if not document.faults:
+            rows.append((document.location, True, None, None, None))
+        rows += [
+            (document.location, False, fault.json_path, fault.rule, fault.message)
+            for fault in document.faults
+        ]
     columns = {"document": pl.String, "is_valid": pl.Boolean}
     columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
     show(pl.DataFrame(rows, columns, orient="row"), form)
     terminal.note(f"{n_documents - n_invalid:,} of {n_documents:,} documents are valid")
     if n_invalid or not n_documents:
-        raise typer.Exit(CHECK_FAILED if n_invalid else FAILED)
+        raise Exit(CHECK_FAILED if n_invalid else FAILED)

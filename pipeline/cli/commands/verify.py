@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Exit, Option
 
 from pipeline.cli import progress, terminal
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
@@ -18,11 +18,11 @@ def verify(
     *,
     lake: LakeOption = DEFAULT_LAKE,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="List at most N rows of each check.")
+        int, Option(min=1, metavar="N", help="List at most N rows of each check.")
     ] = 20,
     allow_contradictions: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--allow-contradictions",
             help="Exit with 0 if contradictions in logs are the only findings.",
         ),
@@ -49,26 +49,28 @@ def verify(
     from pipeline.verify import verify as verify_lake
 
     with progress.of_steps() as on_progress:
-        found = verify_lake(lake, limit=limit, on_progress=on_progress)
-    show(Table.of("verify", found.faults, brief=lambda rows: rows.select(BRIEF)), form)
-    _tell(found)
-    if not found.is_whole:
-        raise typer.Exit(CHECK_FAILED if found.is_damaged else FAILED)
-    if found.is_contradicted and not allow_contradictions:
-        raise typer.Exit(CONTRADICTED)
+        verified = verify_lake(lake, limit=limit, on_progress=on_progress)
+    show(Table.of("verify", verified.faults, brief=lambda rows: rows.select(BRIEF)), form)
+    _print_notes(verified)
+    if not verified.is_whole:
+        raise Exit(CHECK_FAILED if verified.is_damaged else FAILED)
+    if verified.is_contradicted and not allow_contradictions:
+        raise Exit(CONTRADICTED)
 
 
-def _tell(found: "Verification") -> None:
-    for check, finds in found.faults.select("check", "finds").unique(maintain_order=True).rows():
+def _print_notes(verified: "Verification") -> None:
+    for check, finds in verified.faults.select("check", "finds").unique(maintain_order=True).rows():
         terminal.note(f"{check}: {finds}")
-    if found.left_out:
-        terminal.note(f"{len(found.left_out)} checks were skipped because a table cannot be read")
-    if found.is_whole:
+    if verified.left_out:
         terminal.note(
-            f"the lake is undamaged: {found.n_checks} checks, {found.n_files:,} files, "
-            f"{found.n_rows:,} rows"
+            f"{len(verified.left_out)} checks were skipped because a table cannot be read"
         )
-    if found.is_contradicted:
+    if verified.is_whole:
+        terminal.note(
+            f"the lake is undamaged: {verified.n_checks} checks, {verified.n_files:,} files, "
+            f"{verified.n_rows:,} rows"
+        )
+    if verified.is_contradicted:
         terminal.note(
             "contradictions are in the logs, not damage to the lake: run `magic audit` to count "
             "such games; use --allow-contradictions to accept them"

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, LakeOption, MetricFilesOption, lake_with
@@ -15,16 +15,10 @@ def view(
     *,
     lake: LakeOption = DEFAULT_LAKE,
     port: Annotated[
-        int,
-        typer.Option("--port", min=0, max=65535, metavar="PORT", help="Port; 0: any free one."),
+        int, Option(min=0, max=65535, metavar="PORT", help="Port; 0: any free one.")
     ] = 8765,
-    host: Annotated[
-        str,
-        typer.Option("--host", metavar="HOST", help="Address to listen on."),
-    ] = "127.0.0.1",
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the browser.")
-    ] = True,
+    host: Annotated[str, Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
+    browser: Annotated[bool, Option("--browser/--no-browser", help="Open the browser.")] = True,
     metric_file: MetricFilesOption = None,
 ) -> None:
     """Look at the lake in a browser: leaderboard, evidence, transcripts, SQL.

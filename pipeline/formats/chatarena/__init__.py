@@ -13,7 +13,6 @@ from pipeline.formats.broken import broken
 from pipeline.formats.chatarena import forms
 from pipeline.formats.chatarena.talk import Talk
 from pipeline.formats.look import Look
-from pipeline.formats.rows import history
 from pipeline.game import GameRecord
 from pipeline.games import names
 
@@ -33,7 +32,7 @@ claims = forms.claims
 def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule, or that no module here knows."""
     rows, faults = forms.rows(look)
-    talk = Talk(history(rows))
+    talk = Talk(rows)
     for module in GAMES:
         if any(map(module.claims, talk.sentences)):
             game: GameRecord = module.game(talk, model)

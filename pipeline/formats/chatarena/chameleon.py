@@ -31,8 +31,8 @@ def claims(sentence: str) -> bool:
 
 def game(talk: Talk, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument where the roles or the word are not in it."""
-    hidden = list(talk.told(_IS_CHAMELEON))
-    words = talk.told(_WORD)
+    hidden = list(talk.by_player(_IS_CHAMELEON))
+    words = talk.by_player(_WORD)
     if len(hidden) != 1:
         raise lacking(TITLE, f"it tells {len(hidden)} players that they are the chameleon")
     word = talk.last(_WORD)

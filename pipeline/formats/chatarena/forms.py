@@ -18,6 +18,7 @@ from pipeline.formats.rows import Row
 from pipeline.game import Fault
 
 _ROWS = msgspec.json.Decoder(list[Row])
+_LISTED = re.compile(rb"\[\s{0,99}\{\s{0,99}\"agent_name\"")
 _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
 _HEADER = re.compile(rb"[\w\" ]{0,40},?\"?agent_name\"?,[^\r\n]{1,200}(?=\r?\n)")
 _BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
@@ -35,7 +36,7 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 def claims(look: Look) -> bool:
     """Whether a document is in one of the forms: by its keys, its columns or its banner."""
     if look.first == "[":
-        return look.lists("agent_name")
+        return _LISTED.match(look.data) is not None or look.lists("agent_name")
     if look.first == "=":
         return _TRANSCRIPT.match(look.data.lstrip()) is not None
     return look.first != "{" and _is_table(look.data)
@@ -64,8 +65,8 @@ def _of_table(data: bytes) -> Iterator[dict[str, object]]:
     for number, fields in enumerate(records):
         if len(fields) != len(header):
             rule = "each row of the table has a value for each column"
-            found = f"{len(fields)} values for {len(header)} columns"
-            raise broken(f"$[{number}]", rule, found)
+            counts = f"{len(fields)} values for {len(header)} columns"
+            raise broken(f"$[{number}]", rule, counts)
         yield _of_row(dict(zip(header, fields, strict=True)), f"$[{number}]")
 
 
@@ -128,5 +129,5 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        found = f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
-        raise broken("$", "the document is in UTF-8", found) from error
+        why = f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
+        raise broken("$", "the document is in UTF-8", why) from error

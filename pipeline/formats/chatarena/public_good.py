@@ -36,7 +36,7 @@ def game(talk: Talk, model: str | None) -> GameRecord:
     texts, course = built.messages.content, built.messages.course
     # MAgIC's PGM games, in which amounts are read otherwise, ask players for private reflections.
     rows = zip(talk.history.player, talk.history.visible_to, strict=True)
-    is_pgm = any(seen in (player, (player,)) for player, seen in rows)
+    is_pgm = any(readers in (player, (player,)) for player, readers in rows)
     indices = course.said(Phase.CONTRIBUTION)
     amounts = [registered(texts[index], is_pgm) for index in indices]
     built.contributions = contributions(built, amounts)
@@ -45,7 +45,7 @@ def game(talk: Talk, model: str | None) -> GameRecord:
         built.faults.append(Fault(f"$[{unread[0]}]", rule, f"{len(unread)} do not"))
         point_game.leave_open(built)
     paid = [0.0] * len(built.seats)
-    for put in built.contributions:
-        paid[put.seat - 1] -= put.amount or 0
+    for contribution in built.contributions:
+        paid[contribution.seat - 1] -= contribution.amount or 0
     point_game.add_results(built, paid)
     return built

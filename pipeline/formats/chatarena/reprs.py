@@ -27,17 +27,17 @@ def message(line: str, at: str) -> dict[str, object]:
     fields: dict[str, object] = {}
     position, end = len("Message("), ", "
     while end == ", ":
-        found = _FIELD.match(line, position)
-        if found is None:
+        field = _FIELD.match(line, position)
+        if field is None:
             where = f"cannot be read from character {position + 1:,} on"
             raise broken(at, _RULE, f"{where}: {line[position : position + 30]!r}")
-        name, value, end = found["name"], found["value"], found[3]
+        name, value, end = field["name"], field["value"], field[3]
         if name in fields:
             raise broken(
                 f"{at}.{name}", "each field of a message is there once", "it is there twice"
             )
         fields[name] = _value(value)
-        position = found.end()
+        position = field.end()
     return fields
 
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken
 from pipeline.formats.players import NOT_NAMES, check_players
-from pipeline.formats.rows import MODERATOR, History
+from pipeline.formats.rows import EVERYONE, MODERATOR, Row, history
 from pipeline.game import BrokenDocument
 
 SYSTEM = FORMAT = "chatarena"
@@ -17,27 +17,28 @@ VERSION = "1"
 class Talk:
     """The rows of a game. Only the moderator's decide what the game is and how it ends."""
 
-    def __init__(self, history: History) -> None:
-        self.history = history
-        said = zip(history.player, history.content, history.visible_to, strict=True)
-        self._told = [(text, _readers(seen)) for who, text, seen in said if who == MODERATOR]
-
-    @cached_property
-    def sentences(self) -> list[str]:
-        """What the moderator says, in order."""
-        return [text for text, _ in self._told]
+    def __init__(self, rows: list[Row]) -> None:
+        self.history = history(rows)
+        moderated = [row for row in rows if row.agent_name == MODERATOR]
+        # What the moderator says, in order, and what of it is not for all, with its readers.
+        self.sentences = [row.content for row in moderated]
+        self._private = [
+            (row.content, _readers(row.visible_to))
+            for row in moderated
+            if row.visible_to != EVERYONE
+        ]
 
     def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """The last match of a pattern anywhere in what the moderator says."""
-        found = map(pattern.search, reversed(self.sentences))
-        return next(filter(None, found), None)
+        matches = map(pattern.search, reversed(self.sentences))
+        return next(filter(None, matches), None)
 
-    def told(self, pattern: re.Pattern[str]) -> dict[str, str]:
+    def by_player(self, pattern: re.Pattern[str]) -> dict[str, str]:
         """What the moderator says by a pattern's group to players of their own, by player."""
         return {
-            player: found[1].strip()
-            for text, readers in self._told
-            if (found := pattern.fullmatch(text))
+            player: match[1].strip()
+            for text, readers in self._private
+            if (match := pattern.fullmatch(text))
             for player in readers
         }
 
@@ -51,8 +52,8 @@ class Talk:
 
     def ending(self, words: Mapping[str, int]) -> int | None:
         """The number of the ending that the moderator announced last, None for none."""
-        found = self.last(_any_of(tuple(words)))
-        return words[found[0]] if found else None
+        match = self.last(_any_of(tuple(words)))
+        return words[match[0]] if match else None
 
 
 @lru_cache  # of a few games: to escape their words takes longer than to search for them
@@ -60,10 +61,10 @@ def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, words)))
 
 
-def _readers(visible_to: str | tuple[str, ...]) -> tuple[str, ...]:
+def _readers(visible_to: str | tuple[str, ...]) -> list[str]:
     """The players whom alone something was told; nobody where all were."""
     readers = (visible_to,) if isinstance(visible_to, str) else visible_to
-    return tuple(reader for reader in readers if reader not in NOT_NAMES)
+    return [reader for reader in readers if reader not in NOT_NAMES]
 
 
 def lacking(title: str, what: str) -> BrokenDocument:

@@ -27,7 +27,7 @@ def claims(sentence: str) -> bool:
 
 def game(talk: Talk, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument where the words do not say who the undercover is."""
-    words = talk.told(_WORD)
+    words = talk.by_player(_WORD)
     players = talk.players(words)
     if without := [player for player in players if player not in words]:
         raise lacking(TITLE, f"it gives no word to {', '.join(without)[:200]}")

@@ -37,6 +37,8 @@ _PHASES = {
     "proposals": Phase.PROPOSAL,
     "proposal_votes": Phase.PROPOSAL_VOTE,
 }
+# What is said of a text, with the values of an event that does not say it.
+_OF_TEXT = {"phase": UNSET, "visible_to": EVERYONE, "turn": None, "msg_type": None}
 _AGREEMENTS = {"agreed": True, "not_agreed": False}
 
 
@@ -184,18 +186,10 @@ def _check_silent(event: Event, number: int) -> None:
     """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
     if not event.acts:
         raise broken(f"$.events[{number}]", "an event has a text, or acts, or both", "neither")
-    is_bare = event.phase is UNSET and event.turn is None and event.msg_type is None
-    if is_bare and event.visible_to == EVERYONE:
-        return
-    of_text = {
-        "phase": event.phase is not UNSET,
-        "visible_to": event.visible_to != EVERYONE,
-        "turn": event.turn is not None,
-        "msg_type": event.msg_type is not None,
-    }
-    if stated := [name for name, is_stated in of_text.items() if is_stated]:
-        rule = f"only an event with a text has {', '.join(of_text)}"
-        raise broken(f"$.events[{number}].{stated[0]}", rule, "it has no text")
+    for name, default in _OF_TEXT.items():
+        if getattr(event, name) != default:
+            rule = f"only an event with a text has {', '.join(_OF_TEXT)}"
+            raise broken(f"$.events[{number}].{name}", rule, "it has no text")
 
 
 def _row(act: Act, event: Event, numbers: dict[str, int], place: tuple[int, int]) -> dict[str, Any]:

@@ -146,5 +146,5 @@ def _ended_by(log: Log) -> str | None:
     if not any(info.invalid_move for info in log.game_info.values()):
         return None if _outcome(log) else _reason(log)
     moderated = (row.message for row in log.logs if row.sender == ENGINE)
-    found = next((found for text in moderated if (found := _INVALID.search(text))), None)
-    return f"invalid move: {found[1]}" if found else "invalid move"
+    why = next(filter(None, map(_INVALID.search, moderated)), None)
+    return f"invalid move: {why[1]}" if why else "invalid move"

@@ -95,10 +95,10 @@ def _last_known(known: State | None, state: State | None) -> State | None:
 
 def _state(place: int, row: Row) -> State | None:
     """The state in a row of the moderator, None if it has none."""
-    found = _STATE.fullmatch(row.message) if row.sender == ENGINE else None
-    if found is None:
+    match = _STATE.fullmatch(row.message) if row.sender == ENGINE else None
+    if match is None:
         return None
-    return decode(_STATES, found[1].encode(), f"$.logs[{place}].message")
+    return decode(_STATES, match[1].encode(), f"$.logs[{place}].message")
 
 
 def spoken(moment: Moment, seats: Sequence[Seat]) -> Spoken:
@@ -130,8 +130,8 @@ def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
 
 
 def is_evil(role: str) -> bool:
-    found = KIND.role(role)
-    return found is not None and found.side == Side.HIDDEN
+    known = KIND.role(role)
+    return known is not None and known.side == Side.HIDDEN
 
 
 def proposals(moments: Sequence[Moment]) -> Iterator[Event]:

@@ -48,7 +48,7 @@ def of_models(answer: Answer, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
     wanted = pl.DataFrame(
         list(pairs), schema={"model": pl.String, "other": pl.String}, orient="row"
     )
-    # Of a metric of which a condition leaves nothing there is one row, without a model.
+    # A metric without a row that meets the condition has one row, without a model.
     is_nothing = ~pl.col("metric").is_in(rows["metric"].unique().implode())
     groups = (
         everything.filter(is_nothing | pl.col("model").is_not_null())

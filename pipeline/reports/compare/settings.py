@@ -63,7 +63,7 @@ def settings_apart(
     nothing = pl.DataFrame(schema=APART)
     if edition == RELEASE:
         return nothing
-    asked = {
+    choices = {
         "metric": metric,
         "edition": edition,
         "model": [model, other],
@@ -71,7 +71,7 @@ def settings_apart(
         "where": where,
     }
     keys = ["setting_id", "game_type"]
-    values = _values(lake, asked, keys)
+    values = _values(lake, choices, keys)
     of_one, of_other = (values.filter(model=name).select(*keys, "value") for name in (model, other))
     apart = (
         of_one.join(of_other.rename({"value": "other_value"}), on=keys)
@@ -79,29 +79,29 @@ def settings_apart(
         .sort(-pl.col("difference").abs(), *keys)
         .head(limit)
     )
-    games = _first_games(lake, asked, apart["setting_id"].to_list())
+    games = _first_games(lake, choices, apart["setting_id"].to_list())
     for name, column in ((model, "game"), (other, "other_game")):
         game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(column))
         apart = apart.join(game_ids, on="setting_id", how="left", maintain_order="left")
     return pl.concat([nothing, apart.select(APART.names())])
 
 
-def _values(lake: StoredLake, asked: Mapping[str, Any], by: Sequence[str]) -> pl.DataFrame:
+def _values(lake: StoredLake, choices: Mapping[str, Any], by: Sequence[str]) -> pl.DataFrame:
     """The values of both models by these columns, one of which is the game type."""
-    values = metrics(lake, by=["model", *by], confidence=None, **asked)
+    values = metrics(lake, by=["model", *by], confidence=None, **choices)
     return values.filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
 
 
 def _first_games(
-    lake: StoredLake, asked: Mapping[str, Any], settings: Sequence[str]
+    lake: StoredLake, choices: Mapping[str, Any], settings: Sequence[str]
 ) -> pl.DataFrame:
     """model, setting_id, game_id: the first game of each model and setting that counts."""
     if not settings:
         return pl.DataFrame(schema=dict.fromkeys(("model", "setting_id", "game_id"), pl.String))
     is_theirs = f"setting_id IN ({', '.join(map(literal, settings))})"
-    where = f"({asked['where']}) AND {is_theirs}" if asked["where"] else is_theirs
+    where = f"({choices['where']}) AND {is_theirs}" if choices["where"] else is_theirs
     counted = _values(
-        lake, {**asked, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
+        lake, {**choices, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
     )
     first = counted.sort("game_index", "game_id", nulls_last=True)
     return first.group_by("model", "setting_id").agg(pl.col("game_id").first())

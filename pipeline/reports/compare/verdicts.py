@@ -25,7 +25,7 @@ def check_margin(
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
     metrics = several(edition_names(edition) if names is None else names)
     declared = [metric(name, edition) for name in metrics]
-    widest = max((one.high - one.low for one in declared), default=1.0)
+    widest = max((metric.high - metric.low for metric in declared), default=1.0)
     if margin >= widest:
         raise UsageError(
             f"the margin must be less than {widest:g}, since no difference is larger, "
@@ -38,7 +38,7 @@ def adjusted(
 ) -> pl.DataFrame:
     """The rows with p-values adjusted for the number of those in the family."""
     numbered = rows.with_row_index("place")
-    # No rows have no parts, and are one family without a p-value.
+    # Without rows there are no parts, but one family without a p-value.
     is_parted = by and not numbered.is_empty()
     families = numbered.partition_by(by, maintain_order=True) if is_parted else [numbered]
     parts = []
