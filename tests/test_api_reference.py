@@ -234,7 +234,7 @@ def test_every_difference_that_is_declared_is_there() -> None:
 METHOD_OF = {"leaderboard": "metrics", "metric": "metrics", "model": "metrics"}
 # What an address says besides: which rows are shown, and how.
 OF_PAGES = {
-    *("system", "after", "seen", "sort", "order", "roles", "edition"),
+    *("system", "after", "seen", "frame", "sort", "order", "roles", "edition"),
     *("compare model", "compare other", "game beside", "game metric", "sql x", "sql y"),
     "tables table",
 }

@@ -22,7 +22,7 @@ from playwright.sync_api import sync_playwright
 import pipeline
 from pipeline.ingest import ingest
 from pipeline.pages.page import TEMPLATES
-from pipeline.server.worker import Task, made
+from pipeline.server.worker import Task, reply
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = HERE.parent.parent / "data" / "sample" / "results"
@@ -63,7 +63,7 @@ def digest() -> str:
             Task("leaderboard", "html", {}),
             Task("game", "html", {"game": game, "roles": "true"}),
         )
-        texts = [made(lake, page).text for page in pages]
+        texts = [reply(lake, page).text for page in pages]
     files = (TEMPLATES / "frame.html", TEMPLATES.parent / "static" / "style.css")
     texts += [file.read_text("utf-8") for file in files]
     return sha256("\0".join(texts).encode()).hexdigest()

@@ -1,17 +1,17 @@
-"""How much may come out of one file that is compressed: a megabyte of it can hold gigabytes."""
+"""A limit for what one compressed file expands to: a megabyte can hold gigabytes."""
 
 from collections.abc import Iterator
 
 from pipeline.archives.failures import LostArchiveError, size
 
 # By default a file may come to so many times its size on disk; logs come to some 10 to 60 times.
-# What is little does no harm, whatever it is made of.
+# A small result does no harm, however large the factor.
 _MOST_TIMES = 200
 _LEAST, _MOST = 2**30, 2**40
 
 
 class Expansion:
-    """Counts what comes out of one file, and ends its reading where that is too much."""
+    """Counts the expanded bytes of one file, and stops reading it at the limit."""
 
     def __init__(self, n_bytes: int, limit: int | None = None) -> None:
         self._limit = min(max(n_bytes * _MOST_TIMES, _LEAST), _MOST) if limit is None else limit

@@ -86,7 +86,7 @@ def file_of(path: str) -> str:
 
 
 def document_form(path: str) -> Form:
-    """Return the form of the file that a document is in, whose name can be one given again."""
+    """Return the form of the file that a document is in; its name can have a number added."""
     return form_of(_AGAIN.sub("", file_of(path)))
 
 

@@ -1,4 +1,4 @@
-"""What an ingest came to, in every form: for `magic ingest` and `magic quarantine --retry`."""
+"""The counts of an ingest, in every form: for `magic ingest` and `magic quarantine --retry`."""
 
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,9 @@ _REASONS = 3
 
 
 def show_report(report: "IngestSummary", form: str) -> None:
-    """Writes the counts: in JSON one object, in other forms a row each; for eyes without zeros.
+    """Writes the counts: one object in JSON, else a row each; a table is without zeros.
 
-    Raises OutputError where that cannot be, which says that the ingest is committed if it is.
+    If they cannot be written, the error says whether the ingest is committed.
     """
     committed = report.ingest_id is not None
     done = f"ingest {report.ingest_id} is committed" if committed else "all sources were read"

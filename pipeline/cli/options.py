@@ -113,21 +113,8 @@ GameTypesOption = Annotated[
 ]
 
 DEFAULT_CONFIDENCE = 0.95
-
-
-def _check_confidence(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise BadParameter(f"{confidence:g} is not between 0 and 1; use for example 0.95")
-    return confidence
-
-
 ConfidenceOption = Annotated[
-    float,
-    Option(
-        callback=_check_confidence,
-        metavar="SHARE",
-        help="Confidence level of the intervals, between 0 and 1.",
-    ),
+    float, Option(metavar="SHARE", help="Confidence level, between 0 and 1.")
 ]
 SafeOption = Annotated[
     bool,
@@ -139,10 +126,10 @@ SafeOption = Annotated[
 
 
 def with_safe(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with --safe if it can write CSV; it is then given the form `csv-safe`."""
+    """The command with --safe if it can write CSV; the option makes the form `csv-safe`."""
     declared = signature(command)
     form = declared.parameters.get("form")
-    if form is None or "csv" not in _words(form.annotation):
+    if form is None or "csv" not in get_args(get_args(form.annotation)[0]):
         return command
 
     @wraps(command)
@@ -216,11 +203,6 @@ def _with_option(
     command.__signature__ = declared.replace(parameters=[*declared.parameters.values(), last])  # type: ignore[attr-defined]
     command.__annotations__ = command.__annotations__ | {name: option}
     return command
-
-
-def _words(option: Any) -> tuple[str, ...]:
-    """The words that an option of the type `Annotated[Literal[..], ..]` takes."""
-    return get_args(get_args(option)[0])
 
 
 WhereOption = Annotated[

@@ -1,4 +1,4 @@
-"""Writes a table to stdout in the form asked for."""
+"""Writes a table to stdout in one of the forms."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ def show(table: Table | pl.DataFrame, form: str) -> None:
 def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]) -> int:
     """Writes rows that come in parts, each as it comes; returns their number.
 
-    There is at least one part. `table` makes one of each, for eyes; the first part with rows
+    There is at least one part. `table` makes a table of each, for readers; the first part with rows
     decides how all are laid out, and has the notes.
     """
     n_rows = 0
@@ -66,7 +66,7 @@ def _show(first: Table, others: Iterable[Table], form: str) -> None:
 
 
 def say(lines: Iterable[str], form: str) -> None:
-    """Says what whoever reads the table has to know; in a document it stays with the table."""
+    """Writes notes about a table: to stderr, or below the table in a document."""
     if form == "table":
         for line in lines:
             terminal.note(line)

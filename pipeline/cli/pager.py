@@ -32,7 +32,7 @@ def paged() -> Iterator[None]:
     assert pager.stdin is not None
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
     try:
-        # A user who leaves the pager has seen enough.
+        # The pipe breaks when the user leaves the pager early.
         with (
             suppress(BrokenPipeError),
             _Screen(pager.stdin, encoding, terminal.LACKING) as screen,
@@ -48,7 +48,7 @@ def paged() -> Iterator[None]:
 
 
 class _Screen(io.TextIOWrapper):
-    """What a pager reads: as good as the terminal that it shows it on."""
+    """The pager's input. It counts as a terminal, since the pager shows it on one."""
 
     def isatty(self) -> bool:
         return True

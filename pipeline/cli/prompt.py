@@ -26,7 +26,7 @@ def converse(
     """Asks for queries and answers them until the user leaves; a wrong one is a line on stderr."""
     from pipeline.lake import open_lake
 
-    open_lake(lake)  # what is no lake is told before the prompt
+    open_lake(lake)  # raises before the prompt if there is no lake
     workspace = Workspace(sandbox, lake, form, parameters or {})
     session = _session(workspace)
     terminal.note("End a query with a semicolon; type .help for help, .quit to leave.")
@@ -73,7 +73,7 @@ def _session(workspace: Workspace) -> "PromptSession[str]":
 
 
 def _output() -> "Output | None":
-    """Where the prompt is shown: on stderr, by default, or else where results are."""
+    """Where the prompt is shown: stdout if only that is a terminal; null is stderr."""
     from prompt_toolkit.output import create_output
 
     if terminal.is_note_terminal() or not terminal.is_out_terminal():
@@ -82,7 +82,7 @@ def _output() -> "Output | None":
 
 
 def _enter() -> "KeyBindings":
-    """Enter ends what is complete, and else begins another line."""
+    """Enter runs a complete text, and begins another line of any other."""
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     bindings = KeyBindings()

@@ -1,4 +1,4 @@
-"""What every command does that has changed a lake: it renews its catalogue, if it has one."""
+"""The lake's catalogue is renewed after each command that changes the lake."""
 
 import typer
 
@@ -7,9 +7,9 @@ from pipeline.cli.exits import INTERRUPTED
 
 
 def renew_catalog(lake: str) -> None:
-    """Renews `magic.duckdb`, with a note if it could not: what the command did is done.
+    """Renews `magic.duckdb` if `magic catalog` was run once; with a note if that is not possible.
 
-    A lake has one once `magic catalog` was run: many users need none, and it takes a second.
+    Not without being asked: many users need none, and it takes a second.
     """
     from pipeline.lake.names import CATALOG
     from pipeline.stores import location

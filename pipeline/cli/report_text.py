@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def report_text(report: "Report", form: str) -> Iterator[str]:
     """The report's tables with their notes, a part at a time; `form` is markdown or latex."""
     yield _heading(report.title, form, level=1)
-    yield _paragraph(report.citation.sentence, form)
+    yield f"{DOCUMENTS[form].escaped(report.citation.sentence)}\n"
     tables = {
         "Leaderboard": present("leaderboard", report.board),
         "Metrics": Table.of("metrics", _definitions(report)),
@@ -60,7 +60,3 @@ def _heading(text: str, form: str, level: int = 2) -> str:
     if form == "latex":
         return f"\n\\{'sub' * (level - 1)}section{{{DOCUMENTS[form].escaped(shown)}}}\n"
     return f"{'' if level == 1 else chr(10)}{'#' * level} {DOCUMENTS[form].escaped(shown)}\n\n"
-
-
-def _paragraph(text: str, form: str) -> str:
-    return f"{DOCUMENTS[form].escaped(text)}\n"

@@ -16,13 +16,13 @@ from typing import Any, TextIO
 from pipeline.errors import PipelineError
 from pipeline.printable import printable
 
-# What our own signs become where the terminal has no UTF-8; each is as wide as the sign.
+# Replacements of our signs for a terminal without UTF-8; each is as wide as the sign.
 _PLAIN = str.maketrans("─│–−†…×·⏎“”‘’\N{NO-BREAK SPACE}", "-|--!.x./\"\"'' ")
 LACKING = "plain signs"
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Stands in for characters that an encoding lacks: others as by `backslashreplace`."""
+    """Replaces characters that an encoding lacks: our signs by plain ones, others by escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_PLAIN)
@@ -37,10 +37,10 @@ class OutputError(PipelineError):
 
 
 def prepare() -> None:
-    """Lets no character fail that the terminal's encoding lacks, and no note.
+    """Replaces characters that the encodings of stdout and stderr lack.
 
-    A stream that whoever started us has closed is none for Python. Notes are dropped then; to write
-    results fails, as it does in other programs.
+    A stream that is closed from the start is null in Python. Without stderr, notes are dropped;
+    without stdout, writing results fails, as in other programs.
     """
     for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
@@ -61,13 +61,13 @@ def guard() -> None:
     copy = os.dup(stdout.fileno())
     os.dup2(stderr.fileno(), 1)
     results = open(copy, "w", encoding=stdout.encoding, errors=LACKING)  # noqa: PTH123, SIM115
-    for name in ("stdout", "__stdout__"):  # by the second the terminal's size is found
+    for name in ("stdout", "__stdout__"):  # the terminal's size is read from the second
         setattr(sys, name, results)
 
 
 # Where results go while a command runs, when `sys.stdout` is for what others print.
 _results: TextIO | None = None
-# Notes that wait until a pager has the screen no more.
+# Notes that wait until the pager has ended.
 _held: list[tuple[str, bool]] | None = None
 
 
@@ -113,22 +113,22 @@ def stream() -> TextIO:
 
 
 def is_out_terminal() -> bool:
-    """Whether results go to somebody's eyes."""
+    """Whether results go to a terminal."""
     return stream().isatty()
 
 
 def is_note_terminal() -> bool:
-    """Whether notes do, so that progress makes sense."""
+    """Whether notes go to a terminal, so that progress can be shown."""
     return sys.stderr.isatty()
 
 
 def is_in_terminal() -> bool:
-    """Whether somebody could answer a prompt."""
+    """Whether input comes from a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def width() -> int | None:
-    """How many columns a line of results may have; null where nobody counts."""
+    """The columns of the terminal that results go to; null if they go elsewhere."""
     return shutil.get_terminal_size().columns if is_out_terminal() else None
 
 
@@ -137,7 +137,7 @@ STYLES = {"heading": "1", "aside": "2", "hit": "32", "miss": "31"}
 
 
 def out(text: str, style: str | None = None) -> None:
-    """Writes a piece of a result, which has been made printable, in one of `STYLES`."""
+    """Writes printable text of a result, in one of `STYLES`."""
     if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
     _or_explain(stream().write, text)
@@ -150,7 +150,7 @@ def out_bytes(data: bytes) -> None:
 
 
 def flush() -> None:
-    """Writes what was held back of results; raises OutputError where nobody takes it."""
+    """Writes buffered results; raises OutputError if that fails."""
     _or_explain(stream().flush)
 
 
@@ -167,7 +167,7 @@ def _or_explain(write: Callable[..., Any], *data: str | bytes) -> None:
 
 @contextmanager
 def reporting(done: str) -> Iterator[None]:
-    """Says what is done all the same if the report of it, which the block writes, cannot be."""
+    """If the block cannot write its report, the error also says what was done."""
     try:
         yield
         flush()
@@ -176,9 +176,9 @@ def reporting(done: str) -> Iterator[None]:
 
 
 def note(text: str, *, is_wrapped: bool = True) -> None:
-    """Writes a line about the result; nothing fails where nobody takes it.
+    """Writes a line to stderr; it is dropped if stderr is closed.
 
-    On a terminal it is broken between words, unless it shall stay the line that it is.
+    On a terminal it is broken between words, if `is_wrapped`.
     """
     if _held is not None:
         _held.append((text, is_wrapped))
@@ -198,7 +198,7 @@ def note(text: str, *, is_wrapped: bool = True) -> None:
 
 
 def complain(text: str, place: str = "") -> None:
-    """Says in one line what is wrong, also where that is that results cannot be written.
+    """Writes an error as one line, also if results cannot be written.
 
     `place` is shown below as it is: the line of a query, with a mark.
     """
@@ -211,7 +211,7 @@ def complain(text: str, place: str = "") -> None:
 
 
 def silence() -> None:
-    """Drops what is left of the output, since nobody can take it."""
+    """Drops the rest of the output, since nobody reads it."""
     _silence(stream())
 
 

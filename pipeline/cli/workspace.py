@@ -104,7 +104,7 @@ class Workspace:
         name = view.name.lower()  # DuckDB's names differ in no letter's case
         if name in self._temporary and not view.replaces:
             raise UsageError(f"there is a view `{name}` already: use CREATE OR REPLACE TEMP VIEW")
-        # All are made again, since others can use the one that is replaced.
+        # All views are created again, since others can use the replaced one.
         temporary = self._temporary | {name: view.select}
         describing = f"DESCRIBE {identifier(name)}"
         columns = self._sandbox.sql(self._lake, describing, None, temporary)

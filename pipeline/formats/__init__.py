@@ -167,8 +167,6 @@ def _claimant(look: Look) -> Format | None:
 
 def _game(format_: Format, look: Look, model: str | None) -> GameRecord:
     """The game that a format reads; where one of another package fails, the document is broken."""
-    if package_of(format_.NAME) is None:
-        return format_.read(look, model)
     try:
         game = format_.read(look, model)
         if not isinstance(game, GameRecord):
@@ -176,6 +174,8 @@ def _game(format_: Format, look: Look, model: str | None) -> GameRecord:
     except (BrokenDocument, MemoryError):
         raise
     except Exception as error:
+        if package_of(format_.NAME) is None:
+            raise
         raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
     return game
 

@@ -4,6 +4,7 @@ A position such as `$[3].round` is in the line of that number, counted from 0 wi
 """
 
 import re
+from collections import defaultdict
 from typing import Annotated, TypeVar, cast, get_args
 
 import msgspec
@@ -120,10 +121,10 @@ class Log:
 
     def __init__(self, data: bytes) -> None:
         self.faults: list[Fault] = []
-        self._events: dict[type[Line], list[tuple[int, Line]]] = {}
+        self._events: defaultdict[type[Line], list[tuple[int, Line]]] = defaultdict(list)
         for number, line in enumerate(self._read(data)):
             if line is not None:
-                self._events.setdefault(type(line), []).append((number, line))
+                self._events[type(line)].append((number, line))
         self.init = self._one_init()
         self.players = list(self.init.short_name_map.values())
         self._seats = {name: number for number, name in enumerate(self.init.short_name_map, 1)}
@@ -131,7 +132,7 @@ class Log:
 
     def of(self, kind: type[T]) -> list[tuple[int, T]]:
         """The events of one type in their order, each with the number of its line."""
-        return cast(list[tuple[int, T]], self._events.get(kind, []))
+        return cast("list[tuple[int, T]]", self._events.get(kind, []))
 
     def seat(self, player: str, number: int, name: str = "player_id") -> int:
         """The seat of a player by its id, a field of a line. Raises BrokenDocument for no seat."""

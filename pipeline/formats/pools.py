@@ -3,7 +3,7 @@
 Players put in by a number alone, so contributions and punishments have no messages.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET
@@ -101,7 +101,7 @@ def _puts(log: Log) -> list[Put]:
 
 def _transfers(log: Log) -> Iterator[Transfer]:
     """The punishments: points that a seat takes from another at a cost of its own."""
-    numbers: Counter[tuple[int, int]] = Counter()
+    numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
     for number, line in log.of(Punishment):
         seat = log.seat(line.punisher_id, number, "punisher_id")
         numbers[seat, line.round] += 1

@@ -5,12 +5,13 @@ values of the last row shown, and how many rows with these values were shown: th
 at the first of them and leaves out so many. Rows alike must come in the same order each time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import UsageError
+from pipeline.column import Column
+from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import polars_schema
 from pipeline.sqlfiles import identifier, literal
 
@@ -51,12 +52,55 @@ def start_of(after: Sequence[object] | None, columns: Sequence[str]) -> Start:
     return Start(values, _integer(n_shown))
 
 
-def is_at_or_after(values: Sequence[object], columns: Sequence[str]) -> pl.Expr:
-    """Whether a row has these values in columns of texts without nulls, or comes later."""
+def order_by(
+    sort: str | None, key: Sequence[str], columns: Mapping[str, Column] | None = None
+) -> tuple[str, ...]:
+    """The columns that rows are sorted by: the one asked for, then those of the key.
+
+    Raises UsageError for one that is not of these `columns`, or that has no order.
+    """
+    types = {name: one.dtype for name, one in (columns or {}).items()}
+    known = [name for name, one in types.items() if one == pl.String or one.is_integer()]
+    if sort and columns is not None and sort not in known:
+        raise UsageError(f"cannot sort by {sort}: {choose([sort], known)}")
+    return tuple(dict.fromkeys([sort, *key] if sort else key))
+
+
+def page_of(
+    rows: pl.LazyFrame,
+    order: Sequence[str],
+    after: Sequence[object] | None,
+    limit: int | None,
+    *,
+    descending: bool = False,
+    ties: Sequence[str] = (),
+) -> pl.LazyFrame:
+    """The rows in order, nulls last, from the one after the key on, at most `limit`.
+
+    With `descending`, the first column is. `ties` order rows that are alike in the others.
+    """
+    start = start_of(after, order)
+    is_down = [descending, *[False] * (len(order) + len(ties) - 1)]
+    if start.values is not None:
+        rows = rows.filter(_is_at_or_after(start.values, rows.select(order), is_down))
+    ordered = rows.sort(*order, *ties, descending=is_down, nulls_last=True)
+    return ordered.slice(start.n_shown, limit)
+
+
+def _is_at_or_after(
+    values: Sequence[object], keys: pl.LazyFrame, is_down: Sequence[bool]
+) -> pl.Expr:
+    """Whether a row has these values in the columns of the keys, or comes later."""
     holds = pl.lit(value=True)
-    for column, value in zip(reversed(columns), reversed(values), strict=True):
-        of_column, text = pl.col(column), pl.lit(str(value))
-        holds = (of_column > text) | ((of_column == text) & holds)
+    columns = zip(keys.collect_schema().items(), values, is_down, strict=False)
+    for (name, dtype), value, down in reversed([*columns]):
+        column = pl.col(name)
+        if value is None:
+            holds = column.is_null() & holds
+            continue
+        wanted = pl.lit(_integer(value) if dtype.is_integer() else str(value))
+        is_later = column < wanted if down else column > wanted
+        holds = is_later.fill_null(value=True) | (column.eq_missing(wanted) & holds)
     return holds
 
 

@@ -11,10 +11,6 @@ LEAST_SETTINGS = 5
 """A term with fewer effective settings of its own is thin."""
 LEAST_BESIDE, TIMES_AS_MANY = 10, 10
 """A term is also thin if it has fewer than this, and another term has so many times as many."""
-MEANING = (
-    f"a term of the value has fewer than {LEAST_SETTINGS} effective settings of its own, or fewer "
-    f"than {LEAST_BESIDE} beside a term with {TIMES_AS_MANY} times as many"
-)
 EXPLANATION = (
     f"{MARK} and a number: a term of the value has only so many effective settings; its interval "
     "can be far off"

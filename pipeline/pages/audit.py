@@ -39,9 +39,9 @@ def content(lake: AnsweringLake, asked: Parameters) -> AuditContent:
 
 def _first(lake: AnsweringLake, kind: str, model: str | None) -> pl.DataFrame:
     """The first findings, and one more if there are more."""
-    found: list[pl.DataFrame] = []
+    parts: list[pl.DataFrame] = []
     for part in findings_parts(lake, kind, model=model):
-        found.append(part.head(ROWS + 1))
-        if sum(one.height for one in found) > ROWS:
+        parts.append(part.head(ROWS + 1))
+        if sum(one.height for one in parts) > ROWS:
             break
-    return pl.concat(found).head(ROWS + 1)
+    return pl.concat(parts).head(ROWS + 1)

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.answers import AnsweringLake
+from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import names
@@ -12,23 +13,17 @@ from pipeline.metrics.request import ALL
 from pipeline.pages.content import (
     Content,
     Faults,
-    Head,
     OfSystem,
     game_types,
-    heads,
     listed,
     tested_models,
 )
+from pipeline.present import present
 from pipeline.reports.compare.columns import SCHEMA
-from pipeline.reports.compare.notes import replay_note
 from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import Edition
 
 LANE = "long"
-ON_COMMON = (
-    "A difference counts only the settings that both models played: it is that of the two values "
-    "on the common settings. The values beside the models are over all their games."
-)
 
 
 class Parameters(OfSystem, frozen=True, kw_only=True):
@@ -49,9 +44,8 @@ class CompareContent(Content, frozen=True, kw_only=True):
     models: tuple[str, ...]
     model: str
     other: str
-    metrics: tuple[Head, ...]
+    metrics: tuple[str, ...]
     metric: str
-    groups: tuple[str, ...]
     game_types: tuple[str, ...]
     apart: pl.DataFrame
 
@@ -63,28 +57,29 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
     )
     model = asked.model or next((name for name in models if name != asked.other), "")
     other = asked.other or next((name for name in models if name != model), "")
-    known = _metrics(asked)
-    metric = asked.metric or next(iter(known), names(asked.edition)[0])
-    faults = Faults()
-    rows, apart = pl.DataFrame(schema=SCHEMA), pl.DataFrame(schema=APART)
+    metric = asked.metric or next(iter(_metrics(asked)), names(asked.edition)[0])
+    faults, margin = Faults(), None
+    rows, apart = pl.DataFrame(schema=SCHEMA), pl.DataFrame(schema=schema(APART))
     if model and other:
-        rows = _compared(lake, (model, other), asked, known, faults)
+        with faults.of("margin"):
+            margin = _number(asked.margin)
+        fields = _fields(asked, margin)
+        rows = _compared(lake, (model, other), fields, faults)
     if model and other and not faults:
         with faults.of("metric"):
-            slice_ = _slice(asked)
-            apart = lake.settings_apart(model, other, metric, edition=asked.edition, **slice_)
+            slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
+            apart = lake.settings_apart(model, other, metric, **slice_)
     return CompareContent(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,
         models=models,
         model=model,
         other=other,
-        metrics=heads(asked.edition),
+        metrics=names(asked.edition),
         metric=metric,
-        groups=tuple(name for name in listed(asked.by) if name in rows.columns),
         game_types=game_types(),
         apart=apart,
-        notes=_notes(rows),
+        notes=present("compare", rows, margin=margin).notes,
         faults=faults,
     )
 
@@ -98,29 +93,25 @@ def _metrics(asked: Parameters) -> tuple[str, ...]:
     )
 
 
-def _slice(asked: Parameters) -> dict[str, Any]:
+def _fields(asked: Parameters, margin: float | None) -> dict[str, dict[str, Any]]:
+    """What is asked for, by the field that an error in it is about."""
     game_type = None if asked.game_type == ALL else asked.game_type
-    return {"game_type": game_type, "where": asked.where or None}
+    return {
+        "other": {"metric": _metrics(asked) or None, "edition": asked.edition},
+        "game_type": {"game_type": game_type},
+        "where": {"where": asked.where or None},
+        "by": {"by": listed(asked.by)},
+        "margin": {"margin": margin, "influence": asked.influence},
+    }
 
 
 def _compared(
     lake: AnsweringLake,
     pair: tuple[str, str],
-    asked: Parameters,
-    known: tuple[str, ...],
+    fields: dict[str, dict[str, Any]],
     faults: Faults,
 ) -> pl.DataFrame:
     """The rows of `compare`, as they are without the fields that are wrong."""
-    margin = None
-    with faults.of("margin"):
-        margin = _number(asked.margin)
-    fields: dict[str, dict[str, Any]] = {
-        "other": {"metric": known or None, "edition": asked.edition},
-        "game_type": {"game_type": _slice(asked)["game_type"]},
-        "where": {"where": asked.where or None},
-        "by": {"by": listed(asked.by)},
-        "margin": {"margin": margin, "influence": asked.influence},
-    }
     try:
         return lake.compare(
             pair, **{name: one for part in fields.values() for name, one in part.items()}
@@ -143,14 +134,3 @@ def _number(text: str) -> float | None:
         return float(text) if text else None
     except ValueError:
         raise UsageError(f"the margin must be a number, for example 0.05, not {text}") from None
-
-
-def _notes(rows: pl.DataFrame) -> list[str]:
-    sizes = rows["family"].drop_nulls().unique().to_list()
-    families = [
-        f"p (Holm) is adjusted for the {size} p-values in this table. The null hypothesis is that "
-        "both models behave alike."
-        for size in sizes
-    ]
-    common = [ON_COMMON] if rows["common_value"].count() else []
-    return common + families + [f"{note[0].upper()}{note[1:]}." for note in replay_note(rows)]

@@ -1,16 +1,18 @@
 """What the contents of all pages have in common."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Literal
 
 import polars as pl
 from msgspec import Meta, Struct, structs
 
 from pipeline import games
-from pipeline.errors import UsageError
-from pipeline.metrics.known import header, metric, names
+from pipeline.column import words
+from pipeline.errors import UsageError, choose
+from pipeline.metrics.known import header, metric
+from pipeline.metrics.paging import last_key
 from pipeline.vocabulary import Edition
 
 ROWS = 50
@@ -21,9 +23,22 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     """What an address can say to a page: texts, numbers and words, each with a default.
 
     `seen` is how many rows the pages before this one of a list had, as its links count them.
+    `frame` is which of the page's frames CSV, Markdown and LaTeX have; by default its rows.
     """
 
+    frame: str = ""
     seen: Annotated[int, Meta(ge=0, le=10**12)] = 0
+
+
+Order = Literal["up", "down"]
+
+
+class Sorted(Address, frozen=True, kw_only=True):
+    """The address of a page of a long list: what it is sorted by, and the key it begins after."""
+
+    sort: str = ""
+    order: Order = "up"
+    after: str = ""
 
 
 class OfSystem(Address, frozen=True, kw_only=True):
@@ -48,10 +63,23 @@ class Content(Struct, frozen=True, kw_only=True):
     systems: Mapping[str, int] = {}
     unknown: Sequence[str] = ()
 
+    def frame(self, name: str) -> pl.DataFrame:
+        """One of its frames; raises UsageError for a name that none has."""
+        values = {one: getattr(self, one) for one in self.__struct_fields__}
+        frames = {one: value for one, value in values.items() if isinstance(value, pl.DataFrame)}
+        if name not in frames:
+            raise UsageError(f"this page has no frame {name}: {choose([name], frames)}")
+        return frames[name]
+
+    @property
+    def one_of_several(self) -> str:
+        """The system, if the lake has several: pages that show all systems are led to this one."""
+        return self.system or "" if len(self.systems) > 1 else ""
+
 
 _NO_SLICE = (
     *("edition", "system", "metric", "game", "beside", "roles", "kind", "table"),
-    *("after", "seen", "sort", "order", "query", "x", "y"),
+    *("frame", "after", "seen", "sort", "order", "query", "x", "y"),
 )
 
 
@@ -61,8 +89,7 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
     What the title names is not said again.
     """
     edition = getattr(asked, "edition", "") if isinstance(asked, OfSystem) else ""
-    system = content.system if len(content.systems) > 1 else ""
-    parts = {"edition": edition, "system": system}
+    parts = {"edition": edition, "system": content.one_of_several}
     given, defaults = structs.asdict(asked), structs.asdict(type(asked)())
     parts |= {
         name: value
@@ -70,21 +97,21 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
         if name not in _NO_SLICE and value not in (defaults[name], None)
     }
     return tuple(
-        name.replace("_", " ") + ("" if value is True else f" {value}")
+        words(name) + ("" if value is True else f" {value}")
         for name, value in parts.items()
         if value != "" and str(value) not in content.title
     )
 
 
 def paged(
-    rows: pl.DataFrame, key_of: Callable[[pl.DataFrame], Sequence[object]]
+    rows: pl.DataFrame, order: Sequence[str], after: Sequence[object] | None
 ) -> tuple[pl.DataFrame, str | None]:
-    """A page of the rows, and the text of the next page's key if there are more.
+    """The page after a key, and the text of the next page's key if there are more rows.
 
-    The rows are one more than a page, if there are so many.
+    The rows are one more than a page, if there are so many, and in this order.
     """
     shown = rows.head(ROWS)
-    return shown, json.dumps(key_of(shown)) if rows.height > ROWS else None
+    return shown, json.dumps(last_key(shown, order, after)) if rows.height > ROWS else None
 
 
 def key(text: str) -> list[object] | None:
@@ -113,16 +140,17 @@ class Head(Struct, frozen=True):
     value: str
 
 
-def heads(edition: Edition, only: Sequence[str] | None = None) -> tuple[Head, ...]:
-    """The metrics of an edition, in order."""
-    return tuple(head(name, edition) for name in names(edition) if only is None or name in only)
+def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
+    """The rows with a column for each group, also where they could not be grouped by it."""
+    missing = [pl.lit(None, pl.String).alias(one) for one in groups if one not in rows.columns]
+    return rows.with_columns(missing)
 
 
 def head(name: str, edition: Edition) -> Head:
     """The metric as a heading; raises UsageError for an unknown name."""
     declared = metric(name, edition)
-    said = {key: " ".join(lines) for key, lines in header(name, edition).items()}
-    return Head(name, said["title"], declared.low, declared.high, said["row"], said["value"])
+    texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
+    return Head(name, texts["title"], declared.low, declared.high, texts["row"], texts["value"])
 
 
 class Faults(dict[str, str]):

@@ -7,8 +7,8 @@ import polars as pl
 from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
 from pipeline.column import schema
-from pipeline.metrics.paging import last_key
-from pipeline.pages.content import ROWS, Address, Content, Faults, key, paged
+from pipeline.metrics.paging import order_by
+from pipeline.pages.content import ROWS, Content, Faults, Sorted, key, paged
 from pipeline.reports.documents import COLUMNS, KEY, STATUSES
 from pipeline.reports.quarantine import ORDER
 
@@ -16,12 +16,11 @@ LANE = "quick"
 RAW_SHOWN = 600
 
 
-class Parameters(Address, frozen=True, kw_only=True):
+class Parameters(Sorted, frozen=True, kw_only=True):
     status: str = ""
     source: str = ""
     reason: str = ""
     path: str = ""
-    after: str = ""
 
 
 class DocumentsContent(Content, frozen=True, kw_only=True):
@@ -46,7 +45,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> DocumentsContent:
         rows = lake.document_counts() if is_counted else _documents(lake, asked, after, ROWS + 1)
     shown, next_key = rows, None
     if not is_counted:
-        shown, next_key = paged(rows, lambda page: last_key(page, KEY, after))
+        shown, next_key = paged(rows, order_by(asked.sort, KEY), after)
     return DocumentsContent(
         title="Documents",
         rows=shown,
@@ -66,7 +65,7 @@ def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
 
 
 def _is_narrowed(asked: Parameters) -> bool:
-    return bool(asked.status or asked.source or asked.reason or asked.path or asked.after)
+    return any((asked.status, asked.source, asked.reason, asked.path, asked.sort, asked.after))
 
 
 def _documents(
@@ -77,6 +76,8 @@ def _documents(
         source=asked.source or None,
         reason=asked.reason or None,
         path=asked.path or None,
+        sort=asked.sort or None,
+        descending=asked.order == "down",
         after=after,
         limit=limit,
     )

@@ -10,7 +10,6 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.metrics.evidence import COLUMNS, KEY, Choices, evidence_parts
 from pipeline.metrics.known import names
-from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import (
     ROWS,
@@ -58,7 +57,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
     """A page of the rows that the metric counted."""
     faults = Faults()
     after = None
-    rows = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    rows = pl.DataFrame(schema=schema(COLUMNS))
     total = pl.DataFrame(schema=schema(OF_SUM))
     with faults.of("where" if asked.where else "metric"):
         after = key(asked.after)
@@ -71,7 +70,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
         )
         if after is None:
             total = _sum(lake, asked)
-    shown, next_key = paged(rows, lambda page: last_key(page, KEY, after))
+    shown, next_key = paged(rows, KEY, after)
     in_edition = names(asked.edition)
     known = asked.metric if asked.metric in in_edition else in_edition[0]
     return EvidenceContent(

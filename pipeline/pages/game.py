@@ -61,26 +61,28 @@ def content(lake: AnsweringLake, asked: Parameters) -> GameContent:
     ids = [asked.game, *([asked.beside] if asked.beside else [])]
     whole = [lake.game(one, edition=asked.edition) for one in ids]
     hides = [has_roles(one.game) and not asked.roles for one in whole]
-    found = [without_roles(one) if h else one for one, h in zip(whole, hides, strict=True)]
-    shown = tuple(_one_game(one, asked, hides_roles=h) for one, h in zip(found, hides, strict=True))
-    counted = pl.concat([one.counted for one in found])
+    transcripts = [without_roles(one) if h else one for one, h in zip(whole, hides, strict=True)]
+    shown = tuple(
+        _one_game(one, asked, hides_roles=h) for one, h in zip(transcripts, hides, strict=True)
+    )
+    counted = pl.concat([one.counted for one in transcripts])
     return GameContent(
-        title=title(found[0].game).capitalize(),
-        rows=found[0].tables["messages"],
+        title=title(transcripts[0].game).capitalize(),
+        rows=transcripts[0].tables["messages"],
         games=shown,
         counted=counted,
         metrics={name: titles()[name] for name in counted["metric"].unique(maintain_order=True)},
         are_roles_hidden=any(hides),
-        unknown=unknown_notes(lake, {str(one.game["game_type"]) for one in found}),
+        unknown=unknown_notes(lake, {str(one.game["game_type"]) for one in transcripts}),
     )
 
 
-def _one_game(found: Transcript, asked: Parameters, *, hides_roles: bool) -> OneGame:
+def _one_game(transcript: Transcript, asked: Parameters, *, hides_roles: bool) -> OneGame:
     is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
-    shown = parts(found.tables, found.counted.filter(is_wanted))
+    shown = parts(transcript.tables, transcript.counted.filter(is_wanted))
     return OneGame(
-        game=found.game,
-        players=tuple(seats(found.tables).to_dicts()),
+        game=transcript.game,
+        players=tuple(seats(transcript.tables).to_dicts()),
         parts=tuple(shown),
         counted=tuple(part.place for part in shown if part.is_counted),
         private=tuple(part.place for part in shown if hides_roles and _may_say_role(part)),

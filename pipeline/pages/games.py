@@ -5,16 +5,18 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from pipeline.answers import AnsweringLake
+from pipeline.column import schema
 from pipeline.games import competitions
+from pipeline.metrics.paging import order_by
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Address, Content, Faults, game_types, key, paged
-from pipeline.reports.games import COLUMNS, OUTCOMES
+from pipeline.pages.content import ROWS, Content, Faults, Sorted, game_types, key, paged
+from pipeline.reports.games import COLUMNS, KEY, OUTCOMES
 from pipeline.vocabulary import Edition
 
 LANE = "quick"
 
 
-class Parameters(Address, frozen=True, kw_only=True):
+class Parameters(Sorted, frozen=True, kw_only=True):
     model: str = ""
     game_type: str = ALL
     outcome: str = ""
@@ -23,7 +25,6 @@ class Parameters(Address, frozen=True, kw_only=True):
     system: str = ""
     path: str = ""
     edition: Edition = "paper"
-    after: str = ""
 
 
 class GamesContent(Content, frozen=True, kw_only=True):
@@ -37,12 +38,12 @@ class GamesContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> GamesContent:
     """A page of the games that meet all conditions."""
-    faults = Faults()
-    rows = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    faults, after = Faults(), None
+    rows = pl.DataFrame(schema=schema(COLUMNS))
     with faults.of(_field(asked)):
-        after = [str(one) for one in key(asked.after) or []] or None
+        after = key(asked.after)
         rows = _games(lake, asked, after, ROWS + 1)
-    shown, next_key = paged(rows, lambda page: page.select("path", "game_id").row(-1))
+    shown, next_key = paged(rows, order_by(asked.sort, KEY), after)
     return GamesContent(
         title="Games",
         rows=shown,
@@ -67,7 +68,7 @@ def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
 
 
 def _games(
-    lake: AnsweringLake, asked: Parameters, after: Sequence[str] | None, limit: int | None
+    lake: AnsweringLake, asked: Parameters, after: Sequence[object] | None, limit: int | None
 ) -> pl.DataFrame:
     seen = lake.of_system(asked.system) if asked.system else lake
     return seen.games(
@@ -77,6 +78,8 @@ def _games(
         competition=asked.competition or None,
         setting_id=asked.setting_id or None,
         path=asked.path or None,
+        sort=asked.sort or None,
+        descending=asked.order == "down",
         after=after,
         limit=limit,
     )

@@ -1,21 +1,21 @@
 """Models by metrics: every value with its interval, what it counts, and where its rows are."""
 
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
+from pipeline.metrics.known import names
 from pipeline.metrics.request import ALL
 from pipeline.metrics.results import OF_A_CELL
-from pipeline.metrics.thin import THIN
 from pipeline.pages.content import (
     Content,
     Faults,
-    Head,
     OfSystem,
+    Order,
     game_types,
-    heads,
+    grouped,
     listed,
 )
 from pipeline.present import present
@@ -35,19 +35,17 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     where: str = ""
     by: str = ""
     sort: str = ""
-    order: Literal["down", "up"] = "down"
+    order: Order = "down"
 
 
 class LeaderboardContent(Content, frozen=True, kw_only=True):
-    """`rows` has a row for each model (and group of `by`); `values` are the rows of `metrics`.
+    """`rows` has a row for each model (and group of `by`).
 
     The columns of `rows` are those of `leaderboard`, but without `reasons`, and for each metric
     `<metric>`, `<metric>_low`, `<metric>_high`, `<metric>_thin`, `<metric>_counted`,
     `<metric>_games`, `<metric>_reason`.
     """
 
-    values: pl.DataFrame
-    metrics: tuple[Head, ...]
     groups: tuple[str, ...]
     game_types: tuple[str, ...]
     is_sliced: bool
@@ -62,10 +60,9 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     left_out = values.filter(pl.col("model").is_null())
     values = values.filter(pl.col("model").is_not_null())
     valued = values.filter(pl.col("value").is_not_null())["metric"].unique().to_list()
-    # A metric without a value for any model takes no column.
-    known = heads(asked.edition, values["metric"].unique().to_list() if is_sliced else None)
-    found = tuple(head for head in known if head.name in valued) or known
-    absent = [head.name for head in known if head not in found]
+    there = values["metric"].unique().to_list()
+    known = [name for name in names(asked.edition) if name in there or not is_sliced]
+    absent = [name for name in known if name not in valued] if valued else []
     of_model = ranking.select("model", "family", *OF_MODEL)
     rows = _wide(values, known, groups).join(of_model, on="model", how="left", nulls_equal=True)
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
@@ -75,8 +72,6 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     return LeaderboardContent(
         title="Leaderboard",
         rows=_sorted(rows, asked, groups),
-        values=values,
-        metrics=found,
         groups=groups,
         game_types=game_types(),
         is_sliced=is_sliced,
@@ -113,25 +108,17 @@ def _of_slice(
                     lake.metrics(edition=asked.edition, confidence=None, **part)
         if not faults:
             faults["where"] = str(error)
-    return ranking, _empty(groups)
+    return ranking, grouped(lake.metrics(model=[], edition=asked.edition), groups)
 
 
-def _empty(groups: tuple[str, ...]) -> pl.DataFrame:
-    texts = ["edition", "metric", "model", "game_type", *groups, "reason"]
-    numbers = ["value", "ci_low", "ci_high", "hits", "counted", "n_games"]
-    schema: dict[str, pl.DataType] = {name: pl.String() for name in texts}
-    schema |= {name: pl.Float64() for name in numbers}
-    return pl.DataFrame(schema=schema | {"is_complete": pl.Boolean(), "thin": THIN})
-
-
-def _wide(values: pl.DataFrame, found: tuple[Head, ...], groups: tuple[str, ...]) -> pl.DataFrame:
+def _wide(values: pl.DataFrame, metrics: list[str], groups: tuple[str, ...]) -> pl.DataFrame:
     """A row for each model and group, with the columns of each metric side by side."""
     keys = list(dict.fromkeys(["model", *groups]))
     ends = {"": "value", "_low": "ci_low", "_high": "ci_high", "_thin": "thin", **OF_A_CELL}
     rows = values.select(keys).unique(maintain_order=True)
-    for head in found:
-        own = values.filter(metric=head.name).select(
-            *keys, *(pl.col(column).alias(f"{head.name}{end}") for end, column in ends.items())
+    for name in metrics:
+        own = values.filter(metric=name).select(
+            *keys, *(pl.col(column).alias(f"{name}{end}") for end, column in ends.items())
         )
         rows = rows.join(own, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return rows

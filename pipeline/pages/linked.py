@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 import polars as pl
@@ -24,19 +23,43 @@ Address = Callable[[Row], str | None]
 
 
 @pass_context
-def to(context: Context, page: str, *columns: str, **parameters: object) -> Address:
-    """The address of a page for a row: its parameters are the row's `columns`, and the others."""
-    link = context["link"]
-    return lambda row: link(page, **{name: row[name] for name in columns}, **parameters)
+def to(
+    context: Context,
+    page: str,
+    *columns: str,
+    when: str = "",
+    unless: str = "",
+    **parameters: object,
+) -> Address:
+    """The address of a page for a row: its parameters are the row's `columns`, and the others.
+
+    A row with a null in one of the columns has none, nor one without anything in the column `when`,
+    or with something in `unless`.
+    """
+    link: Callable[..., str | None] = context["link"]
+
+    def address(row: Row) -> str | None:
+        own = {name: row[name] for name in columns}
+        is_led = None not in own.values() and (not when or row[when])
+        is_led = is_led and not (unless and row[unless])
+        return link(page, **own, **parameters) if is_led else None
+
+    return address
 
 
 @pass_context
 def here(context: Context, at: str = "", **changes: object) -> str | None:
     """The address of this page from its first row on, with these parameters changed."""
     given = msgspec.to_builtins(context["asked"])
-    own = {name: value for name, value in given.items() if name not in ("after", "seen")}
+    own = {name: value for name, value in given.items() if name not in ("frame", "after", "seen")}
     address: str | None = context["link"](context["name"], **own | changes, at=at)
     return address
+
+
+@pass_context
+def narrowed_to(context: Context, *columns: str, at: str = "", **changes: object) -> Address:
+    """The address of this page for a row: its parameters with the row's `columns` and changes."""
+    return lambda row: here(context, at, **{name: row[name] for name in columns}, **changes)
 
 
 @pass_context
@@ -48,47 +71,60 @@ def table(
     *,
     id: str = "",
     kind: str = "",
+    headings: Mapping[str, str] | None = None,
     also: Sequence[str] = (),
     without: Sequence[str] = (),
     ticks: Mapping[str, Sequence[float]] | None = None,
-    links: Mapping[str, Address] | None = None,
+    links: Mapping[str, Address | None] | None = None,
+    inner: Mapping[str, Callable[[Row], str]] | None = None,
+    of_game: Mapping[str, object] | None = None,
     groups: Sequence[str] = (),
+    frame: str | None = None,
     sorts: bool = False,
 ) -> Markup:
     """A result as `present` shows it, or any frame; `also` are shown, and `without` are left out.
 
     `groups` are the columns that the rows are grouped by. By metric, `ticks` are the values of
-    others. With `sorts`, headings lead to the page sorted by them.
+    others. `inner` are macros that write what is in a column's cells, and `of_game` what the links
+    to games have besides. `frame` is its name among the page's frames. With `sorts`, headings lead
+    to the page sorted by them.
     """
-    asked, link = context["asked"], context["link"]
+    asked = context["asked"]
     shown = present(name, rows) if name else Table("", rows)
-    shown = replace(shown, hidden=[*({*shown.hidden} - {*also}), *without])
+    shown = replace(
+        shown,
+        hidden=[*({*shown.hidden} - {*also}), *without],
+        headings={**shown.headings, **(headings or {})},
+    )
     edition: Edition = getattr(asked, "edition", PAPER)
-    to = _links(shown, link, asked, groups) | dict(links or {})
     around = Around(
-        links=to,
+        links=_links(shown, context, groups, of_game or {}) | dict(links or {}),
+        inner=inner or {},
         sorting=_sorting(shown, context) if sorts and context["is_interactive"] else None,
         drawing=_drawing(shown, edition, ticks or {}),
         attributes=_attributes,
     )
+    page = context.get("page")
+    fields = getattr(page, "__struct_fields__", ())
+    frame = frame or next((one for one in fields if getattr(page, one) is rows), None)
     # All texts in it are escaped.
-    return Markup(html.table(shown, around, caption=caption, id=id, kind=kind))
+    return Markup(html.table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
 
 
 def _links(
-    shown: Table,
-    link: Callable[..., str | None],
-    asked: Any,
-    groups: Sequence[str],
+    shown: Table, context: Context, groups: Sequence[str], of_game: Mapping[str, object]
 ) -> dict[str, Address]:
     """Where the cells of each column lead: what names something to its page, values to evidence."""
-    edition = getattr(asked, "edition", PAPER)
+    asked = context["asked"]
+    link: Callable[..., str | None] = context["link"]
     where, of_type = getattr(asked, "where", ""), getattr(asked, "game_type", ALL)
 
-    def of(name: str, page: str, parameter: str, **more: object) -> Address:
-        return lambda row: (
-            None if row[name] is None else link(page, **{parameter: row[name]}, **more)
-        )
+    def to_game(row: Row) -> str | None:
+        """The game, at the message or else the round that the row is about."""
+        places = {"m": row.get("message_index"), "r": row.get("round")}
+        at = next((f"{sign}{one}" for sign, one in places.items() if one is not None), "")
+        game = row.get("game_id")
+        return None if game is None else link("game", game=game, at=at, **of_game)
 
     def to_evidence(name: str) -> Address:
         def address(row: Row) -> str | None:
@@ -97,7 +133,6 @@ def _links(
                 "evidence",
                 metric=whole["metric"],
                 model=whole.get("model"),
-                edition=edition,
                 game_type=whole["game_type"],
                 where=narrowed(where, groups, row),
             )
@@ -105,17 +140,17 @@ def _links(
         return address
 
     own = {
-        "model": of("model", "model", "model", edition=edition),
-        "metric": of("metric", "metric", "metric", edition=edition),
-        "game_id": of("game_id", "game", "game"),
+        "model": to(context, "model", "model"),
+        "metric": to(context, "metric", "metric"),
+        "setting_id": to(context, "games", "setting_id"),
+        "game_id": to_game,
+        "message_index": to_game,
     }
     if shown.name == "leaderboard":
-        own["n_missing"] = lambda row: (
-            link("missing", model=row["model"]) if row["n_missing"] else None
-        )
-    found = {name: one for name, one in own.items() if name in shown.seen.columns}
+        own["n_missing"] = to(context, "missing", "model", when="n_missing")
+    there = {name: address for name, address in own.items() if name in shown.rows.columns}
     values = [one.value for one in shown.estimates if one.counted and one.value]
-    return found | {name: to_evidence(name) for name in values}
+    return there | {name: to_evidence(name) for name in values}
 
 
 def _sorting(shown: Table, context: Context) -> Callable[[str], Sorting]:
@@ -124,6 +159,8 @@ def _sorting(shown: Table, context: Context) -> Callable[[str], Sorting]:
     numbers = {one.name for one in shown.fields if one.is_number or one.estimate} - {"rank"}
 
     def sorting(name: str) -> Sorting:
+        if shown.rows.schema.get(name, pl.List).is_nested():
+            return Sorting(None)
         is_on = asked.sort == name
         first = "down" if name in numbers else "up"
         order = ("up" if asked.order == "down" else "down") if is_on else first
@@ -141,6 +178,7 @@ def _drawing(
     """The picture of an interval on the range of its metric."""
     there = {name: metric(name, edition) for name in names(edition)}
     ranges = {name: (one.low, one.high) for name, one in there.items()}
+    spans = {name: (low - high, high - low) for name, (low, high) in ranges.items()}
     by_value = {one.value: one for one in shown.estimates if one.low}
 
     def drawing(name: str, row: Row) -> str:
@@ -149,15 +187,21 @@ def _drawing(
         if estimate is None or of_metric not in ranges:
             return ""
         ends = row.get(estimate.low or ""), row.get(estimate.high or "")
+        if name == "difference":
+            return str(bar(row[name], *ends, spans[of_metric], field=[0.0]))
         return str(bar(row[name], *ends, ranges[of_metric], field=ticks.get(of_metric, ())))
 
     return drawing
 
 
 def _attributes(row: Row) -> dict[str, str | None]:
-    is_incomplete = row.get("is_complete") is False and "rank" in row
+    p_holm = row.get("p_holm")
+    kinds = {
+        "incomplete": row.get("is_complete") is False and "metric" not in row,
+        "differs": p_holm is not None and p_holm < SIGNIFICANT,
+    }
     return {
-        "class": "incomplete" if is_incomplete else None,
+        "class": " ".join(kind for kind, is_so in kinds.items() if is_so) or None,
         "data-metric": row.get("metric"),
     }
 

@@ -11,6 +11,7 @@ from pipeline.pages.content import (
     Faults,
     Head,
     OfSystem,
+    grouped,
     head,
     listed,
 )
@@ -78,19 +79,13 @@ def _values(
         ("where", None, ()),
     ):
         with faults.of("by" if by else field):
-            found = lake.metrics(
+            rows = lake.metrics(
                 metric=asked.metric,
                 edition=asked.edition,
                 by=["model", "game_type", *by],
                 where=where,
             )
-            if where and found["model"].null_count():  # the row that says why there is none
-                raise UsageError(found["reason"][0])
-            return _with(found, groups), faults
+            if where and rows["model"].null_count():  # the row that says why there is none
+                raise UsageError(rows["reason"][0])
+            return grouped(rows, groups), faults
     return pl.DataFrame(), faults
-
-
-def _with(rows: pl.DataFrame, groups: tuple[str, ...]) -> pl.DataFrame:
-    """The rows with a column for each group, also where it could not be grouped by."""
-    missing = [pl.lit(None, pl.String).alias(one) for one in groups if one not in rows.columns]
-    return rows.with_columns(missing)

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.errors import UsageError
-from pipeline.pages.content import ROWS, Content, Faults, OfSystem, key, paged
-from pipeline.reports.missing import SETTING
+from pipeline.column import schema
+from pipeline.metrics.paging import order_by, page_of
+from pipeline.pages.content import ROWS, Content, Faults, OfSystem, Order, key, paged
+from pipeline.reports.missing import COLUMNS, SETTING
 
 LANE = "long"
-KEY = ("model", "competition", "setting_id")
+KEY = ("model", "competition", "game_index", "setting_id")
 FIXED = tuple(name for name in SETTING if name != "setting")
 """What was fixed in a setting, as columns; `setting` is the same as JSON."""
 
@@ -18,6 +19,8 @@ FIXED = tuple(name for name in SETTING if name != "setting")
 class Parameters(OfSystem, frozen=True, kw_only=True):
     model: str = ""
     competition: str = ""
+    sort: str = ""
+    order: Order = "up"
     after: str = ""
 
 
@@ -33,16 +36,20 @@ class MissingContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> MissingContent:
     """A page of what is missing, sorted by model, competition and game."""
-    faults, start = Faults(), 0
-    rows = pl.DataFrame(schema=dict.fromkeys((*KEY, *SETTING), pl.String))
+    faults, after = Faults(), None
+    rows = pl.DataFrame(schema=schema(COLUMNS))
     with faults.of("model"):
         rows = lake.missing(model=asked.model or None)
     counts = dict(rows.group_by("competition", maintain_order=True).len().iter_rows())
     if asked.competition:
         rows = rows.filter(competition=asked.competition)
+    page = rows.clear()
     with faults.of("after"):
-        start = _start(rows, key(asked.after))
-    shown, next_key = paged(rows.slice(start, ROWS + 1), lambda page: page.select(KEY).row(-1))
+        after = key(asked.after)
+        order = order_by(asked.sort, KEY, COLUMNS)
+        is_down = asked.order == "down"
+        page = page_of(rows.lazy(), order, after, ROWS + 1, descending=is_down).collect()
+    shown, next_key = paged(page, order_by(asked.sort, KEY), after)
     return MissingContent(
         title="Missing games",
         rows=shown,
@@ -56,13 +63,3 @@ def content(lake: AnsweringLake, asked: Parameters) -> MissingContent:
 def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All that is missing, whatever the page."""
     return [lake.missing(model=asked.model or None, competition=asked.competition or None)]
-
-
-def _start(rows: pl.DataFrame, after: list[object] | None) -> int:
-    """The place of the row that follows the one with this key."""
-    if after is None:
-        return 0
-    at = rows.select(KEY).rows()
-    if tuple(after) not in at:
-        raise UsageError("the key of the page is of no missing game: start at the first page")
-    return at.index(tuple(after)) + 1

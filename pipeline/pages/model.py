@@ -9,9 +9,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL, RELEASE
 from pipeline.pages.content import (
     Content,
-    Head,
     OfSystem,
-    heads,
     tested_models,
 )
 from pipeline.vocabulary import Edition
@@ -29,7 +27,6 @@ class ModelContent(Content, frozen=True, kw_only=True):
 
     model: str | None
     models: tuple[str, ...]
-    metrics: tuple[Head, ...]
     field: pl.DataFrame
     ticks: Mapping[str, Sequence[float]]
     by_role: pl.DataFrame
@@ -50,7 +47,6 @@ def content(lake: AnsweringLake, asked: Parameters) -> ModelContent:
         rows=field.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
         model=model,
         models=models,
-        metrics=heads(asked.edition),
         field=field,
         ticks=dict(_of_metrics(field)),
         by_role=_by(lake, asked, model, "role"),

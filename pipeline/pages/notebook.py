@@ -62,11 +62,13 @@ def shown(lake: AnsweringLake, name: str, given: dict[str, object]) -> Shown:
         if value is not None
     }
     asked = parameters(name, texts)
-    found = content(name, lake, asked)
-    if found.faults:
-        raise UsageError("; ".join(found.faults.values()))
-    html = fragment(name, found, asked, _no_link, level=3, is_interactive=False, prefix_of=_prefix)
-    return Shown(found.rows, framed(html))
+    contents = content(name, lake, asked)
+    if contents.faults:
+        raise UsageError("; ".join(contents.faults.values()))
+    html = fragment(
+        name, contents, asked, _no_link, level=3, is_interactive=False, prefix_of=_prefix
+    )
+    return Shown(contents.rows, framed(html))
 
 
 def lake_html(lake: AnsweringLake) -> str:
@@ -76,8 +78,8 @@ def lake_html(lake: AnsweringLake) -> str:
     ]
     # Its last part alone: what is shown is often sent to others.
     name = str(lake.path).rpartition("/")[2]
-    made = environment().get_template("lake.html").render(name=name, lake=lake, sizes=sizes)
-    return framed(Markup(made))
+    text = environment().get_template("lake.html").render(name=name, lake=lake, sizes=sizes)
+    return framed(Markup(text))
 
 
 def framed(html: Markup) -> str:

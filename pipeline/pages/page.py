@@ -49,18 +49,18 @@ def page(name: str) -> Page:
     """The page of this name; raises UsageError if there is none."""
     if name not in NAMES:
         raise UsageError(f"no page `{name}`: {choose([name], NAMES)}")
-    found: Any = import_module(f"{__package__}.{name}")
-    return found  # type: ignore[no-any-return]
+    module: Any = import_module(f"{__package__}.{name}")
+    return module  # type: ignore[no-any-return]
 
 
 def content(name: str, lake: Any, asked: Address) -> Content:
     """What a page shows of the lake; raises UsageError for what is wrong with the request."""
     seen = _seen(lake, asked)
-    found = page(name).content(seen, asked)
+    shown = page(name).content(seen, asked)
     if not isinstance(asked, OfSystem):
-        return found
+        return shown
     unknown = unknown_notes(seen)
-    return msgspec.structs.replace(found, system=seen.system, systems=seen.systems, unknown=unknown)
+    return msgspec.structs.replace(shown, system=seen.system, systems=seen.systems, unknown=unknown)
 
 
 def _seen(lake: Any, asked: Address) -> Any:
@@ -78,12 +78,12 @@ def csv_parts(
     `shown` is the page's content where it is there already.
     """
     whole = getattr(page(name), "whole", None)
-    if whole is not None:
+    if whole is not None and not asked.frame:
         return whole(_seen(lake, asked), asked)  # type: ignore[no-any-return]
-    found = shown or content(name, lake, asked)
-    if found.faults:
-        raise UsageError("; ".join(found.faults.values()))
-    return [found.rows]
+    contents = shown or content(name, lake, asked)
+    if contents.faults:
+        raise UsageError("; ".join(contents.faults.values()))
+    return [contents.frame(asked.frame or "rows")]
 
 
 def parameters(name: str, given: Mapping[str, str]) -> Address:

@@ -15,20 +15,24 @@ from pipeline.present.table import Table
 FORMS = {"md": markdown, "tex": latex}
 MOST_ROWS = 10_000
 """Nobody reads more: CSV has all."""
-# The results that a page of another name shows.
-_RESULTS = {"metric": "metrics", "model": "metrics"}
+# The results that a page or a frame of another name shows.
+_RESULTS = {
+    **dict.fromkeys(("metric", "model", "by_type", "by_role", "by_opponent"), "metrics"),
+    **{"apart": "settings_apart", "sizes": "tables", "sum": "evidence_sum"},
+}
 
 
 def document(name: str, lake: Any, asked: Address, form: str) -> str:
     """All rows of a page as a table, with its notes, in Markdown (`md`) or LaTeX (`tex`).
 
-    Raises UsageError for what is wrong with the request, and for too many rows.
+    They are those of one of its frames, if the address names one. Raises UsageError for what is
+    wrong with the request, and for too many rows.
     """
     seen = content(name, lake, asked)
     rows = _rows(csv_parts(name, lake, asked, seen))
     written = FORMS[form]
-    shown = _table(name, rows)
-    notes = [*_slice(seen, asked), *(seen.notes or shown.notes)]
+    shown = _table(asked.frame or name, rows)
+    notes = [*_slice(seen, asked), *((not asked.frame and seen.notes) or shown.notes)]
     return "".join([*written.table(replace(shown, notes=())), written.items(notes)])
 
 

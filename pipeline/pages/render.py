@@ -14,13 +14,12 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline import cells
+from pipeline import cells, column
 from pipeline.errors import UsageError
-from pipeline.metrics import thin
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content, slice_of
-from pipeline.pages.linked import SIGNIFICANT, here, table, to
+from pipeline.pages.linked import here, narrowed_to, table, to
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
 from pipeline.printable import printable
@@ -45,7 +44,7 @@ MOST_CSV = 128 * 2**20
 @cache
 def environment() -> Environment:
     """The templates, with what they can call. Everything that they insert is escaped."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -53,7 +52,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalized,
     )
-    made.filters |= {
+    templates.filters |= {
         "text": text,
         "number": number,
         "words": words,
@@ -61,19 +60,18 @@ def environment() -> Environment:
         "spoken": spoken,
         "cut": cut,
         "settings": cells.few,
-        "p": cells.p_value,
+        "counted": "{:,}".format,
     }
-    made.globals |= {
+    templates.globals |= {
         "EVERYBODY": EVERYBODY,
         "bar": bar,
         "ends": cells.ends,
         "LONG": LONG_MESSAGE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
-        "SIGNIFICANT": SIGNIFICANT,
-        "THIN_MEANING": thin.MEANING,
         "EDITIONS": EDITIONS,
         "here": here,
+        "narrowed_to": narrowed_to,
         "table": table,
         "to": to,
         "mark": mark,
@@ -82,7 +80,7 @@ def environment() -> Environment:
         "plot": plot,
         "slice_of": slice_of,
     }
-    return made
+    return templates
 
 
 _CARRIED = {"edition": PAPER, "system": ""}
@@ -121,7 +119,6 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "asked": asked,
         "name": name,
         "link": link,
-        "links": _of_ids(link),
         "level": 1,
         "is_interactive": True,
         "prefix_of": lambda _, place: "b-" if place else "",
@@ -131,29 +128,15 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
     return Markup(template.render(context | more)) + Markup("").join(unknown)
 
 
-def _of_ids(link: Link) -> Mapping[str, Callable[[Mapping[str, object]], str | None]]:
-    """Where a row's ids lead, by their column: to a game, its message, or a setting's games."""
-
-    def message(row: Mapping[str, object]) -> str | None:
-        game, index = row.get("game_id"), row["message_index"]
-        return None if game is None else link("game", game=game, at=f"m{index}")
-
-    return {
-        "game_id": lambda row: link("game", game=row["game_id"]),
-        "message_index": message,
-        "setting_id": lambda row: link("games", setting_id=row["setting_id"]),
-    }
-
-
 def query_of(asked: Mapping[str, object] | Address) -> str:
     """Address as the query of an address; what has its default is left out."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
-    said = {
+    given = {
         name: one
         for name, one in values.items()
         if one is not None and one != "" and one is not False
     }
-    return urlencode({name: _word(one) for name, one in said.items()})
+    return urlencode({name: _word(one) for name, one in given.items()})
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:
@@ -233,8 +216,8 @@ def spoken(value: str) -> str:
 
 def mark(hit: float | None) -> Markup:
     """A hit, a miss, or how much of a hit, as a sign and in words."""
-    said = result(hit) if hit is None else f"{sign(hit)} {result(hit)}"
-    return Markup(f'<span class="result {style(hit)}">{said}</span>')
+    label = result(hit) if hit is None else f"{sign(hit)} {result(hit)}"
+    return Markup(f'<span class="result {style(hit)}">{label}</span>')
 
 
 def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
@@ -285,4 +268,4 @@ def cut(value: object, most: int = LONGEST_CELL) -> Markup:
 
 def words(value: object) -> str:
     """A name of ours as words: `win_rate` as `win rate`."""
-    return NULL if value is None else printable(str(value)).replace("_", " ")
+    return NULL if value is None else printable(column.words(str(value)))

@@ -212,15 +212,15 @@ def _cells(
     """A cell for each model and metric, with the rows of the first games that have any."""
     counted = [one.counted for one in sample]
     rows = pl.concat(counted) if counted else pl.DataFrame()
-    found: dict[tuple[str | None, str], pl.DataFrame] = {}
+    parts_of: dict[tuple[str | None, str], pl.DataFrame] = {}
     if not rows.is_empty():
         parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
-        found = {(model, name): part for (model, name), part in parts.items()}
+        parts_of = {(model, name): part for (model, name), part in parts.items()}
     none = pl.DataFrame(schema={"game_id": pl.String})
     cells = {}
     for value in values.iter_rows(named=True):
         key = (value["model"], value["metric"])
-        part = found.get(key, none)
+        part = parts_of.get(key, none)
         games = part["game_id"].unique().sort().head(games_per_cell)
         evidence = part.filter(pl.col("game_id").is_in(games.implode()))
         total = sum_of(value, citation.edition)
@@ -236,13 +236,13 @@ def _command(model: str | None, name: str, citation: Citation) -> str:
 
 def _card(name: str, edition: Edition, rows: pl.DataFrame) -> Card:
     declared = metric(name, edition)
-    said = {key: " ".join(lines) for key, lines in header(name, edition).items()}
+    texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
     return Card(
         name=name,
         title=titles()[name],
-        row=said["row"],
-        formula=said["value"],
-        source=said["source"],
+        row=texts["row"],
+        formula=texts["value"],
+        source=texts["source"],
         low=declared.low,
         high=declared.high,
         rows=rows,

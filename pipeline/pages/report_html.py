@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from pipeline import cells, plots
 from pipeline.cells import NULL
+from pipeline.column import words
 from pipeline.metrics import ALL
 from pipeline.pages import style
 from pipeline.pages.linked import SIGNIFICANT
@@ -26,24 +27,24 @@ LONGEST_TEXT = 20_000
 _OF_FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
-def report_html(found: Report) -> Iterator[str]:
+def report_html(report: Report) -> Iterator[str]:
     """The file, a piece at a time."""
     css = _style()
-    models = {profile.model: at for at, profile in enumerate(found.profiles, start=1)}
+    models = {profile.model: at for at, profile in enumerate(report.profiles, start=1)}
     # Nothing but this very text may be run or applied, whatever slips into the page.
     digest = b64encode(hashlib.sha256(css.encode()).digest()).decode()
     return (
         environment()
         .get_template("one_file.html")
         .generate(
-            report=found,
+            report=report,
             style=Markup(css),
             style_hash=digest,
             models=models,
             link=partial(_link, models),
-            asked=found.citation,
+            asked=report.citation,
             cut=_cut,
-            rows_of=lambda profile: found.values.filter(
+            rows_of=lambda profile: report.values.filter(
                 pl.col("model").eq_missing(pl.lit(profile.model, pl.String))
             ),
             notes_of=lambda name, rows: present(name, rows).notes,
@@ -93,8 +94,8 @@ def _plot_by_type(card: Card) -> Markup | None:
     return Markup(plots.svg(plots.plot_metric(rows, by="game_type"), f"types-{card.name}"))
 
 
-def _plot_of_model(found: Report, model: str | None, prefix: str) -> Markup:
-    return Markup(plots.svg(plots.plot_profile(found.values, model), prefix))
+def _plot_of_model(report: Report, model: str | None, prefix: str) -> Markup:
+    return Markup(plots.svg(plots.plot_profile(report.values, model), prefix))
 
 
 def _cut(text: str) -> str:
@@ -104,17 +105,17 @@ def _cut(text: str) -> str:
     return f"{text[:LONGEST_TEXT]} […] {len(text) - LONGEST_TEXT:,} more characters are left out"
 
 
-def _facts(found: Transcript) -> dict[str, Any]:
+def _facts(transcript: Transcript) -> dict[str, Any]:
     """What is said above a game's messages."""
-    game = found.game
-    end = str(game["outcome"]).replace("_", " ") if game["is_finished"] else "not finished"
-    return {**game, "end": end, "players": seats(found.tables), "id": str(game["game_id"])[:8]}
+    game = transcript.game
+    end = words(str(game["outcome"])) if game["is_finished"] else "not finished"
+    return {**game, "end": end, "players": seats(transcript.tables), "id": str(game["game_id"])[:8]}
 
 
-def _matrix(found: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
+def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
     """By metric, a row for each model: its comparison with every other, itself left out."""
-    models = [model for model in found.board["model"] if model is not None]
-    for part in found.comparisons.partition_by("metric", maintain_order=True):
+    models = [model for model in report.board["model"] if model is not None]
+    for part in report.comparisons.partition_by("metric", maintain_order=True):
         cells = {}
         for row in part.iter_rows(named=True):
             cells[row["model"], row["other"]] = _compared(row, 1)

@@ -36,22 +36,22 @@ _IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit
 
 def has_roles(game: Mapping[str, object]) -> bool:
     """Whether the players of the game have hidden roles."""
-    found = kinds().get(str(game["game_type"]))
+    kind = kinds().get(str(game["game_type"]))
     # Of a game whose package is gone nobody knows it.
-    return found is None or found.has_sides
+    return kind is None or kind.has_sides
 
 
-def without_roles(found: Transcript) -> Transcript:
+def without_roles(transcript: Transcript) -> Transcript:
     """The game without whatever says a role, but for the texts of messages.
 
     Whoever was sent a private note of the moderator is left out too, and so is whoever spoke where
     only some roles speak."""
     tables = {
         name: _without(rows if name in _SHOWN else rows.clear(), *_OF_PLAYER, *_SHOWN.get(name, ()))
-        for name, rows in found.tables.items()
+        for name, rows in transcript.tables.items()
     }
-    tables["messages"] = _messages(tables["messages"], str(found.game["game_type"]))
-    return Transcript(tables, found.counted.clear(), found.edition)
+    tables["messages"] = _messages(tables["messages"], str(transcript.game["game_type"]))
+    return Transcript(tables, transcript.counted.clear(), transcript.edition)
 
 
 def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:

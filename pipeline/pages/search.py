@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from pipeline.answers import AnsweringLake
+from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, game_types
@@ -43,18 +44,18 @@ class SearchContent(Content, frozen=True, kw_only=True):
 def content(lake: AnsweringLake, asked: Parameters) -> SearchContent:
     """The messages that have all of the words; nothing before there is anything to search for."""
     faults = Faults()
-    found = None
+    hits = None
     if asked.words or asked.secret:
         with faults.of("words"):
-            found = _found(lake, asked, ROWS, asked.after or None)
+            hits = _hits(lake, asked, ROWS, asked.after or None)
     return SearchContent(
         title="Search",
-        rows=found.rows if found else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String)),
+        rows=hits.rows if hits else pl.DataFrame(schema=schema(COLUMNS)),
         game_types=game_types(),
-        n_searched=found.n_searched if found else 0,
-        n_messages=found.n_messages if found else 0,
-        stopped=found.stopped if found else None,
-        after=found.key if found else None,
+        n_searched=hits.n_searched if hits else 0,
+        n_messages=hits.n_messages if hits else 0,
+        stopped=hits.stopped if hits else None,
+        after=hits.key if hits else None,
         timeout=TIMEOUT,
         faults=faults,
     )
@@ -64,16 +65,16 @@ def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All messages found, whatever the page; raises UsageError where they take too long."""
     if not (asked.words or asked.secret):
         return [content(lake, asked).rows]
-    found = _found(lake, asked, MOST, None)
-    if found.stopped != "end":
+    hits = _hits(lake, asked, MOST, None)
+    if hits.stopped != "end":
         raise UsageError(
-            f"the search stopped after {found.n_searched:,} of {found.n_messages:,} messages: ask "
+            f"the search stopped after {hits.n_searched:,} of {hits.n_messages:,} messages: ask "
             "for less, or use `magic search --format csv`"
         )
-    return [found.rows]
+    return [hits.rows]
 
 
-def _found(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Found:
+def _hits(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Found:
     return lake.search(
         asked.words,
         model=asked.model or None,

@@ -13,7 +13,7 @@ from pipeline.reports.unknown import unknown_notes
 _MODULES = {
     "audits": ("audit", "findings"),
     "values": ("metrics", "leaderboard", "evidence_sum"),
-    "comparisons": ("compare", "contrast", "diff", "diff_games", "plan"),
+    "comparisons": ("compare", "contrast", "settings_apart", "diff", "diff_games", "plan"),
     "counts": ("completeness", "missing", "readability", "schema", "tables"),
     "rows": ("document_counts", "documents", "evidence", "games", "quarantine", "search"),
 }

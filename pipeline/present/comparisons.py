@@ -7,12 +7,13 @@ import polars as pl
 
 from pipeline.cells import is_next_to_zero
 from pipeline.present import folds
-from pipeline.present.table import Estimate, Table
+from pipeline.present.table import Estimate, Table, brief_id
 from pipeline.present.values import WITHOUT_ONE, group_columns, thin_note, with_ids
 from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
 from pipeline.reports.compare.columns import EVERY
 from pipeline.reports.compare.notes import common_note, replay_note
+from pipeline.reports.compare.settings import APART
 from pipeline.statistics.pairs import UNPAIRED
 
 _THIN, _NEW_THIN = ("thin", "other_thin"), ("thin", "new_thin")
@@ -37,7 +38,10 @@ def compare(rows: pl.DataFrame, *_: Any, margin: float | None = None, **__: Any)
         "compare",
         rows,
         {**group_columns(rows), **EVERY},
-        estimates=(Estimate("difference", "ci_low", "ci_high", _THIN), WITHOUT_ONE),
+        estimates=(
+            Estimate("difference", "ci_low", "ci_high", _THIN, reason="reason"),
+            WITHOUT_ONE,
+        ),
         hidden=hidden,
         headings=headings,
         brief=with_ids,
@@ -62,6 +66,13 @@ def compare(rows: pl.DataFrame, *_: Any, margin: float | None = None, **__: Any)
 
 
 contrast = compare
+
+
+def settings_apart(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
+    """The settings; a page also has the games, of which a terminal shows the beginnings of ids."""
+    ids = ("setting_id", "game", "other_game")
+    shortened = rows.with_columns(map(brief_id, ids))
+    return Table("settings_apart", rows, APART, brief=lambda _: shortened)
 
 
 def _family(rows: pl.DataFrame) -> str:

@@ -27,11 +27,13 @@ class Sorting(NamedTuple):
 class Around(NamedTuple):
     """What a page has around a table's cells, each a function of a column's name or of a row.
 
-    `links` are the addresses of cells, `drawing` is the picture of an estimate's interval,
-    `attributes` are those of a row; the table itself sets `row_heading`, the column that names it.
+    `links` are the addresses of cells, `inner` writes what is in a cell of its column, `drawing` is
+    the picture of an estimate's interval, `attributes` are those of a row; the table itself sets
+    `row_heading`, the column that names it.
     """
 
-    links: Mapping[str, Callable[[Row], str | None]] = {}
+    links: Mapping[str, Callable[[Row], str | None] | None] = {}
+    inner: Mapping[str, Callable[[Row], str]] = {}
     sorting: Callable[[str], Sorting] | None = None
     drawing: Callable[[str, Row], str] | None = None
     attributes: Callable[[Row], Mapping[str, str | None]] | None = None
@@ -39,12 +41,21 @@ class Around(NamedTuple):
 
 
 _NOTHING = Around()
+_NONE = f'<span class="none">{NULL}</span>'
+# A column of longer texts is wide, one of texts that are no word is not too narrow for a name.
+_LONG, _NAME = 40, 7
 
 
 def table(
-    shown: Table, around: Around = _NOTHING, *, caption: str = "", id: str = "", kind: str = ""
+    shown: Table,
+    around: Around = _NOTHING,
+    *,
+    caption: str = "",
+    id: str = "",
+    kind: str = "",
+    frame: str | None = None,
 ) -> str:
-    """The table in a region that scrolls; `kind` is its class."""
+    """The table in a region that scrolls; `kind` is its class, `frame` a name for copies of it."""
     if shown.rows.is_empty():
         return '<p class="empty">No rows.</p>'
     fields = shown.fields[:MOST_COLUMNS]
@@ -57,7 +68,7 @@ def table(
     wide = " wide" if len(fields) > 8 else ""
     lines = [
         f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{name}">',
-        f"<table{_attributes({'id': id or None, 'class': kind or None})}>",
+        f"<table{_attributes({'id': id or None, 'class': kind or None, 'data-frame': frame})}>",
         f'<caption class="vh">{name}</caption>',
         f"<thead{boost}><tr>{''.join(_heading(one, shown, around) for one in fields)}</tr></thead>",
         "<tbody>",
@@ -86,7 +97,8 @@ def _left_out(n_columns: int, n_rows: int) -> str:
 def _heading(one: Field, shown: Table, around: Around) -> str:
     declared = shown.columns.get(one.name)
     sorting = around.sorting(one.name) if around.sorting else Sorting(None)
-    label = one.heading if declared is None else one.heading[:1].upper() + one.heading[1:]
+    is_name = declared is None or one.name in shown.headings
+    label = one.heading if is_name else one.heading[:1].upper() + one.heading[1:]
     attributes = {
         "class": _kind(one, shown),
         "aria-sort": sorting.direction or None,
@@ -96,37 +108,42 @@ def _heading(one: Field, shown: Table, around: Around) -> str:
 
 
 def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
-    """Each row, as many as a browser shows without effort."""
+    """Each row, as many as a browser shows without effort; links and the like get it in full."""
     n_characters = 0
-    for at, row in enumerate(shown.seen.iter_rows(named=True)):
+    kinds = [_kind_of_cells(one, shown) for one in fields]
+    both = zip(shown.seen.iter_rows(named=True), shown.rows.iter_rows(named=True), strict=True)
+    for at, (seen, whole) in enumerate(both):
+        row = seen | whole
         own = [one.cells[at] for one in fields]
         n_characters += sum(min(len(cell.text), LONGEST_CELL) for cell in own)
         if at and n_characters > MOST_CHARACTERS:
             return
         cells = (
-            _cell(one, cell, row, around, shown) for one, cell in zip(fields, own, strict=True)
+            _cell(one, cell, row, around, kind)
+            for one, cell, kind in zip(fields, own, kinds, strict=True)
         )
         attributes = around.attributes(row) if around.attributes else {}
         yield f"<tr{_attributes(attributes)}>{''.join(cells)}</tr>"
 
 
-def _cell(one: Field, cell: Cell, row: Row, around: Around, shown: Table) -> str:
+def _cell(one: Field, cell: Cell, row: Row, around: Around, kind: str | None) -> str:
     tag, scope = ("th", "row") if one.name == around.row_heading else ("td", None)
     metric = row.get("metric", one.name) if one.estimate and one.estimate.counted else None
-    kinds = [_kind(one, shown), "letters" if one.name == "letters" else None]
-    kind = " ".join(filter(None, kinds)) or None
     attributes = _attributes({"scope": scope, "class": kind, "data-metric": metric})
     return f"<{tag}{attributes}>{_content(one, cell, row, around)}</{tag}>"
 
 
 def _content(one: Field, cell: Cell, row: Row, around: Around) -> str:
-    href = around.links[one.name](row) if one.name in around.links else None
+    if one.name in around.inner:
+        return around.inner[one.name](row).strip() or _NONE
+    address = around.links.get(one.name)
+    href = address(row) if address else None
     if one.estimate and one.estimate.value:
         drawing = around.drawing(one.name, row) if around.drawing else ""
         return _estimate(one.estimate, cell, row, href, drawing)
     mark = _mark(cell)
     if cell.text == NULL:
-        return f'<span class="none">{NULL}</span>{mark}'
+        return f"{_NONE}{mark}"
     if one.estimate:
         return _ends(one.estimate, cell.text, row)
     value = row.get(one.name) if href is None else None
@@ -212,9 +229,23 @@ def _text(value: object) -> str:
 
 
 def _kind(one: Field, shown: Table) -> str | None:
+    """The classes of a column's heading."""
     kinds = ["n"] if one.is_number or one.estimate else []
     kinds += ["aside"] if one.name in shown.asides else []
     return " ".join(kinds) or None
+
+
+def _kind_of_cells(one: Field, shown: Table) -> str | None:
+    """The classes of a column's cells: also whether they are ids, names or longer texts."""
+    declared, kind = shown.columns.get(one.name), _kind(one, shown)
+    length = 0 if kind else max((len(cell.text) for cell in one.cells), default=0)
+    kinds = {
+        "letters": one.name == "letters",
+        "id": declared is not None and declared.regex is not None,
+        "name": _NAME <= length <= _LONG,
+        "said": length > _LONG,
+    }
+    return " ".join(filter(None, [kind, *(name for name, is_so in kinds.items() if is_so)])) or None
 
 
 def _linked(inner: str, href: str | None) -> str:

@@ -15,15 +15,21 @@ from pipeline.reports import games as games_list
 from pipeline.reports import search as searches
 from pipeline.reports.quarantine import BRIEF
 
-_BRIEF = ("model", "player", "round", "what", "compared_with", "hit", "message_index", "content")
-_BRIEF_GAMES = ("game_id", "game_type", "models", "outcome", "n_rounds", "n_messages", "path")
-_BRIEF_DOCUMENTS = ("source", "status", "path", "reason", "detail", "n_faulty_parts", "game_id")
+_BRIEF = (
+    *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),
+    *("message_index", "content"),
+)
 _SEARCH = {**searches.COLUMNS, "text": column.text("the text around the hit")}
 
 
 def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
-    columns = ("game_id", *(("term",) if has_terms else ()), *_BRIEF)
-    return Table("evidence", rows, evidence_rows.COLUMNS, brief=partial(brief, columns=columns))
+    return Table(
+        "evidence",
+        rows,
+        evidence_rows.COLUMNS,
+        hidden=() if has_terms else ("term",),
+        brief=partial(brief, columns=_BRIEF),
+    )
 
 
 def brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
@@ -32,43 +38,44 @@ def brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
 
 
 def search(rows: pl.DataFrame, secret: bool = False, **_: Any) -> Table:
-    about = "phase" if secret else "game_type"
-    return Table("search", rows, _SEARCH, brief=partial(_around, about=about))
+    hidden = ("player", "role", "game_type" if secret else "phase")
+    return Table("search", rows, _SEARCH, hidden=hidden, brief=_around)
 
 
-def _around(rows: pl.DataFrame, about: str) -> pl.DataFrame:
+def _around(rows: pl.DataFrame) -> pl.DataFrame:
     """What fits on a line: of ids the beginning, and the text around the hit as one."""
     text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
-    columns = ("game_id", about, "message_index", "round", "seat", "model")
-    return rows.with_columns(brief_id()).select(*columns, text=text)
+    return rows.with_columns(brief_id(), text=text).drop("before", "hit", "after")
 
 
 def games(rows: pl.DataFrame, **_: Any) -> Table:
     return Table(
-        "games", rows, games_list.COLUMNS, brief=_of_games, folds=(folds.titled("game_type"),)
+        "games",
+        rows,
+        games_list.COLUMNS,
+        hidden=("is_finished", "setting_id", "game_index", "source"),
+        brief=_of_games,
+        folds=(folds.titled("game_type"),),
     )
 
 
 def _of_games(rows: pl.DataFrame) -> pl.DataFrame:
-    """What fits on a line: of ids the beginning, and how the game ended."""
+    """The rows with the beginnings of ids, and how the games ended."""
     end = pl.when("is_finished").then("outcome").otherwise(pl.lit(games_list.UNFINISHED))
-    return rows.with_columns(brief_id(), outcome=end).select(_BRIEF_GAMES)
+    return rows.with_columns(brief_id(), brief_id("setting_id"), outcome=end)
 
 
 def documents(rows: pl.DataFrame, **_: Any) -> Table:
+    """The documents; a page also has their format, their size, and who read them."""
     return Table(
         "documents",
         rows,
         listed.COLUMNS,
-        brief=_of_documents,
+        hidden=("format", "n_bytes", "ingest_id"),
+        brief=lambda one: one.with_columns(brief_id()),
         optional=("detail", "n_faulty_parts", "game_id"),
         folds=(folds.titled("source"), folds.titled("status")),
     )
-
-
-def _of_documents(rows: pl.DataFrame) -> pl.DataFrame:
-    """What fits on a line or two: of ids the beginning."""
-    return rows.with_columns(brief_id()).select(_BRIEF_DOCUMENTS)
 
 
 def document_counts(rows: pl.DataFrame, **_: Any) -> Table:

@@ -207,6 +207,6 @@ def brief_texts(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(brief_id(), content=pl.when(is_long).then(short).otherwise(text))
 
 
-def brief_id() -> pl.Expr:
-    """So much of each `game_id` as tells one from another."""
-    return pl.col("game_id").str.head(ID_SHOWN)
+def brief_id(name: str = "game_id") -> pl.Expr:
+    """So much of each id as tells one from another."""
+    return pl.col(name).str.head(ID_SHOWN)

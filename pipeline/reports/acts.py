@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -83,7 +83,9 @@ def _groups(
     silent: list[Act], counted: Rows, tables: Mapping[str, pl.DataFrame]
 ) -> dict[int | None, list[Group]]:
     course = Course(tables)
-    left = _Uncounted(counted)
+    left: dict[tuple[object, object], Rows] = {}
+    for row in counted:
+        left.setdefault((row["player"], row["round"]), []).append(row)
     silent.sort(key=lambda act: (act.round or 0, course.rank(act.table, act.facts)))
     placed: dict[int | None, list[Group]] = {}
 
@@ -92,36 +94,23 @@ def _groups(
         return place, act.table, act.round
 
     for (place, table, round_), group in groupby(silent, key):
-        acts = [(act, left.of(act)) for act in group]
+        acts = [(act, _take(left, act)) for act in group]
         placed.setdefault(place, []).append(Group(table, round_, acts, []))
-    rows = sorted(left.rows, key=lambda row: (row["round"] is None, row["round"] or 0))
+    rows = list(chain.from_iterable(left.values()))
+    rows.sort(key=lambda row: (row["round"] is None, row["round"] or 0))
     for round_, group_of_rows in groupby(rows, key=lambda row: row["round"]):
         place = course.end(round_)
         placed.setdefault(place, []).append(Group(None, round_, [], list(group_of_rows)))
     return placed
 
 
-class _Uncounted:
-    """The counted rows without a message, until an act takes those that are about it."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows: dict[tuple[object, object], Rows] = {}
-        for row in rows:
-            self._rows.setdefault((row["player"], row["round"]), []).append(row)
-
-    def of(self, act: Act) -> Rows:
-        """The rows that were counted in an act; they are taken out."""
-        key = (act.player, act.round)
-        rows = self._rows.get(key, [])
-        counted = [row for row in rows if act.table in _tables_of(row["metric"])]
-        if counted:
-            self._rows[key] = [row for row in rows if act.table not in _tables_of(row["metric"])]
-        return counted
-
-    @property
-    def rows(self) -> Rows:
-        """The rows that are left."""
-        return [row for rows in self._rows.values() for row in rows]
+def _take(left: dict[tuple[object, object], Rows], act: Act) -> Rows:
+    """The rows that were counted in an act; they are taken out of those that are left."""
+    rows = left.get((act.player, act.round), [])
+    counted = [row for row in rows if act.table in _tables_of(row["metric"])]
+    if counted:
+        rows[:] = [row for row in rows if act.table not in _tables_of(row["metric"])]
+    return counted
 
 
 @cache

@@ -7,7 +7,7 @@ import polars as pl
 from pipeline import column
 from pipeline.column import Column, listed
 from pipeline.lake import StoredLake
-from pipeline.metrics.paging import Start, is_at_or_after, start_of
+from pipeline.metrics.paging import order_by, page_of
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_words
 from pipeline.reports.quarantine import ORDER as ORDER_OF_FAULTS
@@ -35,8 +35,10 @@ COLUMNS: Mapping[str, Column] = {
     ).shown("faulty parts"),
     "format": column.text("the log format, null if it is not a log", nullable=True),
     "game_id": column.identifier("the game that it holds", nullable=True),
-    "n_bytes": column.count("its size in bytes, null if it was not read", nullable=True),
-    "ingest_id": column.count("the last ingest that saw it", low=1),
+    "n_bytes": column.count("its size in bytes, null if it was not read", nullable=True).shown(
+        "bytes"
+    ),
+    "ingest_id": column.count("the last ingest that saw it", low=1).shown("ingest"),
 }
 COUNT_COLUMNS: Mapping[str, Column] = {
     "source": COLUMNS["source"],
@@ -63,25 +65,29 @@ def documents(
     source: str | Sequence[str] | None = None,
     reason: str | Sequence[str] | None = None,
     path: str | None = None,
+    sort: str | None = None,
+    descending: bool = False,
     after: Sequence[object] | None = None,
     limit: int | None = None,
 ) -> pl.DataFrame:
     """A row for each document that meets all conditions, sorted by place, at most `limit`.
 
-    A document is as the last ingest that saw it left it. `path` is a part of its path. `after` is
-    the source and the path of the last row of the page before, and how many rows were shown of this
-    place.
+    A document is as the last ingest that saw it left it. `path` is a part of its path. Rows are
+    sorted by the column `sort` first, nulls last. `after` is this column, the source and the path
+    of the last row of the page before, and how many rows alike in these were shown.
 
-    Raises UsageError for an unknown status.
+    Raises UsageError for an unknown status, and for a column that rows cannot be sorted by.
 
     >>> lake.documents(status="ignored").select("path", "format").rows()[0]
     ('prisoner/setting/0.json', None)
     """
-    start = start_of(after, KEY)
+    order = order_by(sort, KEY, COLUMNS)
     rows = _asked(lake, {"status": status, "source": source, "reason": reason})
     if path is not None:
         rows = rows.filter(pl.col("path").str.contains(path, literal=True))
-    return _page(rows, start, limit).select(*COLUMNS).collect(engine="streaming")
+    ties = ("sha256", "status")
+    page = page_of(rows, order, after, limit, descending=descending, ties=ties)
+    return page.select(*COLUMNS).collect(engine="streaming")
 
 
 @listed(COUNT_COLUMNS)
@@ -146,11 +152,3 @@ def _faults(lake: StoredLake) -> pl.LazyFrame:
             n_faulty_parts=pl.col("game_id").count().cast(pl.Int64),
         )
     )
-
-
-def _page(rows: pl.LazyFrame, start: Start, limit: int | None) -> pl.LazyFrame:
-    """The rows in order, from the start on."""
-    if start.values is not None:
-        rows = rows.filter(is_at_or_after(start.values, KEY))
-    ordered = rows.sort(*KEY, "sha256", "status", nulls_last=True)
-    return ordered.slice(start.n_shown, limit)

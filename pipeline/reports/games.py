@@ -6,10 +6,10 @@ import polars as pl
 
 from pipeline import column
 from pipeline.column import Column, listed
-from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
+from pipeline.metrics.paging import order_by, page_of
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_competitions, check_players, check_words
 
@@ -25,7 +25,7 @@ COLUMNS: Mapping[str, Column] = {
 }
 UNFINISHED = "unfinished"
 OUTCOMES = (*outcomes(), UNFINISHED)
-_KEY = ("path", "game_id")
+KEY = ("path", "game_id")
 
 
 @listed(COLUMNS)
@@ -38,17 +38,21 @@ def games(
     setting_id: str | None = None,
     outcome: str | Sequence[str] | None = None,
     path: str | None = None,
-    after: Sequence[str] | None = None,
+    sort: str | None = None,
+    descending: bool = False,
+    after: Sequence[object] | None = None,
     limit: int | None = None,
 ) -> pl.DataFrame:
     """A row for each game that meets all conditions, sorted by path, at most `limit`.
 
     `model` plays in the game, tested or not. `competition` is one that the game counts for: with
     `model`, for this model. `setting_id` is the id or its beginning, and `path` a part of the path
-    of the log. `outcome` is a word of the column `outcome`, or `unfinished`. `after` is the path
-    and game_id of the last row of the page before.
+    of the log. `outcome` is a word of the column `outcome`, or `unfinished`. Rows are sorted by the
+    column `sort` first, nulls last. `after` is this column, the path and the game_id of the last
+    row of the page before, and how many rows alike in these were shown.
 
-    Raises UsageError for an unknown model, game type, competition or outcome.
+    Raises UsageError for an unknown model, game type, competition or outcome, and for a column that
+    rows cannot be sorted by.
 
     >>> caught = lake.games(game_type="undercover", outcome="caught")
     >>> caught.select("models", "n_rounds", "path").rows()[0]
@@ -60,23 +64,21 @@ def games(
     check_competitions(lake, competitions)
     check_words("outcome", outcomes, OUTCOMES)
     check_players(lake, models)
-    found = lake.table("games")
-    if after is not None:
-        found = found.filter(_is_after(after))
+    rows = lake.table("games")
+    order = order_by(sort, KEY, COLUMNS)
     if models is not None or competitions is not None:
-        found = found.join(_sides(lake, models, competitions), on="game_id", how="semi")
+        rows = rows.join(_sides(lake, models, competitions), on="game_id", how="semi")
     if game_types is not None:
-        found = found.filter(pl.col("game_type").is_in(game_types))
+        rows = rows.filter(pl.col("game_type").is_in(game_types))
     if setting_id is not None:
-        found = found.filter(pl.col("setting_id").str.starts_with(setting_id))
+        rows = rows.filter(pl.col("setting_id").str.starts_with(setting_id))
     if path is not None:
-        found = found.filter(pl.col("path").str.contains(path, literal=True))
+        rows = rows.filter(pl.col("path").str.contains(path, literal=True))
     if outcomes is not None:
         is_cut_off = ~pl.col("is_finished") & (UNFINISHED in outcomes)
-        found = found.filter(is_cut_off | pl.col("outcome").is_in(outcomes))
-    found = found.sort(_KEY)
-    rows = (found if limit is None else found.head(limit)).collect()
-    return _with_models(lake, rows).select(*COLUMNS)
+        rows = rows.filter(is_cut_off | pl.col("outcome").is_in(outcomes))
+    page = page_of(rows, order, after, limit, descending=descending).collect()
+    return _with_models(lake, page).select(*COLUMNS)
 
 
 def _sides(
@@ -87,14 +89,6 @@ def _sides(
     if competitions is not None:
         rows = rows.filter("is_tested", pl.col("competition").is_in(competitions))
     return rows if models is None else rows.filter(pl.col("model").is_in(models))
-
-
-def _is_after(key: Sequence[str]) -> pl.Expr:
-    if len(key) != len(_KEY):
-        raise UsageError("the key of a page is a path and the id of a game")
-    path, game_id = key
-    is_later = pl.col("path") > path
-    return is_later | ((pl.col("path") == path) & (pl.col("game_id") > game_id))
 
 
 def _with_models(lake: StoredLake, rows: pl.DataFrame) -> pl.DataFrame:

@@ -5,6 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from pipeline import column
+
 
 def sign(hit: float | None) -> str:
     """A hit, a miss, or how much of a hit; `?` where that is unknown."""
@@ -56,7 +58,7 @@ def marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tuple[Mark, 
 def _whose(row: Mapping[str, Any], player: str | None) -> str:
     """The player of a counted row; empty if the mark is shown beside this player."""
     if row["player"] is None:
-        names = [str(row[name]).replace("_", " ") for name in ("role", "model") if row[name]]
+        names = [column.words(row[name]) for name in ("role", "model") if row[name]]
         return f" ({', '.join(names)})" if names else ""
     is_of_message = row["player"] == player and row["round"] is not None
     return "" if is_of_message else f" ({row['player']})"

@@ -1,6 +1,6 @@
 """Where to find values by a column that the views of values do not have."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
@@ -14,21 +14,13 @@ from pipeline.vocabulary import Edition
 
 def other_groups(lake: StoredLake, column: str, views: Collection[str]) -> str | None:
     """A hint how to group values by a column that these views lack; None if it is not possible."""
-    for view, metric, edition in _of_values():
-        if view in views and column in _columns(lake, metric):
-            return _hint(metric, edition, column)
+    for edition in (PAPER, AUDITED):  # the edition release cannot be grouped by other columns
+        for name in (OF_ALL, LEADERBOARD, *names(edition)):
+            metric = None if name in (OF_ALL, LEADERBOARD) else name
+            is_queried = any(in_schema(kind, edition, name) in views for kind in ("", "terms"))
+            if is_queried and column in _columns(lake, metric):
+                return _hint(metric, edition, column)
     return None
-
-
-def _of_values() -> Iterator[tuple[str, str | None, Edition]]:
-    """The views of values with their metric (None: all metrics) and edition.
-
-    Those of the edition release are left out: it cannot be grouped by other columns."""
-    for edition in (PAPER, AUDITED):
-        of_all = {OF_ALL: None, LEADERBOARD: None}
-        for name, metric in (of_all | {name: name for name in names(edition)}).items():
-            for kind in ("", "terms"):
-                yield in_schema(kind, edition, name), metric, edition
 
 
 def _columns(lake: StoredLake, metric: str | None) -> Collection[str]:
@@ -37,11 +29,11 @@ def _columns(lake: StoredLake, metric: str | None) -> Collection[str]:
 
 
 def _hint(metric: str | None, edition: Edition, column: str) -> str:
-    options = [f"--metric {metric}"] if metric else []
-    arguments = [f'metric="{metric}"'] if metric else []
-    if edition != PAPER:
-        options.append(f"--edition {edition}")
-        arguments.append(f'edition="{edition}"')
-    command = " ".join(["magic metrics", *options, f"--by model,{column}"])
-    call = ", ".join([*arguments, f'by=["model", "{column}"]'])
-    return f"for values grouped by it, run `{command}` (in Python: `lake.metrics({call})`)"
+    choices = {"metric": metric, "edition": None if edition == PAPER else edition}
+    known = {name: value for name, value in choices.items() if value}
+    options = "".join(f"--{name} {value} " for name, value in known.items())
+    arguments = "".join(f'{name}="{value}", ' for name, value in known.items())
+    return (
+        f"for values grouped by it, run `magic metrics {options}--by model,{column}` "
+        f'(in Python: `lake.metrics({arguments}by=["model", "{column}"])`)'
+    )

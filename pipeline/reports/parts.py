@@ -7,6 +7,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pipeline import column
 from pipeline.cells import NULL
 from pipeline.printable import printable
 from pipeline.reports.acts import Group, Places, new_rounds, places, uncounted
@@ -72,17 +73,17 @@ class Part(Struct, frozen=True):
     def items(self) -> Iterator[list[tuple[str, str]]]:
         """What was done and counted: lines of texts, each with its style."""
         for one in self.done:
-            text = f"{one.table.replace('_', ' ')}{_colon(one.line)}" if self.message else one.line
+            text = f"{column.words(one.table)}{_colon(one.line)}" if self.message else one.line
             yield [(text, "act"), *((mark.text, mark.style) for mark in one.marks)]
         yield from ([(mark.text, mark.style)] for mark in self.marks)
 
 
 def title(game: Mapping[str, Any]) -> str:
     """A game's type and outcome in words; the type alone where the outcome is left out."""
-    kind = str(game["game_type"]).replace("_", " ")
+    kind = column.words(game["game_type"])
     if not game["is_finished"]:
         return f"{kind}: not finished"
-    return kind if game["outcome"] is None else f"{kind}: {str(game['outcome']).replace('_', ' ')}"
+    return kind if game["outcome"] is None else f"{kind}: {column.words(game['outcome'])}"
 
 
 def seats(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -147,7 +148,7 @@ def _title(group: Group, common: Sequence[tuple[str, object]]) -> str:
     if group.table is None:
         return "the game as a whole" if group.round is None else "counted in no message"
     facts = words(common)
-    return group.table.replace("_", " ") + (f": {facts}" if facts else "")
+    return column.words(group.table) + (f": {facts}" if facts else "")
 
 
 def _message(row: Mapping[str, Any], there: Places) -> Part:

@@ -115,18 +115,10 @@ def over_all(
 ) -> Answer:
     """The metrics by model over all game types; n_games only of metrics `with_games`: None, all."""
     request = Request(
-        edition=edition,
-        num_of_game=num_of_game,
-        models=several(model),
-        game_types=(ALL,),
+        edition=edition, num_of_game=num_of_game, models=several(model), game_types=(ALL,)
     )
     return answered(
-        lake,
-        request,
-        engine=engine,
-        master=master,
-        with_games=with_games,
-        confidence=confidence,
+        lake, request, engine=engine, master=master, with_games=with_games, confidence=confidence
     )
 
 

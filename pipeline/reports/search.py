@@ -31,6 +31,7 @@ _PLACE = (
 )
 COLUMNS: Mapping[str, Column] = {
     **{name: TABLES["messages"].columns()[name] for name in _PLACE},
+    "message_index": TABLES["messages"].columns()["message_index"].shown("message"),
     "before": column.text("the text before the hit"),
     "hit": column.text("the first hit in the message's text"),
     "after": column.text("the text after the hit"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
+from pipeline import column
 from pipeline.cells import NULL, texts
 from pipeline.reports.acts import Act
 
@@ -51,13 +52,13 @@ def shared(acts: Sequence[Act]) -> tuple[tuple[str, object], ...]:
 
 def lines(acts: Iterable[Act], player: str | None) -> list[tuple[str, str]]:
     """The acts of a message as pairs of a table and a line of text."""
-    found = []
+    pairs = []
     for (table, _), group in groupby(acts, key=lambda act: (act.table, act.player)):
         of_table = list(group)
         common = shared(of_table)
         each = "; ".join(line(act, common, player) for act in of_table)
-        found.append((table, ", ".join(part for part in (each, words(common)) if part)))
-    return found
+        pairs.append((table, ", ".join(part for part in (each, words(common)) if part)))
+    return pairs
 
 
 def words(facts: Sequence[tuple[str, object]]) -> str:
@@ -70,7 +71,7 @@ def line(act: Act, without: Sequence[tuple[str, object]] = (), player: str | Non
     facts = {fact[0]: fact[1] for fact in _shown(act) if fact not in without}
     aims = [name for name in _ARROWS if name in facts]
     about = [_text(facts.pop(name)) for name in _ABOUT if name in facts]
-    kind = str(facts.pop("kind", "")).replace("_", " ")
+    kind = column.words(str(facts.pop("kind", "")))
     arrow = "".join(f"→ {_text(facts.pop(name) or 'nobody')}" for name in aims)
     who = "" if act.player == player else act.player or NULL
     head = " ".join(part for part in (who, kind, *about, arrow) if part)
@@ -93,13 +94,13 @@ def _shown(act: Act) -> list[tuple[str, object]]:
 
 def _word(name: str, value: object) -> str:
     if isinstance(value, bool):
-        plain = name.removeprefix("is_").replace("_", " ")
+        plain = column.words(name.removeprefix("is_"))
         return _FLAGS.get(name, (plain, f"not {plain}"))[not value]
     if name == "cause":
         return f"by {_text(value)}"
     if name in _PLAIN:
-        return _text(value).replace("_", " ")
-    return f"{name.replace('_', ' ')} {_text(value)}"
+        return column.words(_text(value))
+    return f"{column.words(name)} {_text(value)}"
 
 
 def _text(value: object) -> str:

@@ -134,7 +134,7 @@ def _is_here(address: str, headers: Headers) -> bool:
 
 
 def _is_own(headers: Headers) -> bool:
-    """Whether a page of ours or the user asks: another site can only lead here by a link."""
+    """Whether one of our pages or the user sends it; another site can only lead here by a link."""
     origin = headers.get("origin")
     if origin is not None and not _is_here(origin, headers):
         return False

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from pipeline.stores.base import ChangedError, Draft, File
 
-# A pipe is opened without waiting for its writer, and then found to be none.
+# A pipe is opened without waiting for its writer, and then refused.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -152,7 +152,7 @@ def _version(status: os.stat_result) -> tuple[int, ...]:
 def is_gone(file: str) -> bool:
     """Say whether there is nothing of this name, not even a link that leads nowhere.
 
-    Of what cannot be looked at, as by a path that is too long, that cannot be said.
+    False for a path that cannot be examined, for example because it is too long.
     """
     try:
         os.lstat(file)

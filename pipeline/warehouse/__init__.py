@@ -56,13 +56,13 @@ T = TypeVar("T")
 
 # What DuckDB needs for each of its threads, to sort and join more than it can hold.
 THREAD_MEMORY = 2**28
-# What answers of our own may take that grow with the lake; the rest of them goes to the disk.
+# Memory for our own queries whose results grow with the lake; the rest goes to the disk.
 BOUNDED_MEMORY = 2**30
 BATCH_ROWS = 10_000
 _SECONDS_BETWEEN_LOOKS = 0.1
 _MOST_AT_ONCE = 64  # one more waits
 _NOWHERE = "nowhere"
-# How functions begin that are DuckDB's own affair, or read what is closed to queries.
+# Prefixes of functions that are internal to DuckDB, or read what queries must not read.
 _CLOSED = ("_", "duckdb_", "pg_", "pragma_", "read_")
 # It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
@@ -81,7 +81,7 @@ _STORAGE: dict[str, str | int] = {
     "storage_compatibility_version": "v1.4.0",  # the oldest that the tests open it with
     "default_block_size": 2**14,  # the least: there are many columns, and few rows
 }
-# Once the views are made, in this order: each takes away what those before it need.
+# After the views are created, in this order: each removes what those before it need.
 _LOCKS = (
     "SET TimeZone = 'UTC'",
     f"SET allowed_directories = ['{SCHEME}://']",
@@ -99,9 +99,9 @@ def connect(
     scratch: Path | None = None,
     threads: int | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """A connection that sees the lake's tables at its one state, and the views given.
+    """A connection that sees the lake's tables at its one state, and these views.
 
-    Only what the query `wanted` can name is made, since making all takes a second; None makes all.
+    Only views that the query `wanted` can name are created, since all take a second; None: all.
     The connection can read the lake's files and nothing else, writes nothing, and its settings are
     locked. `memory` is how many bytes DuckDB may take, by default most of the machine's; what is
     more goes to the folder `scratch`, if there is one.
@@ -249,7 +249,7 @@ def _shown(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFile
 
 def _json_lines(view: Computed, lake: StoredLake) -> bytes:
     rows = view.rows(lake)
-    if rows.schema != view.schema:  # DuckDB would take what it is told for null
+    if rows.schema != view.schema:  # DuckDB would read other types as null
         raise TypeError(f"the columns are not those declared: {rows.schema}")
     file = BytesIO()
     rows.write_ndjson(file)
@@ -265,7 +265,7 @@ def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T
             pass
         return working.result()
     except BaseException:
-        # More than once: DuckDB forgets one that comes before it has begun.
+        # More than once: DuckDB ignores an interrupt that comes before the query has begun.
         while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
             connection.interrupt()
         raise
@@ -273,7 +273,7 @@ def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T
 
 @cache
 def _threads_of_process() -> ThreadPoolExecutor:
-    """The threads, which are kept: to start one takes longer than many queries."""
+    """The threads, which are kept: starting one takes longer than many queries."""
     return ThreadPoolExecutor(_MOST_AT_ONCE, "duckdb")
 
 
@@ -327,7 +327,7 @@ def query(
     """The result of one reading statement; raises QueryError for any other, or a wrong one.
 
     `names` are the tables and views that the statement could have named, and `parameters` the
-    values of those that it writes as in `$model`. `advise` is asked about a column that is missing.
+    values of those that it writes as in `$model`. `advise` returns a hint for a missing column.
     """
     try:
         statement = reading(connection, sql)
@@ -357,7 +357,7 @@ def answer(
     above: int = 0,
     advise: Advise | None = None,
 ) -> pl.DataFrame:
-    """The result of a statement that is known to be one that reads, such as our own.
+    """The result of a statement that is known to read only, such as our own.
 
     `above` is how many lines are above it in the text that it is from, `advise` as in `query`.
     """

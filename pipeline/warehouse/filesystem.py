@@ -19,7 +19,7 @@ _MODIFIED_AT = datetime.fromtimestamp(0, UTC)
 
 
 class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """The Parquet files of those tables of a lake's state that were asked for, and no others.
+    """The Parquet files of the requested tables of a lake's state, and no others.
 
     Beside them are files that are on no disk: what is in them is computed when DuckDB opens them.
     What DuckDB would write it opens here first, and is refused.
@@ -98,7 +98,7 @@ class _Computed:
 
     def __init__(self, compute: Callable[[], bytes]) -> None:
         self._compute = compute
-        # DuckDB's threads know nothing of the context, such as the metrics that a lake was given.
+        # DuckDB's threads have another context, without the metrics that were added to the lake.
         self._context = copy_context()
         self._lock = threading.Lock()
         self._content: bytes | None = None

@@ -46,7 +46,7 @@ _FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, dat
 _OF_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
 DEEPEST = 32
 """Lists and structs can be nested so deep; what reads a result allows about twice as much."""
-# What is left out: how to get an extension, and where in DuckDB's own code it failed.
+# Left out of messages: how to get an extension, and places in DuckDB's code.
 _ADVICE = re.compile(r"Please try installing|\nStack Trace:")
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 # What DuckDB takes a name to be meant for: only of these kinds nothing that is closed to queries.
@@ -76,7 +76,7 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     plain = _EXPLAIN.sub("", code(statements[0].query))
     first = _FIRST.match(plain)
     word = first[1] if first else ""
-    # What is explained is asked for again: with ANALYZE it is also run.
+    # The explained statement is checked as well: with ANALYZE it is also run.
     kinds = {_kind(inner) for inner in connection.extract_statements(plain)}
     if not kinds <= _KINDS or word not in _READING:
         raise _refused(word)
@@ -277,7 +277,7 @@ def query_error(
 ) -> QueryError:
     """The error of a query with the `text`, else `plain_message`, and where in the query it is.
 
-    `above` is how many lines of its text are above what DuckDB was given.
+    `above` is the number of lines of its text above what DuckDB read.
     """
     return QueryError(text or plain_message(error, names), _place(error, sql, above))
 
@@ -308,9 +308,9 @@ def _place(error: duckdb.Error, sql: str, above: int) -> str:
 
 
 def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -> str:
-    """What was wrong in one line: without its place, DuckDB's advice, and our own places.
+    """The error in one line: without its place, DuckDB's advice, and our own places.
 
-    `names` are the tables and views that there are: DuckDB would also name its own. Raises
+    `names` are the existing tables and views: DuckDB would also name internal ones. Raises
     KeyboardInterrupt or MemoryError where that ended a read of ours, which DuckDB hides.
     """
     match error:
@@ -339,7 +339,7 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
 
 
 def no_table(name: str, names: Collection[str]) -> str:
-    """The error for a name that is none of these, with the one that may be meant."""
+    """The error for an unknown name, with the known name that may be meant."""
     if moved := _moved(name.lower(), names):
         return f"no table or view `{name}`: it is now `{moved}`"
     of_schema, without_schema = name.lower(), name.rpartition(".")[2].lower()

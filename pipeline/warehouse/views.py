@@ -1,4 +1,4 @@
-"""The views that a query needs: of the tables, and of what is made of them."""
+"""The views that a query needs: of the tables, and of other views."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ Views = Mapping[str, View | Computed]
 
 
 def referenced(query: str | None, views: Views) -> tuple[list[str], dict[str, View | Computed]]:
-    """The tables and views that a query can name, and those that these are made of; None: all."""
+    """The tables and views that a query can name, and those that they use; None: all."""
     reached = {*TABLES, *views} if lists_names(query) else _reached(_words_in(query or ""), views)
     return (
         [table for table in TABLES if table in reached],
@@ -53,7 +53,7 @@ def referenced(query: str | None, views: Views) -> tuple[list[str], dict[str, Vi
 
 
 def lists_names(query: str | None) -> bool:
-    """Whether the query asks what tables and views there are; without one, all may be asked."""
+    """Whether the query lists tables and views; without a query, it may."""
     return query is None or bool(_LISTINGS & _words_in(query))
 
 
@@ -67,7 +67,7 @@ def _reached(words: set[str], views: Views) -> set[str]:
 
 
 def descriptions(name: str, views: Views) -> dict[str, str]:
-    """What the columns of a view mean: its own descriptions, and those of what it is made of.
+    """What the columns of a view mean: its own descriptions, and those of what it uses.
 
     A column that tables describe differently is left out.
     """
@@ -97,7 +97,7 @@ def create_computed_view(
 ) -> None:
     """Makes a view of the rows in a file, a JSON object on each line, and its schema.
 
-    DuckDB is told the columns, so that it opens the file only for a query that reads the rows.
+    The view names the columns, so that DuckDB opens the file only to read its rows.
     """
     types = zip(view.schema, _types(connection, view.schema), strict=True)
     columns = ", ".join(f"{identifier(name)}: {literal(dtype)}" for name, dtype in types)

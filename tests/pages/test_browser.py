@@ -218,7 +218,7 @@ def test_from_a_cell_to_its_messages(visit: Visit) -> None:
     row.locator("td[data-metric=judgement] a").click()
     tab.wait_for_url("**/evidence?**")
     assert tab.locator("#evidence tbody tr").count() == 16
-    tab.locator("#evidence tbody tr").first.locator("td.said a").click()
+    tab.locator("#evidence tbody a[href*='#m']").first.click()
     tab.wait_for_url("**/game?**#m26")
     target = tab.locator("tr:target")
     assert "counted" in (target.get_attribute("class") or "")
@@ -329,7 +329,7 @@ def test_all_works_without_scripts(browser: "playwright.Browser", served: Served
     tab.locator(".bar-form button").click()
     assert tab.locator("th", has_text="Role").count() == 1
     tab.locator("td[data-metric=judgement] a").first.click()
-    tab.locator("#evidence td.said a").first.click()
+    tab.locator("#evidence a[href*='#m']").first.click()
     assert "/game?" in tab.url
     tab.locator("a", has_text="next counted").first.click()
     assert tab.locator("tr:target.counted").count() == 1

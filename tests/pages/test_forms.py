@@ -91,7 +91,7 @@ def test_ids_in_a_result_lead_to_games_messages_and_settings(served: Served) -> 
     (row,) = served.json(f"/sql.json?{urlencode({'query': query})}")["rows"]
     page = served.get(f"/sql?{urlencode({'query': query})}").text
     game, index, setting = row.values()
-    assert f'<a href="/game?game={game}">{game}</a>' in page
+    assert f'<a href="/game?game={game}#m{index}">{game}</a>' in page
     assert f'<a href="/game?game={game}#m{index}">{index}</a>' in page
     assert f'<a href="/games?setting_id={setting}">{setting}</a>' in page
     lone = "SELECT message_index, NULL AS game_id FROM messages LIMIT 1"

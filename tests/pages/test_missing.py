@@ -14,6 +14,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
+from pipeline.pages.missing import KEY
 from pipeline.reports.missing import missing
 from pipeline.server.links import links
 from pipeline.simulate import simulate
@@ -103,7 +104,7 @@ def test_a_setting_leads_to_the_games_of_others(lake: Lake) -> None:
     shown = table(html(lake, "missing"), "missing")[1:]
     assert len(shown) == ROWS
     for row, cells in zip(rows.iter_rows(named=True), shown, strict=False):
-        played = rows_at(lake, cells[1]["href"])
+        played = rows_at(lake, cells[2]["href"])
         assert played.height
         assert set(played["setting_id"]) == {row["setting_id"]}
         models = {model for models in played["models"] for model in models}
@@ -114,7 +115,7 @@ def test_what_was_begun_leads_to_its_game(lake: Lake) -> None:
     (row,) = lake.missing().filter(pl.col("n_unfinished") > 0).rows(named=True)
     given = {"model": row["model"], "competition": row["competition"]}
     (cells,) = table(html(lake, "missing", **given), "missing")[1:]
-    assert rows_at(lake, cells[-1]["href"])["path"].to_list() == row["paths"]
+    assert rows_at(lake, cells[-2]["href"])["path"].to_list() == row["paths"]
 
 
 def test_pages_lose_no_row(lake: Lake) -> None:
@@ -136,6 +137,22 @@ def test_pages_lose_no_row(lake: Lake) -> None:
         assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
     with pytest.raises(UsageError, match="no competition chess"):
         lake.missing(competition="chess")
+
+
+@pytest.mark.parametrize("order", ["up", "down"])
+def test_pages_in_any_order_lose_no_row(lake: Lake, order: str) -> None:
+    for column in ("model", "topic", "game_index", "n_rounds_fixed", "n_unfinished"):
+        parts: list[pl.DataFrame] = []
+        after = ""
+        while after is not None:
+            asked = parameters("missing", {"after": after, "sort": column, "order": order})
+            shown: Any = content("missing", lake, asked)
+            parts.append(shown.rows)
+            after = shown.after
+        by = list(dict.fromkeys([column, *KEY]))
+        down = [order == "down", *[False] * (len(by) - 1)]
+        assert len(parts) > 1
+        assert pl.concat(parts).equals(missing(lake).sort(by, descending=down, nulls_last=True))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from pipeline.server.workers import Workers
 
 pytestmark = pytest.mark.slow
 
+ENDINGS = ("csv", "md", "tex", "csv")
+
 playwright = pytest.importorskip("playwright.sync_api")
 
 
@@ -98,6 +100,22 @@ def test_a_table_is_copied(visit: Visit) -> None:
     tab.get_by_role("button", name="Copied").wait_for()
     copied = tab.evaluate("navigator.clipboard.readText()")
     assert copied.splitlines() == visit.served.get("/leaderboard.csv").text.splitlines()
+
+
+def test_each_table_is_copied(visit: Visit) -> None:
+    tab = visit.go("/model?model=sim-atlas")
+    frames = [one.get_attribute("data-frame") for one in tab.locator("main table").all()]
+    assert len(frames) > 3
+    for frame, form, ending in zip(
+        frames, ("CSV", "Markdown", "LaTeX", "CSV"), ENDINGS, strict=False
+    ):
+        tools = tab.locator(f".tools:has(+ .scroll [data-frame={frame}])")
+        tools.locator(".copies summary").click()
+        tools.get_by_role("button", name=form).click()
+        tools.get_by_role("button", name="Copied").wait_for()
+        copied = tab.evaluate("navigator.clipboard.readText()")
+        address = f"/model.{ending}?model=sim-atlas&frame={frame}"
+        assert copied.splitlines() == visit.served.get(address).text.splitlines()
 
 
 def test_the_page_is_shared_by_two_clicks(visit: Visit) -> None:

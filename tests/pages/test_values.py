@@ -19,6 +19,8 @@ from pipeline.metrics.known import knowing
 from pipeline.metrics.paging import last_key
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
+from pipeline.reports.documents import KEY as DOCUMENTS_KEY
+from pipeline.reports.games import KEY as GAMES_KEY
 from pipeline.vocabulary import GameType
 
 
@@ -121,9 +123,9 @@ def test_compare(opened: Lake, given: dict[str, str]) -> None:
     if "game_type" in given:  # of other games there is nothing to compare
         kept = [n for n in NAMES if given["game_type"] in metric(n).game_types]
         rows = rows.filter(pl.col("metric").is_in(kept))
-    columns = ["value", "other_value", "common_value", "other_common_value", "difference"]
-    columns += ["ci_low", "ci_high", "p_value", "p_holm", "without_low", "without_high"]
-    cells = [re.findall(r'<data value="([^"]*)"', row) for row in _rows_of(text, "compare")]
+    columns = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "p_holm"]
+    columns += ["n_settings", "common_value", "other_common_value", "without_low", "without_high"]
+    cells = [re.findall(r'<data[^>]* value="([^"]*)"', row) for row in _rows_of(text, "compare")]
     # What is null, as the values on common settings of an unpaired comparison, is not there.
     expected = [[one for one in row if one is not None] for row in rows.select(columns).iter_rows()]
     assert len(cells) == len(expected)
@@ -217,12 +219,12 @@ def test_pages_of_evidence_are_all_of_it(opened: Lake, name: str) -> None:
 
 
 def test_pages_of_games_are_all_of_them(opened: Lake) -> None:
-    found, after = [], None
-    while part := opened.games(after=after, limit=25)["game_id", "path"].rows():
-        found += part
-        after = (part[-1][1], part[-1][0])
+    parts, after = [], None
+    while (part := opened.games(after=after, limit=25)).height:
+        parts.append(part)
+        after = last_key(part, GAMES_KEY, after)
     games = opened.table("games").select("game_id", "path").sort("path", "game_id").collect()
-    assert found == games.rows()
+    assert pl.concat(parts).select("game_id", "path").equals(games)
 
 
 def pages_of(lake: Lake, name: str, **given: str) -> pl.DataFrame:
@@ -268,6 +270,34 @@ def test_pages_of_evidence_and_games_follow_each_other(opened: Lake) -> None:
     assert pages_of(opened, "games").equals(opened.games())
 
 
+@pytest.mark.parametrize("order", ["up", "down"])
+@pytest.mark.parametrize(
+    ("name", "given", "key"),
+    [("games", {}, GAMES_KEY), ("documents", {"path": "."}, DOCUMENTS_KEY)],
+)
+def test_pages_in_any_order_are_all_of_it(
+    opened: Lake, name: str, given: dict[str, str], key: tuple[str, ...], order: str
+) -> None:
+    """Also where many rows are alike in the column that they are sorted by, or have no value."""
+    whole = getattr(opened, name)(**given)
+    assert whole.height > 2 * ROWS
+    sortable = [one for one, dtype in whole.schema.items() if dtype in (pl.String, pl.Int64)]
+    assert len(sortable) > 5
+    for column in sortable:
+        rows = pages_of(opened, name, sort=column, order=order, **given)
+        by = list(dict.fromkeys([column, *key]))
+        down = [order == "down", *[False] * (len(by) - 1)]
+        assert rows.equals(whole.sort(by, descending=down, nulls_last=True)), column
+
+
+def test_a_list_is_not_sorted_by_what_has_no_order(served: Served) -> None:
+    for path in ("games?sort=models", "documents?sort=colour", "missing?sort=paths"):
+        assert "cannot sort by" in served.get(f"/{path}").text
+    assert (
+        served.get("/games?sort=n_rounds&after=%5B%22x%22%2C%22y%22%2C%22z%22%2C1%5D").status == 400
+    )
+
+
 def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
     board = served.json("/leaderboard.json?by=role")
     for row in board["rows"][:6]:
@@ -295,3 +325,14 @@ def test_csv_has_all_rows_of_all_pages(served: Served, opened: Lake) -> None:
         page, _, query = path.partition("?")
         rows = list(csv.DictReader(io.StringIO(served.get(f"/{page}.csv?{query}").text)))
         assert len(rows) == n_rows > ROWS
+
+
+def test_csv_has_any_frame_of_a_page(served: Served) -> None:
+    for path, frame in (("/model?model=sim-atlas", "by_role"), ("/completeness?", "readability")):
+        page, _, query = path.partition("?")
+        shown = served.json(f"{page}.json?{query}")[frame]
+        text = served.get(f"{page}.csv?{query}&frame={frame}").text
+        assert len(list(csv.DictReader(io.StringIO(text)))) == len(shown) > 0
+        table = served.get(f"{page}.md?{query}&frame={frame}").text
+        assert len(re.findall(r"^\| ", table, re.MULTILINE)) == len(shown) + 2
+    assert "no frame title" in served.get("/model.csv?frame=title").text

@@ -28,6 +28,7 @@ ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "plan": (("judgement", 0.1), {}),
     "schema": (("votes",), {}),
     "search": ((["vote"],), {}),
+    "settings_apart": (("sim-delta", "sim-atlas", "win_rate"), {}),
 }
 
 

@@ -173,6 +173,6 @@ def test_the_page_finds_the_same_and_hides_roles(lake: Lake) -> None:
     assert shown.rows.equals(lake.search(secret=True, aloud=True, limit=LIMIT).rows)
     hidden = lake.page("search", **given).html
     assert "<mark>DANUBE</mark>" in hidden
-    assert "chameleon</td><td>clue" in hidden.replace("</td>\n", "</td>")
-    assert "non chameleon" not in hidden
-    assert "non chameleon" in lake.page("search", **given, roles=True).html
+    assert "<td>clue</td>" in hidden
+    assert "non_chameleon" not in hidden
+    assert "non_chameleon" in lake.page("search", **given, roles=True).html

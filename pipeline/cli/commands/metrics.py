@@ -111,7 +111,7 @@ def metrics(
 def _check_magic_json(
     edition: Edition, grouped: list[str], model: list[str] | None, *others: object
 ) -> None:
-    """Raises unless what is asked for is all of one model's release metrics."""
+    """Raises unless all release metrics of one model are requested."""
     is_whole = grouped == options.columns([BY]) and not any(others)
     if edition != "release" or len(model or ()) != 1 or not is_whole:
         raise BadParameter(

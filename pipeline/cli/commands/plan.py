@@ -22,10 +22,7 @@ def plan(
     power: Annotated[
         float, Option(metavar="SHARE", help="Probability of detecting it, if it exists.")
     ] = 0.8,
-    confidence: Annotated[
-        float,
-        Option(metavar="SHARE", help="Confidence level; 1 less this is the share of false alarms."),
-    ] = options.DEFAULT_CONFIDENCE,
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     n_pairs: Annotated[
         int, Option(metavar="N", help="You will compare N pairs: divide the level by N.")
     ] = 1,

@@ -77,8 +77,8 @@ function counted(rows, whole) {
   return whole ? n : `${n} on this page`;
 }
 
-// The table's other forms are the page's: they have all rows, whatever is filtered here.
-function copies() {
+// The table's other forms, by the page's: they have all rows, whatever is filtered here.
+function copies(frame) {
   const links = [...document.querySelectorAll(".bottom a[data-form]")];
   const menu = document.createElement("details");
   menu.className = "copies";
@@ -90,7 +90,9 @@ function copies() {
     button.type = "button";
     button.textContent = link.dataset.form;
     button.addEventListener("click", async () => {
-      const answer = await fetch(link.href);
+      const address = new URL(link.href);
+      if (frame !== "rows") address.searchParams.set("frame", frame);
+      const answer = await fetch(address);
       const text = await answer.text();
       if (answer.ok) copy(text, button);
       else say(text);
@@ -113,7 +115,7 @@ function details(table) {
   return button;
 }
 
-function dress(table, isFirst) {
+function dress(table) {
   const rows = [...(table.tBodies[0]?.rows ?? [])];
   if (table.matches(".transcript, .players, .dressed") || !table.tHead || !rows.length) return;
   table.classList.add("dressed");
@@ -129,13 +131,12 @@ function dress(table, isFirst) {
   if (rows.length >= FEW) tools.append(filter(rows, place, whole));
   tools.append(place);
   if (table.querySelector("td .cell .vh")) tools.append(details(table));
-  if (isFirst) tools.append(copies());
+  if (table.dataset.frame) tools.append(copies(table.dataset.frame));
   region.before(tools);
 }
 
 function begin() {
-  const tables = [...document.querySelectorAll("main table")];
-  tables.forEach((table, at) => dress(table, at === 0));
+  document.querySelectorAll("main table").forEach(dress);
 }
 
 document.addEventListener("htmx:finally:swap", begin);

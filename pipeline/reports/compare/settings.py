@@ -5,7 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from pipeline import column
+from pipeline.column import Column, listed, schema
 from pipeline.errors import UsageError
+from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.request import ALL, RELEASE
@@ -13,20 +16,19 @@ from pipeline.reports.compare.pairs import check_pairs
 from pipeline.sqlfiles import literal
 from pipeline.vocabulary import Edition
 
-APART = pl.Schema(
-    {
-        "setting_id": pl.String(),
-        "game_type": pl.String(),
-        "value": pl.Float64(),
-        "other_value": pl.Float64(),
-        "difference": pl.Float64(),
-        "game": pl.String(),
-        "other_game": pl.String(),
-    }
-)
+_FIRST = "the id of the first game in it that counts, by index, of "
+APART: Mapping[str, Column] = {
+    **{name: TABLES["games"].columns()[name] for name in ("setting_id", "game_type")},
+    "value": column.share("the model's value in the setting, in the metric's unit"),
+    "other_value": column.share("the value of the other"),
+    "difference": column.share("value − other_value"),
+    "game": column.text(f"{_FIRST}the model", nullable=True),
+    "other_game": column.text(f"{_FIRST}the other", nullable=True),
+}
 
 
 @of_one_system
+@listed(APART)
 def settings_apart(
     lake: StoredLake,
     model: str,
@@ -43,13 +45,6 @@ def settings_apart(
     `game_type` and `where` choose rows as in `metrics`. The edition `release` has no values by
     setting, so it has no rows.
 
-    Columns:
-
-    - `setting_id`, `game_type`: the setting.
-    - `value`, `other_value`: both models' values in it, in the metric's unit.
-    - `difference`: value − other_value.
-    - `game`, `other_game`: the id of the first of each model's games in it that count, by index.
-
     Raises UsageError for an unknown model or metric, for a model compared with itself, and for a
     wrong condition.
 
@@ -60,7 +55,7 @@ def settings_apart(
     if limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
     check_pairs([(model, other)])
-    nothing = pl.DataFrame(schema=APART)
+    nothing = pl.DataFrame(schema=schema(APART))
     if edition == RELEASE:
         return nothing
     choices = {
@@ -80,10 +75,10 @@ def settings_apart(
         .head(limit)
     )
     games = _first_games(lake, choices, apart["setting_id"].to_list())
-    for name, column in ((model, "game"), (other, "other_game")):
-        game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(column))
+    for name, game in ((model, "game"), (other, "other_game")):
+        game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(game))
         apart = apart.join(game_ids, on="setting_id", how="left", maintain_order="left")
-    return pl.concat([nothing, apart.select(APART.names())])
+    return pl.concat([nothing, apart.select(*APART)])
 
 
 def _values(lake: StoredLake, choices: Mapping[str, Any], by: Sequence[str]) -> pl.DataFrame:
