@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import cache
 from itertools import chain
 from operator import attrgetter
-from typing import Any, get_args, get_origin
+from typing import Any, NamedTuple, get_args, get_origin
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import astuple, fields
 
-from pipeline.events import checks, prose
+from pipeline.events import arrow, checks, prose
 from pipeline.events.contracts import (
     GAME_ROW,
     GAME_TABLES,
@@ -52,7 +52,6 @@ _VALUE_LENGTH = 60
 SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
-_NO = pl.Series([False]).to_arrow()[0]  # to make one itself, Arrow would import pandas
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 
 
@@ -119,25 +118,25 @@ class _Batch:
 
     def whole(self, table: str) -> pa.Table:
         """A table with all columns of its contract."""
-        known = self._whole if self.tables[table].height else _EMPTY_WHOLE
-        if table not in known:
-            known[table] = self._completed(table)
-        return known[table]
+        if self.tables[table].is_empty():
+            return _nothing(table)
+        if table not in self._whole:
+            self._whole[table] = self._completed(table)
+        return self._whole[table]
 
     def _completed(self, table: str) -> pa.Table:
         rows, schema = self.tables[table], polars_schema(table)
         of_course = self._of_course if _COURSE_ROW in rows else {}
         own = [name for name in schema if name in rows and name not in of_course]
         own_rows = rows.select(pl.col(name).cast(schema[name]) for name in own)
-        columns = own_rows.to_arrow(compat_level=pl.CompatLevel.oldest())
-        arrays = dict(zip(own, columns.columns, strict=True))
+        arrays = dict(zip(own, arrow.table(own_rows).columns, strict=True))
         # What a course tells comes first: its moderator has a name, and is no player.
         shared = {_COURSE_ROW: of_course, GAME_ROW: self._of_game, _PLAYER_ROW: self._of_player}
-        for number, encoded in shared.items():
-            missing = [name for name in schema if name in encoded and name not in arrays]
+        for number, columns in shared.items():
+            missing = [name for name in schema if name in columns and name not in arrays]
             if missing:
-                of_row = rows[number].to_arrow()
-                arrays |= {name: _taken(encoded[name], of_row) for name in missing}
+                of_row = rows[number].cast(pl.UInt32)  # else each column would do so
+                arrays |= {name: columns[name].of_rows(of_row) for name in missing}
         return pa.table([arrays[name] for name in schema], names=list(schema))
 
     def broken(self) -> dict[str, Fault]:
@@ -202,14 +201,10 @@ class _Batch:
         self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
     ) -> pl.DataFrame:
         """The rows of an event table, with all that is derived."""
-        is_empty = not any(of_games)
-        if is_empty and table in _EMPTY:
-            return _EMPTY[table]
+        if not any(of_games):
+            return _no_rows(table)
         derive = _DERIVED.get(table, _acts)
-        rows = derive(self._placed_rows(table, kind, of_games), self)
-        if is_empty:
-            _EMPTY[table] = rows
-        return rows
+        return derive(self._placed_rows(table, kind, of_games), self)
 
     def _placed_rows(
         self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
@@ -490,9 +485,6 @@ def _plain(rows: pl.DataFrame, _: _Batch) -> pl.DataFrame:
 
 
 _Derive = Callable[[pl.DataFrame, _Batch], pl.DataFrame]
-# A table without rows is the same for every batch, and most games have rows in few tables.
-_EMPTY: dict[str, pl.DataFrame] = {}
-_EMPTY_WHOLE: dict[str, pa.Table] = {}
 
 # What is derived for all rows of an event table at once, and not by `_acts`.
 _DERIVED: dict[str, _Derive] = {
@@ -559,8 +551,18 @@ def _lists(name: str, values: Sequence[Any]) -> pl.Series:
     texts = pl.Series(list(chain.from_iterable(lists)), dtype=pl.String)
     ends = pl.Series([0, *map(len, lists)], dtype=pl.Int64).cum_sum()
     # Of Python's lists polars makes a Series each, and Arrow imports pandas, where it is there.
-    parts = (part.to_arrow(compat_level=pl.CompatLevel.oldest()) for part in (ends, texts))
-    return pl.Series(name, pa.LargeListArray.from_arrays(*parts), _TEXTS)
+    return arrow.series(name, pa.LargeListArray.from_arrays(*map(arrow.array, (ends, texts))))
+
+
+# Most games have rows in few tables, and a table without rows has nothing to derive.
+@cache
+def _no_rows(table: str) -> pl.DataFrame:
+    return pl.DataFrame(schema={**polars_schema(table), GAME_ROW: pl.Int64(), **_BEFORE_DERIVED})
+
+
+@cache
+def _nothing(table: str) -> pa.Table:
+    return arrow.table(pl.DataFrame(schema=polars_schema(table)))
 
 
 def _firsts(sizes: pl.Series) -> pl.Series:
@@ -574,23 +576,31 @@ def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
     numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)
     # Of an array of numpy's, polars loads numpy.ma first, and Arrow pandas: 10 ms in each worker.
     buffers = [None, pa.py_buffer(numbers)]
-    return pl.Series(GAME_ROW, pa.Array.from_buffers(pa.int64(), len(numbers), buffers))
+    return arrow.series(GAME_ROW, pa.Array.from_buffers(pa.int64(), len(numbers), buffers))
 
 
-def _encoded(column: pl.Series) -> pa.Array:
-    """A column to be repeated, text as a dictionary."""
-    array = column.to_arrow(compat_level=pl.CompatLevel.oldest())
-    return array.cast(pa.string()).dictionary_encode() if column.dtype == pl.String else array
+class _Shared(NamedTuple):
+    """A column to be repeated; of one of texts their numbers, and the texts without repetition."""
+
+    values: pl.Series
+    texts: pa.Array | None
+
+    def of_rows(self, rows: pl.Series) -> pa.Array:
+        """The rows of the column; one of nobody's, the moderator's or a whole team's, is null."""
+        taken = self.values[rows]
+        if self.texts is None:
+            return arrow.array(taken.fill_null(value=False) if taken.dtype == pl.Boolean else taken)
+        texts = self.texts
+        if len(rows) < len(self.values):  # what hardly any row needs is not to be written with them
+            taken, texts = _encoded(arrow.series("", texts)[taken])
+        return pa.DictionaryArray.from_arrays(arrow.array(taken), texts)
 
 
-def _taken(column: pa.Array, rows: pa.Array) -> pa.Array:
-    """The rows of a column; a row of nobody's, the moderator's or a whole team's, is null."""
-    taken = column.take(rows)
-    if not pa.types.is_dictionary(column.type):
-        is_flag = pa.types.is_boolean(column.type)
-        return taken.fill_null(_NO) if is_flag else taken
-    # What hardly any row needs is not to be written with them.
-    return taken.cast(pa.string()).dictionary_encode() if len(rows) < len(column) else taken
+def _encoded(column: pl.Series) -> _Shared:
+    if column.dtype != pl.String:
+        return _Shared(column, None)
+    encoded = arrow.array(column.cast(pl.Categorical(pl.Categories.random())))
+    return _Shared(arrow.series(column.name, encoded.indices), encoded.dictionary)
 
 
 def _with_role(rows: pl.DataFrame) -> pl.DataFrame:

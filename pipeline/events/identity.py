@@ -31,9 +31,11 @@ _EVENTS = tuple(
 _all_events = attrgetter(*_EVENTS)
 # What is no content of a game: where the same is said in another form.
 _NO_CONTENT = {"messages", "events", "format", "format_version", "assigned_model", "faults"}
-_FACTS = tuple(
-    field.name for field in fields(GameRecord) if field.name not in {*_EVENTS, *_NO_CONTENT}
+_facts = attrgetter(
+    *(field.name for field in fields(GameRecord) if field.name not in {*_EVENTS, *_NO_CONTENT})
 )
+# Most games are smaller; from nothing, the packer would take new memory a dozen times for each.
+_USUAL_BYTES = 2**13
 
 
 def sha256(data: bytes) -> str:
@@ -68,13 +70,14 @@ def content_id(game: GameRecord) -> str:
     could not be used, nor whether the log or the ingest names the models.
     """
     messages = game.messages
-    facts = [getattr(game, name) for name in _FACTS]
     events = [rows and sorted(rows, key=_ROUND_AND_SEAT) for rows in _all_events(game)]
     of_kind = {
         name: sorted(rows, key=_ROUND_AND_SEAT) for name, rows in game.events.items() if rows
     }
     said = [_course_digest(messages.course), messages.content]
-    return _digest(_PACKER.encode([said, facts, events, of_kind]))
+    packed = bytearray(_USUAL_BYTES)
+    _PACKER.encode_into([said, _facts(game), events, of_kind], packed)
+    return _digest(packed)
 
 
 # Games go the same few ways, and a course is as long as a game.
@@ -123,5 +126,5 @@ def _plain(number: float) -> JsonValue:
     return int(number) if number.is_integer() and abs(number) < _MOST_EXACT else number
 
 
-def _digest(data: bytes) -> str:
+def _digest(data: bytes | bytearray) -> str:
     return hashlib.sha256(data).hexdigest()[:ID_LENGTH]

@@ -97,13 +97,12 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 
 def _chosen(name: str, choose: _Choose, path: str, head: bytes) -> Splitter | None:
     """What a format chooses; raises UnfitError where one of another package fails."""
-    package = package_of(name)
     try:
         return choose(path, head)
     except (UnfitError, MemoryError):
         raise
     except Exception as error:
-        if package is None:
+        if package_of(name) is None:
             raise
         raise UnfitError(described(error, name)) from error
 
@@ -149,23 +148,21 @@ def why_ignored(data: bytes, path: str = "") -> str:
 
 def _claimant(look: Look) -> Format | None:
     """The one format that claims a document; raises BrokenDocument where several do."""
-    claimants = [format_ for format_ in formats() if _claims(format_, look)]
+    claimants = []
+    for format_ in formats():
+        try:
+            if format_.claims(look):
+                claimants.append(format_)
+        except (BrokenDocument, MemoryError):
+            raise
+        except Exception as error:  # one of another package that fails breaks the document
+            if package_of(format_.NAME) is None:
+                raise
+            raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
     if len(claimants) > 1:
         names = [format_.NAME for format_ in claimants]
         raise broken("$", "one format alone claims a document", _claimed_twice(names))
     return claimants[0] if claimants else None
-
-
-def _claims(format_: Format, look: Look) -> bool:
-    """Whether a format claims the document; one of another package that fails breaks it."""
-    try:
-        return format_.claims(look)
-    except (BrokenDocument, MemoryError):
-        raise
-    except Exception as error:
-        if package_of(format_.NAME) is None:
-            raise
-        raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
 
 
 def _game(format_: Format, look: Look, model: str | None) -> GameRecord:

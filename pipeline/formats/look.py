@@ -45,8 +45,7 @@ class Look:
     def keys(self) -> KeysView[str]:
         """The keys of `top`; of a JSON list those of all its objects."""
         if self._keys is None:
-            entries = _entries(self.data) if self.first == "[" else [self.top]
-            self._keys = dict.fromkeys(chain.from_iterable(entries)).keys()
+            self._keys = _keys(self.data) if self.first == "[" else self.top.keys()
         return self._keys
 
     def lists(self, key: str) -> bool:
@@ -66,6 +65,11 @@ def _top(data: bytes) -> Mapping[str, Raw]:
         return _OBJECT.decode(data)
     except _UNDECODABLE:
         return _object(data.lstrip().partition(b"\n")[0])
+
+
+def _keys(data: bytes) -> KeysView[str]:
+    """The keys of all objects in a JSON list, in their order."""
+    return dict.fromkeys(chain.from_iterable(_entries(data))).keys()
 
 
 def _entries(data: bytes) -> Iterator[Mapping[str, Raw]]:

@@ -146,10 +146,13 @@ def _frames(games: Sequence[IdentifiedGame]) -> Frames:
             return Frames(frames([]).tables, {games[0].game_id: fault})
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
-    tables = {
-        name: pa.concat_tables([rows, second.tables[name]]) for name, rows in first.tables.items()
-    }
+    tables = {name: _together(rows, second.tables[name]) for name, rows in first.tables.items()}
     return Frames(tables, first.broken | second.broken)
+
+
+def _together(*tables: pa.Table) -> pa.Table:
+    """The rows of all; a table without rows can have its texts in another form."""
+    return pa.concat_tables([rows for rows in tables if rows.num_rows] or tables[:1])
 
 
 def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> IdentifiedGame | None:

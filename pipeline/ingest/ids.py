@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from pipeline.events import arrow
 
 # An id is two numbers. A row of each, in the order of the first.
 _Run = NDArray[np.uint64]
@@ -58,7 +59,7 @@ class GameIds:
         parts = [np.zeros(0, np.bool_)]
         for chunk in column.chunks:
             # By polars, since Arrow would import pandas, where it is there.
-            numbers = pl.Series(chunk.indices).to_numpy()
+            numbers = arrow.series("id", chunk.indices).to_numpy()
             parts.append(self.has(chunk.dictionary.to_pylist())[numbers])
         return np.concatenate(parts)
 

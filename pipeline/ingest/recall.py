@@ -62,6 +62,8 @@ class Recall:
 
     def unread(self, units: Iterator[Unit]) -> Iterator[Unit]:
         """The units without the archives recalled."""
+        if self._earlier is None or not self._earlier.sizes("archives"):
+            return units
         return (unit for unit in units if not self._is_recalled(unit))
 
     def noting(self, unit: Unit, documents: Iterator[Document]) -> Iterator[Document]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction, RemoveAction
 from msgspec import Struct
 
+from pipeline.events import arrow
 from pipeline.lake.names import SUFFIX, named
 from pipeline.lake.schema import arrow_schema
 from pipeline.stores import Location, location
@@ -30,7 +31,7 @@ COMPRESSION_LEVEL = 1
 MAX_STATISTIC_LENGTH = 64
 # Long texts, hardly two the same: a dictionary or a range of them is of no use.
 TEXTS = ("content", "text", "share_text", "raw")
-ENCODED = pa.dictionary(pa.int32(), pa.string())
+_FORMS = (pa.types.is_dictionary, pa.types.is_large_string, pa.types.is_large_list)
 
 NEW, SORTED = "part", "sorted"
 
@@ -74,7 +75,7 @@ class TableWriter:
         """
         if isinstance(rows, pl.DataFrame):
             names = self._schema.names
-            rows = rows.select(names).to_arrow(compat_level=pl.CompatLevel.oldest())
+            rows = arrow.table(rows.select(names))
         if rows.num_rows == 0:
             return
         n_games = _n_games(rows)
@@ -181,14 +182,20 @@ def _n_games(rows: pa.Table) -> int:
     if "game_id" not in rows.schema.names:
         return 0
     ids = rows.slice(0, MAX_GROUP_ROWS).column("game_id")
-    return len(ids.unique())
+    is_encoded = pa.types.is_dictionary(ids.type)
+    parts = [part.indices if is_encoded else part for part in ids.chunks]
+    return sum(arrow.series("game_id", part).n_unique() for part in parts)
 
 
 def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """The contract's schema; texts that come dictionary-encoded stay so."""
+    """The contract's schema, with texts and lists in the form that they come in.
+
+    Dictionary-encoded or with large offsets, they are the same in a file.
+    """
     for number, field in enumerate(contract):
-        if field.type == pa.string() and pa.types.is_dictionary(given.field(field.name).type):
-            contract = contract.set(number, field.with_type(ENCODED))
+        form = given.field(field.name).type
+        if any(is_form(form) for is_form in _FORMS):
+            contract = contract.set(number, field.with_type(form))
     return contract
 
 
@@ -215,7 +222,7 @@ def _leaves(schema: pa.Schema) -> list[str]:
 
 
 def _leaves_of(path: str, of: pa.DataType) -> list[str]:
-    if pa.types.is_list(of):
+    if pa.types.is_list(of) or pa.types.is_large_list(of):
         return _leaves_of(f"{path}.list.element", of.value_type)
     if pa.types.is_struct(of):
         return [leaf for field in of for leaf in _leaves_of(f"{path}.{field.name}", field.type)]

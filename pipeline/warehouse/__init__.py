@@ -12,7 +12,7 @@ from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 import polars as pl
@@ -24,7 +24,6 @@ from pipeline.lake import StoredLake
 from pipeline.machine import cores
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.columns import Advise, missing_column
-from pipeline.warehouse.filesystem import SCHEME, LakeFiles
 from pipeline.warehouse.numbers import as_polars
 from pipeline.warehouse.statements import (
     check_values,
@@ -36,6 +35,7 @@ from pipeline.warehouse.statements import (
     refuse_unshowable,
 )
 from pipeline.warehouse.views import (
+    SCHEME,
     Computed,
     Views,
     comment,
@@ -48,6 +48,9 @@ from pipeline.warehouse.views import (
     quoted,
     referenced,
 )
+
+if TYPE_CHECKING:
+    from pipeline.warehouse.filesystem import LakeFiles
 
 T = TypeVar("T")
 
@@ -174,9 +177,7 @@ def ingest_connection(
     try:
         with _opened(_threads(memory), memory, scratch) as connection:
             connection.execute("SET preserve_insertion_order = false")
-            files = LakeFiles(lake) if lake else None
-            if files:
-                connection.register_filesystem(files)
+            files = _shown(connection, lake) if lake and any(map(lake.sizes, tables)) else None
             for table in tables:
                 names = files.of(table) if files else []
                 create_table_view(connection, names, table)
@@ -222,8 +223,7 @@ def _opened(
 def _make_views(
     connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: Views, wanted: str | None
 ) -> None:
-    files = LakeFiles(lake)
-    connection.register_filesystem(files)
+    files = _shown(connection, lake)
     tables, needed = referenced(wanted, views)
     for table in tables:
         create_lake_view(connection, lake, table, files.of(table))
@@ -235,6 +235,16 @@ def _make_views(
             create_view(connection, name, view)
     if lists_names(wanted):
         comment(connection, meanings(tables, needed))
+
+
+def _shown(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFiles":
+    """The lake's files, for the connection to read."""
+    # Imported here: fsspec takes 20 ms to load, and the first ingest into a lake has no files yet.
+    from pipeline.warehouse.filesystem import LakeFiles
+
+    files = LakeFiles(lake)
+    connection.register_filesystem(files)
+    return files
 
 
 def _json_lines(view: Computed, lake: StoredLake) -> bytes:

@@ -12,8 +12,8 @@ from fsspec import AbstractFileSystem
 from pipeline.lake import StoredLake
 from pipeline.library_errors import reason
 from pipeline.stores import Location
+from pipeline.warehouse.views import SCHEME
 
-SCHEME = "lake"
 # DuckDB keeps what it read of a file for as long as this stays the same: they never change.
 _MODIFIED_AT = datetime.fromtimestamp(0, UTC)
 

@@ -16,6 +16,8 @@ from pipeline.lake.tables import ROLES
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.statements import code
 
+# How the names begin under which DuckDB is shown a lake's files.
+SCHEME = "lake"
 _WORD = re.compile(r"\w+")
 # Words by which a query asks what there is.
 _LISTINGS = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
