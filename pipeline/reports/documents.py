@@ -35,9 +35,9 @@ COLUMNS: Mapping[str, Column] = {
     ).shown("faulty parts"),
     "format": column.text("the log format, null if it is not a log", nullable=True),
     "game_id": column.identifier("the game that it holds", nullable=True),
-    "n_bytes": column.count("its size in bytes, null if it was not read", nullable=True).shown(
-        "bytes"
-    ),
+    "n_bytes": Column(
+        pl.Int64(), "its size in bytes, null if it was not read", nullable=True, unit="bytes"
+    ).shown("size"),
     "ingest_id": column.count("the last ingest that saw it", low=1).shown("ingest"),
 }
 COUNT_COLUMNS: Mapping[str, Column] = {
