@@ -175,6 +175,7 @@ def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
     assert statuses(lab.lake).keys() == expected.keys()
 
 
+@pytest.mark.slow
 def test_the_rest_of_a_mended_file_of_parts_is_ingested(lab: Lab) -> None:
     parts = b"".join(b"%d,Ann=%d Bo=6\n" % (n, n) for n in range(30_000))
     packed = zstandard.compress(b"tiny,put\n" + parts)

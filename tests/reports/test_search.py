@@ -117,6 +117,7 @@ def test_a_search_goes_on_in_the_state_that_it_began_in(lake: Lake, tmp_path: Pa
     assert set(places(whole.rows)) < set(places(lake.search(["a"], limit=10**6).rows))
 
 
+@pytest.mark.slow
 def test_upkeep_changes_the_order_and_loses_nothing(tmp_path: Path) -> None:
     for model in ("gpt-4", "cohere"):
         ingest(write_logs(tmp_path / model, model), tmp_path / "lake")

@@ -56,6 +56,7 @@ def at(lake: Lake, path: str, **asked: bool) -> list[tuple[str, str | None, str]
     return rows.select("phase", "player", "hit").rows()
 
 
+@pytest.mark.slow
 def test_the_word_is_whole_whatever_its_case(lake: Lake) -> None:
     assert at(lake, "danube") == [
         ("clue", "Player 1", "DANUBE"),
@@ -65,6 +66,7 @@ def test_the_word_is_whole_whatever_its_case(lake: Lake) -> None:
     assert at(lake, "danube", aloud=True) == at(lake, "danube")[:2]
 
 
+@pytest.mark.slow
 def test_signs_and_other_scripts(lake: Lake) -> None:
     assert at(lake, "signs", aloud=True) == [
         ("clue", "Player 2", "a.b|(c"),
@@ -115,6 +117,7 @@ def test_it_is_what_each_message_says(
     assert found.stopped == "end"
 
 
+@pytest.mark.slow
 def test_pages_lose_no_message(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "BATCH_ROWS", 11)
     whole = lake.search(secret=True).rows
