@@ -37,7 +37,7 @@ def attempts(name: str, edition: Edition) -> str:
 def compared(name: str, edition: Edition) -> str:
     """The same rows, each with what it is `compared_with`; null where the metric does not say."""
     clause = with_clause(sql(name, edition))
-    if file := compared_file(name):
+    if file := compared_file(name, edition):
         return f"{clause.text}\n{sqlfiles.text(file)}"
     if "compared" in clause.names:
         return _with_hits(name, clause.text, "compared")

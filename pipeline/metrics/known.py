@@ -125,11 +125,12 @@ def file_of(name: str, edition: Edition) -> str:
     return f"{folder}/{name}" if name in sqlfiles.names(folder) else f"metrics/{name}"
 
 
-def compared_file(name: str) -> str | None:
+def compared_file(name: str, edition: Edition) -> str | None:
     """The SQL file that adds what a metric's rows are compared with, None without one."""
-    file = f"evidence/{name}"
-    has_file = not is_added(name) and (sqlfiles.folder() / f"{file}.sql").is_file()
-    return file if has_file else None
+    if is_added(name):
+        return None
+    files = (f"evidence/{edition}/{name}", f"evidence/{name}")
+    return next((file for file in files if (sqlfiles.folder() / f"{file}.sql").is_file()), None)
 
 
 def is_added(name: str) -> bool:

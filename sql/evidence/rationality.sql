@@ -9,3 +9,10 @@ SELECT
             || rtrim(rtrim(CAST(TRY_CAST(least_amount AS DECIMAL(38, 4)) AS VARCHAR), '0'), '.')
     END AS compared_with
 FROM attempts
+LEFT JOIN (
+    SELECT game_id, round, min(amount) AS least_amount
+    FROM contributions
+    GROUP BY game_id, round
+) AS rounds
+    ON rounds.game_id = attempts.game_id
+    AND rounds.round = attempts.round

@@ -26,7 +26,6 @@ WITH attempts AS (
         parse_status,
         text,
         CAST(NULL AS DOUBLE) AS amount,
-        CAST(NULL AS DOUBLE) AS least_amount,
         'betrayals' AS term,
         choice AS what,
         CAST(choice = 'defect' AS DOUBLE) AS hit,
@@ -55,16 +54,12 @@ WITH attempts AS (
         parse_status,
         text,
         amount,
-        least_amount,
         'least_contributions' AS term,
         CASE WHEN is_least THEN 'least' WHEN NOT is_least THEN 'not least' END AS what,
         CAST(is_least AS DOUBLE) AS hit,
         -- A round with a contribution missing has no least.
         parse_status <> 'outage' AND is_least IS NOT NULL AS is_counted
-    FROM (
-        SELECT *, min(amount) OVER (PARTITION BY game_id, round) AS least_amount
-        FROM contributions
-    ) AS rounds
+    FROM contributions
     WHERE is_tested
         AND is_finished
         AND game_type = 'public_good'
