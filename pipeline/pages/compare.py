@@ -14,6 +14,7 @@ from pipeline.pages.content import (
     Content,
     Faults,
     OfSystem,
+    choices,
     game_types,
     listed,
     tested_models,
@@ -95,11 +96,10 @@ def _metrics(asked: Parameters) -> tuple[str, ...]:
 
 def _fields(asked: Parameters, margin: float | None) -> dict[str, dict[str, Any]]:
     """What is asked for, by the field that an error in it is about."""
-    game_type = None if asked.game_type == ALL else asked.game_type
     return {
         "other": {"metric": _metrics(asked) or None, "edition": asked.edition},
-        "game_type": {"game_type": game_type},
-        "where": {"where": asked.where or None},
+        "game_type": choices(asked, "game_type"),
+        "where": choices(asked, "where"),
         "by": {"by": listed(asked.by)},
         "margin": {"margin": margin, "influence": asked.influence},
     }

@@ -13,7 +13,6 @@ from pipeline.column import words
 from pipeline.errors import UsageError, choose
 from pipeline.metrics.known import header, metric
 from pipeline.metrics.paging import last_key
-from pipeline.metrics.request import ALL
 from pipeline.vocabulary import Edition
 
 ROWS = 50
@@ -43,9 +42,12 @@ class Sorted(Address, frozen=True, kw_only=True):
 
 
 def choices(asked: Address, *names: str) -> dict[str, Any]:
-    """What is asked for in these parameters and in the order, as a method of a lake takes it."""
-    values = {name: getattr(asked, name) for name in names}
-    chosen = {name: None if one in ("", ALL) else one for name, one in values.items()}
+    """What is asked for in these parameters and in the order, as a method of a lake takes it.
+
+    A parameter that has its default chooses nothing.
+    """
+    values, defaults = structs.asdict(asked), structs.asdict(type(asked)())
+    chosen = {name: None if values[name] == defaults[name] else values[name] for name in names}
     if isinstance(asked, Sorted):
         chosen |= {"sort": asked.sort or None, "descending": asked.order == "down"}
     return chosen

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
-from pipeline.metrics.evidence import COLUMNS, KEY, Choices, evidence_parts
+from pipeline.metrics.evidence import COLUMNS, KEY, evidence_parts
 from pipeline.metrics.known import names
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import (
@@ -17,6 +17,7 @@ from pipeline.pages.content import (
     Faults,
     Head,
     OfSystem,
+    choices,
     game_types,
     head,
     key,
@@ -110,10 +111,5 @@ def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     return evidence_parts(lake, asked.metric, hit=IS_HIT.get(asked.hit), **_asked(asked))
 
 
-def _asked(asked: Parameters) -> Choices:
-    return {
-        "edition": asked.edition,
-        "model": asked.model or None,
-        "game_type": None if asked.game_type == ALL else asked.game_type,
-        "where": asked.where or None,
-    }
+def _asked(asked: Parameters) -> dict[str, Any]:
+    return {"edition": asked.edition, **choices(asked, "model", "game_type", "where")}

@@ -290,6 +290,15 @@ def test_pages_in_any_order_are_all_of_it(
         assert rows.equals(whole.sort(by, descending=down, nulls_last=True)), column
 
 
+def test_a_text_that_says_all_is_looked_for(opened: Lake) -> None:
+    """Only of game types it means every one."""
+    games = opened.games(path="all")
+    assert games.height < opened.games().height
+    for name, given in (("games", {"path": "all"}), ("games", {"path": "all", "game_type": "all"})):
+        assert pages_of(opened, name, **given).equals(games)
+    assert pages_of(opened, "documents", path="all").equals(opened.documents(path="all"))
+
+
 def test_a_list_is_not_sorted_by_what_has_no_order(served: Served) -> None:
     for path in ("games?sort=models", "documents?sort=colour", "missing?sort=paths"):
         assert "cannot sort by" in served.get(f"/{path}").text
