@@ -60,7 +60,6 @@ def environment() -> Environment:
         "spoken": spoken,
         "cut": cut,
         "settings": cells.few,
-        "counted": "{:,}".format,
     }
     templates.globals |= {
         "EVERYBODY": EVERYBODY,
