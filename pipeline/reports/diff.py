@@ -65,12 +65,10 @@ OF_MARGIN: Mapping[str, Column] = {
     ),
     "is_regression": column.flag("whether the value fell by more than the margin"),
 }
+_GAME_KEY = ("model", "competition", "setting_id", "game_id")
 CHANGED_GAMES: Mapping[str, Column] = {
     "metric": METRIC,
-    **{
-        name: TABLES["results"].columns()[name]
-        for name in ("model", "competition", "setting_id", "game_id")
-    },
+    **{name: TABLES["results"].columns()[name] for name in _GAME_KEY},
     "change": column.text("`gone` if only the first counts the game, `new` if only the second"),
     "hits": column.number("the game's hits"),
     "counted": column.count("the game's counted rows"),
@@ -223,16 +221,15 @@ def _n_games(lakes: tuple[StoredLake, StoredLake], edition: Edition) -> pl.DataF
 
 def _games(lakes: tuple[StoredLake, StoredLake], name: str, request: Request) -> pl.DataFrame:
     """The games that a metric counts in either lake, as in `CHANGED_GAMES`; `common` in both."""
-    key = ["model", "competition", "setting_id", "game_id"]
     before, after = (
         rows_of(metric(name, request.edition), cache(lake.table), request)
         .filter("is_counted")
-        .group_by(key)
+        .group_by(_GAME_KEY)
         .agg(hits=exact_sum(pl.col("hit")), counted=pl.len().cast(pl.Int64))
         .collect(engine="streaming")
         for lake in lakes
     )
-    joined = before.join(after, on=key, how="full", coalesce=True, nulls_equal=True)
+    joined = before.join(after, on=_GAME_KEY, how="full", coalesce=True, nulls_equal=True)
     change = (
         pl.when(pl.col("counted_right").is_null())
         .then(pl.lit("gone"))
@@ -242,11 +239,11 @@ def _games(lakes: tuple[StoredLake, StoredLake], name: str, request: Request) ->
     )
     return joined.select(
         pl.lit(name).alias("metric"),
-        *key,
+        *_GAME_KEY,
         change=change,
         hits=pl.coalesce("hits", "hits_right"),
         counted=pl.coalesce("counted", "counted_right"),
-    ).sort(key, nulls_last=True)
+    )
 
 
 @listed(CHANGED_GAMES)
@@ -262,5 +259,9 @@ def diff_games(
     """
     before, after = _of_same_system(before, after)
     request = Request(edition=edition)
-    games = pl.concat(_games((before, after), name, request) for name in names(edition))
-    return games.filter(pl.col("change") != "common")
+    return pl.concat(
+        _games((before, after), name, request)
+        .filter(pl.col("change") != "common")
+        .sort(_GAME_KEY, nulls_last=True)
+        for name in names(edition)
+    )
