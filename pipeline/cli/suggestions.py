@@ -5,7 +5,6 @@ Each is loaded only when somebody presses Tab.
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -16,23 +15,27 @@ from pipeline.errors import PipelineError
 if TYPE_CHECKING:
     from pipeline.api import Lake
 
-_MOST = 100
-"""Of a lake's names so many are offered."""
+_MOST_GAMES = 50
 
 
 def _of(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
-def _of_lake(names: Callable[["Lake"], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
-    """The same of the lake that the command line names so far, else the default one."""
+def _of_lake(
+    names: Callable[["Lake", str], Iterable[str]],
+) -> Callable[[typer.Context, str], list[str]]:
+    """The same of the lake that the command line names so far, else the default one.
+
+    `names` is told how they begin, so that it need not read more than it can.
+    """
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         try:
-            known = names(pipeline.open_lake(ctx.params.get("lake")))
+            known = names(pipeline.open_lake(ctx.params.get("lake")), incomplete)
         except (PipelineError, OSError):  # no place for an error
             return []
-        return list(islice((name for name in known if name.startswith(incomplete)), _MOST))
+        return [name for name in known if name.startswith(incomplete)]
 
     return complete
 
@@ -41,16 +44,25 @@ def _module(name: str) -> Any:
     return import_module(f"pipeline.{name}")
 
 
+def _games(lake: "Lake", begin: str) -> Iterable[str]:
+    """The first ids that begin so: a lake has millions of others."""
+    import polars as pl
+
+    begins = pl.col("game_id").str.starts_with(begin)
+    rows = lake.table("games").filter(begins).select("game_id").head(_MOST_GAMES)
+    return rows.collect()["game_id"].sort()
+
+
 metrics = _of(lambda: _module("metrics.known").names("paper"))
 game_types = _of(lambda: _module("games").names())
 competitions = _of(lambda: _module("games").competitions())
 statuses = _of(lambda: _module("reports.documents").STATUSES)
 outcomes = _of(lambda: _module("reports.games").OUTCOMES)
 tables = _of(lambda: [*_module("events.contracts").TABLES, *_module("reports.views").views()])
-systems = _of_lake(lambda lake: lake.systems)
-games = _of_lake(lambda lake: lake.table("games").select("game_id").collect()["game_id"].sort())
+systems = _of_lake(lambda lake, _: lake.systems)
+games = _of_lake(_games)
 models = _of_lake(
-    lambda lake: (
+    lambda lake, _: (
         lake.table("results")
         .filter("is_tested")
         .select("model")
