@@ -17,7 +17,7 @@ from pipeline.formats.rows import MODERATOR, History, Outline, Timeline
 from pipeline.game import Course, GameRecord, Guess, Messages, Result, Seat
 from pipeline.games import chameleon, undercover
 from pipeline.games.kind import GameKind
-from pipeline.vocabulary import ParseStatus, Phase
+from pipeline.vocabulary import ParseStatus, Phase, Side
 
 _PHASE_OF_TYPE: dict[str | None, Phase] = {
     "clue": Phase.CLUE,
@@ -44,17 +44,21 @@ class Rules(Struct, frozen=True):
         return None if flag is None or not 0 <= flag < len(self.outcomes) else self.outcomes[flag]
 
 
-CHAMELEON = Rules(
-    kind=chameleon.KIND,
-    hidden_role="chameleon",
-    civilian_role="non_chameleon",
+def _rules(kind: GameKind, outcomes: tuple[str, ...], *, every_clue_is_a_round: bool) -> Rules:
+    (hidden_role,), (civilian_role,) = (
+        [role.name for role in kind.roles if role.side == side]
+        for side in (Side.HIDDEN, Side.CIVILIAN)
+    )
+    return Rules(kind, hidden_role, civilian_role, outcomes, every_clue_is_a_round)
+
+
+CHAMELEON = _rules(
+    chameleon.KIND,
     outcomes=("guessed_wrong", "guessed_right", "voted_wrong", "tie"),
     every_clue_is_a_round=True,
 )
-UNDERCOVER = Rules(
-    kind=undercover.KIND,
-    hidden_role="undercover",
-    civilian_role="civilian",
+UNDERCOVER = _rules(
+    undercover.KIND,
     outcomes=("caught", "voted_wrong", "tie"),
     every_clue_is_a_round=False,
 )
