@@ -27,7 +27,7 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
-from pipeline.metrics.thin import EXPLANATION
+from pipeline.metrics.intervals import EXPLANATION
 from pipeline.pages.report import Report, report
 from pipeline.pages.report_html import LONGEST_TEXT, report_html
 from pipeline.printable import printable
