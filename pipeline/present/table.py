@@ -9,8 +9,8 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline import cells
+from pipeline.cells import printable
 from pipeline.column import Column, heading
-from pipeline.printable import printable
 
 ID_SHOWN = 8
 TEXT_SHOWN = 100
@@ -143,13 +143,13 @@ class Table:
         """The printable texts of a column's values."""
         declared = self.columns.get(column.name)
         if declared is None:
-            return list(map(printable, cells.texts(column.to_list())))
+            return cells.texts(column.to_list())
         values: list[object] = column.to_list()
         if column.dtype == pl.Boolean:
             values = [None if value is None else "yes" if value else "no" for value in values]
         elif column.dtype == pl.List(pl.String):
             values = [None if value is None else ", ".join(value) for value in column.to_list()]
-        return list(map(printable, cells.texts(values, declared.decimals, declared.unit)))
+        return cells.texts(values, declared.decimals, declared.unit)
 
     def _plain(self, column: pl.Series) -> list[Cell]:
         return list(map(Cell, self.texts(column)))
