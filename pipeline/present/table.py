@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import polars as pl
 from msgspec import Struct
@@ -181,7 +181,7 @@ class Table:
             for one, is_so in zip(plain, is_starred, strict=True)
         ]
 
-    def of_rows(self, rows: pl.DataFrame) -> "Table":
+    def of_rows(self, rows: pl.DataFrame) -> Self:
         """The same table of other rows."""
         return replace(self, rows=rows)
 
@@ -194,7 +194,7 @@ class Table:
         }
         return cls(name, rows, columns, **shown)
 
-    def noting(self, *notes: str) -> "Table":
+    def noting(self, *notes: str) -> Self:
         """The same table with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
