@@ -8,16 +8,7 @@ from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.known import has_sql, metric, names, sql
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import (
-    Content,
-    Faults,
-    Head,
-    OfSystem,
-    answered,
-    grouped,
-    head,
-    listed,
-)
+from pipeline.pages.content import Content, Faults, Head, OfSystem, answered, grouped, head, listed
 from pipeline.present import present
 from pipeline.vocabulary import Edition
 
@@ -79,10 +70,7 @@ def _values(
 
     def values(where: str | None = None, by: Sequence[str] = ()) -> pl.DataFrame:
         rows = lake.metrics(
-            metric=asked.metric,
-            edition=asked.edition,
-            by=["model", "game_type", *by],
-            where=where,
+            metric=asked.metric, edition=asked.edition, by=["model", "game_type", *by], where=where
         )
         if where and rows["model"].null_count():  # the row that says why there is none
             raise UsageError(rows["reason"][0])

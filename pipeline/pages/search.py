@@ -9,7 +9,7 @@ from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, choices, game_types
-from pipeline.reports.search import COLUMNS, Found
+from pipeline.reports.search import COLUMNS, Hits
 from pipeline.vocabulary import Edition
 
 LANE = "search"
@@ -74,7 +74,7 @@ def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     return [hits.rows]
 
 
-def _hits(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Found:
+def _hits(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Hits:
     flags = {name: getattr(asked, name) for name in ("secret", "aloud", "tested")}
     who = choices(asked, "model", "game_type")
     return lake.search(asked.words, **who, **flags, limit=limit, timeout=TIMEOUT, after=after)

@@ -10,14 +10,7 @@ import polars as pl
 
 from pipeline.column import listed
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics import (
-    ALL,
-    DEFAULT_CONFIDENCE,
-    DEFAULT_GAMES,
-    PAPER,
-    Answer,
-    answered,
-)
+from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answer, answered
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import LEADERBOARD, leaderboard_columns

@@ -9,7 +9,7 @@ from pipeline.cli import terminal
 from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
 
 if TYPE_CHECKING:
-    from pipeline.reports.search import Found
+    from pipeline.reports.search import Hits
 
 
 def search(
@@ -75,7 +75,7 @@ def search(
         terminal.note(line)
 
 
-def _notes(result: "Found", bound: str) -> list[str]:
+def _notes(result: "Hits", bound: str) -> list[str]:
     """How much was searched, how to go on, and how to read a game."""
     from pipeline.present.table import ID_SHOWN
 
