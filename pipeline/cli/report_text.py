@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.cells import printable_line
 from pipeline.cli.output import DOCUMENTS
 from pipeline.present import present
 from pipeline.present.table import Table
-from pipeline.printable import printable_line
 
 if TYPE_CHECKING:
     from pipeline.pages.report import Report
