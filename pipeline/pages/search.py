@@ -43,19 +43,18 @@ class SearchContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> SearchContent:
     """The messages that have all of the words; nothing before there is anything to search for."""
-    faults = Faults()
-    hits = None
+    faults, hits = Faults(), Hits(pl.DataFrame(schema=schema(COLUMNS)), 0, 0, "", None)
     if asked.words or asked.secret:
         with faults.of("words"):
             hits = _hits(lake, asked, ROWS, asked.after or None)
     return SearchContent(
         title="Search",
-        rows=hits.rows if hits else pl.DataFrame(schema=schema(COLUMNS)),
+        rows=hits.rows,
         game_types=game_types(),
-        n_searched=hits.n_searched if hits else 0,
-        n_messages=hits.n_messages if hits else 0,
-        stopped=hits.stopped if hits else None,
-        after=hits.key if hits else None,
+        n_searched=hits.n_searched,
+        n_messages=hits.n_messages,
+        stopped=hits.stopped or None,
+        after=hits.key,
         timeout=TIMEOUT,
         faults=faults,
     )
