@@ -8,7 +8,7 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from typer import BadParameter, Option
+from typer import Argument, BadParameter, Option
 
 import pipeline
 from pipeline.cli import suggestions, terminal
@@ -34,30 +34,47 @@ def _refuse_binary_on_a_terminal(form: str) -> str:
     return form
 
 
+def option(metavar: str, meaning: str, *names: str, **more: Any) -> Any:
+    """An option with a value."""
+    return Option(*names, metavar=metavar, help=meaning, **more)
+
+
+def argument(metavar: str, meaning: str, suggested: Any = None) -> Any:
+    """An argument, required unless the parameter has a default."""
+    return Argument(metavar=metavar, help=meaning, autocompletion=suggested, show_default=False)
+
+
+def flag(name: str, meaning: str) -> Any:
+    """An option without a value; without `--no-`, unless the name has both."""
+    return Option(name, help=meaning)
+
+
+def several(metavar: str, meaning: str, suggested: Any = None) -> Any:
+    """An option that may be repeated."""
+    return option(metavar, f"{meaning}; may be repeated.", autocompletion=suggested)
+
+
 def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """The option --format, for whatever forms a command has."""
-    return Option(
-        "--format",
-        callback=_refuse_binary_on_a_terminal,
-        metavar="FORM",
-        help=f"Output format: table, json ({json}), csv, markdown, {last}.",
-    )
+    meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
+    return option("FORM", meaning, "--format", callback=_refuse_binary_on_a_terminal)
 
 
+Texts = list[str] | None
 LakeOption = Annotated[
     str,
-    Option(
+    option(
+        "DIR",
+        "The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
         envvar=pipeline.LAKE_VARIABLE,
         show_envvar=True,
-        metavar="DIR",
-        help="The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
     ),
 ]
 SystemOption = Annotated[
     str | None,
-    Option(
-        metavar="SYSTEM",
-        help="Count the games of this system (harness); default: the one with the most games.",
+    option(
+        "SYSTEM",
+        "Count the games of this system (harness); default: the one with the most games.",
         autocompletion=suggestions.systems,
     ),
 ]
@@ -65,63 +82,52 @@ FormOption = Annotated[Form, form_option()]
 PaperFormOption = Annotated[PaperForm, form_option("latex (booktabs), or parquet")]
 EditionOption = Annotated[
     Edition,
-    Option(
-        metavar="EDITION",
-        help="paper: the formulas as published; release: as the published script computes them; "
+    option(
+        "EDITION",
+        "paper: the formulas as published; release: as the published script computes them; "
         "audited: the formulas as published, with answers judged by their texts.",
     ),
 ]
 EngineOption = Annotated[
-    Engine, Option(metavar="ENGINE", help="The engine that computes: polars, duckdb or spark.")
+    Engine, option("ENGINE", "The engine that computes: polars, duckdb or spark.")
 ]
 MasterOption = Annotated[
     str | None,
-    Option(
-        metavar="URL",
-        help="With --engine spark: the cluster; default: $SPARK_MASTER, else this machine.",
-    ),
+    option("URL", "With --engine spark: the cluster; default: $SPARK_MASTER, else this machine."),
 ]
 NumOfGameOption = Annotated[
     int | None,
-    Option(
-        min=1,
-        metavar="N",
-        help="With --edition release: count only games numbered below N; default: 21.",
+    option("N", "With --edition release: count only games numbered below N; default: 21.", min=1),
+]
+ModelsOption = Annotated[Texts, several("MODEL", "Only this model", suggestions.models)]
+MetricsOption = Annotated[Texts, several("METRIC", "Only this metric", suggestions.metrics)]
+GameTypesOption = Annotated[Texts, several("TYPE", "Only this game type", suggestions.game_types)]
+WhereOption = Annotated[
+    str | None,
+    option(
+        "SQL", "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\"."
     ),
 ]
-ModelsOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="MODEL", help="Only this model; may be repeated.", autocompletion=suggestions.models
-    ),
+SourcesArgument = Annotated[
+    list[str],
+    argument("SOURCE", "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns."),
 ]
-MetricsOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="METRIC",
-        help="Only this metric; may be repeated.",
-        autocompletion=suggestions.metrics,
-    ),
+PlayedByOption = Annotated[
+    str | None, option("NAME", "The model that played, for logs that do not name it.")
 ]
-GameTypesOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="TYPE",
-        help="Only this game type; may be repeated.",
-        autocompletion=suggestions.game_types,
-    ),
+ModelsFromOption = Annotated[
+    str | None,
+    option("FILE", "The same by path and player: TOML or JSON that maps patterns to models."),
 ]
+MaxDocumentOption = Annotated[str, option("SIZE", "Refuse larger documents without reading.")]
+LARGEST_DOCUMENT = "64MiB"
+StrictOption = Annotated[bool, flag("--strict", "Exit with 3 if any input could not be used.")]
 
 DEFAULT_CONFIDENCE = 0.95
-ConfidenceOption = Annotated[
-    float, Option(metavar="SHARE", help="Confidence level, between 0 and 1.")
-]
+ConfidenceOption = Annotated[float, option("SHARE", "Confidence level, between 0 and 1.")]
 SafeOption = Annotated[
     bool,
-    Option(
-        "--safe",
-        help="With --format csv: neutralize cells that a spreadsheet would run as formulas.",
-    ),
+    flag("--safe", "With --format csv: neutralize cells that a spreadsheet would run as formulas."),
 ]
 
 
@@ -161,10 +167,7 @@ def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredL
 
 
 MetricFilesOption = Annotated[
-    list[Path] | None,
-    Option(
-        metavar="FILE", help="Also know the metric that this Python file declares; may be repeated."
-    ),
+    list[Path] | None, several("FILE", "Also know the metric that this Python file declares")
 ]
 
 
@@ -204,14 +207,6 @@ def _with_option(
     command.__annotations__ = command.__annotations__ | {name: option}
     return command
 
-
-WhereOption = Annotated[
-    str | None,
-    Option(
-        metavar="SQL",
-        help="Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\".",
-    ),
-]
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 

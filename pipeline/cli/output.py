@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
-from pipeline.present import latex, markdown
+from pipeline.present import latex, markdown, present
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
 from pipeline.printable import printable
@@ -21,6 +21,13 @@ LINES_PAGED = 10_000
 """And no more in a pager: it is laid out as a whole before its first line is seen."""
 DOCUMENTS = {"markdown": markdown, "latex": latex}
 """Forms that others read with the notes that belong to a table."""
+
+
+def answer(name: str, rows: pl.DataFrame, form: str, *, empty: str = "", **asked: Any) -> None:
+    """Writes a result, see `present`; `empty` is the note about one without rows."""
+    show(present(name, rows, **asked), form)
+    if empty and rows.is_empty():
+        terminal.note(empty)
 
 
 def show(table: Table | pl.DataFrame, form: str) -> None:

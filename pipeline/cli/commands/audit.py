@@ -3,23 +3,19 @@
 from functools import partial
 from typing import Annotated
 
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
 from pipeline.cli import options, terminal
+from pipeline.cli.options import argument, several
 
 
 def audit(
     *,
-    kind: Annotated[
-        str | None, Argument(metavar="KIND", help="Print every finding of this kind.")
-    ] = None,
+    kind: Annotated[str | None, argument("KIND", "Print every finding of this kind.")] = None,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     by: Annotated[
-        list[str] | None,
-        Option(
-            metavar="COLUMNS", help="Columns to group by, separated by commas; may be repeated."
-        ),
+        options.Texts, several("COLUMNS", "Columns to group by, separated by commas")
     ] = None,
     model: options.ModelsOption = None,
     form: options.FormOption = "table",
@@ -36,7 +32,7 @@ def audit(
       magic audit --by game_type,format_version
       magic audit role_identifications --model gpt-4
     """
-    from pipeline.cli.output import show, show_parts
+    from pipeline.cli.output import answer, show_parts
     from pipeline.lake import open_lake
     from pipeline.present import present
     from pipeline.reports.audit import audit as audited
@@ -54,10 +50,8 @@ def audit(
             terminal.note(f"{kind}: no contradiction was found")
         return
     rows = audited(opened, by=options.columns(by or []), model=model)
-    show(present("audit", rows), form)
-    if rows.is_empty():
-        terminal.note("no game in the lake has anything to check")
-    else:
+    answer("audit", rows, form, empty="no game in the lake has anything to check")
+    if rows.height:
         terminal.note(
             "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
         )

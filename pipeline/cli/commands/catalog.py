@@ -3,23 +3,21 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
-from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, LakeOption, local_folder
+from pipeline.cli import options, terminal
+from pipeline.cli.options import option
 
 
 def catalog(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
     out: Annotated[
         Path | None,
-        Option(
+        option(
+            "FILE",
+            "The file to write; default: magic.duckdb in the lake.",
             "-o",
             "--out",
-            metavar="FILE",
-            callback=local_folder,
-            help="The file to write; default: magic.duckdb in the lake.",
+            callback=options.local_folder,
         ),
     ] = None,
 ) -> None:

@@ -2,9 +2,8 @@
 
 from typing import Annotated, Literal
 
-from typer import Option
-
 from pipeline.cli import options, terminal
+from pipeline.cli.options import option
 
 
 def cite(
@@ -13,8 +12,7 @@ def cite(
     system: options.SystemOption = None,
     edition: options.EditionOption = "paper",
     form: Annotated[
-        Literal["text", "bibtex"],
-        Option("--format", metavar="FORM", help="Output format: text or bibtex."),
+        Literal["text", "bibtex"], option("FORM", "Output format: text or bibtex.", "--format")
     ] = "text",
 ) -> None:
     """Print how to cite values: the state of the lake, the tool and the benchmark.

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
 from pipeline.cli import options, suggestions
+from pipeline.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,36 +15,35 @@ if TYPE_CHECKING:
 def compare(
     *,
     model: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="MODEL [OTHER]",
-            help="The two models to compare; or one, whose groups of --by are compared.",
-            autocompletion=suggestions.models,
+        options.Texts,
+        argument(
+            "MODEL [OTHER]",
+            "The two models to compare; or one, whose groups of --by are compared.",
+            suggestions.models,
         ),
     ] = None,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     all_pairs: Annotated[
-        bool, Option("--all-pairs", help="Compare every pair of models in the lake.")
+        bool, flag("--all-pairs", "Compare every pair of models in the lake.")
     ] = False,
     metric: options.MetricsOption = None,
     game_type: options.GameTypesOption = None,
     where: options.WhereOption = None,
     by: Annotated[
         list[str] | None,
-        Option(
-            metavar="COLUMNS",
-            help="Compare the models in each group of these columns; with one MODEL, compare its "
+        option(
+            "COLUMNS",
+            "Compare the models in each group of these columns; with one MODEL, compare its "
             "groups of this column.",
             autocompletion=suggestions.columns,
         ),
     ] = None,
     margin: Annotated[
-        float | None,
-        Option(metavar="D", help="Also test whether models are alike: they differ by less than D."),
+        float | None, option("D", "Also test whether models are alike: they differ by less than D.")
     ] = None,
     influence: Annotated[
-        bool, Option("--influence", help="Also show how much single settings change a difference.")
+        bool, flag("--influence", "Also show how much single settings change a difference.")
     ] = False,
     edition: options.EditionOption = "paper",
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from typer import BadParameter, Exit, Option
+from typer import BadParameter, Exit
 
 from pipeline.cli import options
 from pipeline.cli.exits import CHECK_FAILED
+from pipeline.cli.options import flag, option
 
 
 @options.with_metric_files
@@ -14,39 +15,36 @@ def completeness(
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     model: options.ModelsOption = None,
-    incomplete: Annotated[
-        bool, Option("--incomplete", help="Only rows that are not complete.")
-    ] = False,
+    incomplete: Annotated[bool, flag("--incomplete", "Only rows that are not complete.")] = False,
     missing: Annotated[
         bool,
-        Option(
+        flag(
             "--missing",
-            help="List every setting without a finished game of the model, with what was fixed in "
+            "List every setting without a finished game of the model, with what was fixed in "
             "it, and the unfinished games.",
         ),
     ] = False,
     expected: Annotated[
         int | None,
-        Option(
-            min=1,
-            metavar="N",
-            help="Expect N games of each model in each competition; default: every setting that "
+        option(
+            "N",
+            "Expect N games of each model in each competition; default: every setting that "
             "any model played.",
+            min=1,
         ),
     ] = None,
     readability: Annotated[
         bool,
-        Option(
-            "--readability",
-            help="By metric: unreadable and missing rows, and the bounds of the value.",
+        flag(
+            "--readability", "By metric: unreadable and missing rows, and the bounds of the value."
         ),
     ] = False,
     edition: options.EditionOption = "paper",
     fail_if_incomplete: Annotated[
         bool,
-        Option(
+        flag(
             "--fail-if-incomplete",
-            help="Exit with 4 if a model is not complete, or if the lake has no games.",
+            "Exit with 4 if a model is not complete, or if the lake has no games.",
         ),
     ] = False,
     form: options.FormOption = "table",

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import Argument, Exit, Option
+from typer import Exit
 
 from pipeline.cells import counted
-from pipeline.cli import terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.exits import FAILED, QUARANTINED
-from pipeline.cli.options import n_bytes
+from pipeline.cli.options import option
 
 if TYPE_CHECKING:
     from pipeline.conversion import Converted
@@ -21,29 +21,16 @@ REFUSED, IGNORED = "refused document", "ignored document"
 
 def convert(
     *,
-    source: Annotated[
-        list[str],
-        Argument(
-            metavar="SOURCE", help="Folders, log files, archives, or patterns.", show_default=False
-        ),
-    ],
+    source: options.SourcesArgument,
     to: Annotated[
-        Literal["interchange"], Option(metavar="FORMAT", help="What to convert to: interchange.")
+        Literal["interchange"], option("FORMAT", "What to convert to: interchange.")
     ] = "interchange",
     out: Annotated[
-        Path | None,
-        Option("-o", "--out", metavar="FILE", help="A file for the lines; default: stdout."),
+        Path | None, option("FILE", "A file for the lines; default: stdout.", "-o", "--out")
     ] = None,
-    model: Annotated[
-        str | None,
-        Option(metavar="NAME", help="The model that played, for logs that do not name it."),
-    ] = None,
-    max_document: Annotated[
-        str, Option(metavar="SIZE", help="Refuse larger documents unread.")
-    ] = "64MiB",
-    strict: Annotated[
-        bool, Option("--strict", help="Exit with 3 if anything could not be converted.")
-    ] = False,
+    model: options.PlayedByOption = None,
+    max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
+    strict: options.StrictOption = False,
 ) -> None:
     """Convert logs to interchange JSON, one game a line.
 
@@ -59,7 +46,7 @@ def convert(
     from pipeline.replacing import replacing
 
     _ = to  # there is one format so far
-    documents = converted(source, model, n_bytes(max_document, "--max-document"))
+    documents = converted(source, model, options.n_bytes(max_document, "--max-document"))
     if out is None:
         counts = _write(documents, terminal.out_bytes)
     else:

@@ -3,19 +3,20 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, BadParameter, Exit, Option
+from typer import BadParameter, Exit
 
 from pipeline.cli import options, terminal
 from pipeline.cli.exits import CHECK_FAILED
+from pipeline.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
     import polars as pl
 
 LakesArgument = Annotated[
     list[str] | None,
-    Argument(
-        metavar="[LAKE [LAKE]]",
-        help="The lakes before and after. One lake is compared with --lake. "
+    argument(
+        "[LAKE [LAKE]]",
+        "The lakes before and after. One lake is compared with --lake. "
         "With --as-of, give one or none.",
     ),
 ]
@@ -29,21 +30,19 @@ def diff(
     system: options.SystemOption = None,
     as_of: Annotated[
         list[int] | None,
-        Option(
-            metavar="INGEST",
-            help="Compare states of one lake: the state after this ingest with the latest state. "
+        option(
+            "INGEST",
+            "Compare states of one lake: the state after this ingest with the latest state. "
             "Give it twice to compare two ingests.",
         ),
     ] = None,
     list_games: Annotated[
-        bool, Option("--list-games", help="List the games that only one of the two has.")
+        bool, flag("--list-games", "List the games that only one of the two has.")
     ] = False,
     fail_on_regression: Annotated[
         float | None,
-        Option(
-            metavar="MARGIN",
-            min=0,
-            help="Exit with 4 if a value fell by more than MARGIN, by a one-sided test.",
+        option(
+            "MARGIN", "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.", min=0
         ),
     ] = None,
     edition: options.EditionOption = "paper",
@@ -69,9 +68,8 @@ def diff(
     states = as_of or []
     named = compared(lakes or [], lake, states)
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import answer
     from pipeline.lake import open_lake
-    from pipeline.present import present
     from pipeline.reports.diff import diff as differ
     from pipeline.reports.diff import diff_games
 
@@ -79,12 +77,12 @@ def diff(
     first = options.lake_of(named[0], system, states[0] if states else None)
     second = open_lake(named[-1], after)
     if list_games:
-        show(present("diff_games", diff_games(first, second, edition=edition)), form)
+        answer("diff_games", diff_games(first, second, edition=edition), form)
         if fail_on_regression is None:
             return
     rows = differ(first, second, edition=edition, confidence=confidence, margin=fail_on_regression)
     if not list_games:
-        show(present("diff", rows, edition=edition), form)
+        answer("diff", rows, form, edition=edition)
     if fail_on_regression is not None and _regressions(rows):
         raise Exit(CHECK_FAILED)
 

@@ -3,9 +3,10 @@
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
 from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,12 +16,7 @@ if TYPE_CHECKING:
 def evidence(
     *,
     metric: Annotated[
-        str,
-        Argument(
-            metavar="METRIC",
-            help="The metric, for example `judgement`.",
-            autocompletion=suggestions.metrics,
-        ),
+        str, argument("METRIC", "The metric, for example `judgement`.", suggestions.metrics)
     ],
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
@@ -28,9 +24,9 @@ def evidence(
     num_of_game: options.NumOfGameOption = None,
     model: options.ModelsOption = None,
     game_type: options.GameTypesOption = None,
-    hits: Annotated[bool, Option("--hits", help="Only hits, also partial ones.")] = False,
-    misses: Annotated[bool, Option("--misses", help="Only misses.")] = False,
-    limit: Annotated[int | None, Option(min=0, metavar="N", help="Only the first N rows.")] = None,
+    hits: Annotated[bool, flag("--hits", "Only hits, also partial ones.")] = False,
+    misses: Annotated[bool, flag("--misses", "Only misses.")] = False,
+    limit: Annotated[int | None, option("N", "Only the first N rows.", min=0)] = None,
     where: options.WhereOption = None,
     form: options.FormOption = "table",
 ) -> None:

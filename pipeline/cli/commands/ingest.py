@@ -3,11 +3,12 @@
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import Argument, BadParameter, Exit, Option
+from typer import BadParameter, Exit
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
 from pipeline.cli.exits import FAILED, INTERRUPTED, QUARANTINED
+from pipeline.cli.options import flag, option
 from pipeline.cli.renewal import renew_catalog
 
 if TYPE_CHECKING:
@@ -17,60 +18,38 @@ if TYPE_CHECKING:
 
 def ingest(
     *,
-    source: Annotated[
-        list[str],
-        Argument(
-            metavar="SOURCE",
-            help="Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns.",
-            show_default=False,
-        ),
-    ],
+    source: options.SourcesArgument,
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    model: Annotated[
-        str | None,
-        Option(metavar="NAME", help="The model that played, for logs that do not name it."),
-    ] = None,
-    models_from: Annotated[
-        str | None,
-        Option(
-            metavar="FILE",
-            help="The same by path and player: TOML or JSON that maps patterns to models.",
-        ),
-    ] = None,
+    model: options.PlayedByOption = None,
+    models_from: options.ModelsFromOption = None,
     jobs: Annotated[
-        int | None,
-        Option(min=1, metavar="N", help="Use at most N processes; default: one per core."),
+        int | None, option("N", "Use at most N processes; default: one per core.", min=1)
     ] = None,
     engine: Annotated[
-        Literal["local", "spark"],
-        Option(metavar="ENGINE", help="Where the work runs: local or spark."),
+        Literal["local", "spark"], option("ENGINE", "Where the work runs: local or spark.")
     ] = "local",
     master: options.MasterOption = None,
     memory: Annotated[
-        str, Option(metavar="SIZE", help="Approximate memory for all processes together.")
+        str, option("SIZE", "Approximate memory for all processes together.")
     ] = "2GiB",
-    max_document: Annotated[
-        str, Option(metavar="SIZE", help="Quarantine larger documents without reading.")
-    ] = "64MiB",
+    max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
     max_expanded: Annotated[
         str | None,
-        Option(
-            metavar="SIZE",
-            help="Stop reading a compressed file or archive that expands to more; "
+        option(
+            "SIZE",
+            "Stop reading a compressed file or archive that expands to more; "
             "default: 200 times its size, at least 1GiB.",
         ),
     ] = None,
     reread: Annotated[
-        bool, Option("--reread", help="Read large archives again even if they are unchanged.")
+        bool, flag("--reread", "Read large archives again even if they are unchanged.")
     ] = False,
-    strict: Annotated[
-        bool, Option("--strict", help="Exit with 3 if anything was quarantined.")
-    ] = False,
+    strict: options.StrictOption = False,
     allow_empty: Annotated[
-        bool, Option("--allow-empty", help="Do not fail if the sources have no game.")
+        bool, flag("--allow-empty", "Do not fail if the sources have no game.")
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Read and check everything, write nothing.")
+        bool, flag("--dry-run", "Read and check everything, write nothing.")
     ] = False,
     form: Annotated[options.Form, options.form_option(json="one object")] = "table",
 ) -> None:

@@ -2,31 +2,25 @@
 
 from typing import Annotated
 
-from typer import Option
-
-from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli import options, terminal
+from pipeline.cli.options import flag, option
 from pipeline.cli.renewal import renew_catalog
 
 
 def maintain(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    keep_days: Annotated[
-        float, Option(min=0, metavar="N", help="Keep every state of the last N days.")
-    ] = 7.0,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    keep_days: Annotated[float, option("N", "Keep every state of the last N days.", min=0)] = 7.0,
     older_than_hours: Annotated[
         float,
-        Option(
+        option(
+            "N",
+            "Delete only files older than N hours; those of a running ingest always stay.",
             min=0,
-            metavar="N",
-            help="Delete only files older than N hours; those of a running ingest always stay.",
         ),
     ] = 24.0,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Show what would be done, change nothing.")
-    ] = False,
-    form: FormOption = "table",
+    dry_run: Annotated[bool, flag("--dry-run", "Show what would be done, change nothing.")] = False,
+    form: options.FormOption = "table",
 ) -> None:
     """Merge small files into large sorted ones, and delete files that are no longer used.
 

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
-from typer import BadParameter, Option
+from typer import BadParameter
 
 from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import flag, option, several
 from pipeline.vocabulary import Edition
 
 BY = "model,game_type"
@@ -21,9 +22,9 @@ def metrics(
     master: options.MasterOption = None,
     by: Annotated[
         list[str] | None,
-        Option(
-            metavar="COLUMNS",
-            help=f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
+        option(
+            "COLUMNS",
+            f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
             f"[default: {BY}]",
             autocompletion=suggestions.columns,
         ),
@@ -31,17 +32,15 @@ def metrics(
     model: options.ModelsOption = None,
     metric: options.MetricsOption = None,
     game_type: Annotated[
-        list[str] | None,
-        Option(
-            metavar="TYPE",
-            help="Only this game type; `all` for all types together; may be repeated.",
-            autocompletion=suggestions.game_types,
+        options.Texts,
+        several(
+            "TYPE", "Only this game type; `all` for all types together", suggestions.game_types
         ),
     ] = None,
     where: options.WhereOption = None,
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     influence: Annotated[
-        bool, Option("--influence", help="Also show how much single settings change a value.")
+        bool, flag("--influence", "Also show how much single settings change a value.")
     ] = False,
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "latex", "parquet", "magic-json"],
@@ -75,11 +74,10 @@ def metrics(
         _check_magic_json(edition, grouped, model, metric, game_type, where, influence)
     num_of_game = options.games_counted(edition, num_of_game)
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import answer
     from pipeline.lake import open_lake
     from pipeline.metrics import metrics as values
     from pipeline.metrics.magic_json import magic_json
-    from pipeline.present import present
 
     is_by_system = "system" in grouped and system is None
     opened = open_lake(lake) if is_by_system else options.lake_of(lake, system)
@@ -103,7 +101,7 @@ def metrics(
         for name, reason in missing.iter_rows():
             terminal.note(f"{name} is null: {reason}")
         return
-    show(present("metrics", rows, lake=opened, edition=edition), form)
+    answer("metrics", rows, form, lake=opened, edition=edition)
     if not (rows["n_games"] > 0).any():
         terminal.note("no game in the lake matches")
 

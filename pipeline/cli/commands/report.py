@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import BadParameter, Option
+from typer import BadParameter
 
 from pipeline.cli import options, terminal
+from pipeline.cli.options import option
 from pipeline.errors import UsageError
 
 Form = Literal["html", "markdown", "latex"]
@@ -20,28 +21,26 @@ def report(
     system: options.SystemOption = None,
     out: Annotated[
         str | None,
-        Option(
+        option(
+            "FILE",
+            "The file to write, `-` for stdout; default: report.html, .md or .tex.",
             "-o",
             "--out",
-            metavar="FILE",
-            help="The file to write, `-` for stdout; default: report.html, .md or .tex.",
         ),
     ] = None,
-    title: Annotated[str | None, Option(metavar="TEXT", help="The title of the report.")] = None,
+    title: Annotated[str | None, option("TEXT", "The title of the report.")] = None,
     edition: options.EditionOption = "paper",
     games_per_cell: Annotated[
         int | None,
-        Option(
-            min=0, metavar="N", help="Show up to N games behind each value (html only); default: 1."
-        ),
+        option("N", "Show up to N games behind each value (html only); default: 1.", min=0),
     ] = None,
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     form: Annotated[
         Form | None,
-        Option(
+        option(
+            "FORM",
+            "html, markdown or latex; default: by the ending of --out, else html.",
             "--format",
-            metavar="FORM",
-            help="html, markdown or latex; default: by the ending of --out, else html.",
         ),
     ] = None,
 ) -> None:

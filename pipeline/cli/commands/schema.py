@@ -2,27 +2,23 @@
 
 from typing import Annotated
 
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
-from pipeline.cli import suggestions, terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import argument, flag
 
 
 def schema(
     *,
     table: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="TABLE",
-            help="Tables or views; default: every table.",
-            autocompletion=suggestions.tables,
-        ),
+        options.Texts,
+        argument("TABLE", "Tables or views; default: every table.", suggestions.tables),
     ] = None,
-    lake: LakeOption = DEFAULT_LAKE,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
     interchange: Annotated[
-        bool, Option("--interchange", help="Print the JSON Schema of interchange JSON instead.")
+        bool, flag("--interchange", "Print the JSON Schema of interchange JSON instead.")
     ] = False,
-    form: FormOption = "table",
+    form: options.FormOption = "table",
 ) -> None:
     """Describe the columns of a table or view.
 

@@ -2,9 +2,8 @@
 
 from typing import Annotated, Literal
 
-from typer import Argument, Option
-
 from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import argument, option
 
 
 @options.with_metric_files
@@ -12,23 +11,21 @@ def show(
     *,
     game: Annotated[
         str,
-        Argument(
-            metavar="GAME",
-            help="The game's id, its first characters, or the path of its log.",
-            autocompletion=suggestions.games,
+        argument(
+            "GAME",
+            "The game's id, its first characters, or the path of its log.",
+            suggestions.games,
         ),
     ],
     lake: options.LakeOption = options.DEFAULT_LAKE,
     seat: Annotated[
-        int | None, Option(min=1, metavar="N", help="Only the messages that seat N was shown.")
+        int | None, option("N", "Only the messages that seat N was shown.", min=1)
     ] = None,
     edition: options.EditionOption = "paper",
     num_of_game: options.NumOfGameOption = None,
     form: Annotated[
         Literal["text", "json", "markdown"],
-        Option(
-            "--format", metavar="FORM", help="Output format: text, json (every row), or markdown."
-        ),
+        option("FORM", "Output format: text, json (every row), or markdown.", "--format"),
     ] = "text",
 ) -> None:
     """Print one game as a transcript: players, messages, votes, what was counted.

@@ -3,36 +3,27 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Exit, Option
+from typer import Exit
 
-from pipeline.cli import progress, terminal
+from pipeline.cli import options, progress, terminal
 from pipeline.cli.exits import INTERRUPTED
-from pipeline.cli.options import FormOption, local_folder
+from pipeline.cli.options import option
 
 
 def simulate(
     *,
-    out: Annotated[
-        Path, Option(callback=local_folder, metavar="DIR", help="A new or empty folder.")
-    ],
-    models: Annotated[
-        int, Option(min=1, metavar="N", help="Number of models, each with its own skill.")
-    ] = 4,
-    games: Annotated[
-        int, Option(min=1, metavar="M", help="Games of each model in each competition.")
-    ] = 20,
-    seed: Annotated[int, Option(metavar="S", help="The same seed gives the same bytes.")] = 0,
+    out: Annotated[Path, option("DIR", "A new or empty folder.", callback=options.local_folder)],
+    models: Annotated[int, option("N", "Number of models, each with its own skill.", min=1)] = 4,
+    games: Annotated[int, option("M", "Games of each model in each competition.", min=1)] = 20,
+    seed: Annotated[int, option("S", "The same seed gives the same bytes.")] = 0,
     archive: Annotated[
         str | None,
-        Option(
-            metavar="KIND",
-            help="Write one archive, for example tar.zst, instead of a folder of logs.",
-        ),
+        option("KIND", "Write one archive, for example tar.zst, instead of a folder of logs."),
     ] = None,
     jobs: Annotated[
-        int | None, Option(min=1, metavar="N", help="Number of processes; default: one per core.")
+        int | None, option("N", "Number of processes; default: one per core.", min=1)
     ] = None,
-    form: FormOption = "table",
+    form: options.FormOption = "table",
 ) -> None:
     """Write logs of simulated games between models of known skill.
 

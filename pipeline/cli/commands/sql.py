@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
 from typer.core import TyperCommand
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
+from pipeline.cli.options import argument, option, several
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,31 +35,27 @@ def _is_commented(argument: str) -> bool:
 def sql(
     *,
     query: Annotated[
-        str | None,
-        Argument(metavar="QUERY", help="One SELECT; without it: stdin, or a prompt in a terminal."),
+        str | None, argument("QUERY", "One SELECT; without it: stdin, or a prompt in a terminal.")
     ] = None,
     file: Annotated[
-        Path | None,
-        Option("-f", "--file", metavar="FILE", help="A file with the query; - is stdin."),
+        Path | None, option("FILE", "A file with the query; - is stdin.", "-f", "--file")
     ] = None,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     timeout: Annotated[
-        int,
-        Option(min=1, max=10**6, metavar="SECONDS", help="Stop the query after so many seconds."),
+        int, option("SECONDS", "Stop the query after so many seconds.", min=1, max=10**6)
     ] = 300,
-    memory: Annotated[str, Option(metavar="SIZE", help="Memory limit of DuckDB.")] = "2GiB",
+    memory: Annotated[str, option("SIZE", "Memory limit of DuckDB.")] = "2GiB",
     parameter: Annotated[
-        list[str] | None,
-        Option(metavar="NAME=VALUE", help="The value of $NAME in the query; may be repeated."),
+        options.Texts, several("NAME=VALUE", "The value of $NAME in the query")
     ] = None,
     out: Annotated[
         Path | None,
-        Option(
+        option(
+            "FILE",
+            "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
             "-o",
             "--out",
             callback=options.local_folder,
-            metavar="FILE",
-            help="Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
         ),
     ] = None,
     form: options.FormOption = "table",

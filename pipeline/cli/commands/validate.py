@@ -2,27 +2,23 @@
 
 from typing import Annotated
 
-from typer import Argument, Exit, Option
+from typer import Exit
 
-from pipeline.cli import terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.exits import CHECK_FAILED, FAILED
-from pipeline.cli.options import FormOption, n_bytes
+from pipeline.cli.options import argument
 
 
 def validate(
     *,
     file: Annotated[
         list[str],
-        Argument(
-            metavar="FILE",
-            help="Files of interchange JSON (one game, or one a line), folders or archives.",
-            show_default=False,
+        argument(
+            "FILE", "Files of interchange JSON (one game, or one a line), folders or archives."
         ),
     ],
-    max_document: Annotated[
-        str, Option(metavar="SIZE", help="Refuse larger documents unread.")
-    ] = "64MiB",
-    form: FormOption = "table",
+    max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
+    form: options.FormOption = "table",
 ) -> None:
     """Check documents of interchange JSON, each by itself.
 
@@ -42,7 +38,7 @@ def validate(
 
     rows: list[tuple[object, ...]] = []
     n_documents = n_invalid = 0
-    for document in checked(file, n_bytes(max_document, "--max-document")):
+    for document in checked(file, options.n_bytes(max_document, "--max-document")):
         n_documents += 1
         n_invalid += bool(document.faults)
         if not document.faults:
