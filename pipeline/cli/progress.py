@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from pipeline.cli import terminal
 
@@ -59,7 +60,7 @@ _PERCENTAGE = "{task.percentage:.0f} %"
 
 @contextmanager
 def _bar(
-    step: str, total: int | None, *columns: str, **fields: object
+    step: str, total: int | None, *columns: str, **fields: Any
 ) -> Iterator[Callable[..., None]]:
     """A function that changes the bar; without a terminal, one that does nothing."""
     if not terminal.is_note_terminal():
