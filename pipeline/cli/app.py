@@ -171,8 +171,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         terminal.silence()
         return 0
-    except (KeyboardInterrupt, typer.Abort):
-        terminal.complain("interrupted")
+    except (KeyboardInterrupt, typer.Abort) as error:
+        terminal.complain(": ".join(["interrupted", *error.args]))
         return INTERRUPTED
     except Exception as error:
         if (text := _complaint(error)) is None:

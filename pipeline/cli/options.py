@@ -54,6 +54,28 @@ def several(metavar: str, meaning: str, suggested: Any = None) -> Any:
     return option(metavar, f"{meaning}; may be repeated.", autocompletion=suggested)
 
 
+_NO_SIZE = 2**63  # systems count no more bytes
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
+
+
+def n_bytes(size: str) -> int:
+    """The bytes of a size such as 64MiB, 2GB or 1000000; raises BadParameter."""
+    parts = _SIZE.fullmatch(size.strip())
+    if parts is None:
+        raise BadParameter(f"{size!r} is not a size such as 64MiB, 2GB or 1000000")
+    number, unit, is_binary = parts.groups()
+    power = "kmgt".index(unit.lower()) + 1 if unit else 0
+    n_bytes = float(number) * (1024 if is_binary else 1000) ** power
+    if n_bytes >= _NO_SIZE:
+        raise BadParameter(f"{size!r} is more than any machine has")
+    return int(n_bytes)
+
+
+def size(meaning: str) -> Any:
+    """An option for a number of bytes, which is given with its unit."""
+    return option("SIZE", meaning, parser=n_bytes, show_default=False)
+
+
 def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """The option --format, for whatever forms a command has."""
     meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
@@ -119,8 +141,8 @@ ModelsFromOption = Annotated[
     str | None,
     option("FILE", "The same by path and player: TOML or JSON that maps patterns to models."),
 ]
-MaxDocumentOption = Annotated[str, option("SIZE", "Refuse larger documents without reading.")]
-LARGEST_DOCUMENT = "64MiB"
+MaxDocumentOption = Annotated[int, size("Refuse larger documents unread; default: 64MiB.")]
+LARGEST_DOCUMENT = 64 << 20
 StrictOption = Annotated[bool, flag("--strict", "Exit with 3 if any input could not be used.")]
 
 DEFAULT_CONFIDENCE = 0.95
@@ -141,7 +163,7 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*, safe: bool, **arguments: Any) -> None:
         if safe and arguments["form"] != "csv":
-            raise BadParameter("works only with --format csv", param_hint="--safe")
+            raise UsageError("--safe works only with --format csv")
         command(**arguments | ({"form": SAFE_CSV} if safe else {}))
 
     return _with_option(run, declared, "safe", SafeOption, default=False)
@@ -218,25 +240,6 @@ def local_folder(folder: Path | None) -> Path | None:
     return folder
 
 
-_NO_SIZE = 2**63  # systems count no more bytes
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
-
-
-def n_bytes(size: str, option: str) -> int:
-    """The bytes of a size such as 64MiB, 2GB or 1000000; raises BadParameter."""
-    parts = _SIZE.fullmatch(size.strip())
-    if parts is None:
-        raise BadParameter(
-            f"{size!r} is not a size such as 64MiB, 2GB or 1000000", param_hint=option
-        )
-    number, unit, is_binary = parts.groups()
-    power = "kmgt".index(unit.lower()) + 1 if unit else 0
-    n_bytes = float(number) * (1024 if is_binary else 1000) ** power
-    if n_bytes >= _NO_SIZE:
-        raise BadParameter(f"{size!r} is more than any machine has", param_hint=option)
-    return int(n_bytes)
-
-
 def columns(by: Sequence[str]) -> list[str]:
     """The columns of all --by together, each of which can name several."""
     names = (name.strip() for text in by for name in text.split(","))
@@ -278,5 +281,5 @@ def games_counted(edition: Edition, num_of_game: int | None) -> int:
     if num_of_game is None:
         return DEFAULT_GAMES
     if edition != "release":
-        raise BadParameter("works only with --edition release", param_hint="--num-of-game")
+        raise UsageError("--num-of-game works only with --edition release")
     return num_of_game

@@ -1,9 +1,6 @@
 """The lake's catalogue is renewed after each command that changes the lake."""
 
-import typer
-
 from pipeline.cli import terminal
-from pipeline.cli.exits import INTERRUPTED
 
 
 def renew_catalog(lake: str) -> None:
@@ -22,7 +19,8 @@ def renew_catalog(lake: str) -> None:
     try:
         note = renewed_after_ingest(lake)
     except KeyboardInterrupt:
-        terminal.complain(f"interrupted: the lake has all changes, but {CATALOG} was not renewed")
-        raise typer.Exit(INTERRUPTED) from None
+        raise KeyboardInterrupt(
+            f"the lake has all changes, but {CATALOG} was not renewed"
+        ) from None
     if note:
         terminal.note(note)

@@ -3,10 +3,9 @@
 from functools import partial
 from typing import Annotated
 
-from typer import BadParameter
-
 from pipeline.cli import options, terminal
 from pipeline.cli.options import argument, several
+from pipeline.errors import UsageError
 
 
 def audit(
@@ -42,9 +41,7 @@ def audit(
     opened = opened.of_system(system) if system else opened
     if kind is not None:
         if by:
-            raise BadParameter(
-                "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
-            )
+            raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
         parts = findings_parts(opened, kind, model=model)
         if not show_parts(parts, form, partial(present, "findings")):
             terminal.note(f"{kind}: no contradiction was found")

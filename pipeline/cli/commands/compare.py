@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import BadParameter
-
 from pipeline.cli import options, suggestions
 from pipeline.cli.options import argument, flag, option
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,14 +103,11 @@ def compare(
 def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
     """Raises unless two models are named, or one and a column, or neither with --all-pairs."""
     if all_pairs is bool(models):
-        raise BadParameter(
-            "name two models, or one model with --by COLUMN, or use --all-pairs alone",
-            param_hint="MODEL",
-        )
+        raise UsageError("name two models, or one model with --by COLUMN, or use --all-pairs alone")
     if len(models) > 2 or (len(models) == 1 and not by):
-        raise BadParameter("name two models, or one model with --by COLUMN", param_hint="MODEL")
+        raise UsageError("name two models, or one model with --by COLUMN")
     if len(models) == 1 and len(by) != 1:
-        raise BadParameter("with one model, name one column", param_hint="--by")
+        raise UsageError("--by with one model, name one column")
 
 
 def _without_groups(rows: "pl.DataFrame", metrics: list[str], by: list[str]) -> list[str]:

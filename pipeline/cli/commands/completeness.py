@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from typer import BadParameter, Exit
+from typer import Exit
 
 from pipeline.cli import options
 from pipeline.cli.exits import CHECK_FAILED
 from pipeline.cli.options import flag, option
+from pipeline.errors import UsageError
 
 
 @options.with_metric_files
@@ -67,10 +68,10 @@ def completeness(
       magic completeness --readability
     """
     if readability and expected is not None:
-        raise BadParameter("cannot be combined with --readability", param_hint="--expected")
+        raise UsageError("--expected cannot be combined with --readability")
     if missing and (readability or expected is not None):
         other = "--readability" if readability else "--expected"
-        raise BadParameter(f"cannot be combined with {other}", param_hint="--missing")
+        raise UsageError(f"--missing cannot be combined with {other}")
 
     from pipeline.cli.output import show
     from pipeline.present import present

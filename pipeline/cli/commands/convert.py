@@ -46,7 +46,7 @@ def convert(
     from pipeline.replacing import replacing
 
     _ = to  # there is one format so far
-    documents = converted(source, model, options.n_bytes(max_document, "--max-document"))
+    documents = converted(source, model, max_document)
     if out is None:
         counts = _write(documents, terminal.out_bytes)
     else:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from typer import BadParameter, Exit
+from typer import Exit
 
 from pipeline.cli import options, terminal
 from pipeline.cli.exits import CHECK_FAILED
 from pipeline.cli.options import argument, flag, option
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,15 +89,14 @@ def diff(
 
 
 def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[str]:
-    """The one lake or the two that are compared; raises BadParameter where that is not clear."""
+    """The one lake or the two that are compared; raises UsageError where that is not clear."""
     named = list(lakes) or [default]
     if len(lakes) == 1 and not states:
         named.append(default)
     if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
-        raise BadParameter(
+        raise UsageError(
             "name two lakes, or one to compare with --lake; "
-            "with --as-of (once or twice), name one lake or none",
-            param_hint="LAKE",
+            "with --as-of (once or twice), name one lake or none"
         )
     return named
 

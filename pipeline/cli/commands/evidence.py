@@ -3,10 +3,9 @@
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from typer import BadParameter
-
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.options import argument, flag, option
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,9 +42,7 @@ def evidence(
       magic evidence reasoning --format parquet > reasoning.parquet
     """
     if hits and misses:
-        raise BadParameter(
-            "cannot be combined with --hits: leave out both to see all rows", param_hint="--misses"
-        )
+        raise UsageError("--misses cannot be combined with --hits: leave out both to see all rows")
     num_of_game = options.games_counted(edition, num_of_game)
 
     from pipeline.cli.output import show_parts

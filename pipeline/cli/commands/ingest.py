@@ -3,13 +3,14 @@
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import BadParameter, Exit
+from typer import Exit
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
-from pipeline.cli.exits import FAILED, INTERRUPTED, QUARANTINED
-from pipeline.cli.options import flag, option
+from pipeline.cli.exits import FAILED, QUARANTINED
+from pipeline.cli.options import flag, option, size
 from pipeline.cli.renewal import renew_catalog
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pipeline.ingest import IngestSummary
@@ -30,15 +31,14 @@ def ingest(
     ] = "local",
     master: options.MasterOption = None,
     memory: Annotated[
-        str, option("SIZE", "Approximate memory for all processes together.")
-    ] = "2GiB",
+        int, size("Approximate memory for all processes together; default: 2GiB.")
+    ] = 2 << 30,
     max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
     max_expanded: Annotated[
-        str | None,
-        option(
-            "SIZE",
+        int | None,
+        size(
             "Stop reading a compressed file or archive that expands to more; "
-            "default: 200 times its size, at least 1GiB.",
+            "default: 200 times its size, at least 1GiB."
         ),
     ] = None,
     reread: Annotated[
@@ -84,18 +84,15 @@ def ingest(
                 model=given(model, models_from),
                 dry_run=dry_run,
                 jobs=jobs,
-                memory=options.n_bytes(memory, "--memory"),
-                max_document=options.n_bytes(max_document, "--max-document"),
-                max_expanded=options.n_bytes(max_expanded, "--max-expanded")
-                if max_expanded
-                else None,
+                memory=memory,
+                max_document=max_document,
+                max_expanded=max_expanded,
                 team=_team(engine, master),
                 reread=reread,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
-        terminal.complain("interrupted: the lake is intact; run the same command again")
-        raise Exit(INTERRUPTED) from None
+        raise KeyboardInterrupt("the lake is intact; run the same command again") from None
     try:
         _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
     finally:
@@ -140,7 +137,7 @@ def _team(engine: str, master: str | None) -> "Team | None":
 
         return cluster(master)
     if master is not None:
-        raise BadParameter("works only with --engine spark", param_hint="--master")
+        raise UsageError("--master works only with --engine spark")
     return None
 
 

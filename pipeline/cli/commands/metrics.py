@@ -2,10 +2,9 @@
 
 from typing import Annotated, Literal
 
-from typer import BadParameter
-
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.options import flag, option, several
+from pipeline.errors import UsageError
 from pipeline.vocabulary import Edition
 
 BY = "model,game_type"
@@ -112,8 +111,7 @@ def _check_magic_json(
     """Raises unless all release metrics of one model are requested."""
     is_whole = grouped == options.columns([BY]) and not any(others)
     if edition != "release" or len(model or ()) != 1 or not is_whole:
-        raise BadParameter(
+        raise UsageError(
             "magic-json needs --edition release and exactly one --model, without --by, --metric, "
-            "--game-type, --where or --influence",
-            param_hint="--format",
+            "--game-type, --where or --influence"
         )

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import BadParameter
-
 from pipeline.cli import options, terminal
 from pipeline.cli.options import flag, option
 from pipeline.cli.renewal import renew_catalog
@@ -49,15 +47,13 @@ def quarantine(
         raise UsageError("use only one of --raw, --export and --retry")
     for name, value in (("--model", model), ("--models-from", models_from)):
         if value is not None and not retry:
-            raise BadParameter("works only with --retry", param_hint=name)
+            raise UsageError(f"{name} works only with --retry")
     if export is not None:
         _export(lake, export, form)
     elif retry:
         from pipeline.ingest.models import given
 
-        _retry(
-            lake, given(model, models_from), options.n_bytes(max_document, "--max-document"), form
-        )
+        _retry(lake, given(model, models_from), max_document, form)
     else:
         _list(lake, form, raw=raw)
 

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import BadParameter
-
 from pipeline.cli import options, terminal
 from pipeline.cli.options import option
 from pipeline.errors import UsageError
@@ -60,7 +58,7 @@ def report(
     """
     form = form or _form_of(out)
     if games_per_cell is not None and form != "html":
-        raise BadParameter("works only with --format html", param_hint="--games-per-cell")
+        raise UsageError("--games-per-cell works only with --format html")
 
     from pipeline import open_lake, plots
     from pipeline.cli.table_file import check_place

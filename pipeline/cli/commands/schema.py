@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-from typer import BadParameter
-
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.options import argument, flag
+from pipeline.errors import UsageError
 
 
 def schema(
@@ -64,7 +63,7 @@ def _print_interchange(table: list[str] | None, form: str) -> None:
     from pipeline.formats.interchange import schema as json_schema
 
     if table or form not in ("table", "json"):
-        raise BadParameter("prints JSON, of no table", param_hint="--interchange")
+        raise UsageError("--interchange prints JSON, of no table")
     terminal.out(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
 
 

@@ -3,10 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Exit
-
 from pipeline.cli import options, progress, terminal
-from pipeline.cli.exits import INTERRUPTED
 from pipeline.cli.options import option
 
 
@@ -53,8 +50,9 @@ def simulate(
                 on_game=on_game,
             )
     except KeyboardInterrupt:
-        terminal.complain(f"interrupted: {out} is incomplete; delete it and run the command again")
-        raise Exit(INTERRUPTED) from None
+        raise KeyboardInterrupt(
+            f"{out} is incomplete; delete it and run the command again"
+        ) from None
     record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
     rows = pl.DataFrame([record | {"models": list(summary.models)}])
     with terminal.reporting(f"the logs are in {summary.results}"):

@@ -7,7 +7,7 @@ from typer.core import TyperCommand
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
-from pipeline.cli.options import argument, option, several
+from pipeline.cli.options import argument, option, several, size
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def sql(
     timeout: Annotated[
         int, option("SECONDS", "Stop the query after so many seconds.", min=1, max=10**6)
     ] = 300,
-    memory: Annotated[str, option("SIZE", "Memory limit of DuckDB.")] = "2GiB",
+    memory: Annotated[int, size("Memory limit of DuckDB; default: 2GiB.")] = 2 << 30,
     parameter: Annotated[
         options.Texts, several("NAME=VALUE", "The value of $NAME in the query")
     ] = None,
@@ -80,12 +80,11 @@ def sql(
 
     from pipeline.sandbox import Sandbox
 
-    most = options.n_bytes(memory, "--memory")
     values = options.parameters(parameter or [])
     if out is not None:
         _check_out(out, form)
     with Sandbox(
-        timeout=timeout, memory=most, while_waiting=progress.of_waiting, metrics=_known
+        timeout=timeout, memory=memory, while_waiting=progress.of_waiting, metrics=_known
     ) as sandbox:
         if query is None and file is None and terminal.is_in_terminal():
             from pipeline.cli.prompt import converse

@@ -38,7 +38,7 @@ def validate(
 
     rows: list[tuple[object, ...]] = []
     n_documents = n_invalid = 0
-    for document in checked(file, options.n_bytes(max_document, "--max-document")):
+    for document in checked(file, max_document):
         n_documents += 1
         n_invalid += bool(document.faults)
         if not document.faults:
