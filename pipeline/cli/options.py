@@ -58,9 +58,9 @@ _NO_SIZE = 2**63  # systems count no more bytes
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 
-def n_bytes(size: str) -> int:
-    """The bytes of a size such as 64MiB, 2GB or 1000000; raises BadParameter."""
-    parts = _SIZE.fullmatch(size.strip())
+def n_bytes(size: str | int) -> int:
+    """The bytes of a size such as 64MiB, 2GB or 1000000, or of a default; raises BadParameter."""
+    parts = _SIZE.fullmatch(str(size).strip())
     if parts is None:
         raise BadParameter(f"{size!r} is not a size such as 64MiB, 2GB or 1000000")
     number, unit, is_binary = parts.groups()

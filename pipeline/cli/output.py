@@ -10,6 +10,7 @@ import polars as pl
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
 from pipeline.present import latex, markdown, present
+from pipeline.present.layout import wrapped
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
 from pipeline.printable import printable
@@ -70,6 +71,17 @@ def _show(first: Table, others: Iterable[Table], form: str) -> None:
     for text in DOCUMENTS[form].table(first, others):
         terminal.out_bytes(text.encode())
     say(first.notes, form)
+
+
+def heading(text: str, form: str, level: int = 2) -> None:
+    """Writes a heading above a table."""
+    if form == "markdown":
+        terminal.out(markdown.heading(text, level))
+        return
+    terminal.out("\n" if level == 2 else "")
+    for line in wrapped(printable(text), terminal.width()):
+        terminal.out(line, "heading")
+        terminal.out("\n")
 
 
 def say(lines: Iterable[str], form: str) -> None:

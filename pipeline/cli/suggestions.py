@@ -25,7 +25,7 @@ def _of_lake(
 
     def complete(ctx: typer.Context, incomplete: str) -> Iterable[str]:
         try:
-            return names(pipeline.open_lake(ctx.params.get("lake")), incomplete)
+            return list(names(pipeline.open_lake(ctx.params.get("lake")), incomplete))
         except (PipelineError, OSError):  # no place for an error
             return []
 

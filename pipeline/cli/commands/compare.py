@@ -73,7 +73,10 @@ def compare(
       magic compare --all-pairs --metric win_rate --format csv
     """
     models, grouped = model or [], options.columns(by or [])
-    _check(models, grouped, all_pairs=all_pairs)
+    if all_pairs is bool(models) or len(models) > 2 or (len(models) == 1 and len(grouped) != 1):
+        raise UsageError(
+            "name two models, or one model with --by and one column, or use --all-pairs alone"
+        )
 
     from pipeline.cli.output import show
     from pipeline.present import present
@@ -100,21 +103,10 @@ def compare(
     show(table.noting(*_without_groups(rows, metric or [], grouped)), form)
 
 
-def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
-    """Raises unless two models are named, or one and a column, or neither with --all-pairs."""
-    if all_pairs is bool(models):
-        raise UsageError("name two models, or one model with --by COLUMN, or use --all-pairs alone")
-    if len(models) > 2 or (len(models) == 1 and not by):
-        raise UsageError("name two models, or one model with --by COLUMN")
-    if len(models) == 1 and len(by) != 1:
-        raise UsageError("--by with one model, name one column")
-
-
 def _without_groups(rows: "pl.DataFrame", metrics: list[str], by: list[str]) -> list[str]:
     """What to say of metrics that were named and have no row."""
-    known = set(rows["metric"])
-    missing = [name for name in metrics if name not in known] if known else []
+    missing = [] if rows.is_empty() else [name for name in metrics if name not in rows["metric"]]
+    of_what = f"groups of {', '.join(by)}" if by else "models"
     if not missing:
         return []
-    of_what = f"groups of {', '.join(by)}" if by else "models"
     return [f"nothing to compare in {', '.join(missing)}: there are fewer than two {of_what}"]

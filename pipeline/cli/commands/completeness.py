@@ -67,11 +67,8 @@ def completeness(
       magic completeness --incomplete --fail-if-incomplete
       magic completeness --readability
     """
-    if readability and expected is not None:
-        raise UsageError("--expected cannot be combined with --readability")
-    if missing and (readability or expected is not None):
-        other = "--readability" if readability else "--expected"
-        raise UsageError(f"--missing cannot be combined with {other}")
+    if sum([readability, missing, expected is not None]) > 1:
+        raise UsageError("use only one of --expected, --missing and --readability")
 
     from pipeline.cli.output import show
     from pipeline.present import present
@@ -82,21 +79,19 @@ def completeness(
     from pipeline.reports.missing import missing as missing_settings
 
     opened = options.lake_of(lake, system)
+    has_games = any(opened.counts("games").values())
     if readability:
         rows = texts(opened, edition=edition, model=model)
         table = present("readability", rows, lake=opened, edition=edition)
+        table = table if has_games else table.noting(NO_GAMES)
     else:
         rows = games(opened, expected=expected, model=model)
         table = present("completeness", rows, lake=opened, model=model)
-    has_games = any(opened.counts("games").values())
-    if readability and not has_games:
-        table = table.noting(NO_GAMES)
     if missing:
         listed = present("missing", missing_settings(opened, model=model))
         show(listed.noting(*table.notes), form)
     else:
-        shown = rows.filter(~rows["is_complete"].fill_null(value=False)) if incomplete else rows
-        show(table.of_rows(shown), form)
-    lacking = incomplete_models(rows)
-    if fail_if_incomplete and (lacking or not has_games):
+        is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True
+        show(table.of_rows(rows.filter(is_shown)), form)
+    if fail_if_incomplete and (incomplete_models(rows) or not has_games):
         raise Exit(CHECK_FAILED)

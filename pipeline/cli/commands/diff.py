@@ -13,20 +13,18 @@ from pipeline.errors import UsageError
 if TYPE_CHECKING:
     import polars as pl
 
-LakesArgument = Annotated[
-    list[str] | None,
-    argument(
-        "[LAKE [LAKE]]",
-        "The lakes before and after. One lake is compared with --lake. "
-        "With --as-of, give one or none.",
-    ),
-]
-
 
 @options.with_metric_files
 def diff(
     *,
-    lakes: LakesArgument = None,
+    lakes: Annotated[
+        options.Texts,
+        argument(
+            "[LAKE [LAKE]]",
+            "The lakes before and after. One lake is compared with --lake. "
+            "With --as-of, give one or none.",
+        ),
+    ] = None,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     as_of: Annotated[

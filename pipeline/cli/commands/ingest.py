@@ -1,6 +1,7 @@
 """`magic ingest`: logs into a lake."""
 
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Exit
@@ -9,7 +10,7 @@ from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
 from pipeline.cli.exits import FAILED, QUARANTINED
 from pipeline.cli.options import flag, option, size
-from pipeline.cli.renewal import renew_catalog
+from pipeline.cli.renewal import renewing_catalog
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,11 +94,8 @@ def ingest(
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the lake is intact; run the same command again") from None
-    try:
+    with nullcontext() if dry_run else renewing_catalog(lake):
         _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
-    finally:
-        if not dry_run:
-            renew_catalog(lake)
     if not report.n_of_games and not allow_empty:
         terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
         raise Exit(FAILED)

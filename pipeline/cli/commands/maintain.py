@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pipeline.cli import options, terminal
 from pipeline.cli.options import flag, option
-from pipeline.cli.renewal import renew_catalog
+from pipeline.cli.renewal import renewing_catalog
 
 
 def maintain(
@@ -39,14 +39,11 @@ def maintain(
         lake, keep_days=keep_days, older_than_hours=older_than_hours, dry_run=dry_run
     )
     table = Table.of("maintain", rows)
-    if not dry_run:
-        try:
-            with terminal.reporting("the lake is maintained"):
-                show(table, form)
-        finally:
-            renew_catalog(lake)
-    else:
+    if dry_run:
         show(table, form)
         sizes = "; – is a size that is not known before the run"
         is_unknown = rows["bytes_after"].has_nulls()
         terminal.note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
+        return
+    with renewing_catalog(lake), terminal.reporting("the lake is maintained"):
+        show(table, form)

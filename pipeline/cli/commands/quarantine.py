@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pipeline.cli import options, terminal
 from pipeline.cli.options import flag, option
-from pipeline.cli.renewal import renew_catalog
+from pipeline.cli.renewal import renewing_catalog
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,10 +97,8 @@ def _retry(lake: str, model: "str | ModelsOf | None", max_document: int, form: s
     if retried.report is None:
         terminal.note("nothing new can be read")
     else:
-        try:
+        with renewing_catalog(lake):
             show_report(retried.report, form)
-        finally:
-            renew_catalog(lake)
     if retried.n_left:
         terminal.note(f"documents still in quarantine: {retried.n_left:,}")
     if retried.gone:

@@ -35,7 +35,7 @@ def schema(
         return
     import polars as pl
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import heading, show
     from pipeline.events.contracts import TABLES, VERSION
     from pipeline.present import present
     from pipeline.reports.schema import known_views, meaning
@@ -49,7 +49,7 @@ def schema(
     views = known_views(wanted)
     for name in wanted:
         rows = contracts.filter(pl.col("table") == name)
-        _title(f"{name}: {meaning(name, views)}", form)
+        heading(f"{name}: {meaning(name, views)}", form, level=3)
         show(present("schema", rows), form)
         terminal.out("\n")
     if not TABLES.keys() & set(wanted):
@@ -65,15 +65,3 @@ def _print_interchange(table: list[str] | None, form: str) -> None:
     if table or form not in ("table", "json"):
         raise UsageError("--interchange prints JSON, of no table")
     terminal.out(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
-
-
-def _title(text: str, form: str) -> None:
-    from pipeline.present.layout import wrapped
-
-    if form == "markdown":
-        terminal.out(f"### {text}\n\n")
-        return
-    for line in wrapped(text, terminal.width()):
-        terminal.out(line, "heading")
-        terminal.out("\n")
-    terminal.out("\n")

@@ -50,8 +50,7 @@ def show(
     opened = open_lake(lake)
     game_shown = transcript(opened, game, edition=edition, num_of_game=num_of_game)
     if form == "json":
-        text = page.as_json(game_shown) if seat is None else page.seen_as_json(game_shown, seat)
-        terminal.out_bytes(text.encode())
+        terminal.out_bytes(page.as_json(game_shown, seat).encode())
     elif seat is None:
         page.write(game_shown, form)
     else:
