@@ -7,12 +7,12 @@ and for its functions, when somebody first presses Tab.
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
-from pipeline.cli.options import Form
+from pipeline.cli.workspace import FORMS
 from pipeline.events.contracts import TABLES, polars_schema
 
 if TYPE_CHECKING:
@@ -34,10 +34,6 @@ _CLAUSES = _BEFORE_TABLES | {
 }
 _NO_CODE = re.compile(r"--[^\n]*\n|/\*.*?\*/|'(?:[^']|'')*'|\$\$.*?\$\$", re.DOTALL)
 _IS_OPEN = re.compile(r"--|/\*|'|\$\$")
-_CHOICES = {
-    ".format": [form for form in get_args(Form) if form != "parquet"],
-    ".timer": ["on", "off"],
-}
 
 
 class SqlCompleter(Completer):
@@ -64,7 +60,7 @@ class SqlCompleter(Completer):
             return self._commands
         if command == ".schema":
             return [*_relations(), *_views_in(_last_word(line))]
-        return _CHOICES.get(command, ())
+        return FORMS if command == ".format" else ()
 
 
 def _last_word(text: str) -> str:

@@ -247,21 +247,17 @@ def columns(by: Sequence[str]) -> list[str]:
 
 
 def parameters(texts: Sequence[str]) -> dict[str, str]:
-    """The values of all --parameter together; raises UsageError for a name with two values."""
-    values = [parameter(text) for text in texts]
-    names = [name for name, _ in values]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"--parameter {twice} is given twice: give one value for each name")
-    return dict(values)
-
-
-def parameter(text: str) -> tuple[str, str]:
-    """The name and the value in a text such as `model=gpt-4`; raises UsageError for another."""
-    name, equals, value = text.partition("=")
-    name = name.strip().removeprefix("$")
-    if not equals or not re.fullmatch(r"\w+", name):
-        raise UsageError(f"{text!r} is not NAME=VALUE, for example model=gpt-4")
-    return name, value
+    """The values by name in texts such as `model=gpt-4`; raises UsageError for others."""
+    values: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().removeprefix("$")
+        if not equals or not re.fullmatch(r"\w+", name):
+            raise UsageError(f"{text!r} is not NAME=VALUE, for example model=gpt-4")
+        if name in values:
+            raise UsageError(f"--parameter {name} is given twice: give one value for each name")
+        values[name] = value
+    return values
 
 
 def sql_text(file: Path | None) -> str:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Exit
 
@@ -22,9 +22,6 @@ REFUSED, IGNORED = "refused document", "ignored document"
 def convert(
     *,
     source: options.SourcesArgument,
-    to: Annotated[
-        Literal["interchange"], option("FORMAT", "What to convert to: interchange.")
-    ] = "interchange",
     out: Annotated[
         Path | None, option("FILE", "A file for the lines; default: stdout.", "-o", "--out")
     ] = None,
@@ -40,12 +37,11 @@ def convert(
     \b
     Examples:
       magic convert results/ -o games.jsonl
-      magic convert chat-logs/ --model gpt-3.5-turbo --to interchange > chats.jsonl
+      magic convert chat-logs/ --model gpt-3.5-turbo > chats.jsonl
     """
     from pipeline.conversion import convert as converted
     from pipeline.replacing import replacing
 
-    _ = to  # there is one format so far
     documents = converted(source, model, max_document)
     if out is None:
         counts = _write(documents, terminal.out_bytes)
