@@ -34,24 +34,25 @@ def _refuse_binary_on_a_terminal(form: str) -> str:
     return form
 
 
-def option(metavar: str, meaning: str, *names: str, **more: Any) -> Any:
-    """An option with a value."""
-    return Option(*names, metavar=metavar, help=meaning, **more)
+def option(metavar: str, meaning: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """An option with a value; in an annotation, the default has to be `...`."""
+    return Option(default, *names, metavar=metavar, help=meaning, **more)
 
 
-def argument(metavar: str, meaning: str, suggested: Any = None) -> Any:
-    """An argument, required unless the parameter has a default."""
-    return Argument(metavar=metavar, help=meaning, autocompletion=suggested, show_default=False)
+def argument(metavar: str, meaning: str, suggested: Any = None, default: Any = None) -> Any:
+    """An argument; it is required if the default is `...`."""
+    return Argument(default, metavar=metavar, help=meaning, autocompletion=suggested)
 
 
-def flag(name: str, meaning: str) -> Any:
+def flag(name: str, meaning: str, *, default: Any = False) -> Any:
     """An option without a value; without `--no-`, unless the name has both."""
-    return Option(name, help=meaning)
+    return Option(default, name, help=meaning)
 
 
-def several(metavar: str, meaning: str, suggested: Any = None) -> Any:
+def several(metavar: str, meaning: str, suggested: Any = None, default: Any = None) -> Any:
     """An option that may be repeated."""
-    return option(metavar, f"{meaning}; may be repeated.", autocompletion=suggested)
+    meaning = f"{meaning}; may be repeated."
+    return option(metavar, meaning, default=default, autocompletion=suggested)
 
 
 _NO_SIZE = 2**63  # systems count no more bytes
@@ -71,15 +72,15 @@ def n_bytes(size: str | int) -> int:
     return int(n_bytes)
 
 
-def size(meaning: str) -> Any:
+def size(meaning: str, *, default: Any = None) -> Any:
     """An option for a number of bytes, which is given with its unit."""
-    return option("SIZE", meaning, parser=n_bytes, show_default=False)
+    return option("SIZE", meaning, default=default, parser=n_bytes, show_default=False)
 
 
 def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """The option --format, for whatever forms a command has."""
     meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
-    return option("FORM", meaning, "--format", callback=_refuse_binary_on_a_terminal)
+    return option("FORM", meaning, "--format", default=..., callback=_refuse_binary_on_a_terminal)
 
 
 Texts = list[str] | None
@@ -90,6 +91,7 @@ LakeOption = Annotated[
         "The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
         envvar=pipeline.LAKE_VARIABLE,
         show_envvar=True,
+        default=...,
     ),
 ]
 SystemOption = Annotated[
@@ -98,6 +100,7 @@ SystemOption = Annotated[
         "SYSTEM",
         "Count the games of this system (harness); default: the one with the most games.",
         autocompletion=suggestions.systems,
+        default=...,
     ),
 ]
 FormOption = Annotated[Form, form_option()]
@@ -108,48 +111,84 @@ EditionOption = Annotated[
         "EDITION",
         "paper: the formulas as published; release: as the published script computes them; "
         "audited: the formulas as published, with answers judged by their texts.",
+        default=...,
     ),
 ]
 EngineOption = Annotated[
-    Engine, option("ENGINE", "The engine that computes: polars, duckdb or spark.")
+    Engine, option("ENGINE", "The engine that computes: polars, duckdb or spark.", default=...)
 ]
 MasterOption = Annotated[
     str | None,
-    option("URL", "With --engine spark: the cluster; default: $SPARK_MASTER, else this machine."),
+    option(
+        "URL",
+        "With --engine spark: the cluster; default: $SPARK_MASTER, else this machine.",
+        default=...,
+    ),
 ]
 NumOfGameOption = Annotated[
     int | None,
-    option("N", "With --edition release: count only games numbered below N; default: 21.", min=1),
+    option(
+        "N",
+        "With --edition release: count only games numbered below N; default: 21.",
+        min=1,
+        default=...,
+    ),
 ]
-ModelsOption = Annotated[Texts, several("MODEL", "Only this model", suggestions.models)]
-MetricsOption = Annotated[Texts, several("METRIC", "Only this metric", suggestions.metrics)]
-GameTypesOption = Annotated[Texts, several("TYPE", "Only this game type", suggestions.game_types)]
+ModelsOption = Annotated[
+    Texts, several("MODEL", "Only this model", suggestions.models, default=...)
+]
+MetricsOption = Annotated[
+    Texts, several("METRIC", "Only this metric", suggestions.metrics, default=...)
+]
+GameTypesOption = Annotated[
+    Texts, several("TYPE", "Only this game type", suggestions.game_types, default=...)
+]
 WhereOption = Annotated[
     str | None,
     option(
-        "SQL", "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\"."
+        "SQL",
+        "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\".",
+        default=...,
     ),
 ]
 SourcesArgument = Annotated[
     list[str],
-    argument("SOURCE", "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns."),
+    argument(
+        "SOURCE",
+        "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns.",
+        default=...,
+    ),
 ]
 PlayedByOption = Annotated[
-    str | None, option("NAME", "The model that played, for logs that do not name it.")
+    str | None, option("NAME", "The model that played, for logs that do not name it.", default=...)
 ]
 ModelsFromOption = Annotated[
     str | None,
-    option("FILE", "The same by path and player: TOML or JSON that maps patterns to models."),
+    option(
+        "FILE",
+        "The same by path and player: TOML or JSON that maps patterns to models.",
+        default=...,
+    ),
 ]
-MaxDocumentOption = Annotated[int, size("Refuse larger documents unread; default: 64MiB.")]
+MaxDocumentOption = Annotated[
+    int, size("Refuse larger documents unread; default: 64MiB.", default=...)
+]
 LARGEST_DOCUMENT = 64 << 20
-StrictOption = Annotated[bool, flag("--strict", "Exit with 3 if any input could not be used.")]
+StrictOption = Annotated[
+    bool, flag("--strict", "Exit with 3 if any input could not be used.", default=...)
+]
 
 DEFAULT_CONFIDENCE = 0.95
-ConfidenceOption = Annotated[float, option("SHARE", "Confidence level, between 0 and 1.")]
+ConfidenceOption = Annotated[
+    float, option("SHARE", "Confidence level, between 0 and 1.", default=...)
+]
 SafeOption = Annotated[
     bool,
-    flag("--safe", "With --format csv: neutralize cells that a spreadsheet would run as formulas."),
+    flag(
+        "--safe",
+        "With --format csv: neutralize cells that a spreadsheet would run as formulas.",
+        default=...,
+    ),
 ]
 
 
@@ -189,7 +228,8 @@ def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredL
 
 
 MetricFilesOption = Annotated[
-    list[Path] | None, several("FILE", "Also know the metric that this Python file declares")
+    list[Path] | None,
+    several("FILE", "Also know the metric that this Python file declares", default=...),
 ]
 
 

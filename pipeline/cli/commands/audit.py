@@ -1,7 +1,6 @@
 """`magic audit`: where logs contradict themselves."""
 
 from functools import partial
-from typing import Annotated
 
 from pipeline.cli import options, terminal
 from pipeline.cli.options import argument, several
@@ -10,12 +9,10 @@ from pipeline.errors import UsageError
 
 def audit(
     *,
-    kind: Annotated[str | None, argument("KIND", "Print every finding of this kind.")] = None,
+    kind: str | None = argument("KIND", "Print every finding of this kind."),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    by: Annotated[
-        options.Texts, several("COLUMNS", "Columns to group by, separated by commas")
-    ] = None,
+    by: options.Texts = several("COLUMNS", "Columns to group by, separated by commas"),
     model: options.ModelsOption = None,
     form: options.FormOption = "table",
 ) -> None:

@@ -1,7 +1,6 @@
 """`magic catalog`: the lake as a DuckDB database for other SQL tools."""
 
 from pathlib import Path
-from typing import Annotated
 
 from pipeline.cli import options, terminal
 from pipeline.cli.options import option
@@ -10,16 +9,13 @@ from pipeline.cli.options import option
 def catalog(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    out: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "The file to write; default: magic.duckdb in the lake.",
-            "-o",
-            "--out",
-            callback=options.local_folder,
-        ),
-    ] = None,
+    out: Path | None = option(
+        "FILE",
+        "The file to write; default: magic.duckdb in the lake.",
+        "-o",
+        "--out",
+        callback=options.local_folder,
+    ),
 ) -> None:
     """Write a DuckDB database that shows the lake to other SQL tools.
 

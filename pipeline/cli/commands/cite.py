@@ -1,6 +1,6 @@
 """`magic cite`: how to cite the tool, the benchmark and the lake's state."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pipeline.cli import options, terminal
 from pipeline.cli.options import option
@@ -11,9 +11,9 @@ def cite(
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     edition: options.EditionOption = "paper",
-    form: Annotated[
-        Literal["text", "bibtex"], option("FORM", "Output format: text or bibtex.", "--format")
-    ] = "text",
+    form: Literal["text", "bibtex"] = option(
+        "FORM", "Output format: text or bibtex.", "--format", default="text"
+    ),
 ) -> None:
     """Print how to cite values: the state of the lake, the tool and the benchmark.
 

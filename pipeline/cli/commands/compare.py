@@ -1,6 +1,6 @@
 """`magic compare`: models against each other, metric by metric."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.cli import options, suggestions
 from pipeline.cli.options import argument, flag, option
@@ -13,37 +13,29 @@ if TYPE_CHECKING:
 @options.with_metric_files
 def compare(
     *,
-    model: Annotated[
-        options.Texts,
-        argument(
-            "MODEL [OTHER]",
-            "The two models to compare; or one, whose groups of --by are compared.",
-            suggestions.models,
-        ),
-    ] = None,
+    model: options.Texts = argument(
+        "MODEL [OTHER]",
+        "The two models to compare; or one, whose groups of --by are compared.",
+        suggestions.models,
+    ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    all_pairs: Annotated[
-        bool, flag("--all-pairs", "Compare every pair of models in the lake.")
-    ] = False,
+    all_pairs: bool = flag("--all-pairs", "Compare every pair of models in the lake."),
     metric: options.MetricsOption = None,
     game_type: options.GameTypesOption = None,
     where: options.WhereOption = None,
-    by: Annotated[
-        list[str] | None,
-        option(
-            "COLUMNS",
-            "Compare the models in each group of these columns; with one MODEL, compare its "
-            "groups of this column.",
-            autocompletion=suggestions.columns,
-        ),
-    ] = None,
-    margin: Annotated[
-        float | None, option("D", "Also test whether models are alike: they differ by less than D.")
-    ] = None,
-    influence: Annotated[
-        bool, flag("--influence", "Also show how much single settings change a difference.")
-    ] = False,
+    by: list[str] | None = option(
+        "COLUMNS",
+        "Compare the models in each group of these columns; with one MODEL, compare its "
+        "groups of this column.",
+        autocompletion=suggestions.columns,
+    ),
+    margin: float | None = option(
+        "D", "Also test whether models are alike: they differ by less than D."
+    ),
+    influence: bool = flag(
+        "--influence", "Also show how much single settings change a difference."
+    ),
     edition: options.EditionOption = "paper",
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     form: options.PaperFormOption = "table",

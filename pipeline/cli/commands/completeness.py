@@ -1,7 +1,5 @@
 """`magic completeness`: what is there of each model, and what is missing."""
 
-from typing import Annotated
-
 from typer import Exit
 
 from pipeline.cli import options
@@ -16,38 +14,26 @@ def completeness(
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     model: options.ModelsOption = None,
-    incomplete: Annotated[bool, flag("--incomplete", "Only rows that are not complete.")] = False,
-    missing: Annotated[
-        bool,
-        flag(
-            "--missing",
-            "List every setting without a finished game of the model, with what was fixed in "
-            "it, and the unfinished games.",
-        ),
-    ] = False,
-    expected: Annotated[
-        int | None,
-        option(
-            "N",
-            "Expect N games of each model in each competition; default: every setting that "
-            "any model played.",
-            min=1,
-        ),
-    ] = None,
-    readability: Annotated[
-        bool,
-        flag(
-            "--readability", "By metric: unreadable and missing rows, and the bounds of the value."
-        ),
-    ] = False,
+    incomplete: bool = flag("--incomplete", "Only rows that are not complete."),
+    missing: bool = flag(
+        "--missing",
+        "List every setting without a finished game of the model, with what was fixed in "
+        "it, and the unfinished games.",
+    ),
+    expected: int | None = option(
+        "N",
+        "Expect N games of each model in each competition; default: every setting that "
+        "any model played.",
+        min=1,
+    ),
+    readability: bool = flag(
+        "--readability", "By metric: unreadable and missing rows, and the bounds of the value."
+    ),
     edition: options.EditionOption = "paper",
-    fail_if_incomplete: Annotated[
-        bool,
-        flag(
-            "--fail-if-incomplete",
-            "Exit with 4 if a model is not complete, or if the lake has no games.",
-        ),
-    ] = False,
+    fail_if_incomplete: bool = flag(
+        "--fail-if-incomplete",
+        "Exit with 4 if a model is not complete, or if the lake has no games.",
+    ),
     form: options.FormOption = "table",
 ) -> None:
     """Show which games of each model the lake has, and which are missing.

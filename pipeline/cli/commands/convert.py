@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from typer import Exit
 
@@ -22,9 +22,7 @@ REFUSED, IGNORED = "refused document", "ignored document"
 def convert(
     *,
     source: options.SourcesArgument,
-    out: Annotated[
-        Path | None, option("FILE", "A file for the lines; default: stdout.", "-o", "--out")
-    ] = None,
+    out: Path | None = option("FILE", "A file for the lines; default: stdout.", "-o", "--out"),
     model: options.PlayedByOption = None,
     max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
     strict: options.StrictOption = False,

@@ -1,7 +1,7 @@
 """`magic diff`: what moved between two lakes, or two states of one."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from typer import Exit
 
@@ -17,33 +17,22 @@ if TYPE_CHECKING:
 @options.with_metric_files
 def diff(
     *,
-    lakes: Annotated[
-        options.Texts,
-        argument(
-            "[LAKE [LAKE]]",
-            "The lakes before and after. One lake is compared with --lake. "
-            "With --as-of, give one or none.",
-        ),
-    ] = None,
+    lakes: options.Texts = argument(
+        "[LAKE [LAKE]]",
+        "The lakes before and after. One lake is compared with --lake. "
+        "With --as-of, give one or none.",
+    ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    as_of: Annotated[
-        list[int] | None,
-        option(
-            "INGEST",
-            "Compare states of one lake: the state after this ingest with the latest state. "
-            "Give it twice to compare two ingests.",
-        ),
-    ] = None,
-    list_games: Annotated[
-        bool, flag("--list-games", "List the games that only one of the two has.")
-    ] = False,
-    fail_on_regression: Annotated[
-        float | None,
-        option(
-            "MARGIN", "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.", min=0
-        ),
-    ] = None,
+    as_of: list[int] | None = option(
+        "INGEST",
+        "Compare states of one lake: the state after this ingest with the latest state. "
+        "Give it twice to compare two ingests.",
+    ),
+    list_games: bool = flag("--list-games", "List the games that only one of the two has."),
+    fail_on_regression: float | None = option(
+        "MARGIN", "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.", min=0
+    ),
     edition: options.EditionOption = "paper",
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     form: options.FormOption = "table",

@@ -1,7 +1,5 @@
 """`magic documents`: what became of each document, and why."""
 
-from typing import Annotated
-
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.options import option, several
 
@@ -9,16 +7,13 @@ from pipeline.cli.options import option, several
 def documents(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    status: Annotated[
-        options.Texts,
-        several(
-            "STATUS", "List documents of this status, such as quarantined", suggestions.statuses
-        ),
-    ] = None,
-    source: Annotated[options.Texts, several("SOURCE", "List those of this source")] = None,
-    reason: Annotated[options.Texts, several("TEXT", "List those with this reason")] = None,
-    path: Annotated[str | None, option("TEXT", "List those whose path contains this text.")] = None,
-    limit: Annotated[int | None, option("N", "List only the first N.", min=1)] = None,
+    status: options.Texts = several(
+        "STATUS", "List documents of this status, such as quarantined", suggestions.statuses
+    ),
+    source: options.Texts = several("SOURCE", "List those of this source"),
+    reason: options.Texts = several("TEXT", "List those with this reason"),
+    path: str | None = option("TEXT", "List those whose path contains this text."),
+    limit: int | None = option("N", "List only the first N.", min=1),
     form: options.FormOption = "table",
 ) -> None:
     """Count what was read and what was not, by source, status and reason, or list it.

@@ -1,7 +1,7 @@
 """`magic evidence`: the rows behind a metric's value."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.options import argument, flag, option
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 @options.with_metric_files
 def evidence(
     *,
-    metric: Annotated[
-        str, argument("METRIC", "The metric, for example `judgement`.", suggestions.metrics)
-    ],
+    metric: str = argument(
+        "METRIC", "The metric, for example `judgement`.", suggestions.metrics, default=...
+    ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     edition: options.EditionOption = "paper",
     num_of_game: options.NumOfGameOption = None,
     model: options.ModelsOption = None,
     game_type: options.GameTypesOption = None,
-    hits: Annotated[bool, flag("--hits", "Only hits, also partial ones.")] = False,
-    misses: Annotated[bool, flag("--misses", "Only misses.")] = False,
-    limit: Annotated[int | None, option("N", "Only the first N rows.", min=0)] = None,
+    hits: bool = flag("--hits", "Only hits, also partial ones."),
+    misses: bool = flag("--misses", "Only misses."),
+    limit: int | None = option("N", "Only the first N rows.", min=0),
     where: options.WhereOption = None,
     form: options.FormOption = "table",
 ) -> None:

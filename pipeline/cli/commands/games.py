@@ -1,7 +1,5 @@
 """`magic games`: the games of the lake, by what they are."""
 
-from typing import Annotated
-
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.options import option, several
 
@@ -9,24 +7,19 @@ from pipeline.cli.options import option, several
 def games(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    model: Annotated[
-        options.Texts,
-        several("MODEL", "Only games in which this model sits, tested or not", suggestions.models),
-    ] = None,
+    model: options.Texts = several(
+        "MODEL", "Only games in which this model sits, tested or not", suggestions.models
+    ),
     game_type: options.GameTypesOption = None,
-    competition: Annotated[
-        options.Texts,
-        several("NAME", "Only games that count for this competition", suggestions.competitions),
-    ] = None,
-    setting_id: Annotated[
-        str | None, option("ID", "Only this setting: its id or beginning.")
-    ] = None,
-    outcome: Annotated[
-        options.Texts,
-        several("OUTCOME", "Only this outcome, or `unfinished`", suggestions.outcomes),
-    ] = None,
-    path: Annotated[str | None, option("TEXT", "Only logs whose path contains this text.")] = None,
-    limit: Annotated[int | None, option("N", "Only the first N games.", min=1)] = None,
+    competition: options.Texts = several(
+        "NAME", "Only games that count for this competition", suggestions.competitions
+    ),
+    setting_id: str | None = option("ID", "Only this setting: its id or beginning."),
+    outcome: options.Texts = several(
+        "OUTCOME", "Only this outcome, or `unfinished`", suggestions.outcomes
+    ),
+    path: str | None = option("TEXT", "Only logs whose path contains this text."),
+    limit: int | None = option("N", "Only the first N games.", min=1),
     form: options.FormOption = "table",
 ) -> None:
     """List games: type, tested models, outcome, rounds, messages, and the log they are from.

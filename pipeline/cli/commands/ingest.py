@@ -24,34 +24,23 @@ def ingest(
     lake: options.LakeOption = options.DEFAULT_LAKE,
     model: options.PlayedByOption = None,
     models_from: options.ModelsFromOption = None,
-    jobs: Annotated[
-        int | None, option("N", "Use at most N processes; default: one per core.", min=1)
-    ] = None,
-    engine: Annotated[
-        Literal["local", "spark"], option("ENGINE", "Where the work runs: local or spark.")
-    ] = "local",
+    jobs: int | None = option("N", "Use at most N processes; default: one per core.", min=1),
+    engine: Literal["local", "spark"] = option(
+        "ENGINE", "Where the work runs: local or spark.", default="local"
+    ),
     master: options.MasterOption = None,
-    memory: Annotated[
-        int, size("Approximate memory for all processes together; default: 2GiB.")
-    ] = 2 << 30,
+    memory: int = size(
+        "Approximate memory for all processes together; default: 2GiB.", default=2 << 30
+    ),
     max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
-    max_expanded: Annotated[
-        int | None,
-        size(
-            "Stop reading a compressed file or archive that expands to more; "
-            "default: 200 times its size, at least 1GiB."
-        ),
-    ] = None,
-    reread: Annotated[
-        bool, flag("--reread", "Read large archives again even if they are unchanged.")
-    ] = False,
+    max_expanded: int | None = size(
+        "Stop reading a compressed file or archive that expands to more; "
+        "default: 200 times its size, at least 1GiB."
+    ),
+    reread: bool = flag("--reread", "Read large archives again even if they are unchanged."),
     strict: options.StrictOption = False,
-    allow_empty: Annotated[
-        bool, flag("--allow-empty", "Do not fail if the sources have no game.")
-    ] = False,
-    dry_run: Annotated[
-        bool, flag("--dry-run", "Read and check everything, write nothing.")
-    ] = False,
+    allow_empty: bool = flag("--allow-empty", "Do not fail if the sources have no game."),
+    dry_run: bool = flag("--dry-run", "Read and check everything, write nothing."),
     form: Annotated[options.Form, options.form_option(json="one object")] = "table",
 ) -> None:
     """Read logs into a lake.

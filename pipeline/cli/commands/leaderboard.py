@@ -1,7 +1,5 @@
 """`magic leaderboard`: models by metrics, ranked."""
 
-from typing import Annotated
-
 from pipeline.cli import options
 from pipeline.cli.options import flag
 
@@ -17,9 +15,9 @@ def leaderboard(
     master: options.MasterOption = None,
     model: options.ModelsOption = None,
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    include_incomplete: Annotated[
-        bool, flag("--include-incomplete", "Also rank models that lack a whole competition.")
-    ] = False,
+    include_incomplete: bool = flag(
+        "--include-incomplete", "Also rank models that lack a whole competition."
+    ),
     form: options.PaperFormOption = "table",
 ) -> None:
     """Rank the models by win rate, with all metrics and their intervals.

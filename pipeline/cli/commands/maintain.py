@@ -1,7 +1,5 @@
 """`magic maintain`: upkeep of a lake."""
 
-from typing import Annotated
-
 from pipeline.cli import options, terminal
 from pipeline.cli.options import flag, option
 from pipeline.cli.renewal import renewing_catalog
@@ -10,16 +8,14 @@ from pipeline.cli.renewal import renewing_catalog
 def maintain(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    keep_days: Annotated[float, option("N", "Keep every state of the last N days.", min=0)] = 7.0,
-    older_than_hours: Annotated[
-        float,
-        option(
-            "N",
-            "Delete only files older than N hours; those of a running ingest always stay.",
-            min=0,
-        ),
-    ] = 24.0,
-    dry_run: Annotated[bool, flag("--dry-run", "Show what would be done, change nothing.")] = False,
+    keep_days: float = option("N", "Keep every state of the last N days.", min=0, default=7.0),
+    older_than_hours: float = option(
+        "N",
+        "Delete only files older than N hours; those of a running ingest always stay.",
+        min=0,
+        default=24.0,
+    ),
+    dry_run: bool = flag("--dry-run", "Show what would be done, change nothing."),
     form: options.FormOption = "table",
 ) -> None:
     """Merge small files into large sorted ones, and delete files that are no longer used.

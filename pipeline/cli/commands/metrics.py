@@ -19,28 +19,20 @@ def metrics(
     num_of_game: options.NumOfGameOption = None,
     engine: options.EngineOption = "polars",
     master: options.MasterOption = None,
-    by: Annotated[
-        list[str] | None,
-        option(
-            "COLUMNS",
-            f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
-            f"[default: {BY}]",
-            autocompletion=suggestions.columns,
-        ),
-    ] = None,
+    by: list[str] | None = option(
+        "COLUMNS",
+        f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
+        f"[default: {BY}]",
+        autocompletion=suggestions.columns,
+    ),
     model: options.ModelsOption = None,
     metric: options.MetricsOption = None,
-    game_type: Annotated[
-        options.Texts,
-        several(
-            "TYPE", "Only this game type; `all` for all types together", suggestions.game_types
-        ),
-    ] = None,
+    game_type: options.Texts = several(
+        "TYPE", "Only this game type; `all` for all types together", suggestions.game_types
+    ),
     where: options.WhereOption = None,
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    influence: Annotated[
-        bool, flag("--influence", "Also show how much single settings change a value.")
-    ] = False,
+    influence: bool = flag("--influence", "Also show how much single settings change a value."),
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "latex", "parquet", "magic-json"],
         options.form_option("latex (booktabs), parquet, or magic-json"),

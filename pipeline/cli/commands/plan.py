@@ -1,7 +1,5 @@
 """`magic plan`: how many settings are needed to detect a difference."""
 
-from typing import Annotated
-
 from pipeline.cli import options, suggestions
 from pipeline.cli.options import flag, option
 
@@ -9,19 +7,16 @@ from pipeline.cli.options import flag, option
 @options.with_metric_files
 def plan(
     *,
-    metric: Annotated[
-        str,
-        option("METRIC", "The metric to plan for.", autocompletion=suggestions.metrics),
-    ],
-    difference: Annotated[float, option("D", "The smallest difference that matters.")],
+    metric: str = option(
+        "METRIC", "The metric to plan for.", autocompletion=suggestions.metrics, default=...
+    ),
+    difference: float = option("D", "The smallest difference that matters.", default=...),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    power: Annotated[float, option("SHARE", "Probability of detecting it, if it exists.")] = 0.8,
+    power: float = option("SHARE", "Probability of detecting it, if it exists.", default=0.8),
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    n_pairs: Annotated[int, option("N", "You will compare N pairs: divide the level by N.")] = 1,
-    unpaired: Annotated[
-        bool, flag("--unpaired", "The models will play different settings.")
-    ] = False,
+    n_pairs: int = option("N", "You will compare N pairs: divide the level by N.", default=1),
+    unpaired: bool = flag("--unpaired", "The models will play different settings."),
     edition: options.EditionOption = "paper",
     form: options.FormOption = "table",
 ) -> None:

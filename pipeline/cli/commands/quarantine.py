@@ -1,7 +1,7 @@
 """`magic quarantine`: what was refused, and why."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from pipeline.cli import options, terminal
 from pipeline.cli.options import flag, option
@@ -15,14 +15,11 @@ if TYPE_CHECKING:
 def quarantine(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    raw: Annotated[bool, flag("--raw", "Show every column, with the raw document.")] = False,
-    export: Annotated[
-        Path | None,
-        option("DIR", "Write the documents to a new folder.", callback=options.local_folder),
-    ] = None,
-    retry: Annotated[
-        bool, flag("--retry", "Try to ingest them again, with the options that follow.")
-    ] = False,
+    raw: bool = flag("--raw", "Show every column, with the raw document."),
+    export: Path | None = option(
+        "DIR", "Write the documents to a new folder.", callback=options.local_folder
+    ),
+    retry: bool = flag("--retry", "Try to ingest them again, with the options that follow."),
     model: options.PlayedByOption = None,
     models_from: options.ModelsFromOption = None,
     max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,

@@ -1,7 +1,7 @@
 """`magic report`: one file with everything that a reader needs."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pipeline.cli import options, terminal
 from pipeline.cli.options import option
@@ -17,30 +17,21 @@ def report(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    out: Annotated[
-        str | None,
-        option(
-            "FILE",
-            "The file to write, `-` for stdout; default: report.html, .md or .tex.",
-            "-o",
-            "--out",
-        ),
-    ] = None,
-    title: Annotated[str | None, option("TEXT", "The title of the report.")] = None,
+    out: str | None = option(
+        "FILE",
+        "The file to write, `-` for stdout; default: report.html, .md or .tex.",
+        "-o",
+        "--out",
+    ),
+    title: str | None = option("TEXT", "The title of the report."),
     edition: options.EditionOption = "paper",
-    games_per_cell: Annotated[
-        int | None,
-        option("N", "Show up to N games behind each value (html only); default: 1.", min=0),
-    ] = None,
+    games_per_cell: int | None = option(
+        "N", "Show up to N games behind each value (html only); default: 1.", min=0
+    ),
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    form: Annotated[
-        Form | None,
-        option(
-            "FORM",
-            "html, markdown or latex; default: by the ending of --out, else html.",
-            "--format",
-        ),
-    ] = None,
+    form: Form | None = option(
+        "FORM", "html, markdown or latex; default: by the ending of --out, else html.", "--format"
+    ),
 ) -> None:
     """Write a report: leaderboard, metrics, models, comparison, completeness, audit.
 

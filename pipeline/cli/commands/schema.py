@@ -1,7 +1,5 @@
 """`magic schema`: the contracts of the tables, and the columns of the views beside them."""
 
-from typing import Annotated
-
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.options import argument, flag
 from pipeline.errors import UsageError
@@ -9,14 +7,11 @@ from pipeline.errors import UsageError
 
 def schema(
     *,
-    table: Annotated[
-        options.Texts,
-        argument("TABLE", "Tables or views; default: every table.", suggestions.tables),
-    ] = None,
+    table: options.Texts = argument(
+        "TABLE", "Tables or views; default: every table.", suggestions.tables
+    ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    interchange: Annotated[
-        bool, flag("--interchange", "Print the JSON Schema of interchange JSON instead.")
-    ] = False,
+    interchange: bool = flag("--interchange", "Print the JSON Schema of interchange JSON instead."),
     form: options.FormOption = "table",
 ) -> None:
     """Describe the columns of a table or view.

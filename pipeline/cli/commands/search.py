@@ -1,6 +1,6 @@
 """`magic search`: words in the messages of all games."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from pipeline.cells import counted
 from pipeline.cli import options, terminal
@@ -12,20 +12,18 @@ if TYPE_CHECKING:
 
 def search(
     *,
-    words: Annotated[
-        options.Texts, argument("WORDS", "Words to search for; put a phrase in quotes.")
-    ] = None,
+    words: options.Texts = argument("WORDS", "Words to search for; put a phrase in quotes."),
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    model: Annotated[options.Texts, several("MODEL", "Only what this model said")] = None,
+    model: options.Texts = several("MODEL", "Only what this model said"),
     game_type: options.GameTypesOption = None,
-    secret: Annotated[
-        bool, flag("--secret", "Only messages in which a player says a secret word of the game.")
-    ] = False,
-    aloud: Annotated[bool, flag("--aloud", "Only messages that another player was shown.")] = False,
-    tested: Annotated[bool, flag("--tested", "Only what players under test said.")] = False,
-    limit: Annotated[int, option("N", "Stop after N messages.", min=1)] = 50,
-    timeout: Annotated[float, option("SECONDS", "Stop after so many seconds.")] = 30.0,
-    after: Annotated[str | None, option("KEY", "Continue where an earlier search stopped.")] = None,
+    secret: bool = flag(
+        "--secret", "Only messages in which a player says a secret word of the game."
+    ),
+    aloud: bool = flag("--aloud", "Only messages that another player was shown."),
+    tested: bool = flag("--tested", "Only what players under test said."),
+    limit: int = option("N", "Stop after N messages.", min=1, default=50),
+    timeout: float = option("SECONDS", "Stop after so many seconds.", default=30.0),
+    after: str | None = option("KEY", "Continue where an earlier search stopped."),
     form: options.FormOption = "table",
 ) -> None:
     """Search the messages of all games for words.

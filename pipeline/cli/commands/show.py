@@ -1,6 +1,6 @@
 """`magic show`: one game as a transcript."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.options import argument, option
@@ -9,24 +9,19 @@ from pipeline.cli.options import argument, option
 @options.with_metric_files
 def show(
     *,
-    game: Annotated[
-        str,
-        argument(
-            "GAME",
-            "The game's id, its first characters, or the path of its log.",
-            suggestions.games,
-        ),
-    ],
+    game: str = argument(
+        "GAME",
+        "The game's id, its first characters, or the path of its log.",
+        suggestions.games,
+        default=...,
+    ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    seat: Annotated[
-        int | None, option("N", "Only the messages that seat N was shown.", min=1)
-    ] = None,
+    seat: int | None = option("N", "Only the messages that seat N was shown.", min=1),
     edition: options.EditionOption = "paper",
     num_of_game: options.NumOfGameOption = None,
-    form: Annotated[
-        Literal["text", "json", "markdown"],
-        option("FORM", "Output format: text, json (every row), or markdown.", "--format"),
-    ] = "text",
+    form: Literal["text", "json", "markdown"] = option(
+        "FORM", "Output format: text, json (every row), or markdown.", "--format", default="text"
+    ),
 ) -> None:
     """Print one game as a transcript: players, messages, votes, what was counted.
 

@@ -1,7 +1,6 @@
 """`magic simulate`: logs of games that were never played."""
 
 from pathlib import Path
-from typing import Annotated
 
 from pipeline.cli import options, progress, terminal
 from pipeline.cli.options import option
@@ -9,17 +8,14 @@ from pipeline.cli.options import option
 
 def simulate(
     *,
-    out: Annotated[Path, option("DIR", "A new or empty folder.", callback=options.local_folder)],
-    models: Annotated[int, option("N", "Number of models, each with its own skill.", min=1)] = 4,
-    games: Annotated[int, option("M", "Games of each model in each competition.", min=1)] = 20,
-    seed: Annotated[int, option("S", "The same seed gives the same bytes.")] = 0,
-    archive: Annotated[
-        str | None,
-        option("KIND", "Write one archive, for example tar.zst, instead of a folder of logs."),
-    ] = None,
-    jobs: Annotated[
-        int | None, option("N", "Number of processes; default: one per core.", min=1)
-    ] = None,
+    out: Path = option("DIR", "A new or empty folder.", callback=options.local_folder, default=...),
+    models: int = option("N", "Number of models, each with its own skill.", min=1, default=4),
+    games: int = option("M", "Games of each model in each competition.", min=1, default=20),
+    seed: int = option("S", "The same seed gives the same bytes.", default=0),
+    archive: str | None = option(
+        "KIND", "Write one archive, for example tar.zst, instead of a folder of logs."
+    ),
+    jobs: int | None = option("N", "Number of processes; default: one per core.", min=1),
     form: options.FormOption = "table",
 ) -> None:
     """Write logs of simulated games between models of known skill.

@@ -1,7 +1,7 @@
 """`magic sql`: SQL queries on a lake."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
@@ -34,30 +34,23 @@ def _is_commented(argument: str) -> bool:
 @options.with_metric_files
 def sql(
     *,
-    query: Annotated[
-        str | None, argument("QUERY", "One SELECT; without it: stdin, or a prompt in a terminal.")
-    ] = None,
-    file: Annotated[
-        Path | None, option("FILE", "A file with the query; - is stdin.", "-f", "--file")
-    ] = None,
+    query: str | None = argument(
+        "QUERY", "One SELECT; without it: stdin, or a prompt in a terminal."
+    ),
+    file: Path | None = option("FILE", "A file with the query; - is stdin.", "-f", "--file"),
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    timeout: Annotated[
-        int, option("SECONDS", "Stop the query after so many seconds.", min=1, max=10**6)
-    ] = 300,
-    memory: Annotated[int, size("Memory limit of DuckDB; default: 2GiB.")] = 2 << 30,
-    parameter: Annotated[
-        options.Texts, several("NAME=VALUE", "The value of $NAME in the query")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
-            "-o",
-            "--out",
-            callback=options.local_folder,
-        ),
-    ] = None,
+    timeout: int = option(
+        "SECONDS", "Stop the query after so many seconds.", min=1, max=10**6, default=300
+    ),
+    memory: int = size("Memory limit of DuckDB; default: 2GiB.", default=2 << 30),
+    parameter: options.Texts = several("NAME=VALUE", "The value of $NAME in the query"),
+    out: Path | None = option(
+        "FILE",
+        "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
+        "-o",
+        "--out",
+        callback=options.local_folder,
+    ),
     form: options.FormOption = "table",
 ) -> None:
     """Query the lake with SQL.

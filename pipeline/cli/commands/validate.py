@@ -1,7 +1,5 @@
 """`magic validate`: interchange JSON held against its rules."""
 
-from typing import Annotated
-
 from typer import Exit
 
 from pipeline.cli import options, terminal
@@ -11,12 +9,11 @@ from pipeline.cli.options import argument
 
 def validate(
     *,
-    file: Annotated[
-        list[str],
-        argument(
-            "FILE", "Files of interchange JSON (one game, or one a line), folders or archives."
-        ),
-    ],
+    file: list[str] = argument(
+        "FILE",
+        "Files of interchange JSON (one game, or one a line), folders or archives.",
+        default=...,
+    ),
     max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
     form: options.FormOption = "table",
 ) -> None:

@@ -1,6 +1,6 @@
 """`magic verify`: the lake against itself."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from typer import Exit
 
@@ -17,13 +17,10 @@ BRIEF = ("check", "severity", "table", "n_rows", "row")
 def verify(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    limit: Annotated[int, option("N", "List at most N rows of each check.", min=1)] = 20,
-    allow_contradictions: Annotated[
-        bool,
-        flag(
-            "--allow-contradictions", "Exit with 0 if contradictions in logs are the only findings."
-        ),
-    ] = False,
+    limit: int = option("N", "List at most N rows of each check.", min=1, default=20),
+    allow_contradictions: bool = flag(
+        "--allow-contradictions", "Exit with 0 if contradictions in logs are the only findings."
+    ),
     form: options.FormOption = "table",
 ) -> None:
     """Check that a lake is undamaged and that its tables agree with each other.

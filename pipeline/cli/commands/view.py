@@ -1,7 +1,5 @@
 """`magic view`: the lake in a browser."""
 
-from typing import Annotated
-
 from pipeline.cli import options, terminal
 from pipeline.cli.options import flag, option
 from pipeline.extras import check_extra
@@ -12,9 +10,9 @@ NEEDED = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
 def view(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    port: Annotated[int, option("PORT", "Port; 0: any free one.", min=0, max=65535)] = 8765,
-    host: Annotated[str, option("HOST", "Address to listen on.")] = "127.0.0.1",
-    browser: Annotated[bool, flag("--browser/--no-browser", "Open the browser.")] = True,
+    port: int = option("PORT", "Port; 0: any free one.", min=0, max=65535, default=8765),
+    host: str = option("HOST", "Address to listen on.", default="127.0.0.1"),
+    browser: bool = flag("--browser/--no-browser", "Open the browser.", default=True),
     metric_file: options.MetricFilesOption = None,
 ) -> None:
     """Look at the lake in a browser: leaderboard, evidence, transcripts, SQL.
