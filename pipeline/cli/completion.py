@@ -27,11 +27,12 @@ _SQL = """
     FALSE DESCRIBE SHOW SUMMARIZE PIVOT UNPIVOT EXPLAIN VALUES CAST UNNEST EXCLUDE REPLACE
 """
 KEYWORDS = _SQL.split()
-# After these comes a table; after a comma as well, as long as no other clause has begun.
-_BEFORE_TABLES = {"from", "join", "describe", "summarize", "table", "pivot", "unpivot"}
-_CLAUSES = _BEFORE_TABLES | {
-    *("select", "where", "on", "using", "group", "having", "qualify", "order", "limit", "values"),
-}
+# Where a table comes next: also after others, with or without an alias, and a comma.
+_BEFORE_TABLE = re.compile(
+    r"\b(?:from|join|describe|summarize|table|pivot|unpivot)\s+"
+    r"(?:[\w.]+(?:\s+as)?(?:\s+\w+)?\s*,\s*)*$",
+    re.IGNORECASE,
+)
 _NO_CODE = re.compile(r"--[^\n]*\n|/\*.*?\*/|'(?:[^']|'')*'|\$\$.*?\$\$", re.DOTALL)
 _IS_OPEN = re.compile(r"--|/\*|'|\$\$")
 
@@ -74,15 +75,17 @@ def _of_query(before: str, text: str) -> list[str]:
         return []
     rest = _NO_CODE.sub(" ", text[text.index(before) + len(before) :]).partition(";")[0]
     word = _last_word(before)
-    words = _words(begun.removesuffix(word))
-    statement = [*words, *_words(rest)]
+    code = begun.removesuffix(word)
+    statement = _words(f"{code} {rest}")
     tables = _tables(statement)
     if qualifier := word.rpartition(".")[0]:
         columns = _columns(tables[qualifier.lower()]) if qualifier.lower() in tables else []
         return [*_views_in(word), *(f"{qualifier}.{column}" for column in columns)]
-    clause = next(filter(_CLAUSES.__contains__, reversed(words)), None)
-    if clause in _BEFORE_TABLES and words[-1] in {*_BEFORE_TABLES, ","}:
-        return [*_relations(), *_defined(statement)]
+    if _BEFORE_TABLE.search(code):
+        return [
+            *_relations(),
+            *re.findall(r"(\w+) as \(", " ".join(statement)),
+        ]  # and those of WITH
     of_tables = [column for name in tables.values() for column in _columns(name)]
     return [*of_tables, *KEYWORDS, *(_functions() if word else [])]
 
@@ -103,11 +106,6 @@ def _tables(statement: list[str]) -> dict[str, str]:
             if alias.isidentifier() and alias.upper() not in KEYWORDS:
                 tables[alias] = known[word]
     return tables
-
-
-def _defined(statement: list[str]) -> list[str]:
-    """The names that a WITH of the statement defines."""
-    return re.findall(r"(\w+) as \(", " ".join(statement))
 
 
 def _relations() -> list[str]:

@@ -24,9 +24,9 @@ DOCUMENTS = {"markdown": markdown, "latex": latex}
 """Forms that others read with the notes that belong to a table."""
 
 
-def answer(name: str, rows: pl.DataFrame, form: str, *, empty: str = "", **asked: Any) -> None:
+def answer(name: str, rows: pl.DataFrame, form: str, *, empty: str = "", **arguments: Any) -> None:
     """Writes a result, see `present`; `empty` is the note about one without rows."""
-    show(present(name, rows, **asked), form)
+    show(present(name, rows, **arguments), form)
     if empty and rows.is_empty():
         terminal.note(empty)
 
@@ -70,7 +70,7 @@ def _show(first: Table, others: Iterable[Table], form: str) -> None:
         return
     for text in DOCUMENTS[form].table(first, others):
         terminal.out_bytes(text.encode())
-    say(first.notes, form)
+    terminal.out_bytes(DOCUMENTS[form].items(first.notes).encode())
 
 
 def heading(text: str, form: str, level: int = 2) -> None:
@@ -82,15 +82,6 @@ def heading(text: str, form: str, level: int = 2) -> None:
     for line in wrapped(printable(text), terminal.width()):
         terminal.out(line, "heading")
         terminal.out("\n")
-
-
-def say(lines: Iterable[str], form: str) -> None:
-    """Writes notes about a table: to stderr, or below the table in a document."""
-    if form == "table":
-        for line in lines:
-            terminal.note(line)
-    elif form in DOCUMENTS:
-        terminal.out_bytes(DOCUMENTS[form].items(lines).encode())
 
 
 def _lines(first: Table, others: Iterable[Table]) -> None:
@@ -109,7 +100,8 @@ def _lines(first: Table, others: Iterable[Table]) -> None:
             f"… cut after {most:,} lines. For all rows, write to a file, as by "
             "`--format csv > rows.csv`, or to a pager, as by `| less -S`"
         )
-    say(shown.notes, "table")
+    for note in shown.notes:
+        terminal.note(note)
 
 
 def _csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:

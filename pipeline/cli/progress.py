@@ -9,6 +9,7 @@ from typing import Any
 from pipeline.cli import terminal
 
 SECONDS_BETWEEN_LINES = 30
+_PERCENTAGE = "{task.percentage:.0f} %"
 
 
 @contextmanager
@@ -17,18 +18,25 @@ def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[i
 
     `measure` returns the numbers of files and of bytes that there are to read.
     """
-    if not terminal.is_note_terminal():
-        yield _Lines().add
-        return
-    _, total = measure()
-    all_documents = all_bytes = 0
+    is_drawn = terminal.is_note_terminal()
+    total = measure()[1] if is_drawn else 0
+    n_documents = n_bytes = 0
+    began_at = reported_at = time.monotonic()
+
     with _bar("reading", total, "{task.fields[n]:,} documents", _PERCENTAGE, n=0) as update:
 
-        def add(n_documents: int, n_bytes: int) -> None:
-            nonlocal all_documents, all_bytes
-            all_documents, all_bytes = all_documents + n_documents, all_bytes + n_bytes
-            step = "reading" if all_bytes < total else "writing"
-            update(description=step, completed=all_bytes, n=all_documents)
+        def add(more_documents: int, more_bytes: int) -> None:
+            nonlocal n_documents, n_bytes, reported_at
+            n_documents, n_bytes = n_documents + more_documents, n_bytes + more_bytes
+            step = "reading" if n_bytes < total else "writing"
+            update(description=step, completed=n_bytes, n=n_documents)
+            now = time.monotonic()
+            if not is_drawn and now - reported_at >= SECONDS_BETWEEN_LINES:
+                reported_at = now
+                terminal.note(
+                    f"reading: {n_documents:,} documents and {n_bytes >> 20:,} MiB "
+                    f"in {now - began_at:,.0f} s"
+                )
 
         yield add
 
@@ -55,9 +63,6 @@ def of_waiting() -> Iterator[None]:
         yield
 
 
-_PERCENTAGE = "{task.percentage:.0f} %"
-
-
 @contextmanager
 def _bar(
     step: str, total: int | None, *columns: str, **fields: Any
@@ -78,22 +83,3 @@ def _bar(
         transient=True,
     ) as bar:
         yield partial(bar.update, bar.add_task(step, total=total, **fields))
-
-
-class _Lines:
-    """Prints a line now and then; for short work none."""
-
-    def __init__(self) -> None:
-        self._n_documents = self._n_bytes = 0
-        self._began_at = self._reported_at = time.monotonic()
-
-    def add(self, n_documents: int, n_bytes: int) -> None:
-        self._n_documents += n_documents
-        self._n_bytes += n_bytes
-        now = time.monotonic()
-        if now - self._reported_at >= SECONDS_BETWEEN_LINES:
-            self._reported_at = now
-            terminal.note(
-                f"reading: {self._n_documents:,} documents and {self._n_bytes >> 20:,} MiB "
-                f"in {now - self._began_at:,.0f} s"
-            )

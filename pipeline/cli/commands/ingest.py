@@ -103,7 +103,11 @@ def _show_summary(
         terminal.note(reason)
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
     if refused := [counted(n, noun) for noun, n in numbers.items() if n]:
-        terminal.note(f"{' and '.join(refused)} quarantined: {_where(lake, report)}")
+        why = f"run `magic quarantine --lake {lake}` to see why"
+        if report.ingest_id is None:
+            first = report.faults.row(0, named=True)
+            why = f"for example {first['path']} at {first['json_path']}: {first['message']}"
+        terminal.note(f"{' and '.join(refused)} quarantined: {why}")
     if not is_given and report.n_known_by_content:
         terminal.note(
             f"{counted(report.n_known_by_content, 'document')} without a model's name: their games "
@@ -126,10 +130,3 @@ def _team(engine: str, master: str | None) -> "Team | None":
     if master is not None:
         raise UsageError("--master works only with --engine spark")
     return None
-
-
-def _where(lake: object, report: "IngestSummary") -> str:
-    if report.ingest_id is not None:
-        return f"run `magic quarantine --lake {lake}` to see why"
-    first = report.faults.row(0, named=True)
-    return f"for example {first['path']} at {first['json_path']}: {first['message']}"

@@ -73,9 +73,12 @@ def sql(
 
     from pipeline.sandbox import Sandbox
 
+    is_safe = form == options.SAFE_CSV
     values = options.parameters(parameter or [])
     if out is not None:
-        _check_out(out, form)
+        from pipeline.cli import table_file
+
+        table_file.check(out, "csv" if is_safe else form)
     with Sandbox(
         timeout=timeout, memory=memory, while_waiting=progress.of_waiting, metrics=_known
     ) as sandbox:
@@ -96,9 +99,7 @@ def sql(
         if out is None:
             show(rows, form)
             return
-        from pipeline.cli.table_file import write
-
-        write(rows, out, is_safe=form == options.SAFE_CSV)
+        table_file.write(rows, out, is_safe=is_safe)
         terminal.note(f"wrote {out} ({counted(rows.height, 'row')})")
 
 
@@ -108,13 +109,3 @@ def _known() -> "dict[str, Added]":
     from pipeline.metrics.known import known
 
     return dict(known())
-
-
-def _check_out(file: Path, form: str) -> None:
-    """Raises an error for a file that cannot be written, or whose ending is of another format."""
-    from pipeline.cli.table_file import check
-
-    check(file)
-    wanted = "csv" if form == options.SAFE_CSV else form
-    if wanted not in ("table", file.suffix.lower().lstrip(".")):
-        raise UsageError(f"{file}: the ending says another format than --format {wanted}")
