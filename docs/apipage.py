@@ -12,7 +12,7 @@ from plain import escaped, fence
 import pipeline
 from pipeline import errors
 from pipeline.pages.notebook import Shown
-from pipeline.present.presented import Presented
+from pipeline.present import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.ranking import Board
 from pipeline.reports.search import Found

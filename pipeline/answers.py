@@ -1,6 +1,6 @@
-"""What a lake answers: its tables, metrics and reports, and SQL over all of them."""
+"""What a lake answers: its tables, metrics and reports, as frames or shown, and SQL over them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial, wraps
 from pathlib import Path
@@ -10,19 +10,20 @@ import duckdb
 import polars as pl
 
 from pipeline import lake as stored
-from pipeline import plots, warehouse
+from pipeline import warehouse
 from pipeline.catalog import write_catalog
-from pipeline.errors import MetricError, UsageError
+from pipeline.errors import MetricError, UsageError, choose
 from pipeline.events.contracts import TABLES
 from pipeline.lake.explanation import explanation
 from pipeline.library_errors import may_be_of_a_file
-from pipeline.metrics import PAPER, metrics
+from pipeline.metrics import metrics
 from pipeline.metrics.added import added
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.files import declared_in
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, known
+from pipeline.present import NAMES, Presented, present
 from pipeline.reports.audit import audit, findings
 from pipeline.reports.chance import judgement_by_chance
 from pipeline.reports.cite import cite
@@ -44,7 +45,6 @@ from pipeline.reports.tables import tables
 from pipeline.reports.transcript import transcript, transcripts
 from pipeline.reports.views import not_a_table, views
 from pipeline.verify import LIMIT, Verification, verify
-from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Views
 
 P = ParamSpec("P")
@@ -80,9 +80,9 @@ def method(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class AnsweringLake(stored.StoredLake):
-    """A lake with methods for metrics, reports and SQL. It has no methods that show something.
+    """A lake with methods for metrics, reports, their tables, and SQL.
 
-    Pages use this class; `pipeline.Lake` is derived from it, and adds pages and notebooks.
+    Pages use this class; `pipeline.Lake` is derived from it, and adds pages, plots and notebooks.
     """
 
     _added: Mapping[str, Added] = {}
@@ -193,50 +193,25 @@ class AnsweringLake(stored.StoredLake):
         return verify(self.path, limit=limit)
 
     @method
-    def plot_metric(
-        self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **options: Any
-    ) -> "plots.Chart":
-        """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
+    def present(self, name: str, *arguments: Any, **options: Any) -> Presented:
+        """A result as a table, with its notes, as commands and pages show it.
 
-        With `by`, a column such as `game_type`, there is a panel for each of its values. Other
-        arguments are those of `metrics`. Raises UsageError for an unknown metric, and PipelineError
-        without the extra `view` or `notebooks`.
+        `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
+        arguments are the method's own. The table is shown by a notebook, and as text by `print`;
+        `text(width)`, `markdown()`, `latex()` and `html()` write it, `csv()` and `json()` its
+        `rows` with all columns. Raises UsageError for a name that has no table, and what the method
+        raises.
 
-        >>> type(lake.plot_metric("judgement", by="game_type")).__name__
-        'FacetChart'
+        >>> print(lake.present("audit", kind="stated_votes").markdown().rstrip())
+        | kind | checked | found | share | games | metric | as logged | as read |
+        | --- | --: | --: | --: | --: | --- | --: | --: |
+        | stated_votes | 96 | 4 | 0.042 | 3 | judgement | 0.703 | 0.688 |
         """
-        columns = list(dict.fromkeys(["model", by or "model"]))
-        rows = self.metrics(metric=metric, by=columns, edition=edition, **options)
-        return plots.plot_metric(rows, by=by)
-
-    @method
-    def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
-        """A chart of one model over all metrics, against all others.
-
-        See `pipeline.plots.plot_profile`. Raises UsageError for an unknown model, and PipelineError
-        without the extra `view` or `notebooks`.
-
-        >>> type(lake.plot_profile("sim-atlas")).__name__
-        'LayerChart'
-        """
-        return plots.plot_profile(self.metrics(by=["model"], edition=edition), model)
-
-    @method
-    def plot_compare(
-        self,
-        *pairs: tuple[str, str],
-        metric: str | Sequence[str] | None = None,
-        edition: Edition = PAPER,
-    ) -> "plots.Chart":
-        """A chart of the differences between models, with the arguments of `compare`.
-
-        Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
-        or `notebooks`.
-
-        >>> type(lake.plot_compare(("sim-delta", "sim-atlas"), metric="win_rate")).__name__
-        'LayerChart'
-        """
-        return plots.plot_differences(self.compare(*pairs, metric=metric, edition=edition))
+        if name not in NAMES:
+            raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
+        result = getattr(self, name)(*arguments, **options)
+        rows = result if isinstance(result, pl.DataFrame) else result.rows
+        return present(name, rows, lake=self, **options)
 
     @method
     def sql(

@@ -1,17 +1,14 @@
 """The Python interface of a lake: what it answers, and how it shows itself."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import polars as pl
 
 from pipeline import lake as stored
 from pipeline import plots
 from pipeline.answers import AnsweringLake, method, with_metrics
-from pipeline.errors import PipelineError, UsageError, choose
+from pipeline.errors import PipelineError
 from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER
-from pipeline.present import NAMES, present
-from pipeline.present.presented import Presented
 from pipeline.replacing import replacing
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition
@@ -74,25 +71,50 @@ class Lake(AnsweringLake):
         return Game(transcript.tables, transcript.counted, transcript.edition, self)
 
     @method
-    def present(self, name: str, *arguments: Any, **options: Any) -> Presented:
-        """A result as a table, with its notes, as commands and pages show it.
+    def plot_metric(
+        self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **options: Any
+    ) -> "plots.Chart":
+        """A chart of a metric, see `pipeline.plots.plot_metric`: a dot and interval for each model.
 
-        `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
-        arguments are the method's own. The table is shown by a notebook, and as text by `print`;
-        `text(width)`, `markdown()`, `latex()` and `html()` write it, `csv()` and `json()` its
-        `rows` with all columns. Raises UsageError for a name that has no table, and what the method
-        raises.
+        With `by`, a column such as `game_type`, there is a panel for each of its values. Other
+        arguments are those of `metrics`. Raises UsageError for an unknown metric, and PipelineError
+        without the extra `view` or `notebooks`.
 
-        >>> print(lake.present("audit", kind="stated_votes").markdown().rstrip())
-        | kind | checked | found | share | games | metric | as logged | as read |
-        | --- | --: | --: | --: | --: | --- | --: | --: |
-        | stated_votes | 96 | 4 | 0.042 | 3 | judgement | 0.703 | 0.688 |
+        >>> type(lake.plot_metric("judgement", by="game_type")).__name__
+        'FacetChart'
         """
-        if name not in NAMES:
-            raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
-        result = getattr(self, name)(*arguments, **options)
-        rows = result if isinstance(result, pl.DataFrame) else result.rows
-        return Presented.of_table(present(name, rows, lake=self, **options))
+        columns = list(dict.fromkeys(["model", by or "model"]))
+        rows = self.metrics(metric=metric, by=columns, edition=edition, **options)
+        return plots.plot_metric(rows, by=by)
+
+    @method
+    def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
+        """A chart of one model over all metrics, against all others.
+
+        See `pipeline.plots.plot_profile`. Raises UsageError for an unknown model, and PipelineError
+        without the extra `view` or `notebooks`.
+
+        >>> type(lake.plot_profile("sim-atlas")).__name__
+        'LayerChart'
+        """
+        return plots.plot_profile(self.metrics(by=["model"], edition=edition), model)
+
+    @method
+    def plot_compare(
+        self,
+        *pairs: tuple[str, str],
+        metric: str | Sequence[str] | None = None,
+        edition: Edition = PAPER,
+    ) -> "plots.Chart":
+        """A chart of the differences between models, with the arguments of `compare`.
+
+        Raises UsageError for an unknown model or metric, and PipelineError without the extra `view`
+        or `notebooks`.
+
+        >>> type(lake.plot_compare(("sim-delta", "sim-atlas"), metric="win_rate")).__name__
+        'LayerChart'
+        """
+        return plots.plot_differences(self.compare(*pairs, metric=metric, edition=edition))
 
     @method
     def page(self, name: str, **parameters: object) -> "Shown":

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pipeline.cells import printable
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import install_command
 from pipeline.metrics.known import metric, titles
-from pipeline.printable import printable
 
 if TYPE_CHECKING:
     import altair as alt

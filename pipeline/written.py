@@ -7,7 +7,7 @@ from itertools import chain
 import polars as pl
 
 from pipeline import cells
-from pipeline.printable import UNSAFE, printable
+from pipeline.cells import UNSAFE, printable
 
 SLICE = 2000
 # How a text begins that a spreadsheet takes for a formula: some look past blanks, and read the wide

@@ -21,7 +21,7 @@ from pipeline.cli.app import app
 from pipeline.ingest import ingest
 from pipeline.metrics.known import NAMES
 from pipeline.pages.notebook import Shown
-from pipeline.present.presented import Presented
+from pipeline.present import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.ranking import Board
 from pipeline.reports.search import Found

@@ -13,7 +13,7 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"cells", "errors", "machine", "printable", "processes", "vocabulary", "stores", "version"},
+    {"cells", "errors", "machine", "processes", "vocabulary", "stores", "version"},
     {"library_errors"},
     {"replacing", "plugins"},
     {"column", "game", "sqlfiles", "archives", "simulate", "extras"},

@@ -22,15 +22,14 @@ from test_plots import EVIL
 
 import pipeline
 from pipeline.api import Lake
-from pipeline.cells import few
+from pipeline.cells import few, printable
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
-from pipeline.metrics.thin import EXPLANATION
+from pipeline.metrics.intervals import EXPLANATION
 from pipeline.pages.report import Report, report
 from pipeline.pages.report_html import LONGEST_TEXT, report_html
-from pipeline.printable import printable
 from pipeline.simulate import simulate
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect"}

@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.cells import printable
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
 from pipeline.present import latex, markdown, present
 from pipeline.present.layout import wrapped
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
-from pipeline.printable import printable
 from pipeline.written import csv_texts, first_part, json_texts, safe_csv_texts
 
 LINES_SHOWN = 1000

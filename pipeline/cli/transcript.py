@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from pipeline.cells import printable
 from pipeline.cli import output, terminal
 from pipeline.present import layout
 from pipeline.present.markdown import escaped
-from pipeline.printable import printable
 from pipeline.reports.parts import Part, parts_seen, seats, title
 from pipeline.reports.transcript import Transcript
 from pipeline.statistics.sums import exact_sum

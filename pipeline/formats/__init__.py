@@ -1,7 +1,8 @@
 """Log formats, one module each: what one document says, as a typed `GameRecord`.
 
 A format is any module or package in here that has `NAME`, `NAMES_MODELS`, `claims` and `read`;
-there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too.
+there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too;
+with `WHOLE`, a decoder of structs that name every key, its logs are known and decoded in one pass.
 A package outside adds one by an entry point of the group `magic_pipeline.formats` that leads to a
 module, or an object, with the same.
 """
@@ -20,7 +21,7 @@ from pipeline.archives.names import document_form
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.kinds import check_kind
-from pipeline.formats.look import Look
+from pipeline.formats.look import Look, Whole
 from pipeline.formats.players import untested
 from pipeline.formats.unclaimed import why_no_log
 from pipeline.game import BrokenDocument, GameRecord
@@ -88,11 +89,13 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     Raises UnfitError where two formats do.
     """
     head = head.removeprefix(BYTE_ORDER_MARK)
-    asked = [(name, _chosen(name, choose, path, head)) for name, choose in _splitters()]
-    chosen = [(name, splitter) for name, splitter in asked if splitter is not None]
+    chosen = {}
+    for name, choose in _splitters():
+        if (cut := _chosen(name, choose, path, head)) is not None:
+            chosen[name] = cut
     if len(chosen) > 1:
-        raise UnfitError(_claimed_twice([name for name, _ in chosen]))
-    return chosen[0][1] if chosen else None
+        raise UnfitError(_claimed_twice(list(chosen)))
+    return next(iter(chosen.values()), None)
 
 
 def _chosen(name: str, choose: _Choose, path: str, head: bytes) -> Splitter | None:
@@ -114,13 +117,18 @@ def _splitters() -> tuple[tuple[str, _Choose], ...]:
     )
 
 
+@cache
+def _wholes() -> tuple[Whole, ...]:
+    return tuple(format_.WHOLE for format_ in formats() if hasattr(format_, "WHOLE"))
+
+
 def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | None:
     """The game in a document, or None where no format claims it.
 
     `model` names who played where the format cannot. Raises `BrokenDocument` for a document that
     does not decode, or that is a log and breaks a rule.
     """
-    look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
+    look = Look(path, data.removeprefix(BYTE_ORDER_MARK), _wholes())
     format_ = _claimant(look)
     if format_ is None:
         if not _is_text(path):

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
+from msgspec.structs import astuple
 
 from pipeline.game import Course, Messages
 from pipeline.vocabulary import Phase
@@ -30,7 +31,7 @@ class Row(Struct, gc=False):
 
 
 class History(NamedTuple):
-    """A log's rows, column by column."""
+    """A log's rows, column by column: the fields of `Row` in their order."""
 
     player: tuple[str, ...]
     content: tuple[str, ...]
@@ -49,6 +50,9 @@ class Outline(NamedTuple):
     prompted: tuple[Phase | None, ...]
 
 
+_NO_HISTORY = History((), (), (), (), ())
+
+
 class Timeline(NamedTuple):
     """Each row's phase and round, column by column."""
 
@@ -64,13 +68,7 @@ _NO_PROMPTS: Prompts = {}
 
 def history(rows: list[Row]) -> History:
     """The rows, column by column."""
-    return History(
-        player=tuple([row.agent_name for row in rows]),
-        content=tuple([row.content for row in rows]),
-        turn=tuple([row.turn for row in rows]),
-        visible_to=tuple([row.visible_to for row in rows]),
-        msg_type=tuple([row.msg_type for row in rows]),
-    )
+    return History(*zip(*map(astuple, rows), strict=True)) if rows else _NO_HISTORY
 
 
 def messages(

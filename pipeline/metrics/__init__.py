@@ -1,9 +1,11 @@
 """The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
 
-An engine counts (`engines`); what follows is made of its counts in one way, whichever it is.
+An engine counts (`engines`). Whichever it is, the rest is made of its counts in one way: `values`,
+how sure each is (`intervals`), and whether its model played all (`completeness`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import polars as pl
 from msgspec.structs import replace
@@ -11,15 +13,27 @@ from msgspec.structs import replace
 from pipeline.column import listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, by_system
-from pipeline.metrics.answer import DEFAULT_CONFIDENCE, Answer, answered, in_order
-from pipeline.metrics.engines import ENGINES
+from pipeline.metrics.completeness import completeness, played
+from pipeline.metrics.counts import Counts, Question, clusters
+from pipeline.metrics.declaration import Metric
+from pipeline.metrics.engines import ENGINES, check_engine, count
 from pipeline.metrics.influence import with_influence
+from pipeline.metrics.intervals import sums_by_cluster, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, PAPER, Request, several
+from pipeline.metrics.request import (
+    ALL,
+    DEFAULT_BY,
+    DEFAULT_GAMES,
+    PAPER,
+    RELEASE,
+    Request,
+    several,
+)
 from pipeline.metrics.results import VALUES
-from pipeline.metrics.validation import check_models, condition_on, tested
-from pipeline.vocabulary import Edition, Engine
+from pipeline.metrics.validation import check, check_models, condition_on, tested
+from pipeline.metrics.values import values
+from pipeline.vocabulary import MAGIC, Edition, Engine, GameType
 
 __all__ = [
     "ALL",
@@ -36,7 +50,23 @@ __all__ = [
     "metrics",
 ]
 
+DEFAULT_CONFIDENCE = 0.95
 _SYSTEM = "system"
+
+
+class Answer(NamedTuple):
+    """The rows of `metrics`, and what their intervals and comparisons are made of.
+
+    `sums` has metric, the finest groups of the request, stratum, cluster, cluster_kind, term, h
+    (hits), c (counted); `settings` are those that were `played`. `by_game` counts one metric of
+    some models again, with the column `game`. All are None if no interval was asked for.
+    """
+
+    rows: pl.DataFrame
+    request: Request
+    sums: pl.DataFrame | None = None
+    settings: pl.DataFrame | None = None
+    by_game: Callable[[str, Sequence[str]], pl.DataFrame] | None = None
 
 
 @listed(VALUES)
@@ -102,8 +132,96 @@ def metrics(
         return with_influence(answer.rows, names, answer.sums, request)
 
     if _SYSTEM not in by:
-        return of(lake, request)
+        return of(lake.of_one_system(), request)
     check_models(lake, models)
     rows = by_system(lake, lambda one: of(one, replace(request, models=tested(one, models))))
     keys = ("edition", "metric", *by)
-    return in_order(rows.select(*keys, pl.exclude(keys)), names, by)
+    return _in_order(rows.select(*keys, pl.exclude(keys)), names, by)
+
+
+def answered(
+    lake: StoredLake,
+    request: Request,
+    *,
+    names: Sequence[str] | None = None,
+    engine: Engine = "polars",
+    master: str | None = None,
+    confidence: float | None = DEFAULT_CONFIDENCE,
+    with_games: Collection[str] | None = None,
+) -> Answer:
+    """The answer to a request to a lake of one system.
+
+    To count games is half of the work; without `with_games` it is done for all metrics. `n_games`
+    is 0 for metrics that are not among them.
+    """
+    metric_names = tuple(edition_names(request.edition) if names is None else names)
+    check_engine(lake, engine, master)
+    if confidence is not None and not 0 < confidence < 1:
+        raise UsageError(
+            f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
+        )
+    check(lake, request, metric_names)
+    declared = _declared(lake, metric_names, request)
+    settings = None if confidence is None else played(lake)
+    question = Question(
+        declared,
+        request,
+        with_games=metric_names if with_games is None else with_games,
+        clusters=None if settings is None else clusters(settings, request),
+    )
+
+    def counted(question: Question) -> Counts:
+        return _of_own_games(count(lake, question, engine, master), question.metrics)
+
+    counts = counted(question)
+    rows = values(counts, declared, request)
+    if confidence is None or settings is None:
+        return Answer(_in_order(rows, metric_names, request.by), request)
+    sums = sums_by_cluster(counts.sums, declared, request)
+    rows = with_intervals(rows, declared, sums, request, confidence)
+    complete = completeness(declared, settings, request)
+    keys = complete.drop("is_complete").columns
+    rows = rows.join(complete, on=keys, how="left", nulls_equal=True)
+
+    def by_game(name: str, models: Sequence[str]) -> pl.DataFrame:
+        wanted = replace(request, by=(*request.by, "game_id"), models=tuple(models))
+        of_metric = {name: declared[name]}
+        counts = counted(question._replace(metrics=of_metric, request=wanted, with_games=()))
+        return sums_by_cluster(counts.sums, of_metric, wanted).rename({"game_id": "game"})
+
+    return Answer(_in_order(rows, metric_names, request.by), request, sums, settings, by_game)
+
+
+def _of_own_games(counts: Counts, metrics: Mapping[str, Metric]) -> Counts:
+    """The counts without rows of games that a metric is not defined for."""
+    defined = pl.DataFrame(
+        [(name, game_type) for name, metric in metrics.items() for game_type in metric.game_types],
+        {"metric": pl.String, "game_type": pl.String},
+        orient="row",
+    )
+    sums, games = (
+        frame.join(defined, on=defined.columns, how="semi", maintain_order="left")
+        for frame in (counts.sums, counts.games)
+    )
+    return counts._replace(sums=sums, games=games)
+
+
+def _declared(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
+    """The metrics as they are declared, with the terms of the games that their system plays.
+
+    A system's metric has no value where a model lacks one of the games. Of MAgIC's own games all
+    count for this, whether the lake has them or not; of another system's, those that it has.
+    """
+    declared = {name: metric(name, request.edition) for name in names}
+    if request.edition == RELEASE:
+        return declared
+    magic_types = GameType if lake.system in (None, MAGIC) else ()
+    types = {*magic_types, *lake.game_types}
+    return {name: of_metric.among(types) for name, of_metric in declared.items()}
+
+
+def _in_order(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+    """The rows in the metrics' order, then the groups'; `all` after the game types."""
+    first = [(pl.col(column) == ALL) if column == "game_type" else pl.col(column) for column in by]
+    order = pl.col("metric").replace_strict({name: i for i, name in enumerate(names)})
+    return rows.sort(order, *first, *by, nulls_last=True)

@@ -6,8 +6,9 @@ import polars as pl
 
 from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.request import Request
+from pipeline.metrics.request import ALL, Request
 
+_UNKNOWN = pl.lit(None, pl.Boolean)
 # A game that nobody can repeat has its own id for a setting.
 IS_OWN = pl.col("setting_id") == pl.col("game_id")
 
@@ -30,15 +31,17 @@ def played(lake: StoredLake) -> pl.DataFrame:
     )
 
 
-def with_completeness(
-    rows: pl.DataFrame, metrics: Mapping[str, Metric], settings: pl.DataFrame, request: Request
+def completeness(
+    metrics: Mapping[str, Metric], settings: pl.DataFrame, request: Request
 ) -> pl.DataFrame:
-    """The metrics' rows with `is_complete`: over their game types; null if not by model.
+    """`is_complete` of each metric and model: over its game types, and also of each one if values
+    are grouped by them. Without models, it is null for each metric.
 
-    `settings` are those that were `played`.
+    `settings` are those that were `played`. Columns: metric, model and game_type as far as values
+    are grouped by them, is_complete.
     """
     if "model" not in request.by:
-        return rows.with_columns(is_complete=pl.lit(None, pl.Boolean))
+        return pl.DataFrame({"metric": list(metrics)}).with_columns(is_complete=_UNKNOWN)
     complete = _complete_types(settings)
     types = pl.concat(
         complete.filter(pl.col("game_type").is_in(_types(declared, request))).with_columns(
@@ -47,15 +50,9 @@ def with_completeness(
         for name, declared in metrics.items()
     )
     over_all = types.group_by("metric", "model").agg(pl.col("is_complete").all())
-    of_row = types if request.is_rolled_up else over_all
-    keys = ["metric", "model", *(["game_type"] if request.is_rolled_up else [])]
-    by_row = of_row.rename({"is_complete": "of_row"}).select(*keys, "of_row")
-    return (
-        rows.join(by_row, on=keys, how="left", nulls_equal=True, maintain_order="left")
-        .join(over_all, on=["metric", "model"], how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(is_complete=pl.coalesce("of_row", "is_complete"))
-        .drop("of_row")
-    )
+    if not request.is_rolled_up:
+        return over_all
+    return pl.concat([types, over_all.with_columns(game_type=pl.lit(ALL))], how="diagonal")
 
 
 def competitions(settings: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,6 @@ from pipeline.metrics.counts import (
     HITS,
     SUMS,
     Clusters,
-    Counts,
     Question,
 )
 from pipeline.metrics.declaration import IS_READABLE, Metric, Rows, Tables
@@ -25,21 +24,16 @@ _IS_UNKNOWN = pl.col("hit").is_null()
 _GAME = pl.col("game_id")
 
 
-def count(question: Question, tables: Tables) -> Counts:
-    """The counts of all metrics of the question."""
+def queries(question: Question, tables: Tables) -> list[pl.LazyFrame]:
+    """The frames of `sides`, and then of each metric's sums and games."""
     games = _chosen(tables, question.request)
     if games is not None:
         question = question._replace(request=replace(question.request, where=None))
-    request = question.request
-    parts = [(name, part) for name, declared in question.metrics.items() for part in declared.rows]
-    sums = [_sums(part, tables, question, name, games) for name, part in parts]
-    named = [_games(name, tables, question, games) for name in question.metrics]
-    counted = pl.collect_all([sides(tables, request, games), *sums, *named], engine="streaming")
-    return Counts(
-        sums=pl.concat(counted[1 : len(sums) + 1]),
-        games=pl.concat(counted[len(sums) + 1 :]),
-        sides=counted[0],
-    )
+    frames = [sides(tables, question.request, games)]
+    for name, declared in question.metrics.items():
+        sums = [_sums(part, tables, question, name, games) for part in declared.rows]
+        frames += [pl.concat(sums), _games(name, tables, question, games)]
+    return frames
 
 
 def rows(

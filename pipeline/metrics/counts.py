@@ -66,20 +66,6 @@ class Counts(NamedTuple):
     sides: pl.DataFrame
 
 
-def of_own_games(counts: Counts, metrics: Mapping[str, Metric]) -> Counts:
-    """The counts without rows of games that a metric is not defined for."""
-    defined = pl.DataFrame(
-        [(name, game_type) for name, metric in metrics.items() for game_type in metric.game_types],
-        {"metric": pl.String, "game_type": pl.String},
-        orient="row",
-    )
-    sums, games = (
-        frame.join(defined, on=defined.columns, how="semi", maintain_order="left")
-        for frame in (counts.sums, counts.games)
-    )
-    return counts._replace(sums=sums, games=games)
-
-
 GAME_MARK = "game "
 """What a cluster that is a game begins with; a setting's id is made of hexadecimal digits."""
 

@@ -33,21 +33,19 @@ def count(
 ) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     if engine == "polars":
-        counts = counting.count(question, cache(lake.table))
+        queries = counting.queries(question, cache(lake.table))
+        frames = pl.collect_all(queries, engine="streaming")
     else:
-        rows = _by_sql(lake, question, counting_sql.queries(question), engine, master)
-        counts = Counts(
-            sums=pl.concat(rows[1::2], how="vertical_relaxed"),
-            games=pl.concat(rows[2::2], how="vertical_relaxed"),
-            sides=rows[0],
-        )
-    return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in counts))
+        frames = _by_sql(lake, question, engine, master)
+    sides, *of_metrics = frames
+    sums, games = (pl.concat(of_metrics[at::2], how="vertical_relaxed") for at in (0, 1))
+    return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 
 def _by_sql(
-    lake: StoredLake, question: Question, queries: list[str], engine: Engine, master: str | None
+    lake: StoredLake, question: Question, engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
-    views = shared(question.request.num_of_game)
+    views, queries = shared(question.request.num_of_game), counting_sql.queries(question)
     if engine == "duckdb":
         return _by_duckdb(lake, views, queries)
     return _by_spark(lake, views, queries, master)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.metrics.grouping import group_columns, join, with_group
 from pipeline.metrics.intervals import by_cluster, terms_of
 from pipeline.metrics.known import metric
 from pipeline.metrics.request import Request
+from pipeline.metrics.values import group_columns, join, with_group
 from pipeline.statistics import influence
 
 

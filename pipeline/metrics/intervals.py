@@ -1,20 +1,35 @@
-"""The interval of each value, from the sums over its clusters."""
+"""How sure each value is: its interval, and its thin terms, from the sums over its clusters.
+
+A term is thin if it has very few settings of its own.
+"""
 
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from pipeline import statistics
+from pipeline.cells import MARK
 from pipeline.metrics.counts import CLUSTER, GAME_MARK
 from pipeline.metrics.declaration import POOLED, Metric
-from pipeline.metrics.grouping import group_columns, join, rolled, with_group
 from pipeline.metrics.request import POOL, Request
-from pipeline.metrics.values import VALUE_COLUMNS
+from pipeline.metrics.results import THIN, VALUES
+from pipeline.metrics.values import VALUE_COLUMNS, group_columns, join, rolled, with_group
 from pipeline.statistics.sums import exact_sum
 
-_INTERVAL = ("ci_low", "ci_high", "ci_method", "effective_items")
-# The columns of a row after its group: the interval stands beside the value.
-ROW_COLUMNS = ("value", *_INTERVAL, *list(VALUE_COLUMNS)[1:])
+LEAST_SETTINGS = 5
+"""A term with fewer effective settings of its own is thin."""
+LEAST_BESIDE, TIMES_AS_MANY = 10, 10
+"""A term is also thin if it has fewer than this, and another term has so many times as many."""
+EXPLANATION = (
+    f"{MARK} and a number: a term of the value has only so many effective settings; its interval "
+    "can be far off"
+)
+# What is known of each value, and null without one. Nothing is thin that has no row below.
+_OF_VALUE = {
+    **{name: pl.col(name) for name in ("ci_low", "ci_high", "ci_method", "effective_items")},
+    "thin": pl.col("thin").fill_null(pl.lit([], THIN)),
+}
+_COLUMNS = [name for name in VALUES if name in {*VALUE_COLUMNS, *_OF_VALUE}]
 
 
 def sums_by_cluster(
@@ -54,26 +69,45 @@ def with_intervals(
     request: Request,
     confidence: float,
 ) -> pl.DataFrame:
-    """The rows of all metrics with the interval of each value, null where there is no value.
+    """The rows of all metrics with the interval of each value, and `thin`: terms with their
+    effective settings. Both are null where there is no value.
 
-    `sums` are those of `sums_by_cluster`, with the `cluster_kind`: `setting` or `game`.
+    `sums` are those of `sums_by_cluster`.
     """
     keys = group_columns(request)
     rows = with_group(valued.lazy(), request)
     terms = pl.concat(
         terms_of(rows.filter(metric=name), declared, keys) for name, declared in metrics.items()
     )
-    intervals = statistics.intervals(by_cluster(sums, request), terms, keys, confidence)
+    clusters = by_cluster(sums, request)
     kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
     method = pl.format("wilson, clustered by {}", kinds).alias("ci_method")
-    methods = rolled(sums.lazy(), request, method)
+    of_groups = (
+        statistics.intervals(clusters, terms, keys, confidence),
+        rolled(sums.lazy(), request, method),
+        _thin(clusters, keys),
+    )
+    for frame in of_groups:
+        rows = join(rows, frame, keys)
     has_value = pl.col("value").is_not_null()
     return (
-        join(join(rows, intervals, keys), methods, keys)
-        .with_columns(pl.when(has_value).then(pl.col(name)).alias(name) for name in _INTERVAL)
-        .select("edition", "metric", *request.by, *ROW_COLUMNS)
+        rows.with_columns(**{name: pl.when(has_value).then(of) for name, of in _OF_VALUE.items()})
+        .select("edition", "metric", *request.by, *_COLUMNS)
         .collect(engine="in-memory")
     )
+
+
+def _thin(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """The thin terms of each group that has any, as `thin`.
+
+    With c items in a setting (or a game, where games are the clusters), `n_effective` is
+    (Σc)² / Σc²: all settings where they have equally many items.
+    """
+    c, n = pl.col("c"), pl.col("n_effective")
+    by_term = clusters.group_by(*keys, "term").agg(n_effective=c.sum() ** 2 / (c**2).sum())
+    is_beside = (n < LEAST_BESIDE) & (n.max().over(keys) >= TIMES_AS_MANY * n)
+    few = by_term.filter((n < LEAST_SETTINGS) | is_beside).sort("term")
+    return few.group_by(keys, maintain_order=True).agg(thin=pl.struct("term", "n_effective"))
 
 
 def terms_of(valued: pl.LazyFrame, declared: Metric, by: Sequence[str]) -> pl.LazyFrame:

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 
+import polars as pl
 from msgspec.structs import replace
 
 from pipeline import column
 from pipeline.column import Column, words
 from pipeline.metrics.known import names
 from pipeline.metrics.request import PAPER
-from pipeline.metrics.thin import THIN
-from pipeline.metrics.values import VALUE_COLUMNS
 
+_RATIO = {"term": pl.String(), "weight": pl.Float64(), "hits": pl.Float64()}
+_RATIO |= {"counted": pl.Int64(), "value": pl.Float64()}
+THIN = pl.List(pl.Struct({"term": pl.String(), "n_effective": pl.Float64()}))
 EDITION = column.text("the edition: paper, release or audited")
 METRIC = column.text("the metric's name")
 MODEL = column.text("the tested model, null if the log does not say", nullable=True)
@@ -38,7 +40,7 @@ VALUES: Mapping[str, Column] = {
         "the denominator of the value, null if the value combines several ratios"
     ),
     "terms": Column(
-        VALUE_COLUMNS["terms"],
+        pl.List(pl.Struct(_RATIO)),
         "the ratios that make the value: term, weight, hits, counted and value of each",
     ),
     "n_games": column.count("number of games with a counted row").shown("games"),

@@ -1,13 +1,16 @@
-"""The value of each group, from its counts: counts to terms, terms to values."""
+"""The value of each group: counts are added up by group, made into terms, and these into values.
 
-from collections.abc import Mapping
+Engines count the finest groups; the requested ones are sums of these.
+"""
+
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from pipeline.metrics.counts import Counts
 from pipeline.metrics.declaration import POOLED, Combine, Metric
-from pipeline.metrics.grouping import group_columns, groups, join, rolled
 from pipeline.metrics.request import ALL, Request
+from pipeline.metrics.results import VALUES
 from pipeline.statistics.sums import exact_sum, scaled_sum
 
 # Of a group's terms: weight, hits, counted, and ratio, null where nothing is counted.
@@ -24,27 +27,10 @@ VALUE = {
         _HITS / pl.col("counted").sum()
     ),
 }
+_OF_GAMES = ("n_games", "n_unfinished", "n_unreadable")
 VALUE_COLUMNS = pl.Schema(
-    {
-        "value": pl.Float64(),
-        "hits": pl.Float64(),
-        "counted": pl.Int64(),
-        "terms": pl.List(
-            pl.Struct(
-                {
-                    "term": pl.String(),
-                    "weight": pl.Float64(),
-                    "hits": pl.Float64(),
-                    "counted": pl.Int64(),
-                    "value": pl.Float64(),
-                }
-            )
-        ),
-        "n_games": pl.Int64(),
-        "n_unfinished": pl.Int64(),
-        "n_unreadable": pl.Int64(),
-        "reason": pl.String(),
-    }
+    (name, VALUES[name].dtype)
+    for name in ("value", "hits", "counted", "terms", *_OF_GAMES, "reason")
 )
 # In a mean, a term without a ratio has no weight.
 _IS_OF_ONE_TERM = (pl.len() == 1) | (pl.col("weight").count() == 1)
@@ -55,6 +41,33 @@ _DECLARED = {
     "fixed_count": pl.Int64,
     "of_type": pl.String,
 }
+_EVERYTHING = pl.lit(0).alias("everything")
+
+
+def group_columns(request: Request) -> list[str]:
+    """The columns that identify a group; without `by`, one constant column."""
+    return ["metric", *(request.by or ["everything"])]
+
+
+def with_group(rows: pl.LazyFrame, request: Request) -> pl.LazyFrame:
+    """The rows with all columns of `group_columns`."""
+    return rows if request.by else rows.with_columns(_EVERYTHING)
+
+
+def rolled(
+    counted: pl.LazyFrame, request: Request, *sums: pl.Expr, also: Sequence[str] = ()
+) -> pl.LazyFrame:
+    """Sums over the finest groups, by group; also over all game types if they are grouped by."""
+    keys = [*group_columns(request), *also]
+    parts = [with_group(counted, request)]
+    if request.is_rolled_up:
+        parts.append(counted.with_columns(game_type=pl.lit(ALL)))
+    return pl.concat(part.group_by(keys, maintain_order=True).agg(sums) for part in parts)
+
+
+def join(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """The rows on the left with what the right has of their group."""
+    return left.join(right, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
 def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
@@ -84,7 +97,7 @@ def _values(name: str, declared: Metric, counts: Counts, request: Request) -> pl
     own_sums, own_games = (
         frame.lazy().filter(metric=name) for frame in (counts.sums, counts.games)
     )
-    of_group = groups(name, declared, counts, request)
+    of_group = _groups(name, declared, counts, request)
     games = rolled(own_games, request, pl.col("n_games", "n_unknown").sum())
     n_rows = rolled(own_sums, request, pl.col("n_unreadable").sum())
     terms = _terms(declared, own_sums, of_group, request)
@@ -109,6 +122,35 @@ def _values(name: str, declared: Metric, counts: Counts, request: Request) -> pl
         .select("edition", "metric", *request.by, *VALUE_COLUMNS)
         .cast(VALUE_COLUMNS)
     )
+
+
+def _groups(name: str, declared: Metric, counts: Counts, request: Request) -> pl.LazyFrame:
+    """The groups of a metric that have a row: its columns, n_unfinished, and `of_type`.
+
+    `of_type` is the game type of the group, or `all`: the group has the terms of that type.
+    """
+    columns = [*group_columns(request), "n_unfinished"]
+    type_of = pl.col("game_type").min().alias("of_type")
+    also = [] if request.is_rolled_up else [type_of]
+    if request.is_of_results:
+        is_own = pl.col("game_type").is_in(declared.game_types)
+        sides = counts.sides.lazy().with_columns(
+            pl.when(is_own).then("n_unfinished").otherwise(0), metric=pl.lit(name)
+        )
+        if not request.has_every_group:
+            sides = sides.filter(is_own)
+        grouped = rolled(sides, request, pl.col("n_unfinished").sum(), *also)
+    else:
+        sums = counts.sums.lazy().filter(metric=name)
+        unknown = pl.lit(None, pl.Int64).first().alias("n_unfinished")
+        grouped = rolled(sums, request, unknown, *also)
+    if request.is_rolled_up:
+        grouped = grouped.with_columns(of_type="game_type")
+        if request.is_of_results:
+            grouped = grouped.filter(pl.col("game_type").is_in(request.shown_types(declared)))
+    elif not request.tells_type(declared.game_types):
+        grouped = grouped.with_columns(of_type=pl.lit(ALL))
+    return grouped.select(*columns, "of_type")
 
 
 def _terms(

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline import cells, column
+from pipeline.cells import printable
 from pipeline.errors import UsageError
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.bar import bar
@@ -22,7 +23,6 @@ from pipeline.pages.content import Address, Content, slice_of
 from pipeline.pages.linked import here, narrowed_to, table, to
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
-from pipeline.printable import printable
 from pipeline.reports.marks import result, sign, style
 from pipeline.reports.parts import EVERYBODY
 from pipeline.written import json_text, safe_csv_texts, safe_json
@@ -194,7 +194,7 @@ def _finalized(value: object) -> object:
 
 def text(value: object) -> str:
     """A cell of any type as text."""
-    return printable(cells.texts([value])[0])
+    return cells.texts([value])[0]
 
 
 def number(value: float | None, decimals: int = 3) -> str:

@@ -1,13 +1,17 @@
 """How results are shown: each is a table, which the terminal, pages, and documents are made of."""
 
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any
 
 import polars as pl
 
 from pipeline.metrics.request import PAPER
+from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
+from pipeline.present.terminal import laid_out
 from pipeline.reports.unknown import unknown_notes
+from pipeline.written import csv_texts, json_text
 
 # Where the table of each result is declared; none waits for what only others need.
 _MODULES = {
@@ -20,15 +24,60 @@ _MODULES = {
 NAMES = tuple(name for names in _MODULES.values() for name in names)
 
 
-def present(name: str, frame: pl.DataFrame, **asked: Any) -> Table:
+@dataclass(frozen=True, eq=False, repr=False)
+class Presented(Table):
+    """A result as a table: `rows` as Python gives them, `columns` that say what they mean, `notes`.
+
+    A notebook shows it; `print` and `text` lay it out for a terminal.
+    """
+
+    @classmethod
+    def of_table(cls, table: Table) -> "Presented":
+        return cls(**{one.name: getattr(table, one.name) for one in fields(table)})
+
+    def text(self, width: int | None = None) -> str:
+        """The table as a terminal of this width has it, with its notes; without one, any width."""
+        shown = laid_out(self, width)
+        return "\n".join([*shown.lines, *shown.notes, ""])
+
+    def markdown(self) -> str:
+        """The table in Markdown, its notes as a list."""
+        return "".join([*markdown.table(self), markdown.items(self.notes)])
+
+    def latex(self) -> str:
+        """The table for a paper, with the rules of booktabs, its notes as a list."""
+        return "".join([*latex.table(self), latex.items(self.notes)])
+
+    def html(self) -> str:
+        """The table in HTML without a style, its notes as a list."""
+        return html.table(self) + html.items(self.notes)
+
+    def csv(self) -> str:
+        """All rows and columns with full precision, nested values as JSON."""
+        return "".join(csv_texts([self.rows]))
+
+    def json(self) -> str:
+        """A list of records, one a line, with full precision."""
+        return json_text(self.rows)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     """The table of a result: `name` is the method of a lake that returned the frame.
 
     `asked` are the method's arguments, as far as notes depend on them, and perhaps the `lake`.
     """
     module = next(module for module, names in _MODULES.items() if name in names)
-    shown = getattr(import_module(f"{__package__}.{module}"), name)
-    table: Table = shown(frame, **asked)
-    if (lake := asked.get("lake")) is not None:
-        table = table.noting(*unknown_notes(lake))
-    edition = asked.get("edition", PAPER)
-    return table if edition == PAPER else table.noting(f"edition {edition}")
+    table: Table = getattr(import_module(f"{__package__}.{module}"), name)(frame, **asked)
+    lake, edition = asked.get("lake"), asked.get("edition", PAPER)
+    of_lake = [] if lake is None else unknown_notes(lake)
+    of_edition = [] if edition == PAPER else [f"edition {edition}"]
+    return Presented.of_table(table.noting(*of_lake, *of_edition))

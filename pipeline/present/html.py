@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
-from pipeline.cells import NULL, few
+from pipeline.cells import NULL, few, printable
 from pipeline.present.table import Cell, Estimate, Field, Table
-from pipeline.printable import printable
 
 LONGEST_CELL = 1_000
 """Of a longer text the beginning is shown: CSV and JSON have the whole."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from pipeline.cells import printable_line
 from pipeline.present.table import Cell, Table
-from pipeline.printable import printable_line
 
 # What the preamble needs. A comment, since the table is for `\input` in a document.
 NEEDS = "% \\usepackage{booktabs} \\usepackage{graphicx} \\usepackage[T1]{fontenc}\n"

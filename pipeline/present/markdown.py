@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from pipeline.cells import printable_line
 from pipeline.present.table import Table
-from pipeline.printable import printable_line
 
 # What has a meaning within a line. An underscore within a word has none, nor one dollar alone.
 _INLINE = re.compile(

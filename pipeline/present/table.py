@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import polars as pl
 from msgspec import Struct
 
 from pipeline import cells
+from pipeline.cells import printable
 from pipeline.column import Column, heading
-from pipeline.printable import printable
 
 ID_SHOWN = 8
 TEXT_SHOWN = 100
@@ -143,13 +143,13 @@ class Table:
         """The printable texts of a column's values."""
         declared = self.columns.get(column.name)
         if declared is None:
-            return list(map(printable, cells.texts(column.to_list())))
+            return cells.texts(column.to_list())
         values: list[object] = column.to_list()
         if column.dtype == pl.Boolean:
             values = [None if value is None else "yes" if value else "no" for value in values]
         elif column.dtype == pl.List(pl.String):
             values = [None if value is None else ", ".join(value) for value in column.to_list()]
-        return list(map(printable, cells.texts(values, declared.decimals, declared.unit)))
+        return cells.texts(values, declared.decimals, declared.unit)
 
     def _plain(self, column: pl.Series) -> list[Cell]:
         return list(map(Cell, self.texts(column)))
@@ -181,7 +181,7 @@ class Table:
             for one, is_so in zip(plain, is_starred, strict=True)
         ]
 
-    def of_rows(self, rows: pl.DataFrame) -> "Table":
+    def of_rows(self, rows: pl.DataFrame) -> Self:
         """The same table of other rows."""
         return replace(self, rows=rows)
 
@@ -194,7 +194,7 @@ class Table:
         }
         return cls(name, rows, columns, **shown)
 
-    def noting(self, *notes: str) -> "Table":
+    def noting(self, *notes: str) -> Self:
         """The same table with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 

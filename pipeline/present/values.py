@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
+from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.results import INFLUENCE, OF_A_CELL, VALUES, leaderboard_columns
-from pipeline.metrics.thin import EXPLANATION
 from pipeline.present import folds
 from pipeline.present.table import ID_SHOWN, Estimate, Star, Table
 from pipeline.reports import evidence_sum as evidence_sums

@@ -8,8 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pipeline import column
-from pipeline.cells import NULL
-from pipeline.printable import printable
+from pipeline.cells import NULL, printable
 from pipeline.reports.acts import Group, Places, new_rounds, places, uncounted
 from pipeline.reports.marks import Mark, marks
 from pipeline.reports.wording import line, lines, shared, words

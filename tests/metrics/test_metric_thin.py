@@ -13,8 +13,9 @@ from pipeline.cells import few
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.counting import rows
 from pipeline.metrics.declaration import POOLED
+from pipeline.metrics.intervals import LEAST_SETTINGS
 from pipeline.metrics.request import EDITIONS, POOL, Request
-from pipeline.metrics.thin import LEAST_SETTINGS, THIN
+from pipeline.metrics.results import THIN
 from pipeline.reports.compare import compare
 from pipeline.reports.ranking import leaderboard
 

@@ -15,10 +15,10 @@ from rawlogs import encode, prisoners_dilemma
 from servers import Served
 
 from pipeline.api import open_lake
+from pipeline.cells import UNSAFE
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
 from pipeline.pages.page import TEMPLATES
-from pipeline.printable import UNSAFE
 from pipeline.server.worker import Task, reply
 
 STATIC = TEMPLATES.parent / "static"

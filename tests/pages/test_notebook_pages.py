@@ -9,9 +9,9 @@ from test_hostile_pages import OURS, Tags
 
 import pipeline
 from pipeline.api import Lake
+from pipeline.cells import UNSAFE
 from pipeline.errors import PipelineError, UsageError
 from pipeline.pages import NAMES
-from pipeline.printable import UNSAFE
 
 PARAMETERS = {"search": {"words": "vote"}, "sql": {"query": "FROM players LIMIT 3"}}
 

@@ -14,8 +14,7 @@ from test_latex import table_of, typeset
 
 from pipeline.api import Lake, open_lake
 from pipeline.column import words
-from pipeline.present import NAMES, latex, present
-from pipeline.present.presented import Presented
+from pipeline.present import NAMES, Presented, latex, present
 from pipeline.present.table import Field, Table
 
 ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {

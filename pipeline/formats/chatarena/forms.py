@@ -23,14 +23,14 @@ _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
 _HEADER = re.compile(rb"[\w\" ]{0,40},?\"?agent_name\"?,[^\r\n]{1,200}(?=\r?\n)")
 _BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
 _OF_BANNER = re.compile(rb"={3,}|[ \t]*GAME [0-9]+/[0-9]+")
-_TRANSCRIPT = re.compile(_BANNER.pattern + rb"={3,200}\s{0,99}(?:Message\(|===|$)")
+_TRANSCRIPT = re.compile(rb"\s*" + _BANNER.pattern + rb"={3,200}\s{0,99}(?:Message\(|===|$)")
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
     """Each game of a transcript, and the whole of a table; known by how the file begins."""
     if _is_table(head):
         return whole
-    return sections(_BANNER) if _TRANSCRIPT.match(head.lstrip()) else None
+    return sections(_BANNER) if _TRANSCRIPT.match(head) else None
 
 
 def claims(look: Look) -> bool:
@@ -38,7 +38,7 @@ def claims(look: Look) -> bool:
     if look.first == "[":
         return _LISTED.match(look.data) is not None or look.lists("agent_name")
     if look.first == "=":
-        return _TRANSCRIPT.match(look.data.lstrip()) is not None
+        return _TRANSCRIPT.match(look.data) is not None
     return look.first != "{" and _is_table(look.data)
 
 

@@ -21,6 +21,7 @@ from pipeline.formats.magic.log import (
     Log,
     Part,
     history_of,
+    known,
     optional,
     required,
     result,
@@ -86,7 +87,7 @@ def game(
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     spoken = hidden_roles.messages(rules, history_of(log), numbers)
     course = spoken.course
-    outcome = rules.outcome(log.win_flag)
+    outcome = rules.outcome(known(log.win_flag))
     is_finished = outcome is not None and result(log, winners) is not None
     is_pgm = any(model.endswith(PGM_SUFFIX) for model in models.values())
     built = GameRecord(
@@ -98,7 +99,7 @@ def game(
         is_repeatable=True,
         is_finished=is_finished,
         outcome=outcome if is_finished else None,
-        outcome_code=log.win_flag,
+        outcome_code=known(log.win_flag),
         n_rounds=hidden_roles.n_rounds(rules, course),
         seats=seats,
         messages=spoken,
@@ -122,7 +123,7 @@ def _add_votes(
         if seat is None:
             built.faults.append(_no_such_player(f"$.{key}", player))
             continue
-        built.votes.append(Vote(seat, 1, _answer(spoken, player, 1), target or None))
+        built.votes.append(Vote(seat, 1, _of_round(spoken.get(player, ()), 1), target or None))
     built.votes.sort(key=_SEAT)  # the order of keys in JSON says nothing
 
 
@@ -144,7 +145,7 @@ def _add_identifications(
             elif truth not in _TRUTHS:
                 built.faults.append(_no_truth(at, truth))
             else:
-                index = _answer(spoken, player, round_)
+                index = _of_round(spoken.get(player, ()), round_)
                 event = RoleIdentification(seat, round_, index, _TRUTHS[truth])
                 built.role_identifications.append(event)
     built.role_identifications.sort(key=_ROUND_AND_SEAT)
@@ -155,6 +156,7 @@ def _add_analyses(built: GameRecord, part: Part, numbers: dict[str, int], spoken
     rounds = optional(part, _ANALYSES, "pgm_metric", built.faults)
     if rounds is None:
         return
+    said = [spoken.get(player, ()) for player in numbers]
     for key, analyses in rounds.items():
         at = f"$.pgm_metric.{key}"
         round_ = _round(built, key, at)
@@ -163,18 +165,19 @@ def _add_analyses(built: GameRecord, part: Part, numbers: dict[str, int], spoken
         gold = _truths(built, at, "gold", analyses.gold)
         inter = _truths(built, at, "inter", analyses.inter)
         built.role_analyses += [
-            RoleAnalysis(seat, round_, _answer(spoken, player, round_), by_gold, by_inter)
-            for (player, seat), by_gold, by_inter in zip(numbers.items(), gold, inter, strict=True)
+            RoleAnalysis(seat, round_, _of_round(answers, round_), by_gold, by_inter)
+            for seat, (answers, by_gold, by_inter) in enumerate(
+                zip(said, gold, inter, strict=True), start=1
+            )
             if by_gold is not None or by_inter is not None
         ]
     built.role_analyses.sort(key=_ROUND_AND_SEAT)
     _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
 
 
-def _answer(spoken: Answers, player: str, round_: int) -> int | None:
+def _of_round(answers: Sequence[int], round_: int) -> int | None:
     """The index of a player's answer in a round, None where the history has none."""
-    said = spoken.get(player, ())
-    return said[round_ - 1] if round_ <= len(said) else None
+    return answers[round_ - 1] if round_ <= len(answers) else None
 
 
 def _truths(built: GameRecord, at: str, key: str, logged: Sequence[int]) -> list[bool | None]:

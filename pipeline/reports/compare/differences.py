@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 
 from pipeline.metrics import Answer, metric
-from pipeline.metrics.grouping import group_columns
 from pipeline.metrics.intervals import by_cluster, terms_of
 from pipeline.metrics.request import Request
+from pipeline.metrics.values import group_columns
 from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.pairs import SIDES, entities
 from pipeline.statistics.influence import COLUMNS as INFLUENCE

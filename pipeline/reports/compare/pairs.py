@@ -8,8 +8,8 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer
-from pipeline.metrics.grouping import with_group
 from pipeline.metrics.request import ALL
+from pipeline.metrics.values import with_group
 
 MOST_GROUPS = 100
 SIDES = ("entity", "other_entity")
