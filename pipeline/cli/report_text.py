@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.cells import printable_line
 from pipeline.cli.output import DOCUMENTS
 from pipeline.present import present
 from pipeline.present.table import Table
