@@ -109,7 +109,10 @@ class Workspace:
         if (run := self.commands.get(command.rstrip(";"))) is None:
             meant = choose([command], [*self.commands, ".quit"])
             raise UsageError(f"no command {command}: {meant}")
-        run(rest.strip().rstrip(";").strip())
+        rest = rest.strip().rstrip(";").strip()
+        if rest and command in (".tables", ".help"):
+            raise UsageError(f"{command} takes no arguments: leave out {rest}")
+        run(rest)
 
     def _tables(self, rest: str) -> None:
         from pipeline.cli.commands.tables import tables
@@ -125,7 +128,7 @@ class Workspace:
         from pipeline.cli.commands.schema import schema
 
         with paged():
-            schema(table=rest.split(), lake=self._lake, form=self._form)
+            schema(table=rest.split(), lake=self._lake, interchange=False, form=self._form)
 
     def _read(self, rest: str) -> None:
         if not rest:
