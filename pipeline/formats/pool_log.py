@@ -5,6 +5,7 @@ A position such as `$[3].round` is in the line of that number, counted from 0 wi
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Annotated, TypeVar, cast, get_args
 
 import msgspec
@@ -136,15 +137,16 @@ class Log:
 
     def seat(self, player: str, number: int, name: str = "player_id") -> int:
         """The seat of a player by its id, a field of a line. Raises BrokenDocument for no seat."""
-        if player not in self._seats:
+        seat = self._seats.get(player)
+        if seat is None:
             raise broken(at(number, name), "every player who acts has a seat", repr(player))
-        return self._seats[player]
+        return seat
 
     def label(self, player: str, number: int, name: str = "player_id") -> str:
         """What players call a player in the game, such as `P1`."""
         return self.players[self.seat(player, number, name) - 1].short_label
 
-    def _read(self, data: bytes) -> list[Line | None]:
+    def _read(self, data: bytes) -> Sequence[Line | None]:
         """The lines that are not blank, null for one of an unknown type."""
         try:
             events = _EVENT.decode_lines(data)
@@ -152,7 +154,7 @@ class Log:
             events = []
         # All at once is quicker; but it takes an object in several lines for one, too.
         if len(events) == data.count(b"\n") + (not data.endswith(b"\n")):
-            return [*events]
+            return events
         lines = filter(None, map(bytes.strip, data.split(b"\n")))
         return [self._event(line, number) for number, line in enumerate(lines)]
 
