@@ -180,7 +180,6 @@ WITHOUT_PARAMETER = {
     "view --host": "a server",
     "view --port": "a server",
     "view --browser": "a server",
-    "convert --to": "there is one format",
 }
 # Where the method has the values of an option in another form.
 MEANT = {"sql --parameter": "parameters"}

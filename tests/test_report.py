@@ -494,7 +494,7 @@ def test_a_lake_without_a_game_has_a_report(tmp_path: Path, capsys: Any) -> None
 
 @pytest.mark.slow
 def test_the_ending_names_the_format(lake: Lake, tmp_path: Path) -> None:
-    for name, begins in (("a.md", "# "), ("b.tex", "\n\\section"), ("c.htm", "<!doctype html>")):
+    for name, begins in (("a.md", "# "), ("b.tex", "\\section"), ("c.htm", "<!doctype html>")):
         file = tmp_path / name
         assert main(["report", "--lake", str(lake.path), "-o", str(file)]) == 0
         assert file.read_text().startswith(begins)
