@@ -446,6 +446,8 @@ def test_it_opens_from_disk_and_every_click_leads_on(
                 box = opened.locator("main").bounding_box()
                 assert box
                 assert box["width"] <= width
+            aside = opened.locator("#leaderboard th.aside").first
+            assert aside.is_visible() == (width > 600)
             opened.locator("#leaderboard td a").first.click()
             evidence = opened.locator("details:target")
             evidence.locator("summary").click()
@@ -492,7 +494,7 @@ def test_a_lake_without_a_game_has_a_report(tmp_path: Path, capsys: Any) -> None
 
 @pytest.mark.slow
 def test_the_ending_names_the_format(lake: Lake, tmp_path: Path) -> None:
-    for name, begins in (("a.md", "# "), ("b.tex", "\n\\section"), ("c.htm", "<!doctype html>")):
+    for name, begins in (("a.md", "# "), ("b.tex", "\\section"), ("c.htm", "<!doctype html>")):
         file = tmp_path / name
         assert main(["report", "--lake", str(lake.path), "-o", str(file)]) == 0
         assert file.read_text().startswith(begins)

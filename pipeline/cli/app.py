@@ -27,6 +27,8 @@ from pipeline.library_errors import reason
 from pipeline.version import __version__
 
 _NO_MEMORY = "memory ran out; process less at a time, raise `ulimit -v`, or use a larger machine"
+# In the environment where a shell asks what to offer after Tab.
+_COMPLETION = "_MAGIC_COMPLETE"
 # The system's message for a library that does not fit into the memory limit.
 _UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
 
@@ -42,58 +44,24 @@ TASKS = {
 """The commands by what they are for, as the help lists them."""
 
 
-class _Interrupted(Exception):
-    """Ctrl-C; typer alone would exit without a message."""
-
-
-class _EndedEarly(PipelineError):
-    """A compiled Python file or a process of magic ended early, which typer takes for Ctrl-C."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "a compiled Python file is cut or a process of magic ended, probably because the disk "
-            "or memory was full: free some, delete the folders `__pycache__` of the installation, "
-            "and run the command again"
-        )
-
-
-@contextmanager
-def _not_taken_for_ctrl_c() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise _Interrupted from None
-    except EOFError as error:
-        raise _EndedEarly from error
+_ENDED_EARLY = (
+    "a compiled Python file is cut or a process of magic ended, probably because the disk or "
+    "memory was full: free some, delete the folders `__pycache__` of the installation, and run "
+    "the command again"
+)
 
 
 class _Group(TyperGroup):
-    """The commands; they end quietly on a closed pipe and on Ctrl-C."""
+    """The commands, which the help lists by task."""
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
-        """Lists the commands by task."""
+        widest = max(map(len, self.commands))
+        room = formatter.width - 6 - widest
         for task, names in TASKS.items():
-            widest = max(map(len, self.commands))
-            room = formatter.width - 6 - widest
             helps = [self.commands[name].get_short_help_str(room) for name in names]
+            padded = [name.ljust(widest) for name in names]
             with formatter.section(task):
-                formatter.write_dl(
-                    [*zip((name.ljust(widest) for name in names), helps, strict=True)]
-                )
-
-    def make_context(self, *args: Any, **options: Any) -> Any:
-        with _not_taken_for_ctrl_c():
-            return super().make_context(*args, **options)
-
-    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # the public name of the same
-        try:
-            with _not_taken_for_ctrl_c():
-                result = super().invoke(ctx)
-                terminal.flush()
-        except BrokenPipeError:
-            terminal.silence()
-            raise typer.Exit(0) from None
-        return result
+                formatter.write_dl([*zip(padded, helps, strict=True)])
 
 
 app = typer.Typer(
@@ -197,40 +165,54 @@ def _run(arguments: Sequence[str] | None) -> int:
     # What a command imports and plans is no garbage; a collection would search it for 50 ms. An
     # ingest has the most such objects: 124,000.
     gc.set_threshold(200_000)
-    command = typer.main.get_command(app)
     try:
-        _check_text(sys.argv[1:] if arguments is None else arguments)
-        code = command.main(arguments, prog_name="magic", standalone_mode=False)
+        code = _called([*(sys.argv[1:] if arguments is None else arguments)])
         terminal.flush()
     except BrokenPipeError:
         terminal.silence()
         return 0
-    except (KeyboardInterrupt, _Interrupted, typer.Abort):
-        terminal.complain("interrupted")
+    except (KeyboardInterrupt, typer.Abort) as error:
+        terminal.complain(": ".join(["interrupted", *error.args]))
         return INTERRUPTED
-    except QueryError as error:
-        terminal.complain(f"{error.message}{_gone()}", error.place)
-        return FAILED
-    except PipelineError as error:
-        terminal.complain(f"{error}{_gone()}")
-        return WRONG_USAGE if isinstance(error, UsageError) else FAILED
-    except OSError as error:
-        terminal.complain(_of_system(error))
-        return FAILED
-    except MemoryError:
-        terminal.complain(_NO_MEMORY)
-        return FAILED
-    except ImportError as error:
-        if not _UNMAPPED.search(str(error)):
-            raise
-        terminal.complain(f"{_NO_MEMORY}: a library could not be loaded")
-        return FAILED
     except Exception as error:
-        if not hasattr(error, "format_message"):  # typer's own class has no public name
+        if (text := _complaint(error)) is None:
             raise
-        terminal.complain(_usage(error))
-        return WRONG_USAGE
-    return code if isinstance(code, int) else 0
+        terminal.complain(text, getattr(error, "place", ""))
+        return WRONG_USAGE if isinstance(error, UsageError) or _is_of_typer(error) else FAILED
+    return code
+
+
+def _called(arguments: list[str]) -> int:
+    """The exit code of the command; typer's `main` would take an EOFError for Ctrl-C."""
+    _check_text(arguments)
+    command = typer.main.get_command(app)
+    if _COMPLETION in os.environ:
+        command.main(arguments, prog_name="magic")
+    try:
+        with command.make_context("magic", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    return 0
+
+
+def _complaint(error: Exception) -> str | None:
+    """What to do about an error, in a line; null for a bug."""
+    if isinstance(error, PipelineError):
+        return f"{error.message if isinstance(error, QueryError) else error}{_gone()}"
+    if isinstance(error, OSError):
+        return _of_system(error)
+    if isinstance(error, MemoryError):
+        return _NO_MEMORY
+    if isinstance(error, EOFError):
+        return _ENDED_EARLY
+    if isinstance(error, ImportError) and _UNMAPPED.search(str(error)):
+        return f"{_NO_MEMORY}: a library could not be loaded"
+    return _usage(error) if _is_of_typer(error) else None
+
+
+def _is_of_typer(error: Exception) -> bool:
+    return hasattr(error, "format_message")  # its class has no public name
 
 
 def _check_text(arguments: Sequence[str]) -> None:

@@ -7,12 +7,12 @@ and for its functions, when somebody first presses Tab.
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
-from pipeline.cli.options import Form
+from pipeline.cli.workspace import FORMS
 from pipeline.events.contracts import TABLES, polars_schema
 
 if TYPE_CHECKING:
@@ -27,17 +27,14 @@ _SQL = """
     FALSE DESCRIBE SHOW SUMMARIZE PIVOT UNPIVOT EXPLAIN VALUES CAST UNNEST EXCLUDE REPLACE
 """
 KEYWORDS = _SQL.split()
-# After these comes a table; after a comma as well, as long as no other clause has begun.
-_BEFORE_TABLES = {"from", "join", "describe", "summarize", "table", "pivot", "unpivot"}
-_CLAUSES = _BEFORE_TABLES | {
-    *("select", "where", "on", "using", "group", "having", "qualify", "order", "limit", "values"),
-}
+# Where a table comes next: also after others, with or without an alias, and a comma.
+_BEFORE_TABLE = re.compile(
+    r"\b(?:from|join|describe|summarize|table|pivot|unpivot)\s+"
+    r"(?:[\w.]+(?:\s+as)?(?:\s+\w+)?\s*,\s*)*$",
+    re.IGNORECASE,
+)
 _NO_CODE = re.compile(r"--[^\n]*\n|/\*.*?\*/|'(?:[^']|'')*'|\$\$.*?\$\$", re.DOTALL)
 _IS_OPEN = re.compile(r"--|/\*|'|\$\$")
-_CHOICES = {
-    ".format": [form for form in get_args(Form) if form != "parquet"],
-    ".timer": ["on", "off"],
-}
 
 
 class SqlCompleter(Completer):
@@ -64,7 +61,7 @@ class SqlCompleter(Completer):
             return self._commands
         if command == ".schema":
             return [*_relations(), *_views_in(_last_word(line))]
-        return _CHOICES.get(command, ())
+        return FORMS if command == ".format" else ()
 
 
 def _last_word(text: str) -> str:
@@ -78,15 +75,17 @@ def _of_query(before: str, text: str) -> list[str]:
         return []
     rest = _NO_CODE.sub(" ", text[text.index(before) + len(before) :]).partition(";")[0]
     word = _last_word(before)
-    words = _words(begun.removesuffix(word))
-    statement = [*words, *_words(rest)]
+    code = begun.removesuffix(word)
+    statement = _words(f"{code} {rest}")
     tables = _tables(statement)
     if qualifier := word.rpartition(".")[0]:
         columns = _columns(tables[qualifier.lower()]) if qualifier.lower() in tables else []
         return [*_views_in(word), *(f"{qualifier}.{column}" for column in columns)]
-    clause = next(filter(_CLAUSES.__contains__, reversed(words)), None)
-    if clause in _BEFORE_TABLES and words[-1] in {*_BEFORE_TABLES, ","}:
-        return [*_relations(), *_defined(statement)]
+    if _BEFORE_TABLE.search(code):
+        return [
+            *_relations(),
+            *re.findall(r"(\w+) as \(", " ".join(statement)),
+        ]  # and those of WITH
     of_tables = [column for name in tables.values() for column in _columns(name)]
     return [*of_tables, *KEYWORDS, *(_functions() if word else [])]
 
@@ -107,11 +106,6 @@ def _tables(statement: list[str]) -> dict[str, str]:
             if alias.isidentifier() and alias.upper() not in KEYWORDS:
                 tables[alias] = known[word]
     return tables
-
-
-def _defined(statement: list[str]) -> list[str]:
-    """The names that a WITH of the statement defines."""
-    return re.findall(r"(\w+) as \(", " ".join(statement))
 
 
 def _relations() -> list[str]:

@@ -20,18 +20,13 @@ def show_report(report: "IngestSummary", form: str) -> None:
 
     If they cannot be written, the error says whether the ingest is committed.
     """
-    committed = report.ingest_id is not None
-    done = f"ingest {report.ingest_id} is committed" if committed else "all sources were read"
+    is_committed = report.ingest_id is not None
+    done = f"ingest {report.ingest_id} is committed" if is_committed else "all sources were read"
     with terminal.reporting(done):
-        _show(report, form)
-
-
-def _show(report: "IngestSummary", form: str) -> None:
-    if form == "json":
-        terminal.out_bytes(f"{as_json(_record(report))}\n".encode())
-        return
-    rows = _rows(report)
-    show(Table("", rows, brief=lambda rows: rows.filter(rows["n"] > 0)), form)
+        if form == "json":
+            terminal.out_bytes(f"{as_json(_record(report))}\n".encode())
+        else:
+            show(Table("", _rows(report), brief=lambda rows: rows.filter(rows["n"] > 0)), form)
 
 
 def _record(report: "IngestSummary") -> dict[str, object]:

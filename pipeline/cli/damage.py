@@ -40,6 +40,4 @@ def _states(
     paths = [*(lakes or ())]
     if lake is not None and (not paths or (len(paths) == 1 and not as_of)):
         paths.append(lake)  # `magic diff` names one or two
-    for path in paths:
-        yield open_lake(path)
-        yield from (open_lake(path, ingest_id) for ingest_id in as_of or ())
+    return (open_lake(path, state) for path in paths for state in (None, *(as_of or ())))

@@ -8,7 +8,7 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from typer import BadParameter, Option
+from typer import Argument, BadParameter, Option
 
 import pipeline
 from pipeline.cli import suggestions, terminal
@@ -34,93 +34,160 @@ def _refuse_binary_on_a_terminal(form: str) -> str:
     return form
 
 
+def option(metavar: str, meaning: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """An option with a value; in an annotation, the default has to be `...`."""
+    return Option(default, *names, metavar=metavar, help=meaning, **more)
+
+
+def argument(metavar: str, meaning: str, suggested: Any = None, default: Any = None) -> Any:
+    """An argument; it is required if the default is `...`."""
+    return Argument(default, metavar=metavar, help=meaning, autocompletion=suggested)
+
+
+def flag(name: str, meaning: str, *, default: Any = False) -> Any:
+    """An option without a value; without `--no-`, unless the name has both."""
+    return Option(default, name, help=meaning)
+
+
+def several(metavar: str, meaning: str, suggested: Any = None, default: Any = None) -> Any:
+    """An option that may be repeated."""
+    meaning = f"{meaning}; may be repeated."
+    return option(metavar, meaning, default=default, autocompletion=suggested)
+
+
+_NO_SIZE = 2**63  # systems count no more bytes
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
+
+
+def n_bytes(size: str | int) -> int:
+    """The bytes of a size such as 64MiB, 2GB or 1000000, or of a default; raises BadParameter."""
+    parts = _SIZE.fullmatch(str(size).strip())
+    if parts is None:
+        raise BadParameter(f"{size!r} is not a size such as 64MiB, 2GB or 1000000")
+    number, unit, is_binary = parts.groups()
+    power = "kmgt".index(unit.lower()) + 1 if unit else 0
+    n_bytes = float(number) * (1024 if is_binary else 1000) ** power
+    if n_bytes >= _NO_SIZE:
+        raise BadParameter(f"{size!r} is more than any machine has")
+    return int(n_bytes)
+
+
+def size(meaning: str, *, default: Any = None) -> Any:
+    """An option for a number of bytes, which is given with its unit."""
+    return option("SIZE", meaning, default=default, parser=n_bytes, show_default=False)
+
+
 def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """The option --format, for whatever forms a command has."""
-    return Option(
-        "--format",
-        callback=_refuse_binary_on_a_terminal,
-        metavar="FORM",
-        help=f"Output format: table, json ({json}), csv, markdown, {last}.",
-    )
+    meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
+    return option("FORM", meaning, "--format", default=..., callback=_refuse_binary_on_a_terminal)
 
 
+Texts = list[str] | None
 LakeOption = Annotated[
     str,
-    Option(
+    option(
+        "DIR",
+        "The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
         envvar=pipeline.LAKE_VARIABLE,
         show_envvar=True,
-        metavar="DIR",
-        help="The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
+        default=...,
     ),
 ]
 SystemOption = Annotated[
     str | None,
-    Option(
-        metavar="SYSTEM",
-        help="Count the games of this system (harness); default: the one with the most games.",
+    option(
+        "SYSTEM",
+        "Count the games of this system (harness); default: the one with the most games.",
         autocompletion=suggestions.systems,
+        default=...,
     ),
 ]
 FormOption = Annotated[Form, form_option()]
 PaperFormOption = Annotated[PaperForm, form_option("latex (booktabs), or parquet")]
 EditionOption = Annotated[
     Edition,
-    Option(
-        metavar="EDITION",
-        help="paper: the formulas as published; release: as the published script computes them; "
+    option(
+        "EDITION",
+        "paper: the formulas as published; release: as the published script computes them; "
         "audited: the formulas as published, with answers judged by their texts.",
+        default=...,
     ),
 ]
 EngineOption = Annotated[
-    Engine, Option(metavar="ENGINE", help="The engine that computes: polars, duckdb or spark.")
+    Engine, option("ENGINE", "The engine that computes: polars, duckdb or spark.", default=...)
 ]
 MasterOption = Annotated[
     str | None,
-    Option(
-        metavar="URL",
-        help="With --engine spark: the cluster; default: $SPARK_MASTER, else this machine.",
+    option(
+        "URL",
+        "With --engine spark: the cluster; default: $SPARK_MASTER, else this machine.",
+        default=...,
     ),
 ]
 NumOfGameOption = Annotated[
     int | None,
-    Option(
+    option(
+        "N",
+        "With --edition release: count only games numbered below N; default: 21.",
         min=1,
-        metavar="N",
-        help="With --edition release: count only games numbered below N; default: 21.",
+        default=...,
     ),
 ]
 ModelsOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="MODEL", help="Only this model; may be repeated.", autocompletion=suggestions.models
-    ),
+    Texts, several("MODEL", "Only this model", suggestions.models, default=...)
 ]
 MetricsOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="METRIC",
-        help="Only this metric; may be repeated.",
-        autocompletion=suggestions.metrics,
-    ),
+    Texts, several("METRIC", "Only this metric", suggestions.metrics, default=...)
 ]
 GameTypesOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="TYPE",
-        help="Only this game type; may be repeated.",
-        autocompletion=suggestions.game_types,
+    Texts, several("TYPE", "Only this game type", suggestions.game_types, default=...)
+]
+WhereOption = Annotated[
+    str | None,
+    option(
+        "SQL",
+        "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\".",
+        default=...,
     ),
+]
+SourcesArgument = Annotated[
+    list[str],
+    argument(
+        "SOURCE",
+        "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns.",
+        default=...,
+    ),
+]
+PlayedByOption = Annotated[
+    str | None, option("NAME", "The model that played, for logs that do not name it.", default=...)
+]
+ModelsFromOption = Annotated[
+    str | None,
+    option(
+        "FILE",
+        "The same by path and player: TOML or JSON that maps patterns to models.",
+        default=...,
+    ),
+]
+MaxDocumentOption = Annotated[
+    int, size("Refuse larger documents unread; default: 64MiB.", default=...)
+]
+LARGEST_DOCUMENT = 64 << 20
+StrictOption = Annotated[
+    bool, flag("--strict", "Exit with 3 if any input could not be used.", default=...)
 ]
 
 DEFAULT_CONFIDENCE = 0.95
 ConfidenceOption = Annotated[
-    float, Option(metavar="SHARE", help="Confidence level, between 0 and 1.")
+    float, option("SHARE", "Confidence level, between 0 and 1.", default=...)
 ]
 SafeOption = Annotated[
     bool,
-    Option(
+    flag(
         "--safe",
-        help="With --format csv: neutralize cells that a spreadsheet would run as formulas.",
+        "With --format csv: neutralize cells that a spreadsheet would run as formulas.",
+        default=...,
     ),
 ]
 
@@ -135,7 +202,7 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*, safe: bool, **arguments: Any) -> None:
         if safe and arguments["form"] != "csv":
-            raise BadParameter("works only with --format csv", param_hint="--safe")
+            raise UsageError("--safe works only with --format csv")
         command(**arguments | ({"form": SAFE_CSV} if safe else {}))
 
     return _with_option(run, declared, "safe", SafeOption, default=False)
@@ -162,9 +229,7 @@ def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredL
 
 MetricFilesOption = Annotated[
     list[Path] | None,
-    Option(
-        metavar="FILE", help="Also know the metric that this Python file declares; may be repeated."
-    ),
+    several("FILE", "Also know the metric that this Python file declares", default=...),
 ]
 
 
@@ -205,14 +270,6 @@ def _with_option(
     return command
 
 
-WhereOption = Annotated[
-    str | None,
-    Option(
-        metavar="SQL",
-        help="Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\".",
-    ),
-]
-
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
@@ -223,25 +280,6 @@ def local_folder(folder: Path | None) -> Path | None:
     return folder
 
 
-_NO_SIZE = 2**63  # systems count no more bytes
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
-
-
-def n_bytes(size: str, option: str) -> int:
-    """The bytes of a size such as 64MiB, 2GB or 1000000; raises BadParameter."""
-    parts = _SIZE.fullmatch(size.strip())
-    if parts is None:
-        raise BadParameter(
-            f"{size!r} is not a size such as 64MiB, 2GB or 1000000", param_hint=option
-        )
-    number, unit, is_binary = parts.groups()
-    power = "kmgt".index(unit.lower()) + 1 if unit else 0
-    n_bytes = float(number) * (1024 if is_binary else 1000) ** power
-    if n_bytes >= _NO_SIZE:
-        raise BadParameter(f"{size!r} is more than any machine has", param_hint=option)
-    return int(n_bytes)
-
-
 def columns(by: Sequence[str]) -> list[str]:
     """The columns of all --by together, each of which can name several."""
     names = (name.strip() for text in by for name in text.split(","))
@@ -249,21 +287,17 @@ def columns(by: Sequence[str]) -> list[str]:
 
 
 def parameters(texts: Sequence[str]) -> dict[str, str]:
-    """The values of all --parameter together; raises UsageError for a name with two values."""
-    values = [parameter(text) for text in texts]
-    names = [name for name, _ in values]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"--parameter {twice} is given twice: give one value for each name")
-    return dict(values)
-
-
-def parameter(text: str) -> tuple[str, str]:
-    """The name and the value in a text such as `model=gpt-4`; raises UsageError for another."""
-    name, equals, value = text.partition("=")
-    name = name.strip().removeprefix("$")
-    if not equals or not re.fullmatch(r"\w+", name):
-        raise UsageError(f"{text!r} is not NAME=VALUE, for example model=gpt-4")
-    return name, value
+    """The values by name in texts such as `model=gpt-4`; raises UsageError for others."""
+    values: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().removeprefix("$")
+        if not equals or not re.fullmatch(r"\w+", name):
+            raise UsageError(f"{text!r} is not NAME=VALUE, for example model=gpt-4")
+        if name in values:
+            raise UsageError(f"--parameter {name} is given twice: give one value for each name")
+        values[name] = value
+    return values
 
 
 def sql_text(file: Path | None) -> str:
@@ -283,5 +317,5 @@ def games_counted(edition: Edition, num_of_game: int | None) -> int:
     if num_of_game is None:
         return DEFAULT_GAMES
     if edition != "release":
-        raise BadParameter("works only with --edition release", param_hint="--num-of-game")
+        raise UsageError("--num-of-game works only with --edition release")
     return num_of_game

@@ -10,7 +10,8 @@ import polars as pl
 from pipeline.cells import printable
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
-from pipeline.present import latex, markdown
+from pipeline.present import latex, markdown, present
+from pipeline.present.layout import wrapped
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
 from pipeline.written import csv_texts, first_part, json_texts, safe_csv_texts
@@ -21,6 +22,13 @@ LINES_PAGED = 10_000
 """And no more in a pager: it is laid out as a whole before its first line is seen."""
 DOCUMENTS = {"markdown": markdown, "latex": latex}
 """Forms that others read with the notes that belong to a table."""
+
+
+def answer(name: str, rows: pl.DataFrame, form: str, *, empty: str = "", **arguments: Any) -> None:
+    """Writes a result, see `present`; `empty` is the note about one without rows."""
+    show(present(name, rows, **arguments), form)
+    if empty and rows.is_empty():
+        terminal.note(empty)
 
 
 def show(table: Table | pl.DataFrame, form: str) -> None:
@@ -62,16 +70,18 @@ def _show(first: Table, others: Iterable[Table], form: str) -> None:
         return
     for text in DOCUMENTS[form].table(first, others):
         terminal.out_bytes(text.encode())
-    say(first.notes, form)
+    terminal.out_bytes(DOCUMENTS[form].items(first.notes).encode())
 
 
-def say(lines: Iterable[str], form: str) -> None:
-    """Writes notes about a table: to stderr, or below the table in a document."""
-    if form == "table":
-        for line in lines:
-            terminal.note(line)
-    elif form in DOCUMENTS:
-        terminal.out_bytes(DOCUMENTS[form].items(lines).encode())
+def heading(text: str, form: str, level: int = 2) -> None:
+    """Writes a heading above a table."""
+    if form == "markdown":
+        terminal.out(markdown.heading(text, level))
+        return
+    terminal.out("\n" if level == 2 else "")
+    for line in wrapped(printable(text), terminal.width()):
+        terminal.out(line, "heading")
+        terminal.out("\n")
 
 
 def _lines(first: Table, others: Iterable[Table]) -> None:
@@ -90,7 +100,8 @@ def _lines(first: Table, others: Iterable[Table]) -> None:
             f"… cut after {most:,} lines. For all rows, write to a file, as by "
             "`--format csv > rows.csv`, or to a pager, as by `| less -S`"
         )
-    say(shown.notes, "table")
+    for note in shown.notes:
+        terminal.note(note)
 
 
 def _csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:

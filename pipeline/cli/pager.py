@@ -6,13 +6,13 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from pipeline.cli import terminal
 
 _NOT_RUN = (126, 127)  # what a shell ends with
 # Quit if it fits the screen, keep colours, and leave it on the screen.
-_OPTIONS = "FRX"
+_OPTIONS = {"LESS": "FRX"}
 
 
 @contextmanager
@@ -25,30 +25,27 @@ def paged() -> Iterator[None]:
     if not (command and terminal.is_out_terminal() and terminal.is_in_terminal()):
         yield
         return
-    encoding = terminal.stream().encoding
-    pager = subprocess.Popen(
-        command, shell=True, stdin=subprocess.PIPE, env={"LESS": _OPTIONS} | os.environ
-    )
-    assert pager.stdin is not None
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
+    text = io.BytesIO()
+    with terminal.results_to(_Screen(text, terminal.stream().encoding, terminal.LACKING)):
+        yield
+        terminal.flush()
+        _show(command, text.getvalue())
+
+
+def _show(command: str, text: bytes) -> None:
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the pager
     try:
-        # The pipe breaks when the user leaves the pager early.
-        with (
-            suppress(BrokenPipeError),
-            _Screen(pager.stdin, encoding, terminal.LACKING) as screen,
-            terminal.results_to(screen),
-        ):
-            yield
+        pager = subprocess.run(
+            command, shell=True, input=text, env=_OPTIONS | os.environ, check=False
+        )
     finally:
-        pager.wait()
         signal.signal(signal.SIGINT, before)
-        terminal.release_notes()
     if pager.returncode in _NOT_RUN:
         terminal.complain(f"the pager `{command}` cannot be run: set $PAGER to another")
 
 
 class _Screen(io.TextIOWrapper):
-    """The pager's input. It counts as a terminal, since the pager shows it on one."""
+    """What the pager shows. It counts as a terminal, since the pager shows it on one."""
 
     def isatty(self) -> bool:
         return True

@@ -3,14 +3,13 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Any
 
 from pipeline.cli import terminal
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
-
 SECONDS_BETWEEN_LINES = 30
+_PERCENTAGE = "{task.percentage:.0f} %"
 
 
 @contextmanager
@@ -19,29 +18,25 @@ def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[i
 
     `measure` returns the numbers of files and of bytes that there are to read.
     """
-    if not terminal.is_note_terminal():
-        yield _Lines().add
-        return
-    from rich import progress
-    from rich.table import Column
+    is_drawn = terminal.is_note_terminal()
+    total = measure()[1] if is_drawn else 0
+    n_documents = n_bytes = 0
+    began_at = reported_at = time.monotonic()
 
-    _, n_bytes = measure()
-    columns = [
-        progress.TextColumn("{task.fields[n_documents]:,} documents"),
-        progress.DownloadColumn(table_column=Column(no_wrap=True)),
-        progress.TransferSpeedColumn(table_column=Column(no_wrap=True)),
-    ]
-    with _bar(columns) as bar:
-        task = bar.add_task("reading", total=n_bytes, n_documents=0)
+    with _bar("reading", total, "{task.fields[n]:,} documents", _PERCENTAGE, n=0) as update:
 
-        def add(n_documents: int, n_bytes: int) -> None:
-            shown = bar.tasks[task]
-            bar.update(
-                task,
-                advance=n_bytes,
-                n_documents=shown.fields["n_documents"] + n_documents,
-                description="writing" if shown.remaining == n_bytes else "reading",
-            )
+        def add(more_documents: int, more_bytes: int) -> None:
+            nonlocal n_documents, n_bytes, reported_at
+            n_documents, n_bytes = n_documents + more_documents, n_bytes + more_bytes
+            step = "reading" if n_bytes < total else "writing"
+            update(description=step, completed=n_bytes, n=n_documents)
+            now = time.monotonic()
+            if not is_drawn and now - reported_at >= SECONDS_BETWEEN_LINES:
+                reported_at = now
+                terminal.note(
+                    f"reading: {n_documents:,} documents and {n_bytes >> 20:,} MiB "
+                    f"in {now - began_at:,.0f} s"
+                )
 
         yield add
 
@@ -49,27 +44,15 @@ def of_documents(measure: Callable[[], tuple[int, int]]) -> Iterator[Callable[[i
 @contextmanager
 def of_games(n_games: int) -> Iterator[Callable[[int], None]]:
     """A function to call with the number of games written so far."""
-    if not terminal.is_note_terminal():
-        yield lambda n_written: None
-        return
-    from rich import progress
-
-    with _bar([progress.TextColumn("{task.completed:,.0f} games")]) as bar:
-        task = bar.add_task("writing", total=n_games)
-        yield lambda n_written: bar.update(task, completed=n_written)
+    with _bar("writing", n_games, "{task.completed:,.0f} games") as update:
+        yield lambda n_written: update(completed=n_written)
 
 
 @contextmanager
 def of_steps() -> Iterator[Callable[[str], None]]:
     """A function to call with the name of the next step, of an unknown number."""
-    if not terminal.is_note_terminal():
-        yield lambda step: None
-        return
-    from rich import progress
-
-    with _bar([progress.TimeElapsedColumn()]) as bar:
-        task = bar.add_task("looking", total=None)
-        yield lambda step: bar.update(task, description=step)
+    with _bar("looking", None, "{task.elapsed:.0f} s") as update:
+        yield lambda step: update(description=step)
 
 
 @contextmanager
@@ -80,34 +63,23 @@ def of_waiting() -> Iterator[None]:
         yield
 
 
-def _bar(columns: "list[ProgressColumn]") -> "Progress":
+@contextmanager
+def _bar(
+    step: str, total: int | None, *columns: str, **fields: Any
+) -> Iterator[Callable[..., None]]:
+    """A function that changes the bar; without a terminal, one that does nothing."""
+    if not terminal.is_note_terminal():
+        yield lambda **changes: None
+        return
     from rich import console, progress
 
-    return progress.Progress(
-        progress.TextColumn("{task.description}"),
+    with progress.Progress(
+        "{task.description}",
         progress.BarColumn(bar_width=None),
         *columns,
         progress.TimeRemainingColumn(),
         console=console.Console(stderr=True),
         expand=True,
         transient=True,
-    )
-
-
-class _Lines:
-    """Prints a line now and then; for short work none."""
-
-    def __init__(self) -> None:
-        self._n_documents = self._n_bytes = 0
-        self._began_at = self._reported_at = time.monotonic()
-
-    def add(self, n_documents: int, n_bytes: int) -> None:
-        self._n_documents += n_documents
-        self._n_bytes += n_bytes
-        now = time.monotonic()
-        if now - self._reported_at >= SECONDS_BETWEEN_LINES:
-            self._reported_at = now
-            terminal.note(
-                f"reading: {self._n_documents:,} documents and {self._n_bytes >> 20:,} MiB "
-                f"in {now - self._began_at:,.0f} s"
-            )
+    ) as bar:
+        yield partial(bar.update, bar.add_task(step, total=total, **fields))

@@ -100,7 +100,7 @@ def _enter() -> "KeyBindings":
 def is_complete(typed: str) -> bool:
     """Whether the text can be answered: a statement with its semicolon, a command, or nothing."""
     text = typed.strip()
-    if not text or text.startswith(".") or text.lower() in ("quit", "exit"):
+    if not text or text.startswith(".") or text.lower() in LEAVING:
         return True
     if ";" not in text:
         return False

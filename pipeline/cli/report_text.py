@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.cells import printable_line
 from pipeline.cli.output import DOCUMENTS
 from pipeline.present import present
 from pipeline.present.table import Table
@@ -16,8 +15,9 @@ if TYPE_CHECKING:
 
 def report_text(report: "Report", form: str) -> Iterator[str]:
     """The report's tables with their notes, a part at a time; `form` is markdown or latex."""
-    yield _heading(report.title, form, level=1)
-    yield f"{DOCUMENTS[form].escaped(report.citation.sentence)}\n"
+    write = DOCUMENTS[form]
+    yield write.heading(report.title, level=1)
+    yield f"{write.escaped(report.citation.sentence)}\n"
     tables = {
         "Leaderboard": present("leaderboard", report.board),
         "Metrics": Table.of("metrics", _definitions(report)),
@@ -28,11 +28,11 @@ def report_text(report: "Report", form: str) -> Iterator[str]:
         "Logs": Table.of("logs", report.logs),
     }
     for title, table in tables.items():
-        yield _heading(title, form)
-        yield from DOCUMENTS[form].table(table)
-        yield DOCUMENTS[form].items(table.notes)
-    yield _heading("Where to look", form)
-    yield DOCUMENTS[form].items(
+        yield "\n" + write.heading(title)
+        yield from write.table(table)
+        yield write.items(table.notes)
+    yield "\n" + write.heading("Where to look")
+    yield write.items(
         [
             f"magic evidence METRIC --model MODEL{report.option} prints the rows behind a value",
             f"magic show GAME{report.option_of_show} prints a game",
@@ -45,7 +45,7 @@ def _definitions(report: "Report") -> pl.DataFrame:
     rows = [
         {
             "metric": card.name,
-            "value": card.formula,
+            "value": card.value,
             "one row is": card.row,
             "low": card.low,
             "high": card.high,
@@ -53,10 +53,3 @@ def _definitions(report: "Report") -> pl.DataFrame:
         for card in report.cards
     ]
     return pl.DataFrame(rows)
-
-
-def _heading(text: str, form: str, level: int = 2) -> str:
-    shown = printable_line(text)
-    if form == "latex":
-        return f"\n\\{'sub' * (level - 1)}section{{{DOCUMENTS[form].escaped(shown)}}}\n"
-    return f"{'' if level == 1 else chr(10)}{'#' * level} {DOCUMENTS[form].escaped(shown)}\n\n"

@@ -1,6 +1,6 @@
 """What the shell offers after Tab: metrics, game types, tables, columns, and what the lake has.
 
-Each is loaded only when somebody presses Tab.
+Each is loaded only when somebody presses Tab; typer leaves out what does not begin as typed.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,30 +18,23 @@ if TYPE_CHECKING:
 _MOST_GAMES = 50
 
 
-def _of(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
-
-
 def _of_lake(
     names: Callable[["Lake", str], Iterable[str]],
-) -> Callable[[typer.Context, str], list[str]]:
-    """The same of the lake that the command line names so far, else the default one.
+) -> Callable[[typer.Context, str], Iterable[str]]:
+    """Names in the lake that the command line names so far, else the default one."""
 
-    `names` is told how they begin, so that it need not read more than it can.
-    """
-
-    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+    def complete(ctx: typer.Context, incomplete: str) -> Iterable[str]:
         try:
-            known = names(pipeline.open_lake(ctx.params.get("lake")), incomplete)
+            return list(names(pipeline.open_lake(ctx.params.get("lake")), incomplete))
         except (PipelineError, OSError):  # no place for an error
             return []
-        return [name for name in known if name.startswith(incomplete)]
 
     return complete
 
 
-def _module(name: str) -> Any:
-    return import_module(f"pipeline.{name}")
+def _models(lake: "Lake", _: str) -> Iterable[str]:
+    tested = lake.table("results").filter("is_tested").select("model").drop_nulls().unique()
+    return tested.collect()["model"].sort()
 
 
 def _games(lake: "Lake", begin: str) -> Iterable[str]:
@@ -53,30 +46,34 @@ def _games(lake: "Lake", begin: str) -> Iterable[str]:
     return rows.collect()["game_id"].sort()
 
 
-metrics = _of(lambda: _module("metrics.known").names("paper"))
-game_types = _of(lambda: _module("games").names())
-competitions = _of(lambda: _module("games").competitions())
-statuses = _of(lambda: _module("reports.documents").STATUSES)
-outcomes = _of(lambda: _module("reports.games").OUTCOMES)
-tables = _of(lambda: [*_module("events.contracts").TABLES, *_module("reports.views").views()])
 systems = _of_lake(lambda lake, _: lake.systems)
 games = _of_lake(_games)
-models = _of_lake(
-    lambda lake, _: (
-        lake.table("results")
-        .filter("is_tested")
-        .select("model")
-        .drop_nulls()
-        .unique()
-        .collect()["model"]
-        .sort()
-    )
-)
+models = _of_lake(_models)
+
+
+def _of(module: str, names: Callable[[Any], Iterable[str]]) -> Callable[[], Iterable[str]]:
+    return lambda: names(import_module(f"pipeline.{module}"))
+
+
+metrics = _of("metrics.known", lambda known: known.names("paper"))
+game_types = _of("games", lambda kinds: kinds.names())
+competitions = _of("games", lambda kinds: kinds.competitions())
+statuses = _of("reports.documents", lambda documents: documents.STATUSES)
+outcomes = _of("reports.games", lambda games: games.OUTCOMES)
+
+
+def tables() -> list[str]:
+    from pipeline.events.contracts import TABLES
+    from pipeline.reports.views import views
+
+    return [*TABLES, *views()]
 
 
 def columns(incomplete: str) -> list[str]:
     """The columns that results and games have; of several with commas, the last is completed."""
-    before, comma, last = incomplete.rpartition(",")
-    of_results = _module("events.contracts").polars_schema("results")
-    known = dict.fromkeys([*of_results, *_module("metrics.columns").GAME_COLUMNS])
-    return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
+    from pipeline.events.contracts import polars_schema
+    from pipeline.metrics.columns import GAME_COLUMNS
+
+    before, comma, _ = incomplete.rpartition(",")
+    known = dict.fromkeys([*polars_schema("results"), *GAME_COLUMNS])
+    return [f"{before}{comma}{name}" for name in known]

@@ -24,12 +24,17 @@ _TOO_MUCH = (
 )
 
 
-def check(file: Path) -> None:
-    """Raises an error for a file that cannot be written, so that no query is run in vain."""
+def check(file: Path, form: str) -> None:
+    """Raises an error for a file that cannot be written, so that no query is run in vain.
+
+    Its ending names its format; `form` may be the same, or "table", which stands for any.
+    """
     if _ending(file) not in _WRITERS:
         raise UsageError(
             f"{file}: the ending must say the format; choose from {', '.join(_WRITERS)}"
         )
+    if form not in ("table", _ending(file)[1:]):
+        raise UsageError(f"{file}: the ending says another format than --format {form}")
     check_place(file)
     if _ending(file) == ".xlsx":
         check_extra("an XLSX file", "excel", ("xlsxwriter",))

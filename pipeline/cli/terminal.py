@@ -85,26 +85,20 @@ def for_results_alone() -> Iterator[None]:
 
 @contextmanager
 def results_to(other: TextIO) -> Iterator[None]:
-    """Sends results to another stream, and holds notes back until `release_notes`."""
-    global _results, _held  # noqa: PLW0603 - a process has one terminal
+    """Sends results to another stream, and holds notes back until the block has ended."""
+    global _results, _held
     before, _results, _held = _results, other, []
     try:
         yield
     finally:
-        _results = before
+        notes, _results, _held = _held, before, None
+        for text, is_wrapped in notes:
+            note(text, is_wrapped=is_wrapped)
 
 
 def is_paged() -> bool:
     """Whether results that are too long for the screen open in a pager."""
     return _held is not None
-
-
-def release_notes() -> None:
-    """Writes the notes that were held back."""
-    global _held
-    notes, _held = _held or [], None
-    for text, is_wrapped in notes:
-        note(text, is_wrapped=is_wrapped)
 
 
 def stream() -> TextIO:

@@ -2,21 +2,21 @@
 
 import time
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, cast
 
 from pipeline.cells import counted
 from pipeline.cli import terminal
-from pipeline.cli.options import Form, parameter, sql_text
+from pipeline.cli.options import Form, parameters, sql_text
 from pipeline.cli.pager import paged
-from pipeline.errors import PipelineError, QueryError, UsageError
+from pipeline.errors import PipelineError, UsageError, choose
 from pipeline.library_errors import reason
 
 if TYPE_CHECKING:
     from pipeline.sandbox import Sandbox
     from pipeline.warehouse.statements import Definition
 
+FORMS = ("table", "json", "csv", "markdown")
 HELP = """\
   SELECT ...;         run a query; a semicolon ends it, and several can follow each other
   CREATE TEMP VIEW NAME AS SELECT ...;  name a query; the view exists until you leave
@@ -25,7 +25,6 @@ HELP = """\
   .read FILE          run the queries in a file
   .format FORM        show results as table, json, csv or markdown
   .param NAME=VALUE   set the value of $NAME in queries; without arguments: list the values
-  .timer on|off       show how long each query takes
   .help               show this help
   .quit               leave; Ctrl-D and `exit` also leave
 Tab completes names. Ctrl-C stops a query. Long results open in $PAGER."""
@@ -41,7 +40,6 @@ class Workspace:
         self._lake = lake
         self._form = form
         self._parameters = parameters
-        self._is_timed = False
         self._temporary: dict[str, str] = {}
         self.commands: dict[str, Callable[[str], None]] = {
             ".tables": self._tables,
@@ -49,7 +47,6 @@ class Workspace:
             ".read": self._read,
             ".format": self._set_form,
             ".param": self._param,
-            ".timer": self._timer,
             ".help": self._help,
         }
 
@@ -70,15 +67,11 @@ class Workspace:
         for number, (statement, names) in enumerate(statements, start=1):
             try:
                 self._query(statement, names)
-            except PipelineError as error:
-                if len(statements) == 1:
-                    raise
-                where = f"statement {number} of {len(statements)}"
-                rest = "" if number == len(statements) else "; the next ones were not run"
-                if isinstance(error, QueryError):
-                    message = f"{where}: {error.message}{rest}"
-                    raise QueryError(message, error.place) from None
-                raise type(error)(f"{where}: {error}{rest}") from None
+            except PipelineError:
+                if number < len(statements):
+                    rest = "the next ones are not run"
+                    terminal.note(f"statement {number} of {len(statements)} failed, {rest}")
+                raise
 
     def _query(self, statement: str, names: set[str]) -> None:
         from pipeline.cli.output import show
@@ -94,8 +87,7 @@ class Workspace:
         self._sandbox.prepare()
         with paged():
             show(rows, self._form)
-        took = f" in {seconds:.2f} s" if self._is_timed else ""
-        terminal.note(counted(rows.height, "row") + took)
+        terminal.note(f"{counted(rows.height, 'row')} in {seconds:.2f} s")
 
     def _define(self, view: "Definition") -> None:
         """Keeps a view for this session: each query runs in a process of its own."""
@@ -115,15 +107,16 @@ class Workspace:
     def _obey(self, line: str) -> None:
         command, _, rest = line.partition(" ")
         if (run := self.commands.get(command.rstrip(";"))) is None:
-            near = get_close_matches(command, [*self.commands, ".quit"], n=1)
-            meant = f"did you mean {near[0]}?" if near else "type .help for the commands"
+            meant = choose([command], [*self.commands, ".quit"])
             raise UsageError(f"no command {command}: {meant}")
-        run(rest.strip().rstrip(";").strip())
+        rest = rest.strip().rstrip(";").strip()
+        if rest and command in (".tables", ".help"):
+            raise UsageError(f"{command} takes no arguments: leave out {rest}")
+        run(rest)
 
     def _tables(self, rest: str) -> None:
         from pipeline.cli.commands.tables import tables
 
-        _no_arguments(".tables", rest)
         with paged():
             tables(lake=self._lake, form=self._form)
             if self._form == "table":
@@ -135,7 +128,7 @@ class Workspace:
         from pipeline.cli.commands.schema import schema
 
         with paged():
-            schema(table=rest.split(), lake=self._lake, form=self._form)
+            schema(table=rest.split(), lake=self._lake, interchange=False, form=self._form)
 
     def _read(self, rest: str) -> None:
         if not rest:
@@ -147,33 +140,21 @@ class Workspace:
         self._run(text)
 
     def _set_form(self, rest: str) -> None:
-        forms = [form for form in get_args(Form) if form != "parquet"]
-        if rest not in forms:
-            raise UsageError(f".format needs one of {', '.join(forms)}; now it is {self._form}")
+        if rest not in FORMS:
+            raise UsageError(f".format needs one of {', '.join(FORMS)}; now it is {self._form}")
         self._form = cast(Form, rest)
 
     def _param(self, rest: str) -> None:
         if rest:
-            name, value = parameter(rest)
-            self._parameters[name] = value
-        elif not self._parameters:
-            terminal.note("no parameters; set one, for example `.param model=gpt-4`")
-        for name, value in self._parameters.items() if not rest else ():
+            self._parameters |= parameters([rest])
+            return
+        for name, value in self._parameters.items():
             terminal.note(f"${name} = {value}")
-
-    def _timer(self, rest: str) -> None:
-        if rest not in ("on", "off"):
-            raise UsageError(".timer needs on or off")
-        self._is_timed = rest == "on"
+        if not self._parameters:
+            terminal.note("no parameters; set one, for example `.param model=gpt-4`")
 
     def _help(self, rest: str) -> None:
-        _no_arguments(".help", rest)
         terminal.note(HELP)
-
-
-def _no_arguments(command: str, rest: str) -> None:
-    if rest:
-        raise UsageError(f"{command} takes no arguments: leave out {rest}")
 
 
 def _views() -> str:

@@ -31,13 +31,13 @@ class Cut:
         self._at: dict[str, list[Refused]] = {}
         self._met: set[str] = set()
 
-    def add(self, one: Refused) -> None:
+    def add(self, refusal: Refused) -> None:
         """Takes in a document, whose source may be gone."""
-        source, path, _ = one.key
+        source, path, _ = refusal.key
         location = f"{source}/{path}"
         if file := _file_of(source, path):
             self._files.add(file)
-            self._at.setdefault(location, []).append(one._replace(raw=None))
+            self._at.setdefault(location, []).append(refusal._replace(raw=None))
         else:
             self._gone.append(location)
 
@@ -50,9 +50,9 @@ class Cut:
             location = f"{document.source}/{document.path}"
             if location in self._at:
                 self._met.add(location)
-                one = _of_same_bytes(self._at[location], document)
-                source, path, _ = one.key
-                yield document._replace(source=source, path=path), one
+                refusal = _of_same_bytes(self._at[location], document)
+                source, path, _ = refusal.key
+                yield document._replace(source=source, path=path), refusal
             elif location.startswith(inside) and location not in seen:
                 yield document, None
 
@@ -72,7 +72,7 @@ class Cut:
 def _of_same_bytes(refused: list[Refused], document: Document) -> Refused:
     """What was refused of this version of a document, else of another one."""
     own = None if document.data is None else sha256(document.data)
-    return next((one for one in refused if one.key[2] == own), refused[0])
+    return next((refusal for refusal in refused if refusal.key[2] == own), refused[0])
 
 
 def _locations(lake: StoredLake, beginnings: tuple[str, ...]) -> set[str]:
@@ -80,7 +80,7 @@ def _locations(lake: StoredLake, beginnings: tuple[str, ...]) -> set[str]:
     if not beginnings:
         return set()
     location = pl.concat_str("source", pl.lit("/"), "path").alias("location")
-    is_inside = pl.any_horizontal(pl.col("location").str.starts_with(one) for one in beginnings)
+    is_inside = pl.any_horizontal(pl.col("location").str.starts_with(begin) for begin in beginnings)
     found = lake.table("documents").select(location).filter(is_inside).unique()
     return set(found.collect(engine="streaming")["location"])
 

@@ -42,17 +42,17 @@ def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     if any(folder.iterdir()):
         raise UsageError(f"{folder}: the folder is not empty; choose a new one")
     rows = []
-    for number, one in enumerate(refused(opened), start=1):
+    for number, refusal in enumerate(refused(opened), start=1):
         name = None
-        if one.raw is not None:
-            ending = document_ending(one.key[1]) if one.is_whole else ".cut"
+        if refusal.raw is not None:
+            ending = document_ending(refusal.key[1]) if refusal.is_whole else ".cut"
             name = f"document-{number:06d}{ending}"
             with (folder / name).open("xb") as file:
-                file.write(one.raw)
-        written = None if one.raw is None else len(one.raw)
-        rules = [fault.rule for fault in one.faults]
-        is_cut = one.raw is not None and not one.is_whole
-        rows.append((name, is_cut, written, one.n_bytes, *one.key, one.game_id, rules))
+                file.write(refusal.raw)
+        written = None if refusal.raw is None else len(refusal.raw)
+        rules = [fault.rule for fault in refusal.faults]
+        is_cut = refusal.raw is not None and not refusal.is_whole
+        rows.append((name, is_cut, written, refusal.n_bytes, *refusal.key, refusal.game_id, rules))
     manifest = pl.DataFrame(rows, MANIFEST_SCHEMA, orient="row")
     text = msgspec.json.format(msgspec.json.encode(manifest.to_dicts()), indent=1)
     with replacing(folder / MANIFEST) as draft:

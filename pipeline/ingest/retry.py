@@ -78,38 +78,38 @@ class _Plan(Struct):
 
 def _plan(lake: StoredLake, cut: Cut, model: str | ModelsOf | None) -> _Plan:
     plan = _Plan(cut)
-    for one in _read_otherwise(chain(_whole(lake, plan), cut.documents()), model):
-        if one is None:
+    for refusal in _read_otherwise(chain(_whole(lake, plan), cut.documents()), model):
+        if refusal is None:
             plan.has_new = True
         else:
-            plan.chosen.add(one.key)
-            plan.again.update(() if one.game_id is None else (one.game_id,))
+            plan.chosen.add(refusal.key)
+            plan.again.update(() if refusal.game_id is None else (refusal.game_id,))
     plan.gone = cut.gone()
     return plan
 
 
 def _whole(lake: StoredLake, plan: _Plan) -> Iterator[Pair]:
     """The documents that the lake has all of; the others go to the plan's `cut`."""
-    for one in refused(lake):
+    for refusal in refused(lake):
         plan.n_refused += 1
-        if one.is_whole:
-            yield _document(one), one
+        if refusal.is_whole:
+            yield _document(refusal), refusal
         else:
-            plan.cut.add(one)
+            plan.cut.add(refusal)
 
 
 def _chosen(lake: StoredLake, plan: _Plan) -> Iterator[Document]:
-    for one in refused(lake):
-        if one.is_whole and one.key in plan.chosen:
-            yield _document(one)
+    for refusal in refused(lake):
+        if refusal.is_whole and refusal.key in plan.chosen:
+            yield _document(refusal)
     for document, cut in plan.cut.documents():
         if cut is None or cut.key in plan.chosen:
             yield document
 
 
-def _document(one: Refused) -> Document:
-    source, path, _ = one.key
-    return Document(source, path, one.raw)
+def _document(refusal: Refused) -> Document:
+    source, path, _ = refusal.key
+    return Document(source, path, refusal.raw)
 
 
 def _read_otherwise(
@@ -124,17 +124,19 @@ def _read_otherwise(
         for row in decoded.faults:
             fault = Fault(row.json_path, row.rule, row.message)
             faults.setdefault((row.source, row.path, row.sha256), set()).add(fault)
-        for (_, one), now in zip(batch, seen, strict=True):
+        for (_, refusal), now in zip(batch, seen, strict=True):
             found = faults.get((now.source, now.path, now.sha256), set())
-            if one is None or _is_otherwise(one, found, is_refused=now.found == QUARANTINED):
-                yield one
+            if refusal is None or _is_otherwise(
+                refusal, found, is_refused=now.found == QUARANTINED
+            ):
+                yield refusal
 
 
-def _is_otherwise(one: Refused, found: set[Fault], *, is_refused: bool) -> bool:
+def _is_otherwise(refusal: Refused, found: set[Fault], *, is_refused: bool) -> bool:
     """Whether these are other faults; a game with a refused part is never given up."""
-    if is_refused and one.game_id is not None:
+    if is_refused and refusal.game_id is not None:
         return False
-    return found != set(one.faults)
+    return found != set(refusal.faults)
 
 
 def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:

@@ -71,6 +71,11 @@ def items(texts: Iterable[str]) -> str:
     return f"\n\\begin{{itemize}}\\footnotesize\n{listed}\\end{{itemize}}\n" if listed else ""
 
 
+def heading(text: str, level: int = 2) -> str:
+    """The title of a section."""
+    return f"\\{'sub' * (level - 1)}section{{{escaped(printable_line(text))}}}\n"
+
+
 def _joined(cells: Iterable[str]) -> str:
     return f"{' & '.join(cells)} \\\\\n"
 

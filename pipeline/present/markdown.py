@@ -33,6 +33,11 @@ def items(lines: Iterable[str]) -> str:
     return f"\n{listed}" if listed else ""
 
 
+def heading(text: str, level: int = 2) -> str:
+    """A heading between what was before and a table."""
+    return f"{'#' * level} {escaped(printable_line(text))}\n\n"
+
+
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(escaped(cell).replace(chr(10), '<br>') for cell in cells)} |\n"
 

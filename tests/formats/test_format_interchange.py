@@ -224,7 +224,7 @@ def test_converted_logs_ingest_as_the_same_content(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     lines = tmp_path / "games.jsonl"
-    code, out, err = run(capfd, "convert", str(SAMPLE), "--to", "interchange", "-o", str(lines))
+    code, out, err = run(capfd, "convert", str(SAMPLE), "-o", str(lines))
     assert (code, out) == (0, ""), err
     code, out, err = run(capfd, "validate", str(lines), "--format", "json")
     assert code == 0, err

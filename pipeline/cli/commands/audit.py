@@ -1,26 +1,18 @@
 """`magic audit`: where logs contradict themselves."""
 
 from functools import partial
-from typing import Annotated
-
-from typer import Argument, BadParameter, Option
 
 from pipeline.cli import options, terminal
+from pipeline.cli.options import argument, several
+from pipeline.errors import UsageError
 
 
 def audit(
     *,
-    kind: Annotated[
-        str | None, Argument(metavar="KIND", help="Print every finding of this kind.")
-    ] = None,
+    kind: str | None = argument("KIND", "Print every finding of this kind."),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    by: Annotated[
-        list[str] | None,
-        Option(
-            metavar="COLUMNS", help="Columns to group by, separated by commas; may be repeated."
-        ),
-    ] = None,
+    by: options.Texts = several("COLUMNS", "Columns to group by, separated by commas"),
     model: options.ModelsOption = None,
     form: options.FormOption = "table",
 ) -> None:
@@ -36,7 +28,7 @@ def audit(
       magic audit --by game_type,format_version
       magic audit role_identifications --model gpt-4
     """
-    from pipeline.cli.output import show, show_parts
+    from pipeline.cli.output import answer, show_parts
     from pipeline.lake import open_lake
     from pipeline.present import present
     from pipeline.reports.audit import audit as audited
@@ -46,18 +38,14 @@ def audit(
     opened = opened.of_system(system) if system else opened
     if kind is not None:
         if by:
-            raise BadParameter(
-                "cannot be combined with KIND: its rows are not grouped", param_hint="--by"
-            )
+            raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
         parts = findings_parts(opened, kind, model=model)
         if not show_parts(parts, form, partial(present, "findings")):
             terminal.note(f"{kind}: no contradiction was found")
         return
     rows = audited(opened, by=options.columns(by or []), model=model)
-    show(present("audit", rows), form)
-    if rows.is_empty():
-        terminal.note("no game in the lake has anything to check")
-    else:
+    answer("audit", rows, form, empty="no game in the lake has anything to check")
+    if rows.height:
         terminal.note(
             "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
         )

@@ -1,27 +1,21 @@
 """`magic catalog`: the lake as a DuckDB database for other SQL tools."""
 
 from pathlib import Path
-from typing import Annotated
 
-from typer import Option
-
-from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, LakeOption, local_folder
+from pipeline.cli import options, terminal
+from pipeline.cli.options import option
 
 
 def catalog(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    out: Annotated[
-        Path | None,
-        Option(
-            "-o",
-            "--out",
-            metavar="FILE",
-            callback=local_folder,
-            help="The file to write; default: magic.duckdb in the lake.",
-        ),
-    ] = None,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    out: Path | None = option(
+        "FILE",
+        "The file to write; default: magic.duckdb in the lake.",
+        "-o",
+        "--out",
+        callback=options.local_folder,
+    ),
 ) -> None:
     """Write a DuckDB database that shows the lake to other SQL tools.
 

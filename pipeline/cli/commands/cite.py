@@ -1,10 +1,9 @@
 """`magic cite`: how to cite the tool, the benchmark and the lake's state."""
 
-from typing import Annotated, Literal
-
-from typer import Option
+from typing import Literal
 
 from pipeline.cli import options, terminal
+from pipeline.cli.options import option
 
 
 def cite(
@@ -12,10 +11,9 @@ def cite(
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     edition: options.EditionOption = "paper",
-    form: Annotated[
-        Literal["text", "bibtex"],
-        Option("--format", metavar="FORM", help="Output format: text or bibtex."),
-    ] = "text",
+    form: Literal["text", "bibtex"] = option(
+        "FORM", "Output format: text or bibtex.", "--format", default="text"
+    ),
 ) -> None:
     """Print how to cite values: the state of the lake, the tool and the benchmark.
 

@@ -1,10 +1,10 @@
 """`magic compare`: models against each other, metric by metric."""
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer import Argument, BadParameter, Option
+from typing import TYPE_CHECKING, Any
 
 from pipeline.cli import options, suggestions
+from pipeline.cli.options import argument, flag, option
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -13,38 +13,29 @@ if TYPE_CHECKING:
 @options.with_metric_files
 def compare(
     *,
-    model: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="MODEL [OTHER]",
-            help="The two models to compare; or one, whose groups of --by are compared.",
-            autocompletion=suggestions.models,
-        ),
-    ] = None,
+    model: options.Texts = argument(
+        "MODEL [OTHER]",
+        "The two models to compare; or one, whose groups of --by are compared.",
+        suggestions.models,
+    ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    all_pairs: Annotated[
-        bool, Option("--all-pairs", help="Compare every pair of models in the lake.")
-    ] = False,
+    all_pairs: bool = flag("--all-pairs", "Compare every pair of models in the lake."),
     metric: options.MetricsOption = None,
     game_type: options.GameTypesOption = None,
     where: options.WhereOption = None,
-    by: Annotated[
-        list[str] | None,
-        Option(
-            metavar="COLUMNS",
-            help="Compare the models in each group of these columns; with one MODEL, compare its "
-            "groups of this column.",
-            autocompletion=suggestions.columns,
-        ),
-    ] = None,
-    margin: Annotated[
-        float | None,
-        Option(metavar="D", help="Also test whether models are alike: they differ by less than D."),
-    ] = None,
-    influence: Annotated[
-        bool, Option("--influence", help="Also show how much single settings change a difference.")
-    ] = False,
+    by: list[str] | None = option(
+        "COLUMNS",
+        "Compare the models in each group of these columns; with one MODEL, compare its "
+        "groups of this column.",
+        autocompletion=suggestions.columns,
+    ),
+    margin: float | None = option(
+        "D", "Also test whether models are alike: they differ by less than D."
+    ),
+    influence: bool = flag(
+        "--influence", "Also show how much single settings change a difference."
+    ),
     edition: options.EditionOption = "paper",
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     form: options.PaperFormOption = "table",
@@ -74,7 +65,10 @@ def compare(
       magic compare --all-pairs --metric win_rate --format csv
     """
     models, grouped = model or [], options.columns(by or [])
-    _check(models, grouped, all_pairs=all_pairs)
+    if all_pairs is bool(models) or len(models) > 2 or (len(models) == 1 and len(grouped) != 1):
+        raise UsageError(
+            "name two models, or one model with --by and one column, or use --all-pairs alone"
+        )
 
     from pipeline.cli.output import show
     from pipeline.present import present
@@ -101,24 +95,10 @@ def compare(
     show(table.noting(*_without_groups(rows, metric or [], grouped)), form)
 
 
-def _check(models: list[str], by: list[str], *, all_pairs: bool) -> None:
-    """Raises unless two models are named, or one and a column, or neither with --all-pairs."""
-    if all_pairs is bool(models):
-        raise BadParameter(
-            "name two models, or one model with --by COLUMN, or use --all-pairs alone",
-            param_hint="MODEL",
-        )
-    if len(models) > 2 or (len(models) == 1 and not by):
-        raise BadParameter("name two models, or one model with --by COLUMN", param_hint="MODEL")
-    if len(models) == 1 and len(by) != 1:
-        raise BadParameter("with one model, name one column", param_hint="--by")
-
-
 def _without_groups(rows: "pl.DataFrame", metrics: list[str], by: list[str]) -> list[str]:
     """What to say of metrics that were named and have no row."""
-    known = set(rows["metric"])
-    missing = [name for name in metrics if name not in known] if known else []
+    missing = [] if rows.is_empty() else [name for name in metrics if name not in rows["metric"]]
+    of_what = f"groups of {', '.join(by)}" if by else "models"
     if not missing:
         return []
-    of_what = f"groups of {', '.join(by)}" if by else "models"
     return [f"nothing to compare in {', '.join(missing)}: there are fewer than two {of_what}"]

@@ -1,11 +1,11 @@
 """`magic completeness`: what is there of each model, and what is missing."""
 
-from typing import Annotated
-
-from typer import BadParameter, Exit, Option
+from typer import Exit
 
 from pipeline.cli import options
 from pipeline.cli.exits import CHECK_FAILED
+from pipeline.cli.options import flag, option
+from pipeline.errors import UsageError
 
 
 @options.with_metric_files
@@ -14,41 +14,26 @@ def completeness(
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     model: options.ModelsOption = None,
-    incomplete: Annotated[
-        bool, Option("--incomplete", help="Only rows that are not complete.")
-    ] = False,
-    missing: Annotated[
-        bool,
-        Option(
-            "--missing",
-            help="List every setting without a finished game of the model, with what was fixed in "
-            "it, and the unfinished games.",
-        ),
-    ] = False,
-    expected: Annotated[
-        int | None,
-        Option(
-            min=1,
-            metavar="N",
-            help="Expect N games of each model in each competition; default: every setting that "
-            "any model played.",
-        ),
-    ] = None,
-    readability: Annotated[
-        bool,
-        Option(
-            "--readability",
-            help="By metric: unreadable and missing rows, and the bounds of the value.",
-        ),
-    ] = False,
+    incomplete: bool = flag("--incomplete", "Only rows that are not complete."),
+    missing: bool = flag(
+        "--missing",
+        "List every setting without a finished game of the model, with what was fixed in "
+        "it, and the unfinished games.",
+    ),
+    expected: int | None = option(
+        "N",
+        "Expect N games of each model in each competition; default: every setting that "
+        "any model played.",
+        min=1,
+    ),
+    readability: bool = flag(
+        "--readability", "By metric: unreadable and missing rows, and the bounds of the value."
+    ),
     edition: options.EditionOption = "paper",
-    fail_if_incomplete: Annotated[
-        bool,
-        Option(
-            "--fail-if-incomplete",
-            help="Exit with 4 if a model is not complete, or if the lake has no games.",
-        ),
-    ] = False,
+    fail_if_incomplete: bool = flag(
+        "--fail-if-incomplete",
+        "Exit with 4 if a model is not complete, or if the lake has no games.",
+    ),
     form: options.FormOption = "table",
 ) -> None:
     """Show which games of each model the lake has, and which are missing.
@@ -68,11 +53,8 @@ def completeness(
       magic completeness --incomplete --fail-if-incomplete
       magic completeness --readability
     """
-    if readability and expected is not None:
-        raise BadParameter("cannot be combined with --readability", param_hint="--expected")
-    if missing and (readability or expected is not None):
-        other = "--readability" if readability else "--expected"
-        raise BadParameter(f"cannot be combined with {other}", param_hint="--missing")
+    if sum([readability, missing, expected is not None]) > 1:
+        raise UsageError("use only one of --expected, --missing and --readability")
 
     from pipeline.cli.output import show
     from pipeline.present import present
@@ -83,21 +65,19 @@ def completeness(
     from pipeline.reports.missing import missing as missing_settings
 
     opened = options.lake_of(lake, system)
+    has_games = any(opened.counts("games").values())
     if readability:
         rows = texts(opened, edition=edition, model=model)
         table = present("readability", rows, lake=opened, edition=edition)
+        table = table if has_games else table.noting(NO_GAMES)
     else:
         rows = games(opened, expected=expected, model=model)
         table = present("completeness", rows, lake=opened, model=model)
-    has_games = any(opened.counts("games").values())
-    if readability and not has_games:
-        table = table.noting(NO_GAMES)
     if missing:
         listed = present("missing", missing_settings(opened, model=model))
         show(listed.noting(*table.notes), form)
     else:
-        shown = rows.filter(~rows["is_complete"].fill_null(value=False)) if incomplete else rows
-        show(table.of_rows(shown), form)
-    lacking = incomplete_models(rows)
-    if fail_if_incomplete and (lacking or not has_games):
+        is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True
+        show(table.of_rows(rows.filter(is_shown)), form)
+    if fail_if_incomplete and (incomplete_models(rows) or not has_games):
         raise Exit(CHECK_FAILED)

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from typer import Argument, Exit, Option
+from typer import Exit
 
 from pipeline.cells import counted
-from pipeline.cli import terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.exits import FAILED, QUARANTINED
-from pipeline.cli.options import n_bytes
+from pipeline.cli.options import option
 
 if TYPE_CHECKING:
     from pipeline.conversion import Converted
@@ -21,29 +21,11 @@ REFUSED, IGNORED = "refused document", "ignored document"
 
 def convert(
     *,
-    source: Annotated[
-        list[str],
-        Argument(
-            metavar="SOURCE", help="Folders, log files, archives, or patterns.", show_default=False
-        ),
-    ],
-    to: Annotated[
-        Literal["interchange"], Option(metavar="FORMAT", help="What to convert to: interchange.")
-    ] = "interchange",
-    out: Annotated[
-        Path | None,
-        Option("-o", "--out", metavar="FILE", help="A file for the lines; default: stdout."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        Option(metavar="NAME", help="The model that played, for logs that do not name it."),
-    ] = None,
-    max_document: Annotated[
-        str, Option(metavar="SIZE", help="Refuse larger documents unread.")
-    ] = "64MiB",
-    strict: Annotated[
-        bool, Option("--strict", help="Exit with 3 if anything could not be converted.")
-    ] = False,
+    source: options.SourcesArgument,
+    out: Path | None = option("FILE", "A file for the lines; default: stdout.", "-o", "--out"),
+    model: options.PlayedByOption = None,
+    max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
+    strict: options.StrictOption = False,
 ) -> None:
     """Convert logs to interchange JSON, one game a line.
 
@@ -53,13 +35,12 @@ def convert(
     \b
     Examples:
       magic convert results/ -o games.jsonl
-      magic convert chat-logs/ --model gpt-3.5-turbo --to interchange > chats.jsonl
+      magic convert chat-logs/ --model gpt-3.5-turbo > chats.jsonl
     """
     from pipeline.conversion import convert as converted
     from pipeline.replacing import replacing
 
-    _ = to  # there is one format so far
-    documents = converted(source, model, n_bytes(max_document, "--max-document"))
+    documents = converted(source, model, max_document)
     if out is None:
         counts = _write(documents, terminal.out_bytes)
     else:

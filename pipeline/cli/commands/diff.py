@@ -1,51 +1,38 @@
 """`magic diff`: what moved between two lakes, or two states of one."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from typer import Argument, BadParameter, Exit, Option
+from typer import Exit
 
 from pipeline.cli import options, terminal
 from pipeline.cli.exits import CHECK_FAILED
+from pipeline.cli.options import argument, flag, option
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
-
-LakesArgument = Annotated[
-    list[str] | None,
-    Argument(
-        metavar="[LAKE [LAKE]]",
-        help="The lakes before and after. One lake is compared with --lake. "
-        "With --as-of, give one or none.",
-    ),
-]
 
 
 @options.with_metric_files
 def diff(
     *,
-    lakes: LakesArgument = None,
+    lakes: options.Texts = argument(
+        "[LAKE [LAKE]]",
+        "The lakes before and after. One lake is compared with --lake. "
+        "With --as-of, give one or none.",
+    ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    as_of: Annotated[
-        list[int] | None,
-        Option(
-            metavar="INGEST",
-            help="Compare states of one lake: the state after this ingest with the latest state. "
-            "Give it twice to compare two ingests.",
-        ),
-    ] = None,
-    list_games: Annotated[
-        bool, Option("--list-games", help="List the games that only one of the two has.")
-    ] = False,
-    fail_on_regression: Annotated[
-        float | None,
-        Option(
-            metavar="MARGIN",
-            min=0,
-            help="Exit with 4 if a value fell by more than MARGIN, by a one-sided test.",
-        ),
-    ] = None,
+    as_of: list[int] | None = option(
+        "INGEST",
+        "Compare states of one lake: the state after this ingest with the latest state. "
+        "Give it twice to compare two ingests.",
+    ),
+    list_games: bool = flag("--list-games", "List the games that only one of the two has."),
+    fail_on_regression: float | None = option(
+        "MARGIN", "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.", min=0
+    ),
     edition: options.EditionOption = "paper",
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     form: options.FormOption = "table",
@@ -69,9 +56,8 @@ def diff(
     states = as_of or []
     named = compared(lakes or [], lake, states)
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import answer
     from pipeline.lake import open_lake
-    from pipeline.present import present
     from pipeline.reports.diff import diff as differ
     from pipeline.reports.diff import diff_games
 
@@ -79,26 +65,25 @@ def diff(
     first = options.lake_of(named[0], system, states[0] if states else None)
     second = open_lake(named[-1], after)
     if list_games:
-        show(present("diff_games", diff_games(first, second, edition=edition)), form)
+        answer("diff_games", diff_games(first, second, edition=edition), form)
         if fail_on_regression is None:
             return
     rows = differ(first, second, edition=edition, confidence=confidence, margin=fail_on_regression)
     if not list_games:
-        show(present("diff", rows, edition=edition), form)
+        answer("diff", rows, form, edition=edition)
     if fail_on_regression is not None and _regressions(rows):
         raise Exit(CHECK_FAILED)
 
 
 def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[str]:
-    """The one lake or the two that are compared; raises BadParameter where that is not clear."""
+    """The one lake or the two that are compared; raises UsageError where that is not clear."""
     named = list(lakes) or [default]
     if len(lakes) == 1 and not states:
         named.append(default)
     if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
-        raise BadParameter(
+        raise UsageError(
             "name two lakes, or one to compare with --lake; "
-            "with --as-of (once or twice), name one lake or none",
-            param_hint="LAKE",
+            "with --as-of (once or twice), name one lake or none"
         )
     return named
 

@@ -1,11 +1,11 @@
 """`magic evidence`: the rows behind a metric's value."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Argument, BadParameter, Option
+from typing import TYPE_CHECKING
 
 from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import argument, flag, option
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,23 +14,18 @@ if TYPE_CHECKING:
 @options.with_metric_files
 def evidence(
     *,
-    metric: Annotated[
-        str,
-        Argument(
-            metavar="METRIC",
-            help="The metric, for example `judgement`.",
-            autocompletion=suggestions.metrics,
-        ),
-    ],
+    metric: str = argument(
+        "METRIC", "The metric, for example `judgement`.", suggestions.metrics, default=...
+    ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
     edition: options.EditionOption = "paper",
     num_of_game: options.NumOfGameOption = None,
     model: options.ModelsOption = None,
     game_type: options.GameTypesOption = None,
-    hits: Annotated[bool, Option("--hits", help="Only hits, also partial ones.")] = False,
-    misses: Annotated[bool, Option("--misses", help="Only misses.")] = False,
-    limit: Annotated[int | None, Option(min=0, metavar="N", help="Only the first N rows.")] = None,
+    hits: bool = flag("--hits", "Only hits, also partial ones."),
+    misses: bool = flag("--misses", "Only misses."),
+    limit: int | None = option("N", "Only the first N rows.", min=0),
     where: options.WhereOption = None,
     form: options.FormOption = "table",
 ) -> None:
@@ -47,9 +42,7 @@ def evidence(
       magic evidence reasoning --format parquet > reasoning.parquet
     """
     if hits and misses:
-        raise BadParameter(
-            "cannot be combined with --hits: leave out both to see all rows", param_hint="--misses"
-        )
+        raise UsageError("--misses cannot be combined with --hits: leave out both to see all rows")
     num_of_game = options.games_counted(edition, num_of_game)
 
     from pipeline.cli.output import show_parts

@@ -1,49 +1,26 @@
 """`magic games`: the games of the lake, by what they are."""
 
-from typing import Annotated
-
-from typer import Option
-
-from pipeline.cli import suggestions, terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
+from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import option, several
 
 
 def games(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    model: Annotated[
-        list[str] | None,
-        Option(
-            metavar="MODEL",
-            help="Only games in which this model sits, tested or not; may be repeated.",
-            autocompletion=suggestions.models,
-        ),
-    ] = None,
-    game_type: GameTypesOption = None,
-    competition: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME",
-            help="Only games that count for this competition; may be repeated.",
-            autocompletion=suggestions.competitions,
-        ),
-    ] = None,
-    setting_id: Annotated[
-        str | None, Option(metavar="ID", help="Only this setting: its id or beginning.")
-    ] = None,
-    outcome: Annotated[
-        list[str] | None,
-        Option(
-            metavar="OUTCOME",
-            help="Only this outcome, or `unfinished`; may be repeated.",
-            autocompletion=suggestions.outcomes,
-        ),
-    ] = None,
-    path: Annotated[
-        str | None, Option(metavar="TEXT", help="Only logs whose path contains this text.")
-    ] = None,
-    limit: Annotated[int | None, Option(min=1, metavar="N", help="Only the first N games.")] = None,
-    form: FormOption = "table",
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    model: options.Texts = several(
+        "MODEL", "Only games in which this model sits, tested or not", suggestions.models
+    ),
+    game_type: options.GameTypesOption = None,
+    competition: options.Texts = several(
+        "NAME", "Only games that count for this competition", suggestions.competitions
+    ),
+    setting_id: str | None = option("ID", "Only this setting: its id or beginning."),
+    outcome: options.Texts = several(
+        "OUTCOME", "Only this outcome, or `unfinished`", suggestions.outcomes
+    ),
+    path: str | None = option("TEXT", "Only logs whose path contains this text."),
+    limit: int | None = option("N", "Only the first N games.", min=1),
+    form: options.FormOption = "table",
 ) -> None:
     """List games: type, tested models, outcome, rounds, messages, and the log they are from.
 
@@ -55,9 +32,8 @@ def games(
       magic games --model gpt-4 --game-type chameleon --limit 10
       magic games --path undercover/ --format csv > games.csv
     """
-    from pipeline.cli.output import show
+    from pipeline.cli.output import answer
     from pipeline.lake import open_lake
-    from pipeline.present import present
     from pipeline.present.table import ID_SHOWN
     from pipeline.reports.games import games as listed
 
@@ -71,8 +47,6 @@ def games(
         path=path,
         limit=limit,
     )
-    show(present("games", rows), form)
-    if rows.is_empty():
-        terminal.note("no game in the lake matches")
-    else:
+    answer("games", rows, form, empty="no game in the lake matches")
+    if rows.height:
         terminal.note(f"to read a game: magic show {rows['game_id'][0][:ID_SHOWN]}")

@@ -1,14 +1,17 @@
 """`magic ingest`: logs into a lake."""
 
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import Argument, BadParameter, Exit, Option
+from typer import Exit
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
-from pipeline.cli.exits import FAILED, INTERRUPTED, QUARANTINED
-from pipeline.cli.renewal import renew_catalog
+from pipeline.cli.exits import FAILED, QUARANTINED
+from pipeline.cli.options import flag, option, size
+from pipeline.cli.renewal import renewing_catalog
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pipeline.ingest import IngestSummary
@@ -17,61 +20,27 @@ if TYPE_CHECKING:
 
 def ingest(
     *,
-    source: Annotated[
-        list[str],
-        Argument(
-            metavar="SOURCE",
-            help="Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns.",
-            show_default=False,
-        ),
-    ],
+    source: options.SourcesArgument,
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    model: Annotated[
-        str | None,
-        Option(metavar="NAME", help="The model that played, for logs that do not name it."),
-    ] = None,
-    models_from: Annotated[
-        str | None,
-        Option(
-            metavar="FILE",
-            help="The same by path and player: TOML or JSON that maps patterns to models.",
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        Option(min=1, metavar="N", help="Use at most N processes; default: one per core."),
-    ] = None,
-    engine: Annotated[
-        Literal["local", "spark"],
-        Option(metavar="ENGINE", help="Where the work runs: local or spark."),
-    ] = "local",
+    model: options.PlayedByOption = None,
+    models_from: options.ModelsFromOption = None,
+    jobs: int | None = option("N", "Use at most N processes; default: one per core.", min=1),
+    engine: Literal["local", "spark"] = option(
+        "ENGINE", "Where the work runs: local or spark.", default="local"
+    ),
     master: options.MasterOption = None,
-    memory: Annotated[
-        str, Option(metavar="SIZE", help="Approximate memory for all processes together.")
-    ] = "2GiB",
-    max_document: Annotated[
-        str, Option(metavar="SIZE", help="Quarantine larger documents without reading.")
-    ] = "64MiB",
-    max_expanded: Annotated[
-        str | None,
-        Option(
-            metavar="SIZE",
-            help="Stop reading a compressed file or archive that expands to more; "
-            "default: 200 times its size, at least 1GiB.",
-        ),
-    ] = None,
-    reread: Annotated[
-        bool, Option("--reread", help="Read large archives again even if they are unchanged.")
-    ] = False,
-    strict: Annotated[
-        bool, Option("--strict", help="Exit with 3 if anything was quarantined.")
-    ] = False,
-    allow_empty: Annotated[
-        bool, Option("--allow-empty", help="Do not fail if the sources have no game.")
-    ] = False,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Read and check everything, write nothing.")
-    ] = False,
+    memory: int = size(
+        "Approximate memory for all processes together; default: 2GiB.", default=2 << 30
+    ),
+    max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
+    max_expanded: int | None = size(
+        "Stop reading a compressed file or archive that expands to more; "
+        "default: 200 times its size, at least 1GiB."
+    ),
+    reread: bool = flag("--reread", "Read large archives again even if they are unchanged."),
+    strict: options.StrictOption = False,
+    allow_empty: bool = flag("--allow-empty", "Do not fail if the sources have no game."),
+    dry_run: bool = flag("--dry-run", "Read and check everything, write nothing."),
     form: Annotated[options.Form, options.form_option(json="one object")] = "table",
 ) -> None:
     """Read logs into a lake.
@@ -105,23 +74,17 @@ def ingest(
                 model=given(model, models_from),
                 dry_run=dry_run,
                 jobs=jobs,
-                memory=options.n_bytes(memory, "--memory"),
-                max_document=options.n_bytes(max_document, "--max-document"),
-                max_expanded=options.n_bytes(max_expanded, "--max-expanded")
-                if max_expanded
-                else None,
+                memory=memory,
+                max_document=max_document,
+                max_expanded=max_expanded,
                 team=_team(engine, master),
                 reread=reread,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
-        terminal.complain("interrupted: the lake is intact; run the same command again")
-        raise Exit(INTERRUPTED) from None
-    try:
+        raise KeyboardInterrupt("the lake is intact; run the same command again") from None
+    with nullcontext() if dry_run else renewing_catalog(lake):
         _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
-    finally:
-        if not dry_run:
-            renew_catalog(lake)
     if not report.n_of_games and not allow_empty:
         terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
         raise Exit(FAILED)
@@ -140,7 +103,11 @@ def _show_summary(
         terminal.note(reason)
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
     if refused := [counted(n, noun) for noun, n in numbers.items() if n]:
-        terminal.note(f"{' and '.join(refused)} quarantined: {_where(lake, report)}")
+        why = f"run `magic quarantine --lake {lake}` to see why"
+        if report.ingest_id is None:
+            first = report.faults.row(0, named=True)
+            why = f"for example {first['path']} at {first['json_path']}: {first['message']}"
+        terminal.note(f"{' and '.join(refused)} quarantined: {why}")
     if not is_given and report.n_known_by_content:
         terminal.note(
             f"{counted(report.n_known_by_content, 'document')} without a model's name: their games "
@@ -161,12 +128,5 @@ def _team(engine: str, master: str | None) -> "Team | None":
 
         return cluster(master)
     if master is not None:
-        raise BadParameter("works only with --engine spark", param_hint="--master")
+        raise UsageError("--master works only with --engine spark")
     return None
-
-
-def _where(lake: object, report: "IngestSummary") -> str:
-    if report.ingest_id is not None:
-        return f"run `magic quarantine --lake {lake}` to see why"
-    first = report.faults.row(0, named=True)
-    return f"for example {first['path']} at {first['json_path']}: {first['message']}"

@@ -1,10 +1,7 @@
 """`magic leaderboard`: models by metrics, ranked."""
 
-from typing import Annotated
-
-from typer import Option
-
-from pipeline.cli import options, terminal
+from pipeline.cli import options
+from pipeline.cli.options import flag
 
 
 @options.with_metric_files
@@ -18,9 +15,9 @@ def leaderboard(
     master: options.MasterOption = None,
     model: options.ModelsOption = None,
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    include_incomplete: Annotated[
-        bool, Option("--include-incomplete", help="Also rank models that lack a whole competition.")
-    ] = False,
+    include_incomplete: bool = flag(
+        "--include-incomplete", "Also rank models that lack a whole competition."
+    ),
     form: options.PaperFormOption = "table",
 ) -> None:
     """Rank the models by win rate, with all metrics and their intervals.
@@ -42,8 +39,7 @@ def leaderboard(
     """
     num_of_game = options.games_counted(edition, num_of_game)
 
-    from pipeline.cli.output import show
-    from pipeline.present import present
+    from pipeline.cli.output import answer
     from pipeline.reports.ranking import leaderboard as ranked
 
     rows = ranked(
@@ -56,6 +52,6 @@ def leaderboard(
         confidence=confidence,
         include_incomplete=include_incomplete,
     )
-    show(present("leaderboard", rows, edition=edition), form)
-    if rows.is_empty():
-        terminal.note("the lake has no game of a tested model")
+    answer(
+        "leaderboard", rows, form, empty="the lake has no game of a tested model", edition=edition
+    )

@@ -1,32 +1,22 @@
 """`magic maintain`: upkeep of a lake."""
 
-from typing import Annotated
-
-from typer import Option
-
-from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
-from pipeline.cli.renewal import renew_catalog
+from pipeline.cli import options, terminal
+from pipeline.cli.options import flag, option
+from pipeline.cli.renewal import renewing_catalog
 
 
 def maintain(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    keep_days: Annotated[
-        float, Option(min=0, metavar="N", help="Keep every state of the last N days.")
-    ] = 7.0,
-    older_than_hours: Annotated[
-        float,
-        Option(
-            min=0,
-            metavar="N",
-            help="Delete only files older than N hours; those of a running ingest always stay.",
-        ),
-    ] = 24.0,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Show what would be done, change nothing.")
-    ] = False,
-    form: FormOption = "table",
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    keep_days: float = option("N", "Keep every state of the last N days.", min=0, default=7.0),
+    older_than_hours: float = option(
+        "N",
+        "Delete only files older than N hours; those of a running ingest always stay.",
+        min=0,
+        default=24.0,
+    ),
+    dry_run: bool = flag("--dry-run", "Show what would be done, change nothing."),
+    form: options.FormOption = "table",
 ) -> None:
     """Merge small files into large sorted ones, and delete files that are no longer used.
 
@@ -45,14 +35,11 @@ def maintain(
         lake, keep_days=keep_days, older_than_hours=older_than_hours, dry_run=dry_run
     )
     table = Table.of("maintain", rows)
-    if not dry_run:
-        try:
-            with terminal.reporting("the lake is maintained"):
-                show(table, form)
-        finally:
-            renew_catalog(lake)
-    else:
+    if dry_run:
         show(table, form)
         sizes = "; – is a size that is not known before the run"
         is_unknown = rows["bytes_after"].has_nulls()
         terminal.note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
+        return
+    with renewing_catalog(lake), terminal.reporting("the lake is maintained"):
+        show(table, form)

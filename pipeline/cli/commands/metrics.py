@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from typer import BadParameter, Option
-
 from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import flag, option, several
+from pipeline.errors import UsageError
 from pipeline.vocabulary import Edition
 
 BY = "model,game_type"
@@ -19,30 +19,20 @@ def metrics(
     num_of_game: options.NumOfGameOption = None,
     engine: options.EngineOption = "polars",
     master: options.MasterOption = None,
-    by: Annotated[
-        list[str] | None,
-        Option(
-            metavar="COLUMNS",
-            help=f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
-            f"[default: {BY}]",
-            autocompletion=suggestions.columns,
-        ),
-    ] = None,
+    by: list[str] | None = option(
+        "COLUMNS",
+        f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
+        f"[default: {BY}]",
+        autocompletion=suggestions.columns,
+    ),
     model: options.ModelsOption = None,
     metric: options.MetricsOption = None,
-    game_type: Annotated[
-        list[str] | None,
-        Option(
-            metavar="TYPE",
-            help="Only this game type; `all` for all types together; may be repeated.",
-            autocompletion=suggestions.game_types,
-        ),
-    ] = None,
+    game_type: options.Texts = several(
+        "TYPE", "Only this game type; `all` for all types together", suggestions.game_types
+    ),
     where: options.WhereOption = None,
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    influence: Annotated[
-        bool, Option("--influence", help="Also show how much single settings change a value.")
-    ] = False,
+    influence: bool = flag("--influence", "Also show how much single settings change a value."),
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "latex", "parquet", "magic-json"],
         options.form_option("latex (booktabs), parquet, or magic-json"),
@@ -75,11 +65,10 @@ def metrics(
         _check_magic_json(edition, grouped, model, metric, game_type, where, influence)
     num_of_game = options.games_counted(edition, num_of_game)
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import answer
     from pipeline.lake import open_lake
     from pipeline.metrics import metrics as values
     from pipeline.metrics.magic_json import magic_json
-    from pipeline.present import present
 
     is_by_system = "system" in grouped and system is None
     opened = open_lake(lake) if is_by_system else options.lake_of(lake, system)
@@ -103,7 +92,7 @@ def metrics(
         for name, reason in missing.iter_rows():
             terminal.note(f"{name} is null: {reason}")
         return
-    show(present("metrics", rows, lake=opened, edition=edition), form)
+    answer("metrics", rows, form, lake=opened, edition=edition)
     if not (rows["n_games"] > 0).any():
         terminal.note("no game in the lake matches")
 
@@ -114,8 +103,7 @@ def _check_magic_json(
     """Raises unless all release metrics of one model are requested."""
     is_whole = grouped == options.columns([BY]) and not any(others)
     if edition != "release" or len(model or ()) != 1 or not is_whole:
-        raise BadParameter(
+        raise UsageError(
             "magic-json needs --edition release and exactly one --model, without --by, --metric, "
-            "--game-type, --where or --influence",
-            param_hint="--format",
+            "--game-type, --where or --influence"
         )

@@ -1,34 +1,22 @@
 """`magic plan`: how many settings are needed to detect a difference."""
 
-from typing import Annotated
-
-from typer import Option
-
 from pipeline.cli import options, suggestions
+from pipeline.cli.options import flag, option
 
 
 @options.with_metric_files
 def plan(
     *,
-    metric: Annotated[
-        str,
-        Option(
-            metavar="METRIC", help="The metric to plan for.", autocompletion=suggestions.metrics
-        ),
-    ],
-    difference: Annotated[float, Option(metavar="D", help="The smallest difference that matters.")],
+    metric: str = option(
+        "METRIC", "The metric to plan for.", autocompletion=suggestions.metrics, default=...
+    ),
+    difference: float = option("D", "The smallest difference that matters.", default=...),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    power: Annotated[
-        float, Option(metavar="SHARE", help="Probability of detecting it, if it exists.")
-    ] = 0.8,
+    power: float = option("SHARE", "Probability of detecting it, if it exists.", default=0.8),
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    n_pairs: Annotated[
-        int, Option(metavar="N", help="You will compare N pairs: divide the level by N.")
-    ] = 1,
-    unpaired: Annotated[
-        bool, Option("--unpaired", help="The models will play different settings.")
-    ] = False,
+    n_pairs: int = option("N", "You will compare N pairs: divide the level by N.", default=1),
+    unpaired: bool = flag("--unpaired", "The models will play different settings."),
     edition: options.EditionOption = "paper",
     form: options.FormOption = "table",
 ) -> None:
@@ -51,8 +39,7 @@ def plan(
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
       magic plan --metric reasoning --difference 0.1 --n-pairs 45 --unpaired
     """
-    from pipeline.cli.output import show
-    from pipeline.present import present
+    from pipeline.cli.output import answer
     from pipeline.reports.plan import plan as planned
 
     rows = planned(
@@ -65,4 +52,4 @@ def plan(
         unpaired=unpaired,
         edition=edition,
     )
-    show(present("plan", rows, edition=edition), form)
+    answer("plan", rows, form, edition=edition)

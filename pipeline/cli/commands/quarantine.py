@@ -1,13 +1,11 @@
 """`magic quarantine`: what was refused, and why."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from typer import BadParameter, Option
-
-from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption, local_folder, n_bytes
-from pipeline.cli.renewal import renew_catalog
+from pipeline.cli import options, terminal
+from pipeline.cli.options import flag, option
+from pipeline.cli.renewal import renewing_catalog
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,27 +14,16 @@ if TYPE_CHECKING:
 
 def quarantine(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    raw: Annotated[bool, Option("--raw", help="Show every column, with the raw document.")] = False,
-    export: Annotated[
-        Path | None,
-        Option(callback=local_folder, metavar="DIR", help="Write the documents to a new folder."),
-    ] = None,
-    retry: Annotated[bool, Option("--retry", help="Try to ingest them again.")] = False,
-    model: Annotated[
-        str | None,
-        Option(metavar="NAME", help="With --retry: the model that played, as in `magic ingest`."),
-    ] = None,
-    models_from: Annotated[
-        str | None,
-        Option(
-            metavar="FILE", help="With --retry: models by path and player, as in `magic ingest`."
-        ),
-    ] = None,
-    max_document: Annotated[
-        str, Option(metavar="SIZE", help="With --retry: as in `magic ingest`.")
-    ] = "64MiB",
-    form: FormOption = "table",
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    raw: bool = flag("--raw", "Show every column, with the raw document."),
+    export: Path | None = option(
+        "DIR", "Write the documents to a new folder.", callback=options.local_folder
+    ),
+    retry: bool = flag("--retry", "Try to ingest them again, with the options that follow."),
+    model: options.PlayedByOption = None,
+    models_from: options.ModelsFromOption = None,
+    max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
+    form: options.FormOption = "table",
 ) -> None:
     """List what an ingest could not use, and why.
 
@@ -57,28 +44,25 @@ def quarantine(
         raise UsageError("use only one of --raw, --export and --retry")
     for name, value in (("--model", model), ("--models-from", models_from)):
         if value is not None and not retry:
-            raise BadParameter("works only with --retry", param_hint=name)
+            raise UsageError(f"{name} works only with --retry")
     if export is not None:
         _export(lake, export, form)
     elif retry:
         from pipeline.ingest.models import given
 
-        _retry(lake, given(model, models_from), n_bytes(max_document, "--max-document"), form)
+        _retry(lake, given(model, models_from), max_document, form)
     else:
         _list(lake, form, raw=raw)
 
 
 def _list(lake: str, form: str, *, raw: bool) -> None:
-    from pipeline.cli.output import show
+    from pipeline.cli.output import answer
     from pipeline.lake import open_lake
-    from pipeline.present import present
     from pipeline.reports.quarantine import quarantine as quarantined
 
     rows = quarantined(open_lake(lake), raw=raw)
-    show(present("quarantine", rows, raw=raw), form)
-    if rows.is_empty():
-        terminal.note("the quarantine is empty")
-    elif not raw:
+    answer("quarantine", rows, form, empty="the quarantine is empty", raw=raw)
+    if rows.height and not raw:
         terminal.note("use `--raw` to see all columns and the raw document")
 
 
@@ -110,10 +94,8 @@ def _retry(lake: str, model: "str | ModelsOf | None", max_document: int, form: s
     if retried.report is None:
         terminal.note("nothing new can be read")
     else:
-        try:
+        with renewing_catalog(lake):
             show_report(retried.report, form)
-        finally:
-            renew_catalog(lake)
     if retried.n_left:
         terminal.note(f"documents still in quarantine: {retried.n_left:,}")
     if retried.gone:

@@ -1,11 +1,10 @@
 """`magic report`: one file with everything that a reader needs."""
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-from typer import BadParameter, Option
+from typing import Literal
 
 from pipeline.cli import options, terminal
+from pipeline.cli.options import option
 from pipeline.errors import UsageError
 
 Form = Literal["html", "markdown", "latex"]
@@ -18,32 +17,21 @@ def report(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
-    out: Annotated[
-        str | None,
-        Option(
-            "-o",
-            "--out",
-            metavar="FILE",
-            help="The file to write, `-` for stdout; default: report.html, .md or .tex.",
-        ),
-    ] = None,
-    title: Annotated[str | None, Option(metavar="TEXT", help="The title of the report.")] = None,
+    out: str | None = option(
+        "FILE",
+        "The file to write, `-` for stdout; default: report.html, .md or .tex.",
+        "-o",
+        "--out",
+    ),
+    title: str | None = option("TEXT", "The title of the report."),
     edition: options.EditionOption = "paper",
-    games_per_cell: Annotated[
-        int | None,
-        Option(
-            min=0, metavar="N", help="Show up to N games behind each value (html only); default: 1."
-        ),
-    ] = None,
+    games_per_cell: int | None = option(
+        "N", "Show up to N games behind each value (html only); default: 1.", min=0
+    ),
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    form: Annotated[
-        Form | None,
-        Option(
-            "--format",
-            metavar="FORM",
-            help="html, markdown or latex; default: by the ending of --out, else html.",
-        ),
-    ] = None,
+    form: Form | None = option(
+        "FORM", "html, markdown or latex; default: by the ending of --out, else html.", "--format"
+    ),
 ) -> None:
     """Write a report: leaderboard, metrics, models, comparison, completeness, audit.
 
@@ -61,7 +49,7 @@ def report(
     """
     form = form or _form_of(out)
     if games_per_cell is not None and form != "html":
-        raise BadParameter("works only with --format html", param_hint="--games-per-cell")
+        raise UsageError("--games-per-cell works only with --format html")
 
     from pipeline import open_lake, plots
     from pipeline.cli.table_file import check_place

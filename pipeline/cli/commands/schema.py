@@ -1,28 +1,18 @@
 """`magic schema`: the contracts of the tables, and the columns of the views beside them."""
 
-from typing import Annotated
-
-from typer import Argument, BadParameter, Option
-
-from pipeline.cli import suggestions, terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import argument, flag
+from pipeline.errors import UsageError
 
 
 def schema(
     *,
-    table: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="TABLE",
-            help="Tables or views; default: every table.",
-            autocompletion=suggestions.tables,
-        ),
-    ] = None,
-    lake: LakeOption = DEFAULT_LAKE,
-    interchange: Annotated[
-        bool, Option("--interchange", help="Print the JSON Schema of interchange JSON instead.")
-    ] = False,
-    form: FormOption = "table",
+    table: options.Texts = argument(
+        "TABLE", "Tables or views; default: every table.", suggestions.tables
+    ),
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    interchange: bool = flag("--interchange", "Print the JSON Schema of interchange JSON instead."),
+    form: options.FormOption = "table",
 ) -> None:
     """Describe the columns of a table or view.
 
@@ -40,7 +30,7 @@ def schema(
         return
     import polars as pl
 
-    from pipeline.cli.output import show
+    from pipeline.cli.output import heading, show
     from pipeline.events.contracts import TABLES, VERSION
     from pipeline.present import present
     from pipeline.reports.schema import known_views, meaning
@@ -54,7 +44,7 @@ def schema(
     views = known_views(wanted)
     for name in wanted:
         rows = contracts.filter(pl.col("table") == name)
-        _title(f"{name}: {meaning(name, views)}", form)
+        heading(f"{name}: {meaning(name, views)}", form, level=3)
         show(present("schema", rows), form)
         terminal.out("\n")
     if not TABLES.keys() & set(wanted):
@@ -68,17 +58,5 @@ def _print_interchange(table: list[str] | None, form: str) -> None:
     from pipeline.formats.interchange import schema as json_schema
 
     if table or form not in ("table", "json"):
-        raise BadParameter("prints JSON, of no table", param_hint="--interchange")
+        raise UsageError("--interchange prints JSON, of no table")
     terminal.out(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
-
-
-def _title(text: str, form: str) -> None:
-    from pipeline.present.layout import wrapped
-
-    if form == "markdown":
-        terminal.out(f"### {text}\n\n")
-        return
-    for line in wrapped(text, terminal.width()):
-        terminal.out(line, "heading")
-        terminal.out("\n")
-    terminal.out("\n")

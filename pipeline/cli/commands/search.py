@@ -1,42 +1,25 @@
 """`magic search`: words in the messages of all games."""
 
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Argument, Option
-
 from pipeline.cells import counted
-from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, GameTypesOption, LakeOption
-
-if TYPE_CHECKING:
-    from pipeline.reports.search import Found
+from pipeline.cli import options, terminal
+from pipeline.cli.options import argument, flag, option, several
 
 
 def search(
     *,
-    words: Annotated[
-        list[str] | None,
-        Argument(metavar="WORDS", help="Words to search for; put a phrase in quotes."),
-    ] = None,
-    lake: LakeOption = DEFAULT_LAKE,
-    model: Annotated[
-        list[str] | None, Option(metavar="MODEL", help="Only what this model said; repeatable.")
-    ] = None,
-    game_type: GameTypesOption = None,
-    secret: Annotated[
-        bool,
-        Option("--secret", help="Only messages in which a player says a secret word of the game."),
-    ] = False,
-    aloud: Annotated[
-        bool, Option("--aloud", help="Only messages that another player was shown.")
-    ] = False,
-    tested: Annotated[bool, Option("--tested", help="Only what players under test said.")] = False,
-    limit: Annotated[int, Option(min=1, metavar="N", help="Stop after N messages.")] = 50,
-    timeout: Annotated[float, Option(metavar="SECONDS", help="Stop after so many seconds.")] = 30.0,
-    after: Annotated[
-        str | None, Option(metavar="KEY", help="Continue where an earlier search stopped.")
-    ] = None,
-    form: FormOption = "table",
+    words: options.Texts = argument("WORDS", "Words to search for; put a phrase in quotes."),
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    model: options.Texts = several("MODEL", "Only what this model said"),
+    game_type: options.GameTypesOption = None,
+    secret: bool = flag(
+        "--secret", "Only messages in which a player says a secret word of the game."
+    ),
+    aloud: bool = flag("--aloud", "Only messages that another player was shown."),
+    tested: bool = flag("--tested", "Only what players under test said."),
+    limit: int = option("N", "Stop after N messages.", min=1, default=50),
+    timeout: float = option("SECONDS", "Stop after so many seconds.", default=30.0),
+    after: str | None = option("KEY", "Continue where an earlier search stopped."),
+    form: options.FormOption = "table",
 ) -> None:
     """Search the messages of all games for words.
 
@@ -52,9 +35,9 @@ def search(
       magic search contribute 10 --model gpt-4 --format json
       magic search --secret --aloud --tested
     """
-    from pipeline.cli.output import show
+    from pipeline.cli.output import answer
     from pipeline.lake import open_lake
-    from pipeline.present import present
+    from pipeline.present.table import ID_SHOWN
     from pipeline.reports.search import search as searched
 
     result = searched(
@@ -69,22 +52,14 @@ def search(
         timeout=timeout,
         after=after,
     )
-    show(present("search", result.rows, secret=secret), form)
-    bounds = {"limit": f"--limit {limit}", "time": f"--timeout {timeout:g}", "end": ""}
-    for line in _notes(result, bounds[result.stopped]):
-        terminal.note(line)
-
-
-def _notes(result: "Found", bound: str) -> list[str]:
-    """How much was searched, how to go on, and how to read a game."""
-    from pipeline.present.table import ID_SHOWN
-
-    lines = [
-        f"{counted(result.rows.height, 'message')} found in {result.n_searched:,} of "
-        f"{result.n_messages:,} messages" + (f"; stopped by {bound}" if result.key else "")
-    ]
-    if result.key:
-        lines.append(f"to continue: run the command again with --after {result.key}")
-    if result.rows.height:
-        lines.append(f"to read a game: magic show {result.rows['game_id'][0][:ID_SHOWN]}")
-    return lines
+    answer("search", result.rows, form, secret=secret)
+    n_shown, is_cut = result.rows.height, result.key is not None
+    stopped = f"--limit {limit}" if result.stopped == "limit" else f"--timeout {timeout:g}"
+    terminal.note(
+        f"{counted(n_shown, 'message')} found in {result.n_searched:,} of {result.n_messages:,} "
+        f"messages{f'; stopped by {stopped}' if is_cut else ''}"
+    )
+    if is_cut:
+        terminal.note(f"to continue: run the command again with --after {result.key}")
+    if n_shown:
+        terminal.note(f"to read a game: magic show {result.rows['game_id'][0][:ID_SHOWN]}")

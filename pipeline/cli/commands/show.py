@@ -1,35 +1,27 @@
 """`magic show`: one game as a transcript."""
 
-from typing import Annotated, Literal
-
-from typer import Argument, Option
+from typing import Literal
 
 from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import argument, option
 
 
 @options.with_metric_files
 def show(
     *,
-    game: Annotated[
-        str,
-        Argument(
-            metavar="GAME",
-            help="The game's id, its first characters, or the path of its log.",
-            autocompletion=suggestions.games,
-        ),
-    ],
+    game: str = argument(
+        "GAME",
+        "The game's id, its first characters, or the path of its log.",
+        suggestions.games,
+        default=...,
+    ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    seat: Annotated[
-        int | None, Option(min=1, metavar="N", help="Only the messages that seat N was shown.")
-    ] = None,
+    seat: int | None = option("N", "Only the messages that seat N was shown.", min=1),
     edition: options.EditionOption = "paper",
     num_of_game: options.NumOfGameOption = None,
-    form: Annotated[
-        Literal["text", "json", "markdown"],
-        Option(
-            "--format", metavar="FORM", help="Output format: text, json (every row), or markdown."
-        ),
-    ] = "text",
+    form: Literal["text", "json", "markdown"] = option(
+        "FORM", "Output format: text, json (every row), or markdown.", "--format", default="text"
+    ),
 ) -> None:
     """Print one game as a transcript: players, messages, votes, what was counted.
 
@@ -53,8 +45,7 @@ def show(
     opened = open_lake(lake)
     game_shown = transcript(opened, game, edition=edition, num_of_game=num_of_game)
     if form == "json":
-        text = page.as_json(game_shown) if seat is None else page.seen_as_json(game_shown, seat)
-        terminal.out_bytes(text.encode())
+        terminal.out_bytes(page.as_json(game_shown, seat).encode())
     elif seat is None:
         page.write(game_shown, form)
     else:

@@ -1,38 +1,22 @@
 """`magic simulate`: logs of games that were never played."""
 
 from pathlib import Path
-from typing import Annotated
 
-from typer import Exit, Option
-
-from pipeline.cli import progress, terminal
-from pipeline.cli.exits import INTERRUPTED
-from pipeline.cli.options import FormOption, local_folder
+from pipeline.cli import options, progress, terminal
+from pipeline.cli.options import option
 
 
 def simulate(
     *,
-    out: Annotated[
-        Path, Option(callback=local_folder, metavar="DIR", help="A new or empty folder.")
-    ],
-    models: Annotated[
-        int, Option(min=1, metavar="N", help="Number of models, each with its own skill.")
-    ] = 4,
-    games: Annotated[
-        int, Option(min=1, metavar="M", help="Games of each model in each competition.")
-    ] = 20,
-    seed: Annotated[int, Option(metavar="S", help="The same seed gives the same bytes.")] = 0,
-    archive: Annotated[
-        str | None,
-        Option(
-            metavar="KIND",
-            help="Write one archive, for example tar.zst, instead of a folder of logs.",
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None, Option(min=1, metavar="N", help="Number of processes; default: one per core.")
-    ] = None,
-    form: FormOption = "table",
+    out: Path = option("DIR", "A new or empty folder.", callback=options.local_folder, default=...),
+    models: int = option("N", "Number of models, each with its own skill.", min=1, default=4),
+    games: int = option("M", "Games of each model in each competition.", min=1, default=20),
+    seed: int = option("S", "The same seed gives the same bytes.", default=0),
+    archive: str | None = option(
+        "KIND", "Write one archive, for example tar.zst, instead of a folder of logs."
+    ),
+    jobs: int | None = option("N", "Number of processes; default: one per core.", min=1),
+    form: options.FormOption = "table",
 ) -> None:
     """Write logs of simulated games between models of known skill.
 
@@ -62,8 +46,9 @@ def simulate(
                 on_game=on_game,
             )
     except KeyboardInterrupt:
-        terminal.complain(f"interrupted: {out} is incomplete; delete it and run the command again")
-        raise Exit(INTERRUPTED) from None
+        raise KeyboardInterrupt(
+            f"{out} is incomplete; delete it and run the command again"
+        ) from None
     record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
     rows = pl.DataFrame([record | {"models": list(summary.models)}])
     with terminal.reporting(f"the logs are in {summary.results}"):

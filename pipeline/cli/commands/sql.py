@@ -1,13 +1,13 @@
 """`magic sql`: SQL queries on a lake."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Argument, Option
 from typer.core import TyperCommand
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
+from pipeline.cli.options import argument, option, several, size
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,34 +34,23 @@ def _is_commented(argument: str) -> bool:
 @options.with_metric_files
 def sql(
     *,
-    query: Annotated[
-        str | None,
-        Argument(metavar="QUERY", help="One SELECT; without it: stdin, or a prompt in a terminal."),
-    ] = None,
-    file: Annotated[
-        Path | None,
-        Option("-f", "--file", metavar="FILE", help="A file with the query; - is stdin."),
-    ] = None,
+    query: str | None = argument(
+        "QUERY", "One SELECT; without it: stdin, or a prompt in a terminal."
+    ),
+    file: Path | None = option("FILE", "A file with the query; - is stdin.", "-f", "--file"),
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    timeout: Annotated[
-        int,
-        Option(min=1, max=10**6, metavar="SECONDS", help="Stop the query after so many seconds."),
-    ] = 300,
-    memory: Annotated[str, Option(metavar="SIZE", help="Memory limit of DuckDB.")] = "2GiB",
-    parameter: Annotated[
-        list[str] | None,
-        Option(metavar="NAME=VALUE", help="The value of $NAME in the query; may be repeated."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        Option(
-            "-o",
-            "--out",
-            callback=options.local_folder,
-            metavar="FILE",
-            help="Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
-        ),
-    ] = None,
+    timeout: int = option(
+        "SECONDS", "Stop the query after so many seconds.", min=1, max=10**6, default=300
+    ),
+    memory: int = size("Memory limit of DuckDB; default: 2GiB.", default=2 << 30),
+    parameter: options.Texts = several("NAME=VALUE", "The value of $NAME in the query"),
+    out: Path | None = option(
+        "FILE",
+        "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
+        "-o",
+        "--out",
+        callback=options.local_folder,
+    ),
     form: options.FormOption = "table",
 ) -> None:
     """Query the lake with SQL.
@@ -84,12 +73,14 @@ def sql(
 
     from pipeline.sandbox import Sandbox
 
-    most = options.n_bytes(memory, "--memory")
+    is_safe = form == options.SAFE_CSV
     values = options.parameters(parameter or [])
     if out is not None:
-        _check_out(out, form)
+        from pipeline.cli import table_file
+
+        table_file.check(out, "csv" if is_safe else form)
     with Sandbox(
-        timeout=timeout, memory=most, while_waiting=progress.of_waiting, metrics=_known
+        timeout=timeout, memory=memory, while_waiting=progress.of_waiting, metrics=_known
     ) as sandbox:
         if query is None and file is None and terminal.is_in_terminal():
             from pipeline.cli.prompt import converse
@@ -108,9 +99,7 @@ def sql(
         if out is None:
             show(rows, form)
             return
-        from pipeline.cli.table_file import write
-
-        write(rows, out, is_safe=form == options.SAFE_CSV)
+        table_file.write(rows, out, is_safe=is_safe)
         terminal.note(f"wrote {out} ({counted(rows.height, 'row')})")
 
 
@@ -120,13 +109,3 @@ def _known() -> "dict[str, Added]":
     from pipeline.metrics.known import known
 
     return dict(known())
-
-
-def _check_out(file: Path, form: str) -> None:
-    """Raises an error for a file that cannot be written, or whose ending is of another format."""
-    from pipeline.cli.table_file import check
-
-    check(file)
-    wanted = "csv" if form == options.SAFE_CSV else form
-    if wanted not in ("table", file.suffix.lower().lstrip(".")):
-        raise UsageError(f"{file}: the ending says another format than --format {wanted}")

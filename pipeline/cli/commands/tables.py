@@ -13,14 +13,13 @@ def tables(*, lake: LakeOption = DEFAULT_LAKE, form: FormOption = "table") -> No
       magic tables --lake lake/ --format json
     """
     from pipeline.cells import size
-    from pipeline.cli.output import show
+    from pipeline.cli.output import answer
     from pipeline.lake import open_lake
-    from pipeline.present import present
     from pipeline.reports.tables import tables as sizes_of
 
     opened = open_lake(lake)
     sizes = sizes_of(opened)
-    show(present("tables", sizes), form)
+    answer("tables", sizes, form)
     if opened.unknown_tables:
         terminal.note(
             f"not listed: {', '.join(opened.unknown_tables)}, of a package that is not installed; "

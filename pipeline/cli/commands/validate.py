@@ -1,28 +1,21 @@
 """`magic validate`: interchange JSON held against its rules."""
 
-from typing import Annotated
+from typer import Exit
 
-from typer import Argument, Exit, Option
-
-from pipeline.cli import terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.exits import CHECK_FAILED, FAILED
-from pipeline.cli.options import FormOption, n_bytes
+from pipeline.cli.options import argument
 
 
 def validate(
     *,
-    file: Annotated[
-        list[str],
-        Argument(
-            metavar="FILE",
-            help="Files of interchange JSON (one game, or one a line), folders or archives.",
-            show_default=False,
-        ),
-    ],
-    max_document: Annotated[
-        str, Option(metavar="SIZE", help="Refuse larger documents unread.")
-    ] = "64MiB",
-    form: FormOption = "table",
+    file: list[str] = argument(
+        "FILE",
+        "Files of interchange JSON (one game, or one a line), folders or archives.",
+        default=...,
+    ),
+    max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
+    form: options.FormOption = "table",
 ) -> None:
     """Check documents of interchange JSON, each by itself.
 
@@ -42,7 +35,7 @@ def validate(
 
     rows: list[tuple[object, ...]] = []
     n_documents = n_invalid = 0
-    for document in checked(file, n_bytes(max_document, "--max-document")):
+    for document in checked(file, max_document):
         n_documents += 1
         n_invalid += bool(document.faults)
         if not document.faults:

@@ -1,12 +1,12 @@
 """`magic verify`: the lake against itself."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from typer import Exit, Option
+from typer import Exit
 
-from pipeline.cli import progress, terminal
+from pipeline.cli import options, progress, terminal
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
-from pipeline.cli.options import DEFAULT_LAKE, FormOption, LakeOption
+from pipeline.cli.options import flag, option
 
 if TYPE_CHECKING:
     from pipeline.verify import Verification
@@ -16,18 +16,12 @@ BRIEF = ("check", "severity", "table", "n_rows", "row")
 
 def verify(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    limit: Annotated[
-        int, Option(min=1, metavar="N", help="List at most N rows of each check.")
-    ] = 20,
-    allow_contradictions: Annotated[
-        bool,
-        Option(
-            "--allow-contradictions",
-            help="Exit with 0 if contradictions in logs are the only findings.",
-        ),
-    ] = False,
-    form: FormOption = "table",
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    limit: int = option("N", "List at most N rows of each check.", min=1, default=20),
+    allow_contradictions: bool = flag(
+        "--allow-contradictions", "Exit with 0 if contradictions in logs are the only findings."
+    ),
+    form: options.FormOption = "table",
 ) -> None:
     """Check that a lake is undamaged and that its tables agree with each other.
 

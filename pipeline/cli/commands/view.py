@@ -1,11 +1,7 @@
 """`magic view`: the lake in a browser."""
 
-from typing import Annotated
-
-from typer import Option
-
-from pipeline.cli import terminal
-from pipeline.cli.options import DEFAULT_LAKE, LakeOption, MetricFilesOption, lake_with
+from pipeline.cli import options, terminal
+from pipeline.cli.options import flag, option
 from pipeline.extras import check_extra
 
 NEEDED = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
@@ -13,13 +9,11 @@ NEEDED = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
 
 def view(
     *,
-    lake: LakeOption = DEFAULT_LAKE,
-    port: Annotated[
-        int, Option(min=0, max=65535, metavar="PORT", help="Port; 0: any free one.")
-    ] = 8765,
-    host: Annotated[str, Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
-    browser: Annotated[bool, Option("--browser/--no-browser", help="Open the browser.")] = True,
-    metric_file: MetricFilesOption = None,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    port: int = option("PORT", "Port; 0: any free one.", min=0, max=65535, default=8765),
+    host: str = option("HOST", "Address to listen on.", default="127.0.0.1"),
+    browser: bool = flag("--browser/--no-browser", "Open the browser.", default=True),
+    metric_file: options.MetricFilesOption = None,
 ) -> None:
     """Look at the lake in a browser: leaderboard, evidence, transcripts, SQL.
 
@@ -36,7 +30,7 @@ def view(
     from pipeline.server.serve import serve
 
     serve(
-        lake_with(lake, metric_file),
+        options.lake_with(lake, metric_file),
         name=lake,
         host=host,
         port=port,
