@@ -15,7 +15,7 @@ from pipeline.pages.notebook import Shown
 from pipeline.present import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.ranking import Board
-from pipeline.reports.search import Found
+from pipeline.reports.search import Hits
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 
@@ -26,7 +26,7 @@ Everything here is public. What is not on this page may change without notice.
 """
 WIDTH = 88
 # What methods return that is no DataFrame.
-RETURNED = (Board, Citation, Found, Presented, Shown, Transcript, Verification)
+RETURNED = (Board, Citation, Hits, Presented, Shown, Transcript, Verification)
 BOUND = ("self", "lake")
 FIRST = ("open_lake", "Lake")
 

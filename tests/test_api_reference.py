@@ -24,11 +24,11 @@ from pipeline.pages.notebook import Shown
 from pipeline.present import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.ranking import Board
-from pipeline.reports.search import Found
+from pipeline.reports.search import Hits
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 
-CLASSES = [Lake, Game, Transcript, Board, Citation, Found, Presented, Shown, Verification]
+CLASSES = [Lake, Game, Transcript, Board, Citation, Hits, Presented, Shown, Verification]
 CLASSES += [getattr(pipeline, name) for name in ("Metric", "Rows", "Term", "Combine", "GameType")]
 
 

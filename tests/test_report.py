@@ -446,6 +446,8 @@ def test_it_opens_from_disk_and_every_click_leads_on(
                 box = opened.locator("main").bounding_box()
                 assert box
                 assert box["width"] <= width
+            aside = opened.locator("#leaderboard th.aside").first
+            assert aside.is_visible() == (width > 600)
             opened.locator("#leaderboard td a").first.click()
             evidence = opened.locator("details:target")
             evidence.locator("summary").click()

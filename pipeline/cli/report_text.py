@@ -45,7 +45,7 @@ def _definitions(report: "Report") -> pl.DataFrame:
     rows = [
         {
             "metric": card.name,
-            "value": card.formula,
+            "value": card.value,
             "one row is": card.row,
             "low": card.low,
             "high": card.high,

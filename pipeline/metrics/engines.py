@@ -33,8 +33,9 @@ def count(
 ) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     if engine == "polars":
+        # One query after the other: together they take twice the memory, and are no faster.
         queries = counting.queries(question, cache(lake.table))
-        frames = pl.collect_all(queries, engine="streaming")
+        frames = [query.collect(engine="streaming") for query in queries]
     else:
         frames = _by_sql(lake, question, engine, master)
     sides, *of_metrics = frames

@@ -1,12 +1,15 @@
 """Where logs contradict themselves."""
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.pages.content import ROWS, Address, Content
+from pipeline.pages.content import ROWS, Address, Content, first_rows
 from pipeline.reports.audit import TITLES, findings_parts
 
 LANE = "long"
+WHOLE = "findings"
 
 
 class Parameters(Address, frozen=True, kw_only=True):
@@ -24,24 +27,17 @@ class AuditContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> AuditContent:
     """How often logs contradict themselves, and the findings of the kind that is asked for."""
-    model = asked.model or None
-    rows = lake.audit(model=model)
-    findings = _first(lake, asked.kind, model) if asked.kind else None
-    is_cut = findings is not None and findings.height > ROWS
+    rows = lake.audit(model=asked.model or None)
+    findings = first_rows(whole(lake, asked), ROWS) if asked.kind else None
     return AuditContent(
         title="Audit",
         rows=rows,
         findings=None if findings is None else findings.head(ROWS),
         finding=TITLES[asked.kind] if asked.kind else None,
-        is_cut=is_cut,
+        is_cut=findings is not None and findings.height > ROWS,
     )
 
 
-def _first(lake: AnsweringLake, kind: str, model: str | None) -> pl.DataFrame:
-    """The first findings, and one more if there are more."""
-    parts: list[pl.DataFrame] = []
-    for part in findings_parts(lake, kind, model=model):
-        parts.append(part.head(ROWS + 1))
-        if sum(one.height for one in parts) > ROWS:
-            break
-    return pl.concat(parts).head(ROWS + 1)
+def whole(lake: AnsweringLake, asked: Parameters) -> Iterator[pl.DataFrame]:
+    """All findings of the kind that is asked for."""
+    return findings_parts(lake, asked.kind, model=asked.model or None)

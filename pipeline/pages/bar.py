@@ -19,8 +19,9 @@ def bar(
     """The interval and value on the range; `field` are the values of others, as ticks."""
     if value is None or bounds[0] >= bounds[1]:
         return Markup("")
-    marks = [_line("axis", EDGE, WIDTH - EDGE, _MIDDLE)]
-    marks += [_tick(_place(one, bounds)) for one in field]
+    marks = [_line("axis", EDGE, WIDTH - EDGE, _MIDDLE, _MIDDLE)]
+    places = [_place(other, bounds) for other in field]
+    marks += [_line("tick", x, x, 1, HEIGHT - 1) for x in places]
     if low is not None and high is not None:
         start, end = _place(low, bounds), _place(high, bounds)
         marks.append(
@@ -42,9 +43,5 @@ def _place(value: float, bounds: tuple[float, float]) -> float:
     return EDGE + share * (WIDTH - 2 * EDGE)
 
 
-def _line(kind: str, start: float, end: float, y: float) -> str:
-    return f'<line class="{kind}" x1="{start:.1f}" x2="{end:.1f}" y1="{y}" y2="{y}"/>'
-
-
-def _tick(x: float) -> str:
-    return f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="1" y2="{HEIGHT - 1}"/>'
+def _line(kind: str, left: float, right: float, top: float, bottom: float) -> str:
+    return f'<line class="{kind}" x1="{left:.1f}" x2="{right:.1f}" y1="{top}" y2="{bottom}"/>'

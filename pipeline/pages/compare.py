@@ -14,6 +14,7 @@ from pipeline.pages.content import (
     Content,
     Faults,
     OfSystem,
+    answered,
     choices,
     game_types,
     listed,
@@ -59,17 +60,20 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
     model = asked.model or next((name for name in models if name != asked.other), "")
     other = asked.other or next((name for name in models if name != model), "")
     metric = asked.metric or next(iter(_metrics(asked)), names(asked.edition)[0])
-    faults, margin = Faults(), None
-    rows, apart = pl.DataFrame(schema=SCHEMA), pl.DataFrame(schema=schema(APART))
+    faults, rows, apart = Faults(), None, pl.DataFrame(schema=schema(APART))
     if model and other:
-        with faults.of("margin"):
-            margin = _number(asked.margin)
-        fields = _fields(asked, margin)
-        rows = _compared(lake, (model, other), fields, faults)
+        fields = _fields(asked)
+
+        def compared(margin: str = "", **options: Any) -> pl.DataFrame:
+            return lake.compare((model, other), margin=_number(margin), **options)
+
+        rows, faults = answered(compared, fields)
     if model and other and not faults:
         with faults.of("metric"):
             slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
             apart = lake.settings_apart(model, other, metric, **slice_)
+    rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
+    margin = None if "margin" in faults else _number(asked.margin)
     return CompareContent(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,
@@ -94,39 +98,15 @@ def _metrics(asked: Parameters) -> tuple[str, ...]:
     )
 
 
-def _fields(asked: Parameters, margin: float | None) -> dict[str, dict[str, Any]]:
+def _fields(asked: Parameters) -> dict[str, dict[str, Any]]:
     """What is asked for, by the field that an error in it is about."""
     return {
         "other": {"metric": _metrics(asked) or None, "edition": asked.edition},
         "game_type": choices(asked, "game_type"),
         "where": choices(asked, "where"),
         "by": {"by": listed(asked.by)},
-        "margin": {"margin": margin, "influence": asked.influence},
+        "margin": {"margin": asked.margin, "influence": asked.influence},
     }
-
-
-def _compared(
-    lake: AnsweringLake,
-    pair: tuple[str, str],
-    fields: dict[str, dict[str, Any]],
-    faults: Faults,
-) -> pl.DataFrame:
-    """The rows of `compare`, as they are without the fields that are wrong."""
-    try:
-        return lake.compare(
-            pair, **{name: one for part in fields.values() for name, one in part.items()}
-        )
-    except UsageError:
-        # Each is tried after those before it, so that an error is that of its field.
-        rows = pl.DataFrame(schema=SCHEMA)
-        options: dict[str, Any] = {}
-        for field, part in fields.items():
-            with faults.of(field):
-                rows = lake.compare(pair, **options, **part)
-                options |= part
-            if "other" in faults:
-                break
-        return rows
 
 
 def _number(text: str) -> float | None:

@@ -3,10 +3,7 @@
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.pages.content import (
-    Content,
-    OfSystem,
-)
+from pipeline.pages.content import Content, OfSystem
 from pipeline.vocabulary import Edition
 
 LANE = "long"

@@ -1,18 +1,18 @@
 """What the contents of all pages have in common."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import polars as pl
 from msgspec import Meta, Struct, structs
 
 from pipeline import games
-from pipeline.column import words
+from pipeline.column import Column, schema, words
 from pipeline.errors import UsageError, choose
 from pipeline.metrics.known import header, metric
-from pipeline.metrics.paging import last_key
+from pipeline.metrics.paging import last_key, order_by
 from pipeline.vocabulary import Edition
 
 ROWS = 50
@@ -24,7 +24,10 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
 
     `seen` is how many rows the pages before this one of a list had, as its links count them.
     `frame` is which of the page's frames CSV, Markdown and LaTeX have; by default its rows.
+    `IS_OF_SYSTEM` says that the page counts: games of one `system`, by default the largest.
     """
+
+    IS_OF_SYSTEM: ClassVar[bool] = False
 
     frame: str = ""
     seen: Annotated[int, Meta(ge=0, le=10**12)] = 0
@@ -42,10 +45,7 @@ class Sorted(Address, frozen=True, kw_only=True):
 
 
 def choices(asked: Address, *names: str) -> dict[str, Any]:
-    """What is asked for in these parameters and in the order, as a method of a lake takes it.
-
-    A parameter that has its default chooses nothing.
-    """
+    """These parameters and the order as a method of a lake takes them: defaults choose nothing."""
     values, defaults = structs.asdict(asked), structs.asdict(type(asked)())
     chosen = {name: None if values[name] == defaults[name] else values[name] for name in names}
     if isinstance(asked, Sorted):
@@ -54,7 +54,9 @@ def choices(asked: Address, *names: str) -> dict[str, Any]:
 
 
 class OfSystem(Address, frozen=True, kw_only=True):
-    """The address of a page that counts: games of one system, by default the largest."""
+    """The address of a page that counts."""
+
+    IS_OF_SYSTEM: ClassVar[bool] = True
 
     system: str = ""
 
@@ -100,7 +102,7 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
 
     What the title names is not said again.
     """
-    edition = getattr(asked, "edition", "") if isinstance(asked, OfSystem) else ""
+    edition = getattr(asked, "edition", "") if asked.IS_OF_SYSTEM else ""
     parts = {"edition": edition, "system": content.one_of_several}
     given, defaults = structs.asdict(asked), structs.asdict(type(asked)())
     parts |= {
@@ -142,7 +144,7 @@ def key(text: str) -> list[object] | None:
 
 
 class Head(Struct, frozen=True):
-    """A metric as the heading of a column: its name, title and range, and what it counts."""
+    """A metric: its name, title and range, what it counts, and where it is from."""
 
     name: str
     title: str
@@ -150,6 +152,7 @@ class Head(Struct, frozen=True):
     high: float
     row: str
     value: str
+    source: str
 
 
 def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
@@ -159,10 +162,11 @@ def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
 
 
 def head(name: str, edition: Edition) -> Head:
-    """The metric as a heading; raises UsageError for an unknown name."""
+    """What the metric is; raises UsageError for an unknown name."""
     declared = metric(name, edition)
     texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
-    return Head(name, texts["title"], declared.low, declared.high, texts["row"], texts["value"])
+    of_header = [texts[part] for part in ("row", "value", "source")]
+    return Head(name, texts["title"], declared.low, declared.high, *of_header)
 
 
 class Faults(dict[str, str]):
@@ -177,6 +181,63 @@ class Faults(dict[str, str]):
             self.setdefault(field, str(error))
 
 
+def listing(
+    asked: Any,
+    field: str,
+    columns: Mapping[str, Column],
+    order: Sequence[str],
+    rows_after: Callable[[Sequence[object] | None, int], pl.DataFrame],
+) -> dict[str, Any]:
+    """The `rows` of a page of a long list, the key `after` it if there are more, and `faults`.
+
+    `rows_after` returns the rows after a key, at most so many; an error in it is that of the field.
+    """
+    faults, rows, after = Faults(), pl.DataFrame(schema=schema(columns)), None
+    with faults.of(field):
+        after = key(asked.after)
+        rows = rows_after(after, ROWS + 1)
+    shown, next_key = paged(rows, order_by(asked.sort, order), after)
+    return {"rows": shown, "after": next_key, "faults": faults}
+
+
+def answered(
+    ask: Callable[..., pl.DataFrame], fields: Mapping[str, Any]
+) -> tuple[pl.DataFrame | None, Faults]:
+    """What is answered without the fields that are wrong, and the faults of these.
+
+    `fields` are the arguments by the field that an error in them is about. Without the first there
+    is no answer.
+    """
+    faults, rows = Faults(), None
+    right: dict[str, Any] = {}
+    try:
+        return ask(
+            **{name: value for part in fields.values() for name, value in part.items()}
+        ), faults
+    except UsageError:
+        pass
+    # Each is tried after those before it, so that an error is that of its field.
+    for field, part in fields.items():
+        try:
+            rows = ask(**right, **part)
+            right |= part
+        except UsageError as error:
+            faults[field] = str(error)
+            if rows is None:
+                break
+    return rows, faults
+
+
+def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
+    """The rows of the parts up to the one that makes them more than `most`."""
+    taken: list[pl.DataFrame] = []
+    for part in parts:
+        taken.append(part)
+        if sum(rows.height for rows in taken) > most:
+            break
+    return pl.concat(taken)
+
+
 def tested_models(models: pl.Series) -> tuple[str, ...]:
     """The names in a column of models, sorted; a nameless one is left out."""
     return tuple(models.drop_nulls().unique().sort().to_list())
@@ -187,5 +248,4 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def game_types() -> tuple[str, ...]:
-    return games.names()
+game_types = games.names

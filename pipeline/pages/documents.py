@@ -1,14 +1,14 @@
 """What became of each document: what was not read, and why."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
-from pipeline.column import schema
-from pipeline.metrics.paging import order_by
-from pipeline.pages.content import ROWS, Content, Faults, Sorted, choices, key, paged
+from pipeline.pages.content import Content, Sorted, choices, listing
 from pipeline.reports.documents import COLUMNS, KEY, STATUSES
 from pipeline.reports.quarantine import ORDER
 
@@ -38,22 +38,17 @@ class DocumentsContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> DocumentsContent:
     """The counts, or a page of the documents that meet all conditions, sorted by place."""
-    faults, after, is_counted = Faults(), None, not _is_narrowed(asked)
-    rows = pl.DataFrame(schema=schema(COLUMNS))
-    with faults.of("status"):
-        after = key(asked.after)
-        rows = lake.document_counts() if is_counted else _documents(lake, asked, after, ROWS + 1)
-    shown, next_key = rows, None
-    if not is_counted:
-        shown, next_key = paged(rows, order_by(asked.sort, KEY), after)
+    is_counted = not _is_narrowed(asked)
+    if is_counted:
+        listed: dict[str, Any] = {"rows": lake.document_counts(), "after": None}
+    else:
+        listed = listing(asked, "status", COLUMNS, KEY, partial(_documents, lake, asked))
     return DocumentsContent(
         title="Documents",
-        rows=shown,
         statuses=STATUSES,
         is_counted=is_counted,
-        refused=_refused(lake, shown) if not is_counted else pl.DataFrame(),
-        after=next_key,
-        faults=faults,
+        refused=pl.DataFrame() if is_counted else _refused(lake, listed["rows"]),
+        **listed,
     )
 
 
@@ -61,7 +56,7 @@ def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All documents that meet the conditions, whatever the page; without any, the counts."""
     if not _is_narrowed(asked):
         return [lake.document_counts()]
-    return [_documents(lake, asked, None, None)]
+    return [_documents(lake, asked)]
 
 
 def _is_narrowed(asked: Parameters) -> bool:
@@ -69,7 +64,10 @@ def _is_narrowed(asked: Parameters) -> bool:
 
 
 def _documents(
-    lake: AnsweringLake, asked: Parameters, after: Sequence[object] | None, limit: int | None
+    lake: AnsweringLake,
+    asked: Parameters,
+    after: Sequence[object] | None = None,
+    limit: int | None = None,
 ) -> pl.DataFrame:
     wanted = choices(asked, "status", "source", "reason", "path")
     return lake.documents(**wanted, after=after, limit=limit)

@@ -1,8 +1,8 @@
 """The rows behind a value: who did what, hit or miss, and the message it was read from."""
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -28,6 +28,8 @@ from pipeline.reports.evidence_sum import sum_of
 from pipeline.vocabulary import Edition
 
 LANE = "long"
+_SLICES = 16
+"""So many slices of a lake are kept with the values of all models."""
 IS_HIT = {"hits": True, "misses": False}
 
 
@@ -96,14 +98,23 @@ def _sum(lake: AnsweringLake, asked: Parameters) -> pl.DataFrame:
     return lake.evidence_sum(asked.metric, **_asked(asked))
 
 
-@lru_cache(maxsize=16)
+# The values of all models, for each open lake: a reader goes from model to model.
+_known: WeakKeyDictionary[AnsweringLake, dict[tuple[object, ...], pl.DataFrame]] = (
+    WeakKeyDictionary()
+)
+
+
 def _values(
     lake: AnsweringLake, metric: str, edition: Edition, game_type: str | None, where: str | None
 ) -> pl.DataFrame:
-    """The values of all models, kept since a reader goes from model to model."""
-    return lake.metrics(
-        metric=metric, edition=edition, by=["model"], game_type=game_type, where=where
-    )
+    """The values of all models, of the slices that were requested last."""
+    known, key = _known.get(lake, {}), (metric, edition, game_type, where)
+    if key not in known:
+        values = lake.metrics(
+            metric=metric, edition=edition, by=["model"], game_type=game_type, where=where
+        )
+        _known[lake] = dict([*known.items(), (key, values)][-_SLICES:])
+    return _known[lake][key]
 
 
 def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:

@@ -1,15 +1,14 @@
 """Games, found by what they are."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.column import schema
 from pipeline.games import competitions
-from pipeline.metrics.paging import order_by
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import ROWS, Content, Faults, Sorted, choices, game_types, key, paged
+from pipeline.pages.content import Content, Sorted, choices, game_types, listing
 from pipeline.reports.games import COLUMNS, KEY, OUTCOMES
 from pipeline.vocabulary import Edition
 
@@ -38,20 +37,12 @@ class GamesContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> GamesContent:
     """A page of the games that meet all conditions."""
-    faults, after = Faults(), None
-    rows = pl.DataFrame(schema=schema(COLUMNS))
-    with faults.of(_field(asked)):
-        after = key(asked.after)
-        rows = _games(lake, asked, after, ROWS + 1)
-    shown, next_key = paged(rows, order_by(asked.sort, KEY), after)
     return GamesContent(
         title="Games",
-        rows=shown,
         game_types=game_types(),
         competitions=competitions(),
         outcomes=OUTCOMES,
-        after=next_key,
-        faults=faults,
+        **listing(asked, _field(asked), COLUMNS, KEY, partial(_games, lake, asked)),
     )
 
 
@@ -64,11 +55,14 @@ def _field(asked: Parameters) -> str:
 
 def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     """All games that meet the conditions, whatever the page."""
-    return [_games(lake, asked, None, None)]
+    return [_games(lake, asked)]
 
 
 def _games(
-    lake: AnsweringLake, asked: Parameters, after: Sequence[object] | None, limit: int | None
+    lake: AnsweringLake,
+    asked: Parameters,
+    after: Sequence[object] | None = None,
+    limit: int | None = None,
 ) -> pl.DataFrame:
     seen = lake.of_system(asked.system) if asked.system else lake
     names = ("model", "game_type", "outcome", "competition", "setting_id", "path")

@@ -1,11 +1,10 @@
 """Models by metrics: every value with its interval, what it counts, and where its rows are."""
 
-from typing import Any
+from functools import partial
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.errors import UsageError
 from pipeline.metrics.known import names
 from pipeline.metrics.request import ALL
 from pipeline.metrics.results import OF_A_CELL
@@ -14,6 +13,7 @@ from pipeline.pages.content import (
     Faults,
     OfSystem,
     Order,
+    answered,
     game_types,
     grouped,
     listed,
@@ -55,8 +55,10 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows."""
     groups = listed(asked.by)
     is_sliced = bool(groups or asked.where or asked.game_type != ALL)
-    faults = Faults()
-    ranking, values = _of_slice(lake, asked, groups, faults) if is_sliced else _whole(lake, asked)
+    if is_sliced:
+        ranking, values, faults = _of_slice(lake, asked, groups)
+    else:
+        (ranking, values), faults = lake.board(edition=asked.edition), Faults()
     left_out = values.filter(pl.col("model").is_null())
     values = values.filter(pl.col("model").is_not_null())
     valued = values.filter(pl.col("value").is_not_null())["metric"].unique().to_list()
@@ -80,35 +82,20 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     )
 
 
-def _whole(lake: AnsweringLake, asked: Parameters) -> tuple[pl.DataFrame, pl.DataFrame]:
-    board = lake.board(edition=asked.edition)
-    return board.ranking, board.values
-
-
 def _of_slice(
-    lake: AnsweringLake, asked: Parameters, groups: tuple[str, ...], faults: Faults
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """No ranking, and the values; what is wrong with the request is said beside its field."""
+    lake: AnsweringLake, asked: Parameters, groups: tuple[str, ...]
+) -> tuple[pl.DataFrame, pl.DataFrame, Faults]:
+    """No ranking, and the values; no rows if anything is wrong with the request."""
     schema = {"model": pl.String, **dict.fromkeys(("family", *OF_MODEL), pl.Null)}
-    ranking = pl.DataFrame(schema=schema)
-    by = list(dict.fromkeys(["model", "game_type", *groups]))
-    parts: dict[str, dict[str, Any]] = {
+    fields: dict[str, dict[str, object]] = {
         "game_type": {"game_type": asked.game_type},
         "where": {"where": asked.where or None},
-        "by": {"by": by},
+        "by": {"by": list(dict.fromkeys(["model", "game_type", *groups]))},
     }
-    whole = {name: value for part in parts.values() for name, value in part.items()}
-    try:
-        return ranking, lake.metrics(edition=asked.edition, **whole)
-    except UsageError as error:
-        # Each part is tried alone, so that its error is its own.
-        for field, part in parts.items():
-            if not faults:
-                with faults.of(field):
-                    lake.metrics(edition=asked.edition, confidence=None, **part)
-        if not faults:
-            faults["where"] = str(error)
-    return ranking, grouped(lake.metrics(model=[], edition=asked.edition), groups)
+    values, faults = answered(partial(lake.metrics, edition=asked.edition), fields)
+    if values is None or faults:
+        values = grouped(lake.metrics(model=[], edition=asked.edition), groups)
+    return pl.DataFrame(schema=schema), values, faults
 
 
 def _wide(values: pl.DataFrame, metrics: list[str], groups: tuple[str, ...]) -> pl.DataFrame:

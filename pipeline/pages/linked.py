@@ -171,9 +171,7 @@ def _sorting(shown: Table, context: Context) -> Callable[[str], Sorting]:
 
 
 def _drawing(
-    shown: Table,
-    edition: Edition,
-    ticks: Mapping[str, Sequence[float]],
+    shown: Table, edition: Edition, ticks: Mapping[str, Sequence[float]]
 ) -> Callable[[str, Row], str]:
     """The picture of an interval on the range of its metric."""
     there = {name: metric(name, edition) for name in names(edition)}

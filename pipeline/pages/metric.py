@@ -1,20 +1,14 @@
 """One metric: what it means, and its value for every model."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
-from pipeline.metrics.known import has_sql, header, metric, names, sql
+from pipeline.metrics.known import has_sql, metric, names, sql
 from pipeline.metrics.request import ALL
-from pipeline.pages.content import (
-    Content,
-    Faults,
-    Head,
-    OfSystem,
-    grouped,
-    head,
-    listed,
-)
+from pipeline.pages.content import Content, Faults, Head, OfSystem, answered, grouped, head, listed
 from pipeline.present import present
 from pipeline.vocabulary import Edition
 
@@ -43,17 +37,17 @@ class MetricContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> MetricContent:
     """The metric's definition, and its values by model, by game type and by what is asked."""
-    declared = metric(asked.metric, asked.edition)
+    declared, shown = metric(asked.metric, asked.edition), head(asked.metric, asked.edition)
     groups = tuple(name for name in listed(asked.by) if name not in ("model", "game_type"))
     rows, faults = _values(lake, asked, groups)
     is_all = pl.col("game_type") == ALL
     whole = rows.filter(is_all).sort("value", "model", descending=[True, False], nulls_last=True)
     return MetricContent(
-        title=head(asked.metric, asked.edition).title,
+        title=shown.title,
         rows=whole,
-        head=head(asked.metric, asked.edition),
+        head=shown,
         names=names(asked.edition),
-        source=" ".join(header(asked.metric, asked.edition)["source"]),
+        source=shown.source,
         combine=str(declared.combine),
         terms=pl.DataFrame(
             [
@@ -72,20 +66,16 @@ def content(lake: AnsweringLake, asked: Parameters) -> MetricContent:
 def _values(
     lake: AnsweringLake, asked: Parameters, groups: tuple[str, ...]
 ) -> tuple[pl.DataFrame, Faults]:
-    faults = Faults()
-    for field, where, by in (
-        ("where", asked.where or None, groups),
-        ("where", asked.where or None, ()),
-        ("where", None, ()),
-    ):
-        with faults.of("by" if by else field):
-            rows = lake.metrics(
-                metric=asked.metric,
-                edition=asked.edition,
-                by=["model", "game_type", *by],
-                where=where,
-            )
-            if where and rows["model"].null_count():  # the row that says why there is none
-                raise UsageError(rows["reason"][0])
-            return grouped(rows, groups), faults
-    return pl.DataFrame(), faults
+    """The values as far as nothing is wrong with the request, and what is."""
+
+    def values(where: str | None = None, by: Sequence[str] = ()) -> pl.DataFrame:
+        rows = lake.metrics(
+            metric=asked.metric, edition=asked.edition, by=["model", "game_type", *by], where=where
+        )
+        if where and rows["model"].null_count():  # the row that says why there is none
+            raise UsageError(rows["reason"][0])
+        return rows
+
+    fields = {"": {}, "where": {"where": asked.where or None}, "by": {"by": groups}}
+    rows, faults = answered(values, fields)
+    return pl.DataFrame() if rows is None else grouped(rows, groups), faults

@@ -1,13 +1,14 @@
 """The settings that a model has still to play or to finish."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.pages.content import ROWS, Content, Faults, OfSystem, Order, key, paged
+from pipeline.pages.content import Content, Faults, Sorted, listing
 from pipeline.reports.missing import COLUMNS, SETTING
 
 LANE = "long"
@@ -16,12 +17,12 @@ FIXED = tuple(name for name in SETTING if name != "setting")
 """What was fixed in a setting, as columns; `setting` is the same as JSON."""
 
 
-class Parameters(OfSystem, frozen=True, kw_only=True):
+class Parameters(Sorted, frozen=True, kw_only=True):
+    IS_OF_SYSTEM: ClassVar[bool] = True
+
+    system: str = ""
     model: str = ""
     competition: str = ""
-    sort: str = ""
-    order: Order = "up"
-    after: str = ""
 
 
 class MissingContent(Content, frozen=True, kw_only=True):
@@ -36,27 +37,21 @@ class MissingContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> MissingContent:
     """A page of what is missing, sorted by model, competition and game."""
-    faults, after = Faults(), None
-    rows = pl.DataFrame(schema=schema(COLUMNS))
+    faults, rows = Faults(), pl.DataFrame(schema=schema(COLUMNS))
     with faults.of("model"):
         rows = lake.missing(model=asked.model or None)
     counts = dict(rows.group_by("competition", maintain_order=True).len().iter_rows())
     if asked.competition:
         rows = rows.filter(competition=asked.competition)
-    page = rows.clear()
-    with faults.of("after"):
-        after = key(asked.after)
-        order = order_by(asked.sort, KEY, COLUMNS)
-        is_down = asked.order == "down"
-        page = page_of(rows.lazy(), order, after, ROWS + 1, descending=is_down).collect()
-    shown, next_key = paged(page, order_by(asked.sort, KEY), after)
+
+    def rows_after(after: Sequence[object] | None, limit: int) -> pl.DataFrame:
+        order, is_down = order_by(asked.sort, KEY, COLUMNS), asked.order == "down"
+        return page_of(rows.lazy(), order, after, limit, descending=is_down).collect()
+
+    listed = listing(asked, "after", COLUMNS, KEY, rows_after)
+    faults |= listed.pop("faults")
     return MissingContent(
-        title="Missing games",
-        rows=shown,
-        competitions=counts,
-        fixed=FIXED,
-        after=next_key,
-        faults=faults,
+        title="Missing games", competitions=counts, fixed=FIXED, faults=faults, **listed
     )
 
 

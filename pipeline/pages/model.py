@@ -7,11 +7,7 @@ import polars as pl
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL, RELEASE
-from pipeline.pages.content import (
-    Content,
-    OfSystem,
-    tested_models,
-)
+from pipeline.pages.content import Content, OfSystem, tested_models
 from pipeline.vocabulary import Edition
 
 LANE = "long"

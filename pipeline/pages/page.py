@@ -11,7 +11,7 @@ import msgspec
 import polars as pl
 
 from pipeline.errors import UsageError, choose
-from pipeline.pages.content import Address, Content, OfSystem
+from pipeline.pages.content import Address, Content
 from pipeline.reports.unknown import unknown_notes
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -25,7 +25,8 @@ MENU = (
 class Page(Protocol):
     """A page's module. `LANE` says which worker processes compute it: see `pipeline.server`.
 
-    A page that shows a part of its rows has `whole` besides: all of them, some at a time.
+    A page that shows a part of its rows has `whole` besides: all of them, some at a time. They are
+    those of the frame that its `WHOLE` names, by default its `rows`.
     """
 
     Parameters: type[Address]
@@ -57,7 +58,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     """What a page shows of the lake; raises UsageError for what is wrong with the request."""
     seen = _seen(lake, asked)
     shown = page(name).content(seen, asked)
-    if not isinstance(asked, OfSystem):
+    if not asked.IS_OF_SYSTEM:
         return shown
     unknown = unknown_notes(seen)
     return msgspec.structs.replace(shown, system=seen.system, systems=seen.systems, unknown=unknown)
@@ -65,9 +66,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
 
 def _seen(lake: Any, asked: Address) -> Any:
     """The lake as the page sees it: one that counts sees one system."""
-    if not isinstance(asked, OfSystem):
-        return lake
-    return lake.of_one_system(asked.system or None)
+    return lake.of_one_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
 
 
 def csv_parts(
@@ -77,8 +76,9 @@ def csv_parts(
 
     `shown` is the page's content where it is there already.
     """
-    whole = getattr(page(name), "whole", None)
-    if whole is not None and not asked.frame:
+    module = page(name)
+    whole, of_frame = getattr(module, "whole", None), getattr(module, "WHOLE", "rows")
+    if whole is not None and (asked.frame or "rows") == of_frame:
         return whole(_seen(lake, asked), asked)  # type: ignore[no-any-return]
     contents = shown or content(name, lake, asked)
     if contents.faults:

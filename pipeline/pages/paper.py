@@ -1,13 +1,12 @@
 """The rows of a page as a table for a text or a paper: Markdown or LaTeX."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.pages.content import Address, Content, slice_of
+from pipeline.pages.content import Address, Content, first_rows, slice_of
 from pipeline.pages.page import content, csv_parts
 from pipeline.present import NAMES, latex, markdown, present
 from pipeline.present.table import Table
@@ -29,20 +28,13 @@ def document(name: str, lake: Any, asked: Address, form: str) -> str:
     wrong with the request, and for too many rows.
     """
     seen = content(name, lake, asked)
-    rows = _rows(csv_parts(name, lake, asked, seen))
+    rows = first_rows(csv_parts(name, lake, asked, seen), MOST_ROWS)
+    if rows.height > MOST_ROWS:
+        raise UsageError(f"more than {MOST_ROWS:,} rows: ask for less, or take CSV or JSON")
     written = FORMS[form]
     shown = _table(asked.frame or name, rows)
     notes = [*_slice(seen, asked), *((not asked.frame and seen.notes) or shown.notes)]
     return "".join([*written.table(replace(shown, notes=())), written.items(notes)])
-
-
-def _rows(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    taken: list[pl.DataFrame] = []
-    for part in parts:
-        taken.append(part)
-        if sum(one.height for one in taken) > MOST_ROWS:
-            raise UsageError(f"more than {MOST_ROWS:,} rows: ask for less, or take CSV or JSON")
-    return pl.concat(taken)
 
 
 def _table(name: str, rows: pl.DataFrame) -> Table:

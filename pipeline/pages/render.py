@@ -228,7 +228,9 @@ def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "p
     return getattr(plots, f"plot_{kind}")(rows, *more, **options)  # type: ignore[no-any-return]
 
 
-def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Markup:
+def plot(
+    kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
+) -> Markup:
     """The plot as SVG; nothing where there is nothing to draw."""
     drawn = chart(kind, rows, *more, **options)
     if drawn is None:
@@ -236,7 +238,7 @@ def plot(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> Mar
     from pipeline import plots
 
     # Marks of ours, with texts that the library escapes.
-    return Markup(plots.svg(drawn, prefix=f"plot-{kind}"))
+    return Markup(plots.svg(drawn, prefix=prefix or f"plot-{kind}"))
 
 
 def picture(name: str, content: Content, asked: Address, form: str) -> bytes:

@@ -5,20 +5,22 @@ games, chosen by their ids, which are hashes, so that no result decides what is 
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-import msgspec
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from pipeline.answers import AnsweringLake
-from pipeline.column import words
+from pipeline.column import schema, words
 from pipeline.errors import UsageError
-from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER, metric
-from pipeline.metrics.known import header, names, titles
+from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER
+from pipeline.metrics.evidence import COLUMNS as EVIDENCE
+from pipeline.metrics.known import names
+from pipeline.pages.content import Head, head
 from pipeline.reports.cite import Citation
 from pipeline.reports.evidence_sum import sum_of
 from pipeline.reports.transcript import Transcript
@@ -34,31 +36,31 @@ MOST_MODELS_COMPARED = 12
 RANKED_BY = "win_rate"
 
 
-class Card(Struct, frozen=True):
-    """A metric: what it is, and its rows of `metrics` by model and game type."""
+class Card(Head, frozen=True):
+    """A metric, and its rows of `metrics` by model: over all game types, and of each."""
 
-    name: str
-    title: str
-    row: str
-    formula: str
-    source: str
-    low: float
-    high: float
     rows: pl.DataFrame
+    by_type: pl.DataFrame
 
 
 class Cell(Struct, frozen=True):
     """One value with its counts, and the counted rows of the games that are shown.
 
-    `evidence` has a row for each decision, and `command` prints all of them; `sum` has a row for
-    each term, as `evidence_sum`.
+    `evidence` has a row for each decision, and `sum` one for each term, as `evidence_sum`.
     """
 
     metric: str
     value: dict[str, Any]
     evidence: pl.DataFrame
     sum: pl.DataFrame
-    command: str
+
+    @property
+    def command(self) -> str:
+        """The command line that prints all rows behind the value, but for the report's options."""
+        model = self.value["model"]
+        return shlex.join(
+            ["magic", "evidence", self.metric, *([] if model is None else ["--model", model])]
+        )
 
     @property
     def n_games(self) -> int:
@@ -67,9 +69,10 @@ class Cell(Struct, frozen=True):
 
 
 class Profile(Struct, frozen=True):
-    """A model, and its values over all metrics."""
+    """A model, its rows of `metrics`, and what is behind each."""
 
     model: str | None
+    rows: pl.DataFrame
     cells: list[Cell]
 
 
@@ -101,23 +104,19 @@ class Report(Struct, frozen=True, dict=True):
     @property
     def option(self) -> str:
         """What a command needs to count what the report counts; empty for the defaults."""
-        return _options(self.citation)
+        system = self.citation.system
+        return self.option_of_show + (f" --system {shlex.quote(system)}" if system else "")
 
     @property
     def option_of_show(self) -> str:
         """The same for a command that shows one game, whatever its system."""
-        return _options(msgspec.structs.replace(self.citation, system=None))
+        edition = self.citation.edition
+        return "" if edition == PAPER else f" --edition {edition}"
 
     @cached_property
     def cells(self) -> dict[tuple[str | None, str], Cell]:
         """The cells by model and metric."""
         return {(one.model, cell.metric): cell for one in self.profiles for cell in one.cells}
-
-
-def _options(citation: Citation) -> str:
-    edition, system = citation.edition, citation.system
-    of_edition = "" if edition == PAPER else f" --edition {edition}"
-    return f"{of_edition} --system {shlex.quote(system)}" if system else of_edition
 
 
 def report(
@@ -141,19 +140,25 @@ def report(
     values = by_type.filter(game_type=ALL).drop("game_type")
     sample = _sample(lake, edition, games_per_cell)
     models = board["model"].to_list()
-    citation = lake.cite(edition=edition)
-    cells = _cells(values, sample, citation, games_per_cell)
+    cells = _cells(values, sample, edition, games_per_cell)
     shown = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
     return Report(
         title=title,
         made_at=datetime.now(UTC),
-        citation=citation,
+        citation=lake.cite(edition=edition),
         confidence=confidence,
         games_per_cell=games_per_cell,
         board=board,
         values=values,
         cards=[_card(name, edition, by_type.filter(metric=name)) for name in names(edition)],
-        profiles=[_profile(model, cells) for model in models],
+        profiles=[
+            Profile(
+                model,
+                values.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
+                [cell for (of, _), cell in cells.items() if of == model],
+            )
+            for model in models
+        ],
         comparisons=lake.compare(
             metric=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
             edition=edition,
@@ -207,47 +212,24 @@ def _sample(lake: AnsweringLake, edition: Edition, games_per_cell: int) -> list[
 
 
 def _cells(
-    values: pl.DataFrame, sample: Sequence[Transcript], citation: Citation, games_per_cell: int
+    values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
     """A cell for each model and metric, with the rows of the first games that have any."""
-    counted = [one.counted for one in sample]
-    rows = pl.concat(counted) if counted else pl.DataFrame()
-    parts_of: dict[tuple[str | None, str], pl.DataFrame] = {}
-    if not rows.is_empty():
-        parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
-        parts_of = {(model, name): part for (model, name), part in parts.items()}
-    none = pl.DataFrame(schema={"game_id": pl.String})
+    none = pl.DataFrame(schema=schema(EVIDENCE))
+    rows = pl.concat([none, *(one.counted for one in sample)])
+    parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
     cells = {}
     for value in values.iter_rows(named=True):
         key = (value["model"], value["metric"])
-        part = parts_of.get(key, none)
+        part = parts.get(key, none)
         games = part["game_id"].unique().sort().head(games_per_cell)
         evidence = part.filter(pl.col("game_id").is_in(games.implode()))
-        total = sum_of(value, citation.edition)
-        cells[key] = Cell(value["metric"], value, evidence, total, _command(*key, citation))
+        cells[key] = Cell(value["metric"], value, evidence, sum_of(value, edition))
     return cells
 
 
-def _command(model: str | None, name: str, citation: Citation) -> str:
-    """The command line that prints all rows behind a value."""
-    options = ["--model", model] if model is not None else []
-    return shlex.join(["magic", "evidence", name, *options]) + _options(citation)
-
-
 def _card(name: str, edition: Edition, rows: pl.DataFrame) -> Card:
-    declared = metric(name, edition)
-    texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
+    is_all = pl.col("game_type") == ALL
     return Card(
-        name=name,
-        title=titles()[name],
-        row=texts["row"],
-        formula=texts["value"],
-        source=texts["source"],
-        low=declared.low,
-        high=declared.high,
-        rows=rows,
+        **asdict(head(name, edition)), rows=rows.filter(is_all), by_type=rows.filter(~is_all)
     )
-
-
-def _profile(model: str | None, cells: Mapping[tuple[str | None, str], Cell]) -> Profile:
-    return Profile(model, [cell for (of, _), cell in cells.items() if of == model])

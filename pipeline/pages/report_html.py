@@ -6,24 +6,21 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
-import polars as pl
 from markupsafe import Markup
 
-from pipeline import cells, plots
+from pipeline import cells
 from pipeline.cells import NULL
-from pipeline.column import words
-from pipeline.metrics import ALL
 from pipeline.pages import style
 from pipeline.pages.linked import SIGNIFICANT
 from pipeline.pages.page import TEMPLATES
 from pipeline.pages.render import environment
-from pipeline.pages.report import Card, Report
+from pipeline.pages.report import Report
 from pipeline.present import present
 from pipeline.reports.parts import seats
-from pipeline.reports.transcript import Transcript
 
 LONGEST_TEXT = 20_000
 """A message with more characters is cut; `magic show` prints it whole."""
+_PARTS = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
 _OF_FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
@@ -43,16 +40,10 @@ def report_html(report: Report) -> Iterator[str]:
             models=models,
             link=partial(_link, models),
             asked=report.citation,
-            cut=_cut,
-            rows_of=lambda profile: report.values.filter(
-                pl.col("model").eq_missing(pl.lit(profile.model, pl.String))
-            ),
+            LONGEST=LONGEST_TEXT,
             notes_of=lambda name, rows: present(name, rows).notes,
-            one_game=_facts,
+            seats=seats,
             matrix=_matrix,
-            plot_of_metric=_plot_of_metric,
-            plot_by_type=_plot_by_type,
-            plot_of_model=_plot_of_model,
         )
     )
 
@@ -74,42 +65,8 @@ def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str
 def _style() -> str:
     """The tables and texts of `magic view`, and the style of what is in the file alone."""
     own = (TEMPLATES / "one_file.css").read_text("utf-8")
-    shared = style.parts("texts", "tables", "a value with its interval")
+    shared = style.parts(*_PARTS)
     return f":root {{{style.colours()}}}\n{style.lines(*_OF_FRAME)}\n{shared}\n{own}"
-
-
-def _plot_of_metric(card: Card) -> Markup | None:
-    """The plot of a metric, None if no model has a row of it."""
-    rows = card.rows.filter(game_type=ALL)
-    if rows.is_empty():
-        return None
-    return Markup(plots.svg(plots.plot_metric(rows), f"metric-{card.name}"))
-
-
-def _plot_by_type(card: Card) -> Markup | None:
-    """The plot of a metric by game type, None for one of a single type."""
-    rows = card.rows.filter(pl.col("game_type") != ALL)
-    if rows["game_type"].n_unique() < 2:
-        return None
-    return Markup(plots.svg(plots.plot_metric(rows, by="game_type"), f"types-{card.name}"))
-
-
-def _plot_of_model(report: Report, model: str | None, prefix: str) -> Markup:
-    return Markup(plots.svg(plots.plot_profile(report.values, model), prefix))
-
-
-def _cut(text: str) -> str:
-    """A message without its end, if it is too long for a page."""
-    if len(text) <= LONGEST_TEXT:
-        return text
-    return f"{text[:LONGEST_TEXT]} […] {len(text) - LONGEST_TEXT:,} more characters are left out"
-
-
-def _facts(transcript: Transcript) -> dict[str, Any]:
-    """What is said above a game's messages."""
-    game = transcript.game
-    end = words(str(game["outcome"])) if game["is_finished"] else "not finished"
-    return {**game, "end": end, "players": seats(transcript.tables), "id": str(game["game_id"])[:8]}
 
 
 def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:

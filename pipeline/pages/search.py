@@ -9,7 +9,7 @@ from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, choices, game_types
-from pipeline.reports.search import COLUMNS, Found
+from pipeline.reports.search import COLUMNS, Hits
 from pipeline.vocabulary import Edition
 
 LANE = "search"
@@ -43,19 +43,18 @@ class SearchContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> SearchContent:
     """The messages that have all of the words; nothing before there is anything to search for."""
-    faults = Faults()
-    hits = None
+    faults, hits = Faults(), Hits(pl.DataFrame(schema=schema(COLUMNS)), 0, 0, "", None)
     if asked.words or asked.secret:
         with faults.of("words"):
             hits = _hits(lake, asked, ROWS, asked.after or None)
     return SearchContent(
         title="Search",
-        rows=hits.rows if hits else pl.DataFrame(schema=schema(COLUMNS)),
+        rows=hits.rows,
         game_types=game_types(),
-        n_searched=hits.n_searched if hits else 0,
-        n_messages=hits.n_messages if hits else 0,
-        stopped=hits.stopped if hits else None,
-        after=hits.key if hits else None,
+        n_searched=hits.n_searched,
+        n_messages=hits.n_messages,
+        stopped=hits.stopped or None,
+        after=hits.key,
         timeout=TIMEOUT,
         faults=faults,
     )
@@ -74,7 +73,7 @@ def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
     return [hits.rows]
 
 
-def _hits(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Found:
+def _hits(lake: AnsweringLake, asked: Parameters, limit: int, after: str | None) -> Hits:
     flags = {name: getattr(asked, name) for name in ("secret", "aloud", "tested")}
     who = choices(asked, "model", "game_type")
     return lake.search(asked.words, **who, **flags, limit=limit, timeout=TIMEOUT, after=after)

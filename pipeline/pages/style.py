@@ -10,21 +10,17 @@ _PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
 
 def colours() -> str:
     """The variables of all colours, each a pair for light and dark."""
-    return _frame().partition(":root {")[2].partition("}")[0]
+    return _split()[0].partition(":root {")[2].partition("}")[0]
 
 
 def lines(*beginnings: str) -> str:
     """The rules of the frame that begin so."""
-    return "\n".join(line for line in _frame().splitlines() if line.startswith(beginnings))
+    return "\n".join(line for line in _split()[0].splitlines() if line.startswith(beginnings))
 
 
 def parts(*names: str) -> str:
     """The rules of these parts of the style, such as `tables`."""
     return "".join(_split()[1][name] for name in names)
-
-
-def _frame() -> str:
-    return _split()[0]
 
 
 @cache

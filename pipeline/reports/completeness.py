@@ -179,10 +179,7 @@ def readability(
     missing = _missing(lake, request)
     bounds = [
         _bounds(
-            metric(name, edition),
-            by_model.filter(metric=name),
-            _rows(lake, name, request),
-            missing,
+            metric(name, edition), by_model.filter(metric=name), _rows(lake, name, request), missing
         )
         for name in names(edition)
     ]

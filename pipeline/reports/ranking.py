@@ -10,18 +10,13 @@ import polars as pl
 
 from pipeline.column import listed
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics import (
-    ALL,
-    DEFAULT_CONFIDENCE,
-    DEFAULT_GAMES,
-    PAPER,
-    Answer,
-    answered,
-)
+from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answer, answered
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import LEADERBOARD, leaderboard_columns
-from pipeline.reports.compare import compare_rows
+from pipeline.reports.compare.differences import compared
+from pipeline.reports.compare.pairs import of_models
+from pipeline.reports.compare.verdicts import adjusted
 from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups
 from pipeline.vocabulary import Edition, Engine
@@ -178,10 +173,10 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
         return without.with_columns(family=pl.lit(None, pl.Int64))
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
-    compared = compare_rows(valued, pairs)
-    apart = compared.filter(pl.col("p_holm") < level)
+    differences = adjusted(compared(valued, of_models(valued, pairs), DEFAULT_CONFIDENCE), [])
+    apart = differences.filter(pl.col("p_holm") < level)
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)
         is_apart[pair] = is_apart[pair[::-1]] = True
     lettered = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
-    return lettered.with_columns(family=pl.lit(compared["p_value"].count(), pl.Int64))
+    return lettered.with_columns(family=pl.lit(differences["p_value"].count(), pl.Int64))

@@ -9,7 +9,7 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline import column
-from pipeline.column import Column, listed
+from pipeline.column import Column, listed, schema
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.games import names
@@ -40,7 +40,7 @@ _KEY = re.compile(r"(\d{1,18})\.(\d{1,18})")
 
 
 @listed(COLUMNS)
-class Found(Struct, frozen=True):
+class Hits(Struct, frozen=True):
     """The messages found, and where the search stopped.
 
     `rows` are the messages, each with its place and its text around the first hit.
@@ -67,7 +67,7 @@ def search(
     limit: int = LIMIT,
     timeout: float = TIMEOUT,
     after: str | None = None,
-) -> Found:
+) -> Hits:
     """The messages that contain every one of the words, in the order of the lake's files.
 
     A text is split into words at blanks; each item of a list is searched as it is, blanks
@@ -84,8 +84,8 @@ def search(
     stays in this state. Raises UsageError for words that are missing or too long, for an unknown
     model or game type, and for a wrong limit or key.
 
-    >>> found = lake.search(["i vote for"], game_type="chameleon", limit=2)
-    >>> found.rows["hit"].to_list(), found.stopped
+    >>> hits = lake.search(["i vote for"], game_type="chameleon", limit=2)
+    >>> hits.rows["hit"].to_list(), hits.stopped
     (['I vote for', 'I vote for'], 'limit')
     """
     asked, models, game_types = _words(words, secret), several(model), several(game_type)
@@ -94,18 +94,16 @@ def search(
     state, start = _begun(lake, after)
     wanted = _wanted(asked, models, game_types, tested, aloud)
     secrets = secret_words(state) if secret else None
-    read = [
-        *_PLACE,
-        "content",
-        *(["is_tested"] if tested else []),
-        *(["visible_to"] if aloud else []),
-    ]
+    read = [*_PLACE, "content", *["is_tested"] * tested, *["visible_to"] * aloud]
     ends_at = time.monotonic() + timeout
-    parts = [pl.DataFrame(schema=polars_schema("messages")).select(*_PLACE, "content")]
+    none = pl.DataFrame(schema=polars_schema("messages")).select(*_PLACE, "content")
+    parts = [none.with_columns(pattern=pl.lit(""))]
+    pattern = pl.lit("" if secret else _pattern(asked[0]))
     n_left, stopped, at = limit, "end", start
     for first, rows in stream(state, "messages", read, start):
         hits = rows.with_row_index("row").filter(wanted)
-        hits = (hits if secrets is None else said_secret(hits, secrets)).head(n_left)
+        hits = hits.with_columns(pattern=pattern) if secrets is None else said_secret(hits, secrets)
+        hits = hits.head(n_left)
         n_left -= hits.height
         at = first + (hits["row"][-1] + 1 if n_left == 0 else rows.height)
         parts.append(hits.drop("row", "is_tested", "visible_to", strict=False))
@@ -113,10 +111,10 @@ def search(
             stopped = "time" if n_left else "limit"
             break
     n_messages = sum(state.counts("messages").values())
-    shown = _around(pl.concat(parts, how="diagonal"), None if secret else _pattern(asked[0]))
+    shown = _around(pl.concat(parts))
     if at >= n_messages:
-        return Found(shown, n_messages, n_messages, "end", None)
-    return Found(shown, at, n_messages, stopped, f"{state.ingest_id}.{at}")
+        return Hits(shown, n_messages, n_messages, "end", None)
+    return Hits(shown, at, n_messages, stopped, f"{state.ingest_id}.{at}")
 
 
 def _words(words: str | Sequence[str], secret: bool) -> tuple[str, ...]:
@@ -177,22 +175,17 @@ def _pattern(word: str) -> str:
     return f"(?i:{pl.escape_regex(word)})"
 
 
-def _around(rows: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
-    """The rows with the first hit in each text, and the text before and after it.
-
-    The hit is of the pattern, or of that in the row's column `secret`.
-    """
-    if pattern is None:
-        parts = [
-            _with_parts(part, str(secret))
-            for (secret,), part in rows.with_row_index("row").group_by("secret")
-        ]
-        none = _with_parts(rows.clear().with_row_index("row"), "")
-        return pl.concat([none, *parts]).sort("row").select(*COLUMNS)
-    return _with_parts(rows, pattern).select(*COLUMNS)
-
-
-def _with_parts(rows: pl.DataFrame, pattern: str) -> pl.DataFrame:
+def _around(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the first hit of their `pattern`, and the text before and after it."""
     near = f"(?s:.{{0,{AROUND}}}"
-    parts = rf"(?P<before>{near}?))(?P<hit>{pattern})(?P<after>{near}))"
-    return rows.with_columns(pl.col("content").str.extract_groups(parts).struct.unnest())
+    parts = [
+        part.with_columns(
+            pl.col("content")
+            .str.extract_groups(rf"(?P<before>{near}?))(?P<hit>{pattern})(?P<after>{near}))")
+            .struct.unnest()
+        )
+        for (pattern,), part in rows.with_row_index("row").group_by("pattern")
+    ]
+    if not parts:
+        return pl.DataFrame(schema=schema(COLUMNS))
+    return pl.concat(parts).sort("row").select(*COLUMNS)

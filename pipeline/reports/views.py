@@ -4,13 +4,14 @@ Python computes views with intervals. `magic sql` and `Lake.sql` compute such a 
 reads it; in `magic.duckdb` it is a table.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import polars as pl
 
 from pipeline import sqlfiles
-from pipeline.column import Column, schema
+from pipeline.column import schema
 from pipeline.errors import choose, nearest
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, by_system
@@ -20,7 +21,6 @@ from pipeline.metrics.request import EDITIONS
 from pipeline.metrics.results import GAME_TYPE, MODEL, SYSTEM, VALUES, leaderboard_columns
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports.ranking import leaderboard
-from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Computed, Views
 
 _LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
@@ -92,35 +92,27 @@ def _meanings() -> Iterator[tuple[str, str]]:
 
 def computed() -> dict[str, Computed]:
     """The views of every edition that Python computes: `system`, and what `Lake`'s methods give."""
+    keys = {"system": SYSTEM, "model": MODEL, "game_type": GAME_TYPE}
+    of_metrics = {"edition": VALUES["edition"], "metric": VALUES["metric"], **keys, **VALUES}
+    of_models = {"system": SYSTEM, **leaderboard_columns()}
+    one_value = "the value of one metric for one model and game type"
     views_of = {}
     for edition in EDITIONS:
-        views_of[in_schema("", edition, OF_ALL)] = _metrics(edition)
-        views_of[in_schema("", edition, LEADERBOARD)] = _leaderboard(edition)
+        for name, compute, columns, row in (
+            (OF_ALL, metrics, of_metrics, one_value),
+            (LEADERBOARD, leaderboard, of_models, "one model with all metrics"),
+        ):
+            rows = partial(compute, edition=edition)
+            views_of[in_schema("", edition, name)] = Computed(
+                partial(_by_system, rows, list(columns)),
+                schema(columns),
+                f"{row}, edition {edition}, with {_LEVEL} confidence intervals",
+                {column: declared.description for column, declared in columns.items()},
+            )
     return views_of
 
 
-def _metrics(edition: Edition) -> Computed:
-    row = "the value of one metric for one model and game type"
-    keys = {"system": SYSTEM, "model": MODEL, "game_type": GAME_TYPE}
-    columns = {"edition": VALUES["edition"], "metric": VALUES["metric"], **keys, **VALUES}
-    return _computed(columns, row, edition, lambda lake: metrics(lake, edition=edition))
-
-
-def _leaderboard(edition: Edition) -> Computed:
-    columns = {"system": SYSTEM, **leaderboard_columns()}
-    row = "one model with all metrics"
-    return _computed(columns, row, edition, lambda lake: leaderboard(lake, edition=edition))
-
-
-def _computed(
-    columns: Mapping[str, Column],
-    row: str,
-    edition: Edition,
-    rows: Callable[[StoredLake], pl.DataFrame],
-) -> Computed:
-    return Computed(
-        lambda lake: by_system(lake, rows).select(list(columns)),
-        schema(columns),
-        f"{row}, edition {edition}, with {_LEVEL} confidence intervals",
-        {name: declared.description for name, declared in columns.items()},
-    )
+def _by_system(
+    rows: Callable[[StoredLake], pl.DataFrame], columns: list[str], lake: StoredLake
+) -> pl.DataFrame:
+    return by_system(lake, rows).select(columns)

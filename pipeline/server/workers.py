@@ -32,6 +32,8 @@ MEMORY = 4 * 2**30
 """A process that takes more bytes is ended: a limit of addresses would not let plots be drawn."""
 KEPT_MEMORY = 2**30
 """A process that keeps more bytes after a page is replaced."""
+_RETURN_MEMORY = "dirty_decay_ms:200,muzzy_decay_ms:0"
+"""For polars' allocator: a process gives the memory of a page back soon, since others need it."""
 _SECONDS_BETWEEN_LOOKS = 0.2
 LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 2, "free": 2}
 NICE = {"search": 5, "free": 10}
@@ -106,7 +108,9 @@ class _Process:
         self._process: Popen[bytes]
         self._connection: Connection
         program = PROGRAM.format(nice=NICE.get(lane, 0), draws=draws)
-        self._process, self._connection = start(program, POLARS_MAX_THREADS=str(_threads()))
+        self._process, self._connection = start(
+            program, POLARS_MAX_THREADS=str(_threads()), _RJEM_MALLOC_CONF=_RETURN_MEMORY
+        )
 
     def answer(self, lake: "Lake", task: Task, seconds: float) -> Reply | None:
         """The page; None if the process took too long or has ended, and has to be ended."""

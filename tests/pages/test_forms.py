@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from servers import Served
 
 from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, polars_schema
-from pipeline.pages import as_csv, csv_parts, parameters, render
+from pipeline.pages import as_csv, content, csv_parts, parameters, render
 from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
 from pipeline.server.app import Site
@@ -135,6 +136,18 @@ def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.Monk
     with pytest.raises(UsageError, match="ask for less"):
         as_csv(csv_parts("evidence", opened, parameters("evidence", {})))
     assert as_csv([pl.DataFrame({"a": [1]})]) == "a\n1\n"
+
+
+def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the page the first ones; the rows of the page are those of the audit, as before."""
+    monkeypatch.setattr("pipeline.pages.audit.ROWS", 5)
+    opened, query = open_lake(lake), {"kind": "silent_analyses"}
+    whole = opened.findings("silent_analyses")
+    assert whole.height > 5
+    assert content("audit", opened, parameters("audit", query)).frame("findings").height == 5
+    for frame, rows in (("findings", whole), ("", opened.audit())):
+        asked = parameters("audit", {**query, "frame": frame})
+        assert_frame_equal(pl.concat(csv_parts("audit", opened, asked)), rows)
 
 
 def test_a_search_that_stopped_gives_no_csv(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake import stream
 from pipeline.pages import page, parameters
-from pipeline.reports.search import LIMIT, Found
+from pipeline.reports.search import LIMIT, Hits
 
 CLUE = "It flows to the east."
 
@@ -162,7 +162,7 @@ def test_the_command_finds_the_same(lake: Lake, capsys: pytest.CaptureFixture[st
     options = ["--secret", "--aloud", "--tested", "--limit", "2"]
     assert main(["search", "--lake", str(lake.path), "--format", "json", *options]) == 0
     told = capsys.readouterr()
-    found: Found = lake.search(secret=True, aloud=True, tested=True, limit=2)
+    found: Hits = lake.search(secret=True, aloud=True, tested=True, limit=2)
     assert json.loads(told.out) == found.rows.to_dicts()
     _, again, _ = told.err.splitlines()
     assert again == f"to continue: run the command again with --after {found.key}"

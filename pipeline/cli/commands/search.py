@@ -1,13 +1,8 @@
 """`magic search`: words in the messages of all games."""
 
-from typing import TYPE_CHECKING
-
 from pipeline.cells import counted
 from pipeline.cli import options, terminal
 from pipeline.cli.options import argument, flag, option, several
-
-if TYPE_CHECKING:
-    pass
 
 
 def search(

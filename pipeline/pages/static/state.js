@@ -1,7 +1,6 @@
 // What a page says while another comes, hints for the keyboard and for a finger, and copies. A page
 // works without it.
 const root = document.documentElement;
-root.classList.add("js");
 
 export function say(text) {
   const status = document.getElementById("status");

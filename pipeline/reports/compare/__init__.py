@@ -131,10 +131,3 @@ def _answer(
     if where is not None:
         request = replace(request, where=condition_on(lake, metrics, where))
     return answered(lake, request, names=metrics, confidence=confidence)
-
-
-def compare_rows(
-    answer: Answer, pairs: Sequence[tuple[str, str]], *, confidence: float = DEFAULT_CONFIDENCE
-) -> pl.DataFrame:
-    """The rows of `compare` from values that are known; p-values are adjusted for all rows."""
-    return adjusted(compared(answer, of_models(answer, pairs), confidence), []).drop("basis")

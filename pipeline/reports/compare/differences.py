@@ -118,10 +118,8 @@ def of_metric(
         {
             "one": one,
             "other": other,
-            "value": row_of.get(one, {}).get("value"),
-            "other_value": row_of.get(other, {}).get("value"),
-            "thin": row_of.get(one, {}).get("thin"),
-            "other_thin": row_of.get(other, {}).get("thin"),
+            **{name: row_of.get(one, {}).get(name) for name in ("value", "thin")},
+            **{f"other_{name}": row_of.get(other, {}).get(name) for name in ("value", "thin")},
             "reason": reason,
         }
         for (one, other), reason in zip(pairs, reasons, strict=True)
