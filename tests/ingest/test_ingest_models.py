@@ -160,7 +160,7 @@ def test_models_are_only_for_a_retry(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["quarantine", option, "x", "--lake", str(tmp_path)]) == 2
-    assert f"{option}: works only with --retry" in " ".join(capsys.readouterr().err.split())
+    assert f"{option} works only with --retry" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(
