@@ -261,6 +261,8 @@ def test_an_unknown_system_is_wrong_usage(place: Path, capsys: pytest.CaptureFix
 
 def test_pages_offer_the_systems(place: Path) -> None:
     lake = opened(place, "both")
+    none = lake.page("leaderboard", system="chatarena", game_type="public_good")
+    assert "No such game of a tested model in chatarena" in none.html
     page = lake.page("leaderboard")
     assert "<b>magic</b> (63)" in page.html
     assert "chatarena (6)" in page.html

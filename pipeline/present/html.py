@@ -160,9 +160,14 @@ def _value(value: object, text: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f'<data value="{value!r}">{escape(text)}</data>'
     if len(text) <= LONGEST_CELL:
-        return escape(text)
+        return _breakable(escape(text))
     more = f"… the first {LONGEST_CELL:,} of {len(text):,} characters"
     return f'{escape(text[:LONGEST_CELL])} <span class="none">{more}</span>'
+
+
+def _breakable(text: str) -> str:
+    """The text; a path, which has no spaces, breaks after its separators, not within a word."""
+    return text.replace("/", "/<wbr>").replace("_", "_<wbr>") if "/" in text else text
 
 
 def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawing: str) -> str:

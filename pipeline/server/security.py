@@ -26,6 +26,8 @@ HEADERS: Mapping[str, str] = {
     "x-frame-options": "DENY",
 }
 LONGEST_ADDRESS = 16_000
+NO_TOKEN = "Open the address that the server printed: it has the token."
+WRONG_TOKEN = f"The token is wrong: each start of the server has another. {NO_TOKEN}"
 _OWN = ("same-origin", "none")
 
 
@@ -92,7 +94,8 @@ class Guard:
         if not _is_own(headers):
             return Refusal(403, "The request comes from a page of another site.")
         if self._token is not None and not self._has_token(scope, headers):
-            return Refusal(401, "Open the address that the server printed: it has the token.")
+            sent = QueryParams(scope["query_string"]).get("token")
+            return Refusal(401, NO_TOKEN if sent is None else WRONG_TOKEN)
         return None
 
     def _has_token(self, scope: Scope, headers: Headers) -> bool:

@@ -138,6 +138,9 @@ def test_a_link_opens_after_the_token(browser: "playwright.Browser", served: Ser
         tab = visit.go("/games?game_type=chameleon")
         assert "Token needed" in tab.title()
         assert grave(tab) == []
+        tab.get_by_label("Token").fill("another")
+        tab.get_by_role("button", name="Open /games").click()
+        tab.get_by_text("The token is wrong").wait_for()
         tab.get_by_label("Token").fill(beyond.address.partition("token=")[2])
         tab.get_by_role("button", name="Open /games").click()
         tab.wait_for_url("**/games?game_type=chameleon")
