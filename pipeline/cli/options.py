@@ -175,7 +175,7 @@ MaxDocumentOption = Annotated[
 ]
 LARGEST_DOCUMENT = 64 << 20
 StrictOption = Annotated[
-    bool, flag("--strict", "Exit with 3 if any input could not be used.", default=...)
+    bool, flag("--strict", "Exit with 3 if anything was quarantined.", default=...)
 ]
 
 DEFAULT_CONFIDENCE = 0.95
