@@ -60,7 +60,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
     model = asked.model or next((name for name in models if name != asked.other), "")
     other = asked.other or next((name for name in models if name != model), "")
     metric = asked.metric or next(iter(_metrics(asked)), names(asked.edition)[0])
-    faults, rows, apart = Faults(), None, pl.DataFrame(schema=schema(APART))
+    faults, rows, apart, margin = Faults(), None, pl.DataFrame(schema=schema(APART)), None
     if model and other:
         fields = _fields(asked)
 
@@ -68,12 +68,13 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
             return lake.compare((model, other), margin=_number(margin), **options)
 
         rows, faults = answered(compared, fields)
+    with faults.of("margin"):
+        margin = _number(asked.margin)
     if model and other and not faults:
         with faults.of("metric"):
             slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
             apart = lake.settings_apart(model, other, metric, **slice_)
     rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
-    margin = None if "margin" in faults else _number(asked.margin)
     return CompareContent(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,

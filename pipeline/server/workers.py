@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, LifoQueue
 from subprocess import TimeoutExpired
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ KEPT_MEMORY = 2**30
 _RETURN_MEMORY = "dirty_decay_ms:200,muzzy_decay_ms:0"
 """For polars' allocator: a process gives the memory of a page back soon, since others need it."""
 _SECONDS_BETWEEN_LOOKS = 0.2
+_START_SECONDS = 1.0
+"""As long as a process takes to start, a page waits for one that is at work."""
 LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 2, "free": 2}
 NICE = {"search": 5, "free": 10}
 """Queries and searches of users leave the processors to other pages."""
@@ -45,7 +48,7 @@ class Workers:
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
-        self._idle: dict[str, list[_Process]] = {lane: [] for lane in LANES}
+        self._idle: dict[str, LifoQueue[_Process]] = {lane: LifoQueue() for lane in LANES}
         self._free = {lane: asyncio.Semaphore(n) for lane, n in LANES.items()}
         self._all: set[_Process] = set()
         self._lock = Lock()
@@ -63,14 +66,15 @@ class Workers:
             for process in self._all:
                 process.kill()
         for idle in self._idle.values():
-            while idle:
-                idle.pop().dispose()
+            with suppress(Empty):
+                while True:
+                    idle.get_nowait().dispose()
 
     def warm(self, lane: str) -> None:
         """Starts a process before a page needs it; it loads the libraries of plots too."""
         process = self._taken(lane, draws=lane == "long")
         if process is not None:
-            self._idle[lane].append(process)
+            self._idle[lane].put(process)
 
     def _reply(self, lake: "Lake", task: Task, lane: str) -> Reply:
         process = self._taken(lane)
@@ -78,7 +82,7 @@ class Workers:
             return fault(503, "the server is stopping", "Stopped")
         reply = process.answer(lake, task, self._seconds)
         if reply is not None and process.n_bytes() < KEPT_MEMORY and not self._is_closed:
-            self._idle[lane].append(process)
+            self._idle[lane].put(process)
             return reply
         with self._lock:
             self._all.discard(process)
@@ -86,12 +90,12 @@ class Workers:
         return reply or reason
 
     def _taken(self, lane: str, *, draws: bool = False) -> "_Process | None":
-        with suppress(IndexError):
-            while not (process := self._idle[lane].pop()).is_alive():
-                with self._lock:
-                    self._all.discard(process)
-                process.dispose()
-            return process
+        while (process := self._idle_soon(lane)) is not None:
+            if process.is_alive():
+                return process
+            with self._lock:
+                self._all.discard(process)
+            process.dispose()
         with self._lock:
             if self._is_closed:
                 return None
@@ -99,11 +103,20 @@ class Workers:
             self._all.add(process)
             return process
 
+    def _idle_soon(self, lane: str) -> "_Process | None":
+        """A process without work, now or before another could be started."""
+        with self._lock:
+            is_started = any(process.lane == lane for process in self._all)
+        with suppress(Empty):
+            return self._idle[lane].get(timeout=_START_SECONDS if is_started else 0)
+        return None
+
 
 class _Process:
     """A process that makes one page at a time."""
 
     def __init__(self, lane: str, *, draws: bool = False) -> None:
+        self.lane = lane
         # Threads are for one page: with several at work, each takes a part of the processors.
         self._process: Popen[bytes]
         self._connection: Connection

@@ -108,6 +108,8 @@ def connect(
     """
     connection = _opened(threads or cores(), memory, scratch)
     try:
+        # Global, so that cursors have it too: a query for one game reads little besides footers.
+        connection.execute("SET GLOBAL parquet_metadata_cache = true")
         _make_views(connection, lake, views, wanted)
         for lock in _LOCKS:
             connection.execute(lock)

@@ -162,6 +162,11 @@ def test_a_wrong_field_of_a_comparison_has_its_fault(opened: Lake, field: str, w
     assert found.rows.height == (0 if field == "other" else len(NAMES))
 
 
+def test_a_wrong_margin_is_a_fault_beside_that_of_an_unknown_model(opened: Lake) -> None:
+    asked = parameters("compare", {"model": "sim-atlas", "other": "nobody", "margin": "x"})
+    assert set(page("compare").content(opened, asked).faults) == {"other", "margin"}
+
+
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sum_above_evidence(opened: Lake, name: str, edition: str) -> None:

@@ -24,7 +24,7 @@ def test_a_process_that_ended_while_idle_costs_nobody_an_answer(lake: Path) -> N
         opened = open_lake(lake)
         task = Task("tables", "json", {})
         first = await workers.reply(opened, task, "quick")
-        for process in workers._idle["quick"]:
+        for process in workers._all:
             os.kill(process._process.pid, 9)
             process._process.wait(10)
         second = await workers.reply(opened, task, "quick")
@@ -33,6 +33,25 @@ def test_a_process_that_ended_while_idle_costs_nobody_an_answer(lake: Path) -> N
         return [first.status, second.status, n_processes]
 
     assert asyncio.run(asked()) == [200, 200, 1]
+
+
+def test_a_page_waits_for_a_process_rather_than_starting_another(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def n_processes() -> int:
+        workers = Workers()
+        opened = open_lake(lake)
+        task = Task("tables", "json", {})
+        replies = [workers.reply(opened, task, "quick") for _ in range(2)]
+        assert [reply.status for reply in await asyncio.gather(*replies)] == [200, 200]
+        started = len(workers._all)
+        workers.close()
+        return started
+
+    monkeypatch.setattr(module, "_START_SECONDS", 60)
+    assert asyncio.run(n_processes()) == 1
+    monkeypatch.setattr(module, "_START_SECONDS", 0)
+    assert asyncio.run(n_processes()) == 2
 
 
 @pytest.mark.slow
