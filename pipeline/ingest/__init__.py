@@ -46,7 +46,7 @@ LEAST_MEMORY = 2**29
 # Of a job's memory, the part that a batch of documents may have: decoded, it takes about ten times
 # as much as its bytes. Smaller batches than the least are slow, larger than the most no faster.
 _BATCH_SHARE = 16
-_LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 64 * 2**20
+_LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
 
 _MOST_JOBS = 8  # of a core
 
