@@ -1,20 +1,16 @@
 """What every format is shown of a document, to say whether it is one of its own."""
 
 import re
-from collections.abc import Iterator, KeysView, Mapping, Sequence, Set
+from collections.abc import Iterator, KeysView, Mapping
 from itertools import chain
-from typing import TypeAlias
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
-from msgspec.structs import astuple
+from msgspec import Raw
 
 _OPENING = (b"{", b"[")
 _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _LIST = msgspec.json.Decoder(list[Raw])
-# A decoder of structs that forbid unknown fields, where one that is absent is UNSET.
-Whole: TypeAlias = "msgspec.json.Decoder[Struct]"
 _UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
@@ -25,17 +21,15 @@ class Look:
     document's in its source, such as `runs/a.csv#17`, and can be empty.
     """
 
-    __slots__ = ("_keys", "_top", "data", "first", "path", "whole")
+    __slots__ = ("_keys", "_top", "data", "first", "path")
 
-    def __init__(self, path: str, data: bytes, wholes: Sequence[Whole] = ()) -> None:
+    def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.data = data
         self.first = _first(data)
         # Plain fields: `cached_property` takes a lock, for each of millions of documents.
         self._top: Mapping[str, Raw] | None = None
-        self._keys: Set[str] | None = None
-        # What a format has decoded in one pass, which tells the keys as well.
-        self.whole = self._decoded(wholes) if self.first == "{" else None
+        self._keys: KeysView[str] | None = None
 
     @property
     def top(self) -> Mapping[str, Raw]:
@@ -47,19 +41,9 @@ class Look:
             self._top = _top(self.data) if self.first == "{" else {}
         return self._top
 
-    def _decoded(self, wholes: Sequence[Whole]) -> Struct | None:
-        for whole in wholes:
-            try:
-                return whole.decode(self.data)
-            except _UNDECODABLE:
-                continue
-        return None
-
     @property
-    def keys(self) -> Set[str]:
+    def keys(self) -> KeysView[str]:
         """The keys of `top`; of a JSON list those of all its objects."""
-        if self._keys is None and self.whole is not None:
-            self._keys = _keys_of(self.whole)
         if self._keys is None:
             self._keys = _keys(self.data) if self.first == "[" else self.top.keys()
         return self._keys
@@ -81,11 +65,6 @@ def _top(data: bytes) -> Mapping[str, Raw]:
         return _OBJECT.decode(data)
     except _UNDECODABLE:
         return _object(data.lstrip().partition(b"\n")[0])
-
-
-def _keys_of(whole: Struct) -> Set[str]:
-    values = zip(whole.__struct_encode_fields__, astuple(whole), strict=True)
-    return {key for key, value in values if value is not UNSET}
 
 
 def _keys(data: bytes) -> KeysView[str]:

@@ -5,7 +5,6 @@ from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
-from msgspec.structs import astuple
 
 from pipeline.game import Course, Messages
 from pipeline.vocabulary import Phase
@@ -31,7 +30,7 @@ class Row(Struct, gc=False):
 
 
 class History(NamedTuple):
-    """A log's rows, column by column: the fields of `Row` in their order."""
+    """A log's rows, column by column."""
 
     player: tuple[str, ...]
     content: tuple[str, ...]
@@ -50,9 +49,6 @@ class Outline(NamedTuple):
     prompted: tuple[Phase | None, ...]
 
 
-_NO_HISTORY = History((), (), (), (), ())
-
-
 class Timeline(NamedTuple):
     """Each row's phase and round, column by column."""
 
@@ -68,7 +64,13 @@ _NO_PROMPTS: Prompts = {}
 
 def history(rows: list[Row]) -> History:
     """The rows, column by column."""
-    return History(*zip(*map(astuple, rows), strict=True)) if rows else _NO_HISTORY
+    return History(
+        player=tuple([row.agent_name for row in rows]),
+        content=tuple([row.content for row in rows]),
+        turn=tuple([row.turn for row in rows]),
+        visible_to=tuple([row.visible_to for row in rows]),
+        msg_type=tuple([row.msg_type for row in rows]),
+    )
 
 
 def messages(

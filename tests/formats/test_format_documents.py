@@ -15,7 +15,6 @@ from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import formats, read
-from pipeline.formats.look import Look
 from pipeline.game import BrokenDocument, GameRecord
 
 BOM = b"\xef\xbb\xbf"
@@ -53,23 +52,6 @@ def test_a_log_is_known_by_its_keys(name: str) -> None:
     assert game.faults == []
     assert game.assigned_model is None
     assert game.started_at is None
-
-
-@pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("key", ["result", "scores", "topic", "win_flag"])
-def test_a_key_of_no_game_changes_nothing(name: str, key: str) -> None:
-    """A log without such a key is known and decoded in one pass, one with it in two."""
-    log = GAMES[name]() | {key: None}
-    data = encode(log)
-    game, other = read(data), read(encode(log | {"seed": [1, {"a": "b"}]}))
-    assert game is not None
-    assert other is not None
-    assert content_id(game) == content_id(other)
-    wholes = tuple(format_.WHOLE for format_ in formats() if hasattr(format_, "WHOLE"))
-    look = Look("0.json", data, wholes)
-    assert look.whole is not None
-    assert look.keys == set(log) == look.top.keys()
-    assert Look("0.json", encode(log | {"seed": 1}), wholes).whole is None
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -12,7 +12,7 @@ import msgspec
 
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.look import Look
-from pipeline.formats.magic.log import Log, WholeLog
+from pipeline.formats.magic.log import Log
 from pipeline.formats.players import unseated
 from pipeline.game import GameRecord
 from pipeline.games import names
@@ -27,7 +27,6 @@ GAMES: tuple[ModuleType, ...] = tuple(
     if find_spec(f"{__name__}.{game_type}")
 )
 _LOG = msgspec.json.Decoder(Log)
-WHOLE = msgspec.json.Decoder(WholeLog)
 
 
 # Files of settings have keys of `_SETUP` too, and none of an ending.
@@ -50,7 +49,7 @@ def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule."""
     if "history" not in look.keys:
         raise broken("$", "`history` is present", "this MAgIC log has no `history`")
-    log = look.whole if isinstance(look.whole, Log) else decode(_LOG, look.data)
+    log = decode(_LOG, look.data)
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)

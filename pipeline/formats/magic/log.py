@@ -23,7 +23,7 @@ T = TypeVar("T")
 _KEYS = msgspec.json.Decoder(dict[str, Raw])
 
 
-class Log(Struct, kw_only=True, gc=False):
+class Log(Struct, gc=False):
     """Every key that any of the games writes; nested parts stay raw until they are asked for."""
 
     history: list[Row] | UnsetType = UNSET
@@ -32,28 +32,17 @@ class Log(Struct, kw_only=True, gc=False):
     game_setting: Part = UNSET
     player_backends: Part = UNSET
     test_player_name: str | UnsetType = UNSET
-    topic: str | UnsetType | None = UNSET
-    nego_turn: Int64 | UnsetType | None = UNSET
-    result: str | UnsetType | None = UNSET
-    win_flag: Int64 | UnsetType | None = UNSET
+    topic: str | None = None
+    nego_turn: Int64 | None = None
+    result: str | None = None
+    win_flag: Int64 | None = None
     player_votes: Part = UNSET
     player_vote: Part = UNSET
     proposal: Part = UNSET
     vote: Part = UNSET
-    scores: list[float] | UnsetType | None = UNSET
+    scores: list[float] | None = None
     consistency_metric: Part = UNSET
     pgm_metric: Part = UNSET
-
-
-class WholeLog(Log, forbid_unknown_fields=True, gc=False):
-    """A log that has a history, and no key that none of the games writes."""
-
-    history: list[Row]
-
-
-def known(value: T | UnsetType | None) -> T | None:
-    """A value that a log may lack."""
-    return None if isinstance(value, UnsetType) else value
 
 
 def history_of(log: Log) -> History:
@@ -97,7 +86,6 @@ def optional(
 
 def result(log: Log, allowed: Sequence[str]) -> str | None:
     """The log's result, None where the game was cut off; raises BrokenDocument for another word."""
-    ended = known(log.result)
-    if ended is not None and ended not in allowed:
-        raise broken("$.result", f"a result is one of {', '.join(allowed)}", repr(ended))
-    return ended
+    if log.result is not None and log.result not in allowed:
+        raise broken("$.result", f"a result is one of {', '.join(allowed)}", repr(log.result))
+    return log.result
