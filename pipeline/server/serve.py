@@ -45,7 +45,7 @@ def serve(
         shown = reachable(host)
         shown = f"[{shown}]" if ":" in shown else shown
         address = f"http://{shown}:{taken}/" + (f"?token={quote(token.text)}" if token else "")
-        workers = Workers()
+        workers = Workers(is_local=lake.path.is_local)
         workers.warm("long")
         app = Site(lake, name, workers, token).app(_hosts(taken))
         log = OneLine(say)

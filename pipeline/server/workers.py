@@ -33,11 +33,16 @@ MEMORY = 4 * 2**30
 """A process that takes more bytes is ended: a limit of addresses would not let plots be drawn."""
 KEPT_MEMORY = 2**30
 """A process that keeps more bytes after a page is replaced."""
-_RETURN_MEMORY = "dirty_decay_ms:200,muzzy_decay_ms:0"
-"""For polars' allocator: a process gives the memory of a page back soon, since others need it."""
+_ALLOCATORS = {
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:200,muzzy_decay_ms:0",
+    "MALLOC_ARENA_MAX": "2",
+}
+"""Those of polars and of C give the memory of a page back soon, since other processes need it."""
+_READ_LITTLE_AHEAD = {"POLARS_ROW_GROUP_PREFETCH_SIZE": "1"}
+"""On a disk, to read more row groups ahead takes memory and is no faster."""
 _SECONDS_BETWEEN_LOOKS = 0.2
 _START_SECONDS = 1.0
-"""As long as a process takes to start, a page waits for one that is at work."""
+"""A page waits so long for a process that is at its first page, and loads what others need."""
 LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 2, "free": 2}
 NICE = {"search": 5, "free": 10}
 """Queries and searches of users leave the processors to other pages."""
@@ -46,8 +51,10 @@ NICE = {"search": 5, "free": 10}
 class Workers:
     """The processes of all lanes; each is started when it is first needed."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    def __init__(self, seconds: float = SECONDS, *, is_local: bool = True) -> None:
+        """`is_local` says that the lake is on a disk of this machine."""
         self._seconds = seconds
+        self._environment = _ALLOCATORS | (_READ_LITTLE_AHEAD if is_local else {})
         self._idle: dict[str, LifoQueue[_Process]] = {lane: LifoQueue() for lane in LANES}
         self._free = {lane: asyncio.Semaphore(n) for lane, n in LANES.items()}
         self._all: set[_Process] = set()
@@ -99,30 +106,32 @@ class Workers:
         with self._lock:
             if self._is_closed:
                 return None
-            process = _Process(lane, draws=draws)
+            process = _Process(lane, self._environment, draws=draws)
             self._all.add(process)
             return process
 
     def _idle_soon(self, lane: str) -> "_Process | None":
         """A process without work, now or before another could be started."""
         with self._lock:
-            is_started = any(process.lane == lane for process in self._all)
+            in_lane = [process for process in self._all if process.lane == lane]
+        is_starting = any(not process.has_answered for process in in_lane)
         with suppress(Empty):
-            return self._idle[lane].get(timeout=_START_SECONDS if is_started else 0)
+            return self._idle[lane].get(timeout=_START_SECONDS if is_starting else 0)
         return None
 
 
 class _Process:
     """A process that makes one page at a time."""
 
-    def __init__(self, lane: str, *, draws: bool = False) -> None:
+    def __init__(self, lane: str, environment: Mapping[str, str], *, draws: bool) -> None:
         self.lane = lane
+        self.has_answered = False
         # Threads are for one page: with several at work, each takes a part of the processors.
         self._process: Popen[bytes]
         self._connection: Connection
         program = PROGRAM.format(nice=NICE.get(lane, 0), draws=draws)
         self._process, self._connection = start(
-            program, POLARS_MAX_THREADS=str(_threads()), _RJEM_MALLOC_CONF=_RETURN_MEMORY
+            program, POLARS_MAX_THREADS=str(_threads()), **environment
         )
 
     def answer(self, lake: "Lake", task: Task, seconds: float) -> Reply | None:
@@ -134,6 +143,7 @@ class _Process:
                 if not has_time() or self.n_bytes() > MEMORY:
                     return None
             reply = self._connection.recv()
+            self.has_answered = True
             return reply if isinstance(reply, Reply) else None
         except (EOFError, OSError):
             return None

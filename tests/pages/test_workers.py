@@ -35,7 +35,7 @@ def test_a_process_that_ended_while_idle_costs_nobody_an_answer(lake: Path) -> N
     assert asyncio.run(asked()) == [200, 200, 1]
 
 
-def test_a_page_waits_for_a_process_rather_than_starting_another(
+def test_a_page_waits_for_a_process_at_its_first_page(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def n_processes() -> int:
