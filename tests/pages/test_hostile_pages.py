@@ -27,7 +27,7 @@ OURS = set(
     """
     html head meta title link script body a header nav button main footer p span div form
     label select option input textarea h1 h2 h3 small table caption thead tbody tr th td data
-    svg rect line circle ul li dl dt dd details summary pre code b abbr figure g path text
+    svg rect line circle ul li dl dt dd details summary pre code b abbr wbr figure g path text
     fieldset legend section figcaption kbd mark br defs clippath tspan
     """.split()  # noqa: SIM905 (a list of sixty quoted words is longer than the module)
 )
