@@ -19,7 +19,7 @@ NO_CHROMIUM = "no Chromium for the browser tests"
 # A time limit for one example would make a slow machine's run red. CI tries the same examples every
 # time; elsewhere each run tries new ones and keeps those that failed.
 settings.register_profile(
-    "fast", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
+    "fast", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "ci", settings.get_profile("fast"), max_examples=30, derandomize=True, print_blob=True

@@ -151,7 +151,7 @@ def test_whole_and_lines() -> None:
 def test_a_file_of_many_parts_is_never_held_whole(
     splitter: Splitter, begin: bytes, part: bytes
 ) -> None:
-    n_pieces, n_of_piece = 200, 1000
+    n_pieces, n_of_piece = 60, 1000
 
     def pieces() -> Iterator[bytes]:
         yield begin

@@ -176,6 +176,7 @@ def test_a_closed_stdout_takes_no_results(lake: Path, form: str) -> None:
     assert run.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_command_without_results_needs_no_stdout(lake: Path, tmp_path: Path) -> None:
     out = tmp_path / "mine.duckdb"
     command = " ".join([*MAGIC, "catalog", "--lake", str(lake), "-o", str(out), ">&-"])

@@ -19,8 +19,9 @@ def lake(sample_lake: Path) -> Lake:
 
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
 def test_terms_add_up_to_the_value(edition: str, name: str, lake: Lake) -> None:
-    model = lake.leaderboard()["model"][0]
-    for row in lake.metrics(metric=name, edition=edition, by=["model"]).iter_rows(named=True):
+    values = lake.metrics(metric=name, edition=edition, by=["model"])
+    model = values["model"][0]
+    for row in values.iter_rows(named=True):
         found = lake.evidence_sum(name, edition=edition, model=row["model"])
         assert found.schema == schema(COLUMNS)
         *terms, whole = found.to_dicts()
