@@ -6,9 +6,7 @@ A format whose log says what each message is needs nothing else of how messages 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
-
-from msgspec import Struct
+from typing import NamedTuple, TypeAlias
 
 from pipeline.formats.players import opponents
 from pipeline.formats.rows import EVERYONE, Outline, Timeline, course
@@ -34,20 +32,22 @@ class Spoken(NamedTuple):
 
 def messages(spoken: Iterable[Spoken], seats: Iterable[Seat]) -> Messages:
     """The messages of a game, in their order. An event refers to one by its index."""
-    columns = tuple(zip(*spoken, strict=True)) or ((),) * len(Spoken._fields)
+    columns = tuple(zip(*spoken, strict=True))
+    if not columns:
+        return _SILENCE
     player, content, phase, round_, visible_to, turn, msg_type = columns
     outline = Outline(player, turn, visible_to, msg_type, prompted=())
     timeline = Timeline(list(phase), list(round_))
     return Messages(course(outline, timeline, (seat.player for seat in seats)), content)
 
 
-class Put(Struct, frozen=True, gc=False):
-    """What a seat put into the pool of a round; no message is named where it did so in silence."""
+# The messages of a game in which nobody said a word.
+_SILENCE = Messages(course(Outline((), (), (), (), ()), Timeline([], []), ()), ())
 
-    seat: int
-    round: int
-    amount: float | None
-    message_index: int | None = None
+# What a seat put into the pool: seat, round, amount and the index of the message that says so, null
+# where it did so in silence. A plain tuple: games of this kind are made of little else.
+Put: TypeAlias = tuple[int, int, float | None, int | None]
+_UNKNOWN = (None, None)
 
 
 def contributions(game: GameRecord, amounts: Sequence[float | None]) -> list[Contribution]:
@@ -55,7 +55,7 @@ def contributions(game: GameRecord, amounts: Sequence[float | None]) -> list[Con
     spoken = game.messages.course
     indices = spoken.said(Phase.CONTRIBUTION)
     puts = [
-        Put(spoken.seat[index] or 0, spoken.round[index] or 1, amount, index)
+        (spoken.seat[index] or 0, spoken.round[index] or 1, amount, index)
         for index, amount in zip(indices, amounts, strict=True)
     ]
     return pooled(puts, len(game.seats))
@@ -67,21 +67,19 @@ def pooled(puts: Sequence[Put], n_seats: int) -> list[Contribution]:
     A round with a contribution missing has no least one and no total.
     """
     of_round: defaultdict[int, list[float]] = defaultdict(list)
-    for put in puts:
-        if put.amount is not None:
-            of_round[put.round].append(put.amount)
+    for _, round_, amount, _ in puts:
+        if amount is not None:
+            of_round[round_].append(amount)
     whole = {
         round_: (min(known), sum(known))
         for round_, known in of_round.items()
         if len(known) == n_seats
     }
     rows = []
-    for put in puts:
-        least, total = whole.get(put.round, (None, None))
-        is_least = None if least is None else put.amount == least
-        rows.append(
-            Contribution(put.seat, put.round, put.message_index, put.amount, is_least, total)
-        )
+    for seat, round_, amount, index in puts:
+        least, total = whole.get(round_, _UNKNOWN)
+        is_least = None if least is None else amount == least
+        rows.append(Contribution(seat, round_, index, amount, is_least, total))
     return rows
 
 
@@ -129,18 +127,21 @@ def _credits(kind: GameKind, outcome: str | None) -> dict[str, _Credit]:
 def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:
     """The results of tested seats that play for themselves: who won, null if unfinished."""
     closing, played_against = _closing(game), opponents(game)
-    return [
-        Result(
-            model=game.seats[seat - 1].model,
-            role=game.seats[seat - 1].role,
-            seat=seat,
-            message_index=closing,
-            opponent=played_against,
-            is_win=won,
-            win_credit=None if won is None else float(won),
+    rows = []
+    for number, won in is_win.items():
+        seat = game.seats[number - 1]
+        rows.append(
+            Result(
+                model=seat.model,
+                role=seat.role,
+                seat=number,
+                message_index=closing,
+                opponent=played_against,
+                is_win=won,
+                win_credit=None if won is None else float(won),
+            )
         )
-        for seat, won in is_win.items()
-    ]
+    return rows
 
 
 def _closing(game: GameRecord) -> int | None:

@@ -61,6 +61,10 @@ def _first(data: bytes) -> str:
 
 
 def _top(data: bytes) -> Mapping[str, Raw]:
+    end = data.find(b"\n")
+    # Of a log in lines the first is enough: all of it would be read, and refused for the second.
+    if data[end + 1 : end + 2] == b"{" and end > 0 and (first := _object(data[:end])):
+        return first
     try:
         return _OBJECT.decode(data)
     except _UNDECODABLE:

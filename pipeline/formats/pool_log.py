@@ -6,6 +6,7 @@ A position such as `$[3].round` is in the line of that number, counted from 0 wi
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, TypeVar, cast, get_args
 
 import msgspec
@@ -90,6 +91,7 @@ class _Type(Struct, gc=False):
 
 T = TypeVar("T", bound=Line)
 
+_GAME_ID = attrgetter("game_id")
 _INIT = Raw(b'"init"')
 _HEAD = re.compile(rb"\s{0,99}\{\"game_id\": ?[^,{}]{1,99}, ?\"type\": ?\"init\"")
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
@@ -122,13 +124,16 @@ class Log:
 
     def __init__(self, data: bytes) -> None:
         self.faults: list[Fault] = []
+        lines = self._read(data)
         self._events: defaultdict[type[Line], list[tuple[int, Line]]] = defaultdict(list)
-        for number, line in enumerate(self._read(data)):
+        for number, line in enumerate(lines):
             if line is not None:
                 self._events[type(line)].append((number, line))
         self.init = self._one_init()
+        _check_one_game(lines)
         self.players = list(self.init.short_name_map.values())
-        self._seats = {name: number for number, name in enumerate(self.init.short_name_map, 1)}
+        # The seats of players by their ids.
+        self.seats = {name: number for number, name in enumerate(self.init.short_name_map, 1)}
         self._check_players()
 
     def of(self, kind: type[T]) -> list[tuple[int, T]]:
@@ -137,7 +142,7 @@ class Log:
 
     def seat(self, player: str, number: int, name: str = "player_id") -> int:
         """The seat of a player by its id, a field of a line. Raises BrokenDocument for no seat."""
-        seat = self._seats.get(player)
+        seat = self.seats.get(player)
         if seat is None:
             raise broken(at(number, name), "every player who acts has a seat", repr(player))
         return seat
@@ -173,10 +178,6 @@ class Log:
         (_, first), *others = self.of(Init)
         if others:
             raise broken(at(others[0][0]), "a log is of one game", "a second `init`")
-        for events in self._events.values():
-            for number, line in events:
-                if line.game_id != first.game_id:
-                    raise broken(at(number, "game_id"), "a log is of one game", repr(line.game_id))
         return first
 
     def _check_players(self) -> None:
@@ -185,6 +186,14 @@ class Log:
         if n_players != self.init.settings.players:
             rule = "there are as many players as the settings say"
             raise broken(where, rule, f"{n_players} players")
+
+
+def _check_one_game(lines: Sequence[Line | None]) -> None:
+    """Raises BrokenDocument for a line of another game than the first line's."""
+    (first, *others) = dict.fromkeys(map(_GAME_ID, filter(None, lines)))
+    if others:
+        of_game = (number for number, line in enumerate(lines) if line and line.game_id != first)
+        raise broken(at(next(of_game), "game_id"), "a log is of one game", repr(others[0]))
 
 
 def at(number: int, name: str = "") -> str:

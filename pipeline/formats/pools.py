@@ -90,13 +90,15 @@ def _spoken(log: Log) -> Iterator[Spoken]:
 
 
 def _puts(log: Log) -> list[Put]:
-    puts: dict[tuple[int, int], Put] = {}
+    puts: list[Put] = []
+    seats, known = log.seats, set[tuple[int, int]]()
     for number, line in log.of(Contribution):
-        seat = log.seat(line.player_id, number)
-        if (seat, line.round) in puts:
-            raise broken(at(number), "a player puts in once a round", f"round {line.round}, again")
-        puts[seat, line.round] = Put(seat, line.round, line.contribution)
-    return list(puts.values())
+        seat, round_ = seats.get(line.player_id) or log.seat(line.player_id, number), line.round
+        if (seat, round_) in known:
+            raise broken(at(number), "a player puts in once a round", f"round {round_}, again")
+        known.add((seat, round_))
+        puts.append((seat, round_, line.contribution, None))
+    return puts
 
 
 def _transfers(log: Log) -> Iterator[Transfer]:
