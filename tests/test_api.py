@@ -155,6 +155,7 @@ def test_what_sql_cannot_do_has_its_way_in_python(lake: Lake, word: str) -> None
         lake.sql(word)
 
 
+@pytest.mark.slow
 def test_what_a_lake_holds_is_what_the_commands_print(lake: Lake) -> None:
     assert lake.tables().to_dicts() == printed(lake, "tables")
     for names in ((), ("votes", "judgement")):

@@ -98,6 +98,7 @@ def test_a_file_keeps_its_permissions_and_a_link_its_target(tmp_path: Path) -> N
     assert stat.S_IMODE((tmp_path / "private.md").stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_a_catalogue_through_a_link(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     link = tmp_path / "link.duckdb"

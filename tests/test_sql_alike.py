@@ -117,6 +117,7 @@ def test_the_values_are_those_of_python(lake: Lake, edition: str) -> None:
     assert_same(board, apart(lake, lambda one: one.leaderboard(edition=edition)))
 
 
+@pytest.mark.slow
 def test_a_lake_without_a_game_has_the_same_columns(tmp_path: Path) -> None:
     create_lake(tmp_path / "lake")
     empty = pipeline.open_lake(tmp_path / "lake")

@@ -213,10 +213,13 @@ def test_each_ending_has_its_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        pl.DataFrame({"text": ["x" * 32_768]}),
-        pl.DataFrame([pl.Series(f"c{n}", [n]) for n in range(16_385)]),
+        pytest.param(pl.DataFrame({"text": ["x" * 32_768]}), id="a long text"),
+        pytest.param(
+            pl.DataFrame([pl.Series(f"c{n}", [n]) for n in range(16_385)]),
+            id="many columns",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["a long text", "many columns"],
 )
 def test_what_a_sheet_has_no_room_for(tmp_path: Path, rows: pl.DataFrame) -> None:
     """The old file stays, and no part of a new one."""

@@ -137,6 +137,7 @@ def test_the_model_is_for_what_the_file_has_no_pattern_for(logs: Path) -> None:
     assert models(logs)["z/1.json"] == ["rest"] * 3
 
 
+@pytest.mark.slow
 def test_a_retry_gives_models_as_an_ingest_does(logs: Path) -> None:
     lake = ["--lake", str(logs.parent / "lake")]
     assert main(["ingest", str(logs), *lake]) == 0

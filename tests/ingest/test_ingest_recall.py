@@ -135,6 +135,7 @@ def test_a_rehearsal_recalls_as_well(lab: Lab, reads: list[str]) -> None:
     assert reads == ["logs.zip"]
 
 
+@pytest.mark.slow
 def test_a_history_of_an_archive_and_what_is_around_it(lab: Lab, reads: list[str]) -> None:
     """Two sources can have the same paths, and refusals are tried again in between."""
     sources = [lab.root / "one", lab.root / "two"]

@@ -81,6 +81,7 @@ def test_small_files_become_one(lake: Path) -> None:
     assert (last["ingest_id"], last["n_documents"], last["sources"]) == (4, 0, [])
 
 
+@pytest.mark.slow
 def test_nothing_is_left_to_do_the_second_time(lake: Path) -> None:
     maintain(lake)
     done = maintain(lake)
@@ -281,6 +282,7 @@ def test_an_upkeep_that_ends_in_its_commit_deletes_nothing_that_is_named(
 # What is deleted
 
 
+@pytest.mark.slow
 def test_states_of_the_last_days_stay(lake: Path) -> None:
     """All of this lake's states are from today, whatever the files' age."""
     age(lake, 30)
@@ -359,6 +361,7 @@ def test_orphans_go_once_they_are_old(lake: Path) -> None:
     check(lake)
 
 
+@pytest.mark.slow
 def test_what_is_being_written_is_never_old(lake: Path) -> None:
     """A running process holds a lock, so that no clock decides; one that was killed does not."""
     written = [lake / "games" / f"part-{token}-0.parquet" for token in ("a" * 32, "b" * 32)]
@@ -420,6 +423,7 @@ def test_an_ingest_whose_files_are_lost_commits_nothing(
     assert ingest(more, lake).statuses["ingested"] == 5
 
 
+@pytest.mark.slow
 def test_an_ingest_after_upkeep_finds_all_known(lake: Path, used_lake: Path) -> None:
     age(lake, 30)
     maintain(lake, keep_days=0)
@@ -492,6 +496,7 @@ def test_encoded_texts_read_back_as_texts(
     assert READERS[reader](files[0]) == READERS[reader](files[1]) == READERS[reader](files[2])
 
 
+@pytest.mark.slow
 def test_other_tools_read_a_maintained_lake(lake: Path) -> None:
     maintain(lake)
     for name in TABLES:

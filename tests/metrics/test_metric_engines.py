@@ -315,6 +315,7 @@ def check_terms(lake: StoredLake, edition: str, values: pl.DataFrame) -> None:
         assert_same(shown.sort(keys, nulls_last=True), expected.sort(keys, nulls_last=True))
 
 
+@pytest.mark.slow
 def test_no_view_holds_two_editions_and_unions_hold_every_metric(tmp_path):
     lake = lake_of(
         tmp_path, stacked({name: import_module(f"cases.{name}").TABLES for name in NAMES})

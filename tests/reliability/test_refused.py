@@ -203,6 +203,7 @@ def write_archive(lab: Lab, members: dict[str, bytes]) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_what_is_beside_a_cut_document_is_left_alone(lab: Lab) -> None:
     """The good logs do not say who played, and this time nobody does."""
     long = BROKEN + b" " * 2**17
@@ -320,6 +321,7 @@ def test_a_log_that_only_lacked_a_model(lab: Lab) -> None:
     assert retry(lab.lake).report is None
 
 
+@pytest.mark.slow
 def test_a_replaced_game_gives_way_to_what_was_refused(lab: Lab) -> None:
     """The path holds a broken document, which kept its old game, and now can be read."""
     lab.write("a.json", chameleon(model="old"))

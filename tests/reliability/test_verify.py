@@ -657,6 +657,7 @@ def test_the_command_has_an_exit_code_and_lists_what_is_wrong(
     assert b"file_missing: a file that the log names" in result.err
 
 
+@pytest.mark.slow
 def test_checks_take_a_bounded_memory(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is more goes to a folder, as for all statements of our own over a whole lake."""
     limits = set()

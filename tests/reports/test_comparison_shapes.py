@@ -184,6 +184,7 @@ def test_where_interval_and_p_disagree_the_far_end_stays(tmp_path):
     assert ends[2] > 0.7 * ends[3], ends
 
 
+@pytest.mark.slow
 def test_sixty_six_models_have_letters(tmp_path):
     """Of no win and of wins alone: they shared a letter, since 20,000 drawn patterns of signs show
     no p below .000025, which times 2,145 is more than .05."""

@@ -158,6 +158,7 @@ def test_conditions_without_a_secret(lake: Lake) -> None:
     assert 0 < tested.height < everything.height
 
 
+@pytest.mark.slow
 def test_the_command_finds_the_same(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--secret", "--aloud", "--tested", "--limit", "2"]
     assert main(["search", "--lake", str(lake.path), "--format", "json", *options]) == 0

@@ -94,6 +94,7 @@ def test_few_games_of_a_term_fall_seldom():
     assert found.disagree == 0
 
 
+@pytest.mark.slow
 def test_many_models_that_are_unlike_share_no_letter():
     assert false_alarms.letters(66) == (0, 33 * 33, 0)
 
