@@ -83,7 +83,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
         other=other,
         metrics=names(asked.edition),
         metric=metric,
-        game_types=game_types(),
+        game_types=game_types(lake, asked.game_type),
         apart=apart,
         notes=present("compare", rows, margin=margin).notes,
         faults=faults,

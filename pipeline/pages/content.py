@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, structs
 from pipeline import games
 from pipeline.column import Column, schema, words
 from pipeline.errors import UsageError, choose
+from pipeline.lake.lake import StoredLake
 from pipeline.metrics.known import header, metric
 from pipeline.metrics.paging import last_key, order_by
 from pipeline.vocabulary import Edition
@@ -248,4 +249,6 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-game_types = games.names
+def game_types(lake: StoredLake, asked: str) -> tuple[str, ...]:
+    """The game types to choose from: those of the lake's games, and the one asked for."""
+    return tuple(name for name in games.names() if name in (*lake.game_types, asked))

@@ -81,7 +81,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
         rows=shown,
         head=head(known, asked.edition),
         names=in_edition,
-        game_types=game_types(),
+        game_types=game_types(lake, asked.game_type),
         after=next_key,
         sum=total,
         faults=faults,

@@ -6,7 +6,7 @@ from functools import partial
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.games import competitions
+from pipeline.games import competitions, names
 from pipeline.metrics.request import ALL
 from pipeline.pages.content import Content, Sorted, choices, game_types, listing
 from pipeline.reports.games import COLUMNS, KEY, OUTCOMES
@@ -37,9 +37,10 @@ class GamesContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> GamesContent:
     """A page of the games that meet all conditions."""
+    seen = lake.of_system(asked.system) if asked.system in lake.systems else lake
     return GamesContent(
         title="Games",
-        game_types=game_types(),
+        game_types=game_types(seen, asked.game_type),
         competitions=competitions(),
         outcomes=OUTCOMES,
         **listing(asked, _field(asked), COLUMNS, KEY, partial(_games, lake, asked)),
@@ -48,7 +49,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> GamesContent:
 
 def _field(asked: Parameters) -> str:
     """The field that an error is about."""
-    known = {"outcome": OUTCOMES, "competition": competitions(), "game_type": (ALL, *game_types())}
+    known = {"outcome": OUTCOMES, "competition": competitions(), "game_type": (ALL, *names())}
     wrong = [name for name, words in known.items() if getattr(asked, name) not in ("", *words)]
     return wrong[0] if wrong else "model"
 
@@ -65,5 +66,5 @@ def _games(
     limit: int | None = None,
 ) -> pl.DataFrame:
     seen = lake.of_system(asked.system) if asked.system else lake
-    names = ("model", "game_type", "outcome", "competition", "setting_id", "path")
-    return seen.games(**choices(asked, *names), after=after, limit=limit)
+    conditions = ("model", "game_type", "outcome", "competition", "setting_id", "path")
+    return seen.games(**choices(asked, *conditions), after=after, limit=limit)

@@ -75,7 +75,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
         title="Leaderboard",
         rows=_sorted(rows, asked, groups),
         groups=groups,
-        game_types=game_types(),
+        game_types=game_types(lake, asked.game_type),
         is_sliced=is_sliced,
         notes=notes,
         faults=faults,

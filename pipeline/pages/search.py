@@ -50,7 +50,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> SearchContent:
     return SearchContent(
         title="Search",
         rows=hits.rows,
-        game_types=game_types(),
+        game_types=game_types(lake, asked.game_type),
         n_searched=hits.n_searched,
         n_messages=hits.n_messages,
         stopped=hits.stopped or None,

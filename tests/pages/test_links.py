@@ -220,3 +220,13 @@ def test_a_document_of_too_many_rows_is_refused(
     monkeypatch.setattr("pipeline.pages.paper.MOST_ROWS", 10)
     with pytest.raises(UsageError, match="more than 10 rows"):
         reply(open_lake(lake), Task("evidence", "md", {}))
+
+
+@pytest.mark.parametrize("name", ["leaderboard", "compare", "evidence", "games", "search"])
+def test_the_game_types_to_choose_from_are_those_of_the_lake(grown: Served, name: str) -> None:
+    """Any other leads nowhere; one that a link brings along stays what is chosen."""
+    played = ["chameleon", "undercover"]
+    assert grown.json(f"/{name}.json")["game_types"] == played
+    assert grown.json(f"/ingest/1/{name}.json")["game_types"] == ["undercover"]
+    brought = f"/{name}.json?game_type=public_good"
+    assert sorted(grown.json(brought)["game_types"]) == [*played[:1], "public_good", *played[1:]]
