@@ -32,7 +32,7 @@ from pipeline.pages.report import Report, report
 from pipeline.pages.report_html import LONGEST_TEXT, report_html
 from pipeline.simulate import simulate
 
-VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect"}
+VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect", "wbr"}
 WORDS = (EVIL, *HOSTILE, "<script>alert(1)</script>", "{{ 7 * 7 }} {% raw %}", "w" * 50_000)
 
 

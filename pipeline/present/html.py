@@ -166,8 +166,10 @@ def _value(value: object, text: str) -> str:
 
 
 def _breakable(text: str) -> str:
-    """The text; a path, which has no spaces, breaks after its separators, not within a word."""
-    return text.replace("/", "/<wbr>").replace("_", "_<wbr>") if "/" in text else text
+    """The text; a path or a name, which has no spaces, breaks after its `/` and `_`, not within
+    a word.
+    """
+    return text.replace("/", "/<wbr>").replace("_", "_<wbr>")
 
 
 def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawing: str) -> str:
