@@ -178,5 +178,6 @@ def test_the_page_finds_the_same_and_hides_roles(lake: Lake) -> None:
     hidden = lake.page("search", **given).html
     assert "<mark>DANUBE</mark>" in hidden
     assert "<td>clue</td>" in hidden
-    assert "non_chameleon" not in hidden
-    assert "non_chameleon" in lake.page("search", **given, roles=True).html
+    role = "non_<wbr>chameleon"  # a name breaks after its underscores
+    assert role not in hidden
+    assert role in lake.page("search", **given, roles=True).html
