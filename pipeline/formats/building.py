@@ -47,7 +47,6 @@ _SILENCE = Messages(course(Outline((), (), (), (), ()), Timeline([], []), ()), (
 # What a seat put into the pool: seat, round, amount and the index of the message that says so, null
 # where it did so in silence. A plain tuple: games of this kind are made of little else.
 Put: TypeAlias = tuple[int, int, float | None, int | None]
-_UNKNOWN = (None, None)
 
 
 def contributions(game: GameRecord, amounts: Sequence[float | None]) -> list[Contribution]:
@@ -77,7 +76,7 @@ def pooled(puts: Sequence[Put], n_seats: int) -> list[Contribution]:
     }
     rows = []
     for seat, round_, amount, index in puts:
-        least, total = whole.get(round_, _UNKNOWN)
+        least, total = whole.get(round_, (None, None))
         is_least = None if least is None else amount == least
         rows.append(Contribution(seat, round_, index, amount, is_least, total))
     return rows
@@ -127,21 +126,18 @@ def _credits(kind: GameKind, outcome: str | None) -> dict[str, _Credit]:
 def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:
     """The results of tested seats that play for themselves: who won, null if unfinished."""
     closing, played_against = _closing(game), opponents(game)
-    rows = []
-    for number, won in is_win.items():
-        seat = game.seats[number - 1]
-        rows.append(
-            Result(
-                model=seat.model,
-                role=seat.role,
-                seat=number,
-                message_index=closing,
-                opponent=played_against,
-                is_win=won,
-                win_credit=None if won is None else float(won),
-            )
+    return [
+        Result(
+            model=(seat := game.seats[number - 1]).model,
+            role=seat.role,
+            seat=number,
+            message_index=closing,
+            opponent=played_against,
+            is_win=won,
+            win_credit=None if won is None else float(won),
         )
-    return rows
+        for number, won in is_win.items()
+    ]
 
 
 def _closing(game: GameRecord) -> int | None:

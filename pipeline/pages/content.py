@@ -251,4 +251,5 @@ def listed(text: str) -> tuple[str, ...]:
 
 def game_types(lake: StoredLake, asked: str) -> tuple[str, ...]:
     """The game types to choose from: those of the lake's games, and the one asked for."""
-    return tuple(name for name in games.names() if name in (*lake.game_types, asked))
+    offered = {*lake.game_types, asked}
+    return tuple(name for name in games.names() if name in offered)

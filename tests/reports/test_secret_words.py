@@ -175,9 +175,11 @@ def test_the_page_finds_the_same_and_hides_roles(lake: Lake) -> None:
     given = {"secret": "true", "aloud": "true"}
     shown = page("search").content(lake, parameters("search", given))
     assert shown.rows.equals(lake.search(secret=True, aloud=True, limit=LIMIT).rows)
-    hidden = lake.page("search", **given).html
+    hidden, told = (
+        lake.page("search", **given, **roles).html.replace("<wbr>", "")
+        for roles in ({}, {"roles": True})
+    )
     assert "<mark>DANUBE</mark>" in hidden
     assert "<td>clue</td>" in hidden
-    role = "non_<wbr>chameleon"  # a name breaks after its underscores
-    assert role not in hidden
-    assert role in lake.page("search", **given, roles=True).html
+    assert "non_chameleon" not in hidden
+    assert "non_chameleon" in told

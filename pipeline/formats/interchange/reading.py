@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import groupby
-from operator import attrgetter, itemgetter
+from itertools import compress, groupby
+from operator import attrgetter, itemgetter, ne
 from typing import Any
 
 import msgspec
@@ -27,17 +27,16 @@ from pipeline.vocabulary import GameType, Phase
 
 FORMAT = "interchange"
 # What a text is by which somebody does this.
-_PHASES = {
-    "votes": Phase.VOTE,
-    "guesses": Phase.GUESS,
-    "role_identifications": Phase.IDENTIFICATION,
-    "role_analyses": Phase.ANALYSIS,
-    "decisions": Phase.DECISION,
-    "contributions": Phase.CONTRIBUTION,
-    "proposals": Phase.PROPOSAL,
-    "proposal_votes": Phase.PROPOSAL_VOTE,
+_PHASE_OF = {
+    ACTS["votes"]: Phase.VOTE,
+    ACTS["guesses"]: Phase.GUESS,
+    ACTS["role_identifications"]: Phase.IDENTIFICATION,
+    ACTS["role_analyses"]: Phase.ANALYSIS,
+    ACTS["decisions"]: Phase.DECISION,
+    ACTS["contributions"]: Phase.CONTRIBUTION,
+    ACTS["proposals"]: Phase.PROPOSAL,
+    ACTS["proposal_votes"]: Phase.PROPOSAL_VOTE,
 }
-_PHASE_OF = {ACTS[table]: phase for table, phase in _PHASES.items()}
 # Their class looks a phase up by a function, and this is asked of each message.
 _MODERATION, _OTHER = Phase.MODERATION, Phase.OTHER
 # What is said of a text, with the values of an event that does not say it.
@@ -179,7 +178,7 @@ def _rows(
             index, n_texts = n_texts, n_texts + 1
         for place, act in enumerate(event.acts):
             table = TABLE_OF[type(act)]
-            if table in OWN_TABLES and OWN_TABLES[table] != kind.name:
+            if OWN_TABLES.get(table, kind.name) != kind.name:
                 rule = f"an act is one of {kind.name}, or of all games"
                 raise broken(f"{_at(number, place)}.act", rule, repr(table))
             row = _row(act, event, numbers, number, place)
@@ -195,12 +194,11 @@ def _check_silent(event: Event, number: int) -> None:
     """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
     if not event.acts:
         raise broken(f"$.events[{number}]", "an event has a text, or acts, or both", "neither")
-    if _of_text(event) == _UNSAID:
-        return
-    for name, default in _OF_TEXT.items():
-        if getattr(event, name) != default:
-            rule = f"only an event with a text has {', '.join(_OF_TEXT)}"
-            raise broken(f"$.events[{number}].{name}", rule, "it has no text")
+    said = _of_text(event)
+    if said != _UNSAID:
+        names = compress(_OF_TEXT, map(ne, said, _UNSAID))
+        rule = f"only an event with a text has {', '.join(_OF_TEXT)}"
+        raise broken(f"$.events[{number}].{next(names)}", rule, "it has no text")
 
 
 def _row(
@@ -214,8 +212,7 @@ def _row(
     if round_ is None:
         rule = "an act has a round, its own or its event's"
         raise broken(_at(number, place), rule, "neither has one")
-    unset = UNSET  # a local name is quicker, and this is done for each act
-    row = {name: value for name, value in asdict(act).items() if value is not unset}
+    row = {name: value for name, value in asdict(act).items() if value is not UNSET}
     row["seat"], row["round"] = seat, round_
     return row
 
