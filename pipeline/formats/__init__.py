@@ -1,7 +1,8 @@
 """Log formats, one module each: what one document says, as a typed `GameRecord`.
 
 A format is any module or package in here that has `NAME`, `NAMES_MODELS`, `claims` and `read`;
-there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too.
+there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too;
+`SHAPE` spares one whose logs have few keys a second pass over them (see `Look`).
 A package outside adds one by an entry point of the group `magic_pipeline.formats` that leads to a
 module, or an object, with the same.
 """
@@ -20,7 +21,7 @@ from pipeline.archives.names import document_form
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.kinds import check_kind
-from pipeline.formats.look import Look
+from pipeline.formats.look import Look, Shapes
 from pipeline.formats.players import untested
 from pipeline.formats.unclaimed import why_no_log
 from pipeline.game import BrokenDocument, GameRecord
@@ -116,13 +117,19 @@ def _splitters() -> tuple[tuple[str, _Choose], ...]:
     )
 
 
+@cache
+def shapes() -> Shapes:
+    """What knows the keys of whole documents: the `SHAPE` of each format that has one."""
+    return tuple(format_.SHAPE for format_ in formats() if hasattr(format_, "SHAPE"))
+
+
 def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | None:
     """The game in a document, or None where no format claims it.
 
     `model` names who played where the format cannot. Raises `BrokenDocument` for a document that
     does not decode, or that is a log and breaks a rule.
     """
-    look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
+    look = Look(path, data.removeprefix(BYTE_ORDER_MARK), shapes())
     format_ = _claimant(look)
     if format_ is None:
         if not _is_text(path):

@@ -1,11 +1,14 @@
 """What every format is shown of a document, to say whether it is one of its own."""
 
 import re
-from collections.abc import Iterator, KeysView, Mapping
+from collections.abc import Iterator, KeysView, Mapping, Sequence, Set
 from itertools import chain
+from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, Struct
+
+Shapes = Sequence[msgspec.json.Decoder[Any]]
 
 _OPENING = (b"{", b"[")
 _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
@@ -18,18 +21,23 @@ class Look:
     """A document: its path and its bytes, and what these begin with; the rest when asked for.
 
     `first` is the first byte that is not blank, as text; empty where there is none. `path` is the
-    document's in its source, such as `runs/a.csv#17`, and can be empty.
+    document's in its source, such as `runs/a.csv#17`, and can be empty. `shapes` decode structs
+    that list every key a log may have, refuse others, and leave UNSET those that are missing: what
+    one made of the document is `shaped` once keys were asked for, which then took no pass of their
+    own.
     """
 
-    __slots__ = ("_keys", "_top", "data", "first", "path")
+    __slots__ = ("_keys", "_shapes", "_top", "data", "first", "path", "shaped")
 
-    def __init__(self, path: str, data: bytes) -> None:
+    def __init__(self, path: str, data: bytes, shapes: Shapes = ()) -> None:
         self.path = path
         self.data = data
         self.first = _first(data)
+        self._shapes = shapes
         # Plain fields: `cached_property` takes a lock, for each of millions of documents.
         self._top: Mapping[str, Raw] | None = None
-        self._keys: KeysView[str] | None = None
+        self._keys: Set[str] | None = None
+        self.shaped: Struct | None = None
 
     @property
     def top(self) -> Mapping[str, Raw]:
@@ -42,11 +50,27 @@ class Look:
         return self._top
 
     @property
-    def keys(self) -> KeysView[str]:
+    def keys(self) -> Set[str]:
         """The keys of `top`; of a JSON list those of all its objects."""
         if self._keys is None:
-            self._keys = _keys(self.data) if self.first == "[" else self.top.keys()
+            if self.first == "[":
+                self._keys = _keys(self.data)
+            elif self.first == "{" and (keys := self._keys_by_shape()):
+                self._keys = keys
+            else:
+                self._keys = self.top.keys()
         return self._keys
+
+    def _keys_by_shape(self) -> Set[str]:
+        """The keys of a document that one of the shapes decodes, none for another."""
+        for shape in self._shapes:
+            try:
+                whole = shape.decode(self.data)
+            except _UNDECODABLE:
+                continue
+            self.shaped = whole
+            return {name for name in whole.__struct_fields__ if getattr(whole, name) is not UNSET}
+        return frozenset()
 
     def lists(self, key: str) -> bool:
         """Whether any object in a JSON list has the key; the first that has it is the last read."""

@@ -104,11 +104,10 @@ _KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
 
 def opens(look: Look, *, punishes: bool) -> bool:
     """Whether the first line is that of a game with, or without, a setting for punishments."""
-    top = look.top
-    if "short_name_map" not in top or top.get("type") != _INIT:
+    if "short_name_map" not in look.keys or look.top.get("type") != _INIT:
         return False
     try:
-        settings = _OBJECT.decode(top.get("settings", Raw(b"{}")))
+        settings = _OBJECT.decode(look.top.get("settings", Raw(b"{}")))
     except _UNDECODABLE:
         return False
     return ("enable_punishments" in settings) == punishes

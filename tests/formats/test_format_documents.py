@@ -14,7 +14,8 @@ from pipeline.events.checks import broken
 from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
-from pipeline.formats import formats, read
+from pipeline.formats import formats, read, shapes
+from pipeline.formats.look import Look
 from pipeline.game import BrokenDocument, GameRecord
 
 BOM = b"\xef\xbb\xbf"
@@ -52,6 +53,27 @@ def test_a_log_is_known_by_its_keys(name: str) -> None:
     assert game.faults == []
     assert game.assigned_model is None
     assert game.started_at is None
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_a_key_of_another_program_changes_nothing(build: Callable[..., Any]) -> None:
+    """A log of known keys alone is read in one pass, another in two."""
+    whole, with_another = (read(encode(log)) for log in (build(), build() | {"run": {"id": 7}}))
+    assert whole and with_another
+    assert content_id(whole) == content_id(with_another)
+
+
+@given(
+    st.sampled_from(BUILDERS).flatmap(
+        lambda build: st.dictionaries(
+            st.sampled_from([*build(), "game_record", "agents"]), st.none() | st.integers()
+        ).map(lambda changed: build() | changed)
+    ),
+    st.sets(st.sampled_from(["history", "topic", "scores", "result", "vote"])),
+)
+def test_keys_are_the_same_by_shape_and_by_all(log: dict[str, Any], lost: set[str]) -> None:
+    data = encode({key: value for key, value in log.items() if key not in lost})
+    assert set(Look("", data, shapes()).keys) == set(Look("", data).keys) == set(log) - lost
 
 
 @pytest.mark.parametrize("name", GAMES)

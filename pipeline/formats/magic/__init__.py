@@ -12,7 +12,7 @@ import msgspec
 
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.look import Look
-from pipeline.formats.magic.log import Log
+from pipeline.formats.magic.log import Log, ShapedLog
 from pipeline.formats.players import unseated
 from pipeline.game import GameRecord
 from pipeline.games import names
@@ -26,6 +26,7 @@ GAMES: tuple[ModuleType, ...] = tuple(
     for game_type in names()
     if find_spec(f"{__name__}.{game_type}")
 )
+SHAPE = msgspec.json.Decoder(ShapedLog)
 _LOG = msgspec.json.Decoder(Log)
 
 
@@ -49,7 +50,7 @@ def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule."""
     if "history" not in look.keys:
         raise broken("$", "`history` is present", "this MAgIC log has no `history`")
-    log = decode(_LOG, look.data)
+    log = look.shaped if isinstance(look.shaped, Log) else decode(_LOG, look.data)
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)

@@ -15,6 +15,7 @@ from pipeline.formats.magic.log import (
     SYSTEM,
     Log,
     history_of,
+    known,
     optional,
     required,
     result,
@@ -50,7 +51,7 @@ _TEMPLATE = re.compile(r"I vote for (Player \d+)")
 
 
 def claims(log: Log) -> bool:
-    return log.proposal is not UNSET or log.nego_turn is not None
+    return log.proposal is not UNSET or known(log.nego_turn) is not None
 
 
 def _timeline(outline: Outline) -> Timeline:
@@ -104,7 +105,7 @@ def game(log: Log) -> GameRecord:
         system=SYSTEM,
         format=FORMAT,
         format_version=PGM if models[log.test_player_name].endswith(PGM_SUFFIX) else PLAIN,
-        setting={"topic": log.topic, "tested": log.test_player_name},
+        setting={"topic": known(log.topic), "tested": log.test_player_name},
         is_repeatable=True,
         is_finished=ended is not None,
         outcome=outcomes[ended],

@@ -21,6 +21,7 @@ from pipeline.formats.magic.log import (
     Log,
     Part,
     history_of,
+    known,
     optional,
     required,
     result,
@@ -86,7 +87,8 @@ def game(
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     spoken = hidden_roles.messages(rules, history_of(log), numbers)
     course = spoken.course
-    outcome = rules.outcome(log.win_flag)
+    flag = known(log.win_flag)
+    outcome = rules.outcome(flag)
     is_finished = outcome is not None and result(log, winners) is not None
     is_pgm = any(model.endswith(PGM_SUFFIX) for model in models.values())
     built = GameRecord(
@@ -98,7 +100,7 @@ def game(
         is_repeatable=True,
         is_finished=is_finished,
         outcome=outcome if is_finished else None,
-        outcome_code=log.win_flag,
+        outcome_code=flag,
         n_rounds=hidden_roles.n_rounds(rules, course),
         seats=seats,
         messages=spoken,

@@ -32,17 +32,26 @@ class Log(Struct, gc=False):
     game_setting: Part = UNSET
     player_backends: Part = UNSET
     test_player_name: str | UnsetType = UNSET
-    topic: str | None = None
-    nego_turn: Int64 | None = None
-    result: str | None = None
-    win_flag: Int64 | None = None
+    topic: str | UnsetType | None = UNSET
+    nego_turn: Int64 | UnsetType | None = UNSET
+    result: str | UnsetType | None = UNSET
+    win_flag: Int64 | UnsetType | None = UNSET
     player_votes: Part = UNSET
     player_vote: Part = UNSET
     proposal: Part = UNSET
     vote: Part = UNSET
-    scores: list[float] | None = None
+    scores: list[float] | UnsetType | None = UNSET
     consistency_metric: Part = UNSET
     pgm_metric: Part = UNSET
+
+
+class ShapedLog(Log, forbid_unknown_fields=True, gc=False):
+    """A log without any other key, as nearly all are."""
+
+
+def known(value: T | UnsetType) -> T | None:
+    """A value that a log may lack, None where it does."""
+    return None if isinstance(value, UnsetType) else value
 
 
 def history_of(log: Log) -> History:
@@ -86,6 +95,7 @@ def optional(
 
 def result(log: Log, allowed: Sequence[str]) -> str | None:
     """The log's result, None where the game was cut off; raises BrokenDocument for another word."""
-    if log.result is not None and log.result not in allowed:
-        raise broken("$.result", f"a result is one of {', '.join(allowed)}", repr(log.result))
-    return log.result
+    word = known(log.result)
+    if word is not None and word not in allowed:
+        raise broken("$.result", f"a result is one of {', '.join(allowed)}", repr(word))
+    return word

@@ -1,5 +1,6 @@
 """What MAgIC's Prisoner's Dilemma and Public Good logs share: seats, decisions by round, scores."""
 
+from collections.abc import Sized
 from functools import partial
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -15,6 +16,7 @@ from pipeline.formats.magic.log import (
     SYSTEM,
     Log,
     history_of,
+    known,
     result,
 )
 from pipeline.formats.players import ModelName, check_number, check_players
@@ -95,8 +97,8 @@ def game(
         )
     ended = result(log, (WIN, LOSE))
     logged = history_of(log)
-    names = _names(log, logged, tested)
-    scores = log.scores or []
+    scores = known(log.scores) or []
+    names = _names(scores, logged, tested)
     other = None if players.other_player is UNSET else players.other_player.model
     seats = [
         Seat(
@@ -127,15 +129,15 @@ def game(
     return built
 
 
-def _names(log: Log, logged: History, tested: str) -> list[str]:
+def _names(scores: Sized, logged: History, tested: str) -> list[str]:
     """The players by seat. Seats are known by number, so a silent player keeps its seat."""
     audible = zip(logged.player, logged.visible_to, strict=True)
     spoke = {player for player, visible_to in audible if visible_to in TO_MODERATOR}
     named = spoke - {MODERATOR} | {tested}
     check_players(named, "$")
     numbers = [number for name in named if (number := player_number(name))]
-    n_seats = max([len(log.scores or []), *numbers])
-    if n_seats > len(log.scores or []) + len(logged.player) + MOST_SILENT_SEATS:
+    n_seats = max([len(scores), *numbers])
+    if n_seats > len(scores) + len(logged.player) + MOST_SILENT_SEATS:
         raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
     strangers = sorted(name for name in named if player_number(name) is None)
     check_number(n_seats + len(strangers), "$")
