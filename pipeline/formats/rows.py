@@ -1,8 +1,8 @@
 """The message rows that ChatArena writes, and MAgIC after it, made into typed messages."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import lru_cache
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -15,7 +15,9 @@ EVERYONE = "all"
 PUBLIC = (EVERYONE, (EVERYONE,))
 TO_MODERATOR = (MODERATOR, (MODERATOR,))
 MOST_COURSES = 1_000
+MOST_RESULTS = 10_000
 
+T = TypeVar("T")
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -125,6 +127,13 @@ def course(outline: Outline, timeline: Timeline, seats: Iterable[str]) -> Course
     )
 
 
+@lru_cache(MOST_RESULTS)
+def of_course(work: Callable[..., T], course: Course, *beside: Hashable) -> T:
+    """What a function makes of a course and what is known beside it; once for games alike."""
+    return work(course, *beside)
+
+
 def clear_cache() -> None:
     """Lets go of the courses known, so that they hold no more than one batch of documents does."""
     _course.cache_clear()
+    of_course.cache_clear()

@@ -1,15 +1,17 @@
 """What MAgIC's Chameleon and Undercover logs share: backends, votes, the benchmark's questions."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from pipeline.formats import hidden_roles
-from pipeline.formats.broken import broken
+from pipeline.formats.broken import broken, decode
 from pipeline.formats.hidden_roles import Rules
 from pipeline.formats.magic.log import (
     FIXED_SUFFIX,
@@ -27,7 +29,10 @@ from pipeline.formats.magic.log import (
     result,
 )
 from pipeline.formats.players import ModelName, check_distinct, check_players
+from pipeline.formats.rows import of_course
 from pipeline.game import (
+    BrokenDocument,
+    Course,
     Event,
     Fault,
     GameRecord,
@@ -51,15 +56,15 @@ class Analyses(Struct):
 
 
 _SEAT = attrgetter("seat")
-_ROUND_AND_SEAT = attrgetter("round", "seat")
+_ROUND = attrgetter("round")
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
-# The indices of a phase's messages, by player.
-Answers = Mapping[str, Sequence[int]]
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
 _VOTES = msgspec.json.Decoder(dict[str, str | None])
-_IDENTIFICATIONS = msgspec.json.Decoder(dict[str, dict[str, int]])
-_ANALYSES = msgspec.json.Decoder(dict[str, Analyses])
+_ROUNDS = msgspec.json.Decoder(dict[str, Raw])
+_IDENTIFICATIONS = msgspec.json.Decoder(dict[str, int])
+_ANALYSES = msgspec.json.Decoder(Analyses)
+_PHASES = {"consistency_metric": Phase.IDENTIFICATION, "pgm_metric": Phase.ANALYSIS}
 
 
 def game(
@@ -105,17 +110,16 @@ def game(
         seats=seats,
         messages=spoken,
     )
-    votes = course.answered(Phase.VOTE)
-    _add_votes(built, getattr(log, votes_key), votes_key, numbers, votes)
-    identifications = course.answered(Phase.IDENTIFICATION)
-    _add_identifications(built, log.consistency_metric, numbers, identifications)
-    _add_analyses(built, log.pgm_metric, numbers, course.answered(Phase.ANALYSIS))
+    _add_votes(built, getattr(log, votes_key), votes_key, numbers)
+    built.role_identifications = _events(
+        built, log.consistency_metric, "consistency_metric", _identified
+    )
+    built.role_analyses = _events(built, log.pgm_metric, "pgm_metric", _analysed)
     return built
 
 
-def _add_votes(
-    built: GameRecord, part: Part, key: str, numbers: dict[str, int], spoken: Answers
-) -> None:
+def _add_votes(built: GameRecord, part: Part, key: str, numbers: dict[str, int]) -> None:
+    spoken = built.messages.course.answered(Phase.VOTE)
     votes = optional(part, _VOTES, key, built.faults)
     for player, target in (votes or {}).items():
         if target is None:  # the engine's votes are null until they are cast
@@ -124,92 +128,118 @@ def _add_votes(
         if seat is None:
             built.faults.append(_no_such_player(f"$.{key}", player))
             continue
-        built.votes.append(Vote(seat, 1, _of_round(spoken.get(player, ()), 1), target or None))
+        index = next(iter(spoken.get(player, ())), None)
+        built.votes.append(Vote(seat, 1, index, target or None))
     built.votes.sort(key=_SEAT)  # the order of keys in JSON says nothing
 
 
-def _add_identifications(
-    built: GameRecord, part: Part, numbers: dict[str, int], spoken: Answers
-) -> None:
-    rounds = optional(part, _IDENTIFICATIONS, "consistency_metric", built.faults)
+def _events(built: GameRecord, part: Part, key: str, judge: "_Judge") -> list[Any]:
+    """What a part of the log says of all rounds, by round and seat; adds what is wrong with it."""
+    rounds = optional(part, _ROUNDS, key, built.faults)
     if rounds is None:
-        return
-    for key, answers in rounds.items():
-        at = f"$.consistency_metric.{key}"
-        round_ = _round(built, key, at)
+        return []
+    course = built.messages.course
+    players = tuple([seat.player for seat in built.seats])
+    judged, faults = [], []
+    for name, logged in rounds.items():
+        round_ = _round_of_key(name)
         if round_ is None:
+            rule = "the keys are rounds, counted from 0"
+            faults.append(Fault(f"$.{key}.{name}", rule, repr(name)))
             continue
-        for player, truth in answers.items():
-            seat = numbers.get(player)
-            if seat is None:
-                built.faults.append(_no_such_player(at, player))
-            elif truth not in _TRUTHS:
-                built.faults.append(_no_truth(at, truth))
-            else:
-                index = _of_round(spoken.get(player, ()), round_)
-                event = RoleIdentification(seat, round_, index, _TRUTHS[truth])
-                built.role_identifications.append(event)
-    built.role_identifications.sort(key=_ROUND_AND_SEAT)
-    _tell_missing(built, "consistency_metric", numbers, spoken, built.role_identifications)
+        try:
+            judged.append(of_course(judge, course, players, round_, bytes(logged)))
+        except BrokenDocument as error:
+            built.faults.append(error.fault)
+            return []
+    judged.sort(key=_ROUND)  # the order of keys in JSON says nothing
+    events = list(chain.from_iterable([one.events for one in judged]))
+    built.faults += chain(faults, *[one.faults for one in judged])
+    # Nearly always all answers are judged.
+    if sum([one.n_answers for one in judged]) < len(course.said(_PHASES[key])):
+        _tell_missing(built, key, events)
+    return events
 
 
-def _add_analyses(built: GameRecord, part: Part, numbers: dict[str, int], spoken: Answers) -> None:
-    rounds = optional(part, _ANALYSES, "pgm_metric", built.faults)
-    if rounds is None:
-        return
-    said = [spoken.get(player, ()) for player in numbers]
-    for key, analyses in rounds.items():
-        at = f"$.pgm_metric.{key}"
-        round_ = _round(built, key, at)
-        if round_ is None:
-            continue
-        gold = _truths(built, at, "gold", analyses.gold)
-        inter = _truths(built, at, "inter", analyses.inter)
-        built.role_analyses += [
-            RoleAnalysis(seat, round_, _of_round(answers, round_), by_gold, by_inter)
-            for seat, (answers, by_gold, by_inter) in enumerate(
-                zip(said, gold, inter, strict=True), start=1
-            )
-            if by_gold is not None or by_inter is not None
-        ]
-    built.role_analyses.sort(key=_ROUND_AND_SEAT)
-    _tell_missing(built, "pgm_metric", numbers, spoken, built.role_analyses)
+class _Judged(NamedTuple):
+    """What a log says of the answers of one round, by seat, and of how many in the history."""
+
+    round: int
+    events: Sequence[Any]
+    n_answers: int
+    faults: Sequence[Fault]
 
 
-def _of_round(answers: Sequence[int], round_: int) -> int | None:
-    """The index of a player's answer in a round, None where the history has none."""
-    return answers[round_ - 1] if round_ <= len(answers) else None
+# Reads one round of a part of the log, which rounds of many games have in common.
+_Judge: TypeAlias = Callable[[Course, tuple[str, ...], int, bytes], _Judged]
 
 
-def _truths(built: GameRecord, at: str, key: str, logged: Sequence[int]) -> list[bool | None]:
-    """Each seat's truth, None where the log has none; faults for what is none, or nobody's."""
-    n_seats = len(built.seats)
+def _identified(course: Course, players: tuple[str, ...], round_: int, logged: bytes) -> _Judged:
+    at = f"$.consistency_metric.{round_ - 1}"
+    answers = decode(_IDENTIFICATIONS, logged, at)
+    strangers = [_no_such_player(at, player) for player in answers if player not in players]
+    indices = _of_round(course, Phase.IDENTIFICATION, players, round_)
+    truths = {player: answers[player] for player in players if player in answers}
+    events = [
+        RoleIdentification(seat, round_, index, _TRUTHS[truths[player]])
+        for seat, (player, index) in enumerate(zip(players, indices, strict=True), start=1)
+        if truths.get(player) in _TRUTHS
+    ]
+    wrong = [_no_truth(at, truth) for truth in truths.values() if truth not in _TRUTHS]
+    return _Judged(round_, events, _n_answers(events), strangers + wrong)
+
+
+def _analysed(course: Course, players: tuple[str, ...], round_: int, logged: bytes) -> _Judged:
+    at = f"$.pgm_metric.{round_ - 1}"
+    analyses = decode(_ANALYSES, logged, at)
+    faults: list[Fault] = []
+    gold = _truths(faults, f"{at}.gold", analyses.gold, len(players))
+    inter = _truths(faults, f"{at}.inter", analyses.inter, len(players))
+    indices = _of_round(course, Phase.ANALYSIS, players, round_)
+    events = [
+        RoleAnalysis(seat, round_, index, by_gold, by_inter)
+        for seat, (index, by_gold, by_inter) in enumerate(
+            zip(indices, gold, inter, strict=True), start=1
+        )
+        if by_gold is not None or by_inter is not None
+    ]
+    return _Judged(round_, events, _n_answers(events), faults)
+
+
+def _n_answers(events: Sequence[Event]) -> int:
+    return sum(event.message_index is not None for event in events)
+
+
+def _of_round(
+    course: Course, phase: Phase, players: Sequence[str], round_: int
+) -> list[int | None]:
+    """The index of each player's answer in a round, None where the history has none."""
+    said = [course.answered(phase).get(player, ()) for player in players]
+    return [answers[round_ - 1] if round_ <= len(answers) else None for answers in said]
+
+
+def _truths(faults: list[Fault], at: str, logged: Sequence[int], n_seats: int) -> list[bool | None]:
+    """Each seat's truth, None where the log has none; adds faults for what is none, or nobody's."""
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
     if len(logged) > n_seats:
         rule = "there are at most as many answers as seats"
-        built.faults.append(Fault(f"{at}.{key}", rule, f"{len(logged)} answers"))
-    if None in truths:
-        built.faults += [
-            _no_truth(f"{at}.{key}[{number}]", logged[number])
-            for number, truth in enumerate(truths)
-            if truth is None
-        ]
+        faults.append(Fault(at, rule, f"{len(logged)} answers"))
+    faults += [
+        _no_truth(f"{at}[{number}]", logged[number])
+        for number, truth in enumerate(truths)
+        if truth is None
+    ]
     return truths + [None] * (n_seats - len(truths))
 
 
-def _tell_missing(
-    built: GameRecord, key: str, numbers: dict[str, int], spoken: Answers, judged: Sequence[Event]
-) -> None:
+def _tell_missing(built: GameRecord, key: str, judged: Sequence[Event]) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    indices = {event.message_index for event in judged} - {None}
-    # Nearly always all are judged.
-    if len(indices) == sum(len(said) for player, said in spoken.items() if player in numbers):
-        return
+    answers = built.messages.course.answered(_PHASES[key])
+    indices = {event.message_index for event in judged}
     missing = [
-        (index, round_, player)
-        for player, said in spoken.items()
-        if player in numbers
-        for round_, index in enumerate(said, start=1)
+        (index, round_, seat.player)
+        for seat in built.seats
+        for round_, index in enumerate(answers.get(seat.player, ()), start=1)
         if index not in indices
     ]
     players: dict[int, list[str]] = {}
@@ -218,14 +248,6 @@ def _tell_missing(
     for round_, silent in players.items():
         rule = "every answer in the history is judged"
         built.faults.append(Fault(f"$.{key}.{round_ - 1}", rule, f"none of {', '.join(silent)}"))
-
-
-def _round(built: GameRecord, key: str, at: str) -> int | None:
-    """The round that a part's key stands for; a key that is no number is a fault."""
-    round_ = _round_of_key(key)
-    if round_ is None:
-        built.faults.append(Fault(at, "the keys are rounds, counted from 0", repr(key)))
-    return round_
 
 
 @lru_cache
