@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
@@ -34,8 +35,16 @@ _NO_CONTENT = {"messages", "events", "format", "format_version", "assigned_model
 _facts = attrgetter(
     *(field.name for field in fields(GameRecord) if field.name not in {*_EVENTS, *_NO_CONTENT})
 )
-# Most games are smaller; from nothing, the packer would take new memory a dozen times for each.
-_USUAL_BYTES = 2**13
+
+
+class _Packed(threading.local):
+    """Memory to pack games into, of each thread its own; taken anew for each it costs more."""
+
+    def __init__(self) -> None:
+        self.bytes = bytearray()
+
+
+_packed = _Packed()
 
 
 def sha256(data: bytes) -> str:
@@ -75,9 +84,8 @@ def content_id(game: GameRecord) -> str:
         name: sorted(rows, key=_ROUND_AND_SEAT) for name, rows in game.events.items() if rows
     }
     said = [_course_digest(messages.course), messages.content]
-    packed = bytearray(_USUAL_BYTES)
-    _PACKER.encode_into([said, _facts(game), events, of_kind], packed)
-    return _digest(packed)
+    _PACKER.encode_into([said, _facts(game), events, of_kind], _packed.bytes)
+    return _digest(_packed.bytes)
 
 
 # Games go the same few ways, and a course is as long as a game.
