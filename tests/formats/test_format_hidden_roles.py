@@ -531,6 +531,7 @@ def test_judgements_without_answers_are_no_fault(build: Callable[..., Any]) -> N
         ("pgm_metric", {"0": {"gold": [1, 0, 1, 1], "inter": []}}, "$.pgm_metric.0.gold"),
         ("pgm_metric", {"0": {"gold": [], "inter": [0, 7]}}, "$.pgm_metric.0.inter[1]"),
         ("pgm_metric", {"00": {"gold": [], "inter": []}}, "$.pgm_metric.00"),
+        ("pgm_metric", {"0": {"gold": [], "inter": []}, "note": 1}, "$.pgm_metric.note"),
     ],
 )
 def test_a_broken_part_is_a_fault_and_the_game_stays(
