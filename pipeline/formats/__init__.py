@@ -1,10 +1,10 @@
 """Log formats, one module each: what one document says, as a typed `GameRecord`.
 
 A format is any module or package in here that has `NAME`, `NAMES_MODELS`, `claims` and `read`;
-there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too;
-`SHAPE` spares one whose logs have few keys a second pass over them (see `Look`).
+there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too.
 A package outside adds one by an entry point of the group `magic_pipeline.formats` that leads to a
-module, or an object, with the same.
+module, or an object, with the same. `SHAPE` spares one in here whose logs have few keys a second
+pass over them (see `Look`); every format then trusts these keys, so no package outside has it.
 """
 
 import importlib
@@ -119,8 +119,8 @@ def _splitters() -> tuple[tuple[str, _Choose], ...]:
 
 @cache
 def shapes() -> Shapes:
-    """What knows the keys of whole documents: the `SHAPE` of each format that has one."""
-    return tuple(format_.SHAPE for format_ in formats() if hasattr(format_, "SHAPE"))
+    """What knows the keys of whole documents: the `SHAPE` of each format of ours that has one."""
+    return tuple(format_.SHAPE for format_ in _own() if hasattr(format_, "SHAPE"))
 
 
 def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | None:

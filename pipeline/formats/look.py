@@ -51,14 +51,12 @@ class Look:
 
     @property
     def keys(self) -> Set[str]:
-        """The keys of `top`; of a JSON list those of all its objects."""
+        """The keys of `top`, of a JSON list those of all its objects; by a shape in no order."""
         if self._keys is None:
             if self.first == "[":
                 self._keys = _keys(self.data)
-            elif self.first == "{" and (keys := self._keys_by_shape()):
-                self._keys = keys
             else:
-                self._keys = self.top.keys()
+                self._keys = self._keys_by_shape() or self.top.keys()
         return self._keys
 
     def _keys_by_shape(self) -> Set[str]:

@@ -104,7 +104,8 @@ _KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
 
 def opens(look: Look, *, punishes: bool) -> bool:
     """Whether the first line is that of a game with, or without, a setting for punishments."""
-    if "short_name_map" not in look.keys or look.top.get("type") != _INIT:
+    is_first = look.first == "{" and "short_name_map" in look.keys
+    if not is_first or look.top.get("type") != _INIT:
         return False
     try:
         settings = _OBJECT.decode(look.top.get("settings", Raw(b"{}")))

@@ -64,7 +64,6 @@ _VOTES = msgspec.json.Decoder(dict[str, str | None])
 _ROUNDS = msgspec.json.Decoder(dict[str, Raw])
 _IDENTIFICATIONS = msgspec.json.Decoder(dict[str, int])
 _ANALYSES = msgspec.json.Decoder(Analyses)
-_PHASES = {"consistency_metric": Phase.IDENTIFICATION, "pgm_metric": Phase.ANALYSIS}
 
 
 def game(
@@ -111,10 +110,9 @@ def game(
         messages=spoken,
     )
     _add_votes(built, getattr(log, votes_key), votes_key, numbers)
-    built.role_identifications = _events(
-        built, log.consistency_metric, "consistency_metric", _identified
-    )
-    built.role_analyses = _events(built, log.pgm_metric, "pgm_metric", _analysed)
+    key = "consistency_metric"
+    built.role_identifications = _events(built, log, key, Phase.IDENTIFICATION, _identified)
+    built.role_analyses = _events(built, log, "pgm_metric", Phase.ANALYSIS, _analysed)
     return built
 
 
@@ -133,9 +131,9 @@ def _add_votes(built: GameRecord, part: Part, key: str, numbers: dict[str, int])
     built.votes.sort(key=_SEAT)  # the order of keys in JSON says nothing
 
 
-def _events(built: GameRecord, part: Part, key: str, judge: "_Judge") -> list[Any]:
-    """What a part of the log says of all rounds, by round and seat; adds what is wrong with it."""
-    rounds = optional(part, _ROUNDS, key, built.faults)
+def _events(built: GameRecord, log: Log, key: str, phase: Phase, judge: "_Judge") -> list[Any]:
+    """What the log says under a key of all answers in a phase, by round and seat; adds faults."""
+    rounds = optional(getattr(log, key), _ROUNDS, key, built.faults)
     if rounds is None:
         return []
     course = built.messages.course
@@ -156,8 +154,8 @@ def _events(built: GameRecord, part: Part, key: str, judge: "_Judge") -> list[An
     events = list(chain.from_iterable([one.events for one in judged]))
     built.faults += chain(faults, *[one.faults for one in judged])
     # Nearly always all answers are judged.
-    if sum([one.n_answers for one in judged]) < len(course.said(_PHASES[key])):
-        _tell_missing(built, key, events)
+    if sum([one.n_answers for one in judged]) < len(course.said(phase)):
+        _tell_missing(built, key, phase, events)
     return events
 
 
@@ -177,16 +175,18 @@ _Judge: TypeAlias = Callable[[Course, tuple[str, ...], int, bytes], _Judged]
 def _identified(course: Course, players: tuple[str, ...], round_: int, logged: bytes) -> _Judged:
     at = f"$.consistency_metric.{round_ - 1}"
     answers = decode(_IDENTIFICATIONS, logged, at)
-    strangers = [_no_such_player(at, player) for player in answers if player not in players]
-    indices = _of_round(course, Phase.IDENTIFICATION, players, round_)
-    truths = {player: answers[player] for player in players if player in answers}
-    events = [
-        RoleIdentification(seat, round_, index, _TRUTHS[truths[player]])
-        for seat, (player, index) in enumerate(zip(players, indices, strict=True), start=1)
-        if truths.get(player) in _TRUTHS
+    faults = [
+        _no_truth(at, truth) if player in players else _no_such_player(at, player)
+        for player, truth in answers.items()
+        if player not in players or truth not in _TRUTHS
     ]
-    wrong = [_no_truth(at, truth) for truth in truths.values() if truth not in _TRUTHS]
-    return _Judged(round_, events, _n_answers(events), strangers + wrong)
+    indices = _of_round(course, Phase.IDENTIFICATION, players, round_)
+    events = [
+        RoleIdentification(seat, round_, index, _TRUTHS[answers[player]])
+        for seat, (player, index) in enumerate(zip(players, indices, strict=True), start=1)
+        if answers.get(player) in _TRUTHS
+    ]
+    return _Judged(round_, events, _n_answers(events), faults)
 
 
 def _analysed(course: Course, players: tuple[str, ...], round_: int, logged: bytes) -> _Judged:
@@ -232,9 +232,9 @@ def _truths(faults: list[Fault], at: str, logged: Sequence[int], n_seats: int) -
     return truths + [None] * (n_seats - len(truths))
 
 
-def _tell_missing(built: GameRecord, key: str, judged: Sequence[Event]) -> None:
+def _tell_missing(built: GameRecord, key: str, phase: Phase, judged: Sequence[Event]) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    answers = built.messages.course.answered(_PHASES[key])
+    answers = built.messages.course.answered(phase)
     indices = {event.message_index for event in judged}
     missing = [
         (index, round_, seat.player)
