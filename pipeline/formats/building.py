@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from pipeline.formats.players import opponents
 from pipeline.formats.rows import EVERYONE, Outline, Timeline, course
 from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
@@ -15,7 +17,7 @@ from pipeline.games.kind import Ending, GameKind
 from pipeline.vocabulary import Phase
 
 
-class Spoken(NamedTuple):
+class Spoken(Struct, frozen=True, gc=False):
     """One message: who says what, and what it is in its game. `turn` and `msg_type` are the log's.
 
     The moderator's messages have the player `rows.MODERATOR` and no round.
@@ -32,13 +34,19 @@ class Spoken(NamedTuple):
 
 def messages(spoken: Iterable[Spoken], seats: Iterable[Seat]) -> Messages:
     """The messages of a game, in their order. An event refers to one by its index."""
-    columns = tuple(zip(*spoken, strict=True))
-    if not columns:
+    rows = list(spoken)
+    if not rows:
         return _SILENCE
-    player, content, phase, round_, visible_to, turn, msg_type = columns
-    outline = Outline(player, turn, visible_to, msg_type, prompted=())
-    timeline = Timeline(list(phase), list(round_))
-    return Messages(course(outline, timeline, (seat.player for seat in seats)), content)
+    outline = Outline(
+        player=tuple([row.player for row in rows]),
+        turn=tuple([row.turn for row in rows]),
+        visible_to=tuple([row.visible_to for row in rows]),
+        msg_type=tuple([row.msg_type for row in rows]),
+        prompted=(),
+    )
+    timeline = Timeline([row.phase for row in rows], [row.round for row in rows])
+    players = [seat.player for seat in seats]
+    return Messages(course(outline, timeline, players), tuple([row.content for row in rows]))
 
 
 # The messages of a game in which nobody said a word.
@@ -74,9 +82,9 @@ def pooled(puts: Sequence[Put], n_seats: int) -> list[Contribution]:
         for round_, known in of_round.items()
         if len(known) == n_seats
     }
-    rows = []
+    rows, unknown = [], (None, None)
     for seat, round_, amount, index in puts:
-        least, total = whole.get(round_, (None, None))
+        least, total = whole.get(round_, unknown)
         is_least = None if least is None else amount == least
         rows.append(Contribution(seat, round_, index, amount, is_least, total))
     return rows

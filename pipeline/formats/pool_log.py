@@ -6,7 +6,6 @@ A position such as `$[3].round` is in the line of that number, counted from 0 wi
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Annotated, TypeVar, cast, get_args
 
 import msgspec
@@ -91,7 +90,6 @@ class _Type(Struct, gc=False):
 
 T = TypeVar("T", bound=Line)
 
-_GAME_ID = attrgetter("game_id")
 _INIT = Raw(b'"init"')
 _HEAD = re.compile(rb"\s{0,99}\{\"game_id\": ?[^,{}]{1,99}, ?\"type\": ?\"init\"")
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
@@ -125,12 +123,11 @@ class Log:
     def __init__(self, data: bytes) -> None:
         self.faults: list[Fault] = []
         lines = self._read(data)
-        self._events: defaultdict[type[Line], list[tuple[int, Line]]] = defaultdict(list)
+        self._events = events = defaultdict[type, list[tuple[int, Line | None]]](list)
         for number, line in enumerate(lines):
-            if line is not None:
-                self._events[type(line)].append((number, line))
+            events[type(line)].append((number, line))
         self.init = self._one_init()
-        _check_one_game(lines)
+        _check_one_game(lines, self.init.game_id)
         self.players = list(self.init.short_name_map.values())
         # The seats of players by their ids.
         self.seats = {name: number for number, name in enumerate(self.init.short_name_map, 1)}
@@ -188,12 +185,11 @@ class Log:
             raise broken(where, rule, f"{n_players} players")
 
 
-def _check_one_game(lines: Sequence[Line | None]) -> None:
-    """Raises BrokenDocument for a line of another game than the first line's."""
-    (first, *others) = dict.fromkeys(map(_GAME_ID, filter(None, lines)))
-    if others:
-        of_game = (number for number, line in enumerate(lines) if line and line.game_id != first)
-        raise broken(at(next(of_game), "game_id"), "a log is of one game", repr(others[0]))
+def _check_one_game(lines: Sequence[Line | None], game_id: int | str) -> None:
+    """Raises BrokenDocument for a line of another game."""
+    for number, line in enumerate(lines):
+        if line is not None and line.game_id != game_id:
+            raise broken(at(number, "game_id"), "a log is of one game", repr(line.game_id))
 
 
 def at(number: int, name: str = "") -> str:

@@ -76,10 +76,11 @@ def _scores(log: Log) -> dict[str, float] | None:
 
 def _wins(seats: Sequence[Seat]) -> dict[int, bool | None]:
     """Whether each seat has the most points, alone or with others; null if unfinished."""
-    best = max((seat.final_score for seat in seats if seat.final_score is not None), default=None)
+    scores = [seat.final_score for seat in seats]
+    best = max([score for score in scores if score is not None], default=None)
     return {
-        number: None if best is None else seat.final_score == best
-        for number, seat in enumerate(seats, start=1)
+        number: None if best is None else score == best
+        for number, score in enumerate(scores, start=1)
     }
 
 
@@ -90,14 +91,17 @@ def _spoken(log: Log) -> Iterator[Spoken]:
 
 
 def _puts(log: Log) -> list[Put]:
-    puts: list[Put] = []
-    seats, known = log.seats, set[tuple[int, int]]()
-    for number, line in log.of(Contribution):
-        seat, round_ = seats.get(line.player_id) or log.seat(line.player_id, number), line.round
-        if (seat, round_) in known:
-            raise broken(at(number), "a player puts in once a round", f"round {round_}, again")
-        known.add((seat, round_))
-        puts.append((seat, round_, line.contribution, None))
+    lines, seats = log.of(Contribution), log.seats
+    puts: list[Put] = [
+        (seats.get(put.player_id) or log.seat(put.player_id, n), put.round, put.contribution, None)
+        for n, put in lines
+    ]
+    if len({put[:2] for put in puts}) < len(puts):
+        known = set[tuple[int, int]]()
+        for (number, _), (seat, round_, *_) in zip(lines, puts, strict=True):
+            if (seat, round_) in known:
+                raise broken(at(number), "a player puts in once a round", f"round {round_}, again")
+            known.add((seat, round_))
     return puts
 
 

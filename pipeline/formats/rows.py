@@ -1,5 +1,6 @@
 """The message rows that ChatArena writes, and MAgIC after it, made into typed messages."""
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, NamedTuple, TypeVar
@@ -107,13 +108,20 @@ def course(outline: Outline, timeline: Timeline, seats: Iterable[str]) -> Course
     """The outline as a course: each row with its seat, phase and round."""
     phases, rounds = timeline
     numbers = {player: number for number, player in enumerate(seats, start=1)}
-    spoken: dict[str, list[int]] = {}
+    spoken: defaultdict[str, list[int]] = defaultdict(list)
     answers: dict[str, dict[str, list[int]]] = {}
     for index, (player, phase) in enumerate(zip(outline.player, phases, strict=True)):
+        if player == MODERATOR:
+            continue
         if player in numbers:
-            spoken.setdefault(phase, []).append(index)
-        if player != MODERATOR:
-            answers.setdefault(phase, {}).setdefault(player, []).append(index)
+            spoken[phase].append(index)
+        # `setdefault` would make a list and a dictionary for each message.
+        if (of_phase := answers.get(phase)) is None:
+            of_phase = answers[phase] = {}
+        if (said := of_phase.get(player)) is None:
+            of_phase[player] = [index]
+        else:
+            said.append(index)
     return Course(
         player=outline.player,
         seat=tuple(map(numbers.get, outline.player)),

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import compress, groupby
-from operator import attrgetter, itemgetter, ne
-from typing import Any
+from itertools import compress
+from operator import attrgetter, ne
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from pipeline import games
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, results, team_results
-from pipeline.formats.interchange.acts import ACTS, EVENTS, OWN_TABLES, REGISTERED, TABLE_OF, Act
+from pipeline.formats.interchange.acts import ACTS, EVENTS, OWN_TABLES, REGISTERED, TABLE_OF
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import VERSION, Document, End, Event, Seat
 from pipeline.formats.interchange.setting import check_setting
@@ -24,6 +24,9 @@ from pipeline.game import GameRecord, Result
 from pipeline.game import Seat as PlayedSeat
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import GameType, Phase
+
+# Each table's rows, their fields by name, UNSET where the document leaves one out.
+Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
 
 FORMAT = "interchange"
 # What a text is by which somebody does this.
@@ -55,9 +58,8 @@ def game_of(document: Document) -> GameRecord:
         known = ", ".join(ending.outcome for ending in kind.endings)
         raise broken("$.end.outcome", f"an outcome of {kind.name} is one of {known}", end.outcome)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-    rows = list(_rows(document.events, numbers, kind))
-    last = max((event.round or 0 for event in document.events), default=0)
-    last = max([last, *(row["round"] for _, row in rows)])
+    rows = _rows(document.events, numbers, kind)
+    n_rounds = document.n_rounds
     game = GameRecord(
         game_type=kind.name,
         system=document.system,
@@ -69,7 +71,7 @@ def game_of(document: Document) -> GameRecord:
         outcome=end.outcome,
         outcome_code=end.outcome_code,
         ended_by=end.ended_by,
-        n_rounds=last if document.n_rounds is UNSET else document.n_rounds,
+        n_rounds=_last_round(document.events, rows) if n_rounds is UNSET else n_rounds,
         started_at=document.started_at,
         seats=seats,
         messages=messages(_spoken(document.events), seats),
@@ -140,19 +142,16 @@ def _phases() -> frozenset[str]:
 
 
 def _spoken(events: list[Event]) -> Iterator[Spoken]:
-    phases = _phases()
+    known = _phases()
     for number, event in enumerate(events):
         if event.text is None:
             continue
         phase = event.phase
         if phase is UNSET:
             phase = phase_of(event)
-        elif phase not in phases:
-            raise broken(
-                f"$.events[{number}].phase",
-                f"a phase is one of {', '.join(sorted(phases))}",
-                repr(phase),
-            )
+        elif phase not in known:
+            rule = f"a phase is one of {', '.join(sorted(known))}"
+            raise broken(f"$.events[{number}].phase", rule, repr(phase))
         # By place: a document is made of these, and by name they take half as long again.
         yield Spoken(
             MODERATOR if event.actor is None else event.actor,
@@ -165,10 +164,9 @@ def _spoken(events: list[Event]) -> Iterator[Spoken]:
         )
 
 
-def _rows(
-    events: list[Event], numbers: dict[str, int], kind: GameKind
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each act's table and row, as far as it is stated."""
+def _rows(events: list[Event], numbers: dict[str, int], kind: GameKind) -> Rows:
+    """The rows that acts are, by table, as far as they are stated."""
+    rows: Rows = {}
     n_texts = 0
     for number, event in enumerate(events):
         index = None
@@ -178,12 +176,32 @@ def _rows(
             index, n_texts = n_texts, n_texts + 1
         for place, act in enumerate(event.acts):
             table = TABLE_OF[type(act)]
-            if OWN_TABLES.get(table, kind.name) != kind.name:
-                rule = f"an act is one of {kind.name}, or of all games"
-                raise broken(f"{_at(number, place)}.act", rule, repr(table))
-            row = _row(act, event, numbers, number, place)
-            row["message_index"] = index
-            yield table, row
+            if (of_table := rows.get(table)) is None:
+                if OWN_TABLES.get(table, kind.name) != kind.name:
+                    rule = f"an act is one of {kind.name}, or of all games"
+                    raise broken(f"{_at(number, place)}.act", rule, repr(table))
+                of_table = rows[table] = []
+            row = asdict(act)
+            player = row.pop("player")
+            if player is UNSET:
+                player = event.actor
+            if (seat := numbers.get(player)) is None:
+                raise broken(_at(number, place), "an act is by a player at the table", repr(player))
+            if row["round"] is UNSET:
+                if event.round is None:
+                    rule = "an act has a round, its own or its event's"
+                    raise broken(_at(number, place), rule, "neither has one")
+                row["round"] = event.round
+            row["seat"], row["message_index"] = seat, index
+            of_table.append(row)
+    return rows
+
+
+def _last_round(events: list[Event], rows: Rows) -> int:
+    rounds = [event.round or 0 for event in events]
+    for of_table in rows.values():
+        rounds += [row["round"] for row in of_table]
+    return max(rounds, default=0)
 
 
 def _at(event: int, act: int) -> str:
@@ -201,31 +219,14 @@ def _check_silent(event: Event, number: int) -> None:
         raise broken(f"$.events[{number}].{next(names)}", rule, "it has no text")
 
 
-def _row(
-    act: Act, event: Event, numbers: dict[str, int], number: int, place: int
-) -> dict[str, Any]:
-    player = event.actor if act.player is UNSET else act.player
-    round_ = event.round if act.round is UNSET else act.round
-    seat = None if player is None else numbers.get(player)
-    if seat is None:
-        raise broken(_at(number, place), "an act is by a player at the table", repr(player))
-    if round_ is None:
-        rule = "an act has a round, its own or its event's"
-        raise broken(_at(number, place), rule, "neither has one")
-    row = {name: value for name, value in asdict(act).items() if value is not UNSET}
-    row["seat"], row["round"] = seat, round_
-    return row
-
-
-def _add_rows(game: GameRecord, rows: list[tuple[str, dict[str, Any]]], around: Around) -> None:
+def _add_rows(game: GameRecord, rows: Rows, around: Around) -> None:
     """Puts the rows into the game, each with what is derived for it."""
-    rows.sort(key=itemgetter(0))
-    for table, group in groupby(rows, key=itemgetter(0)):
-        of_table = [row for _, row in group]
-        made = []
+    for table, of_table in sorted(rows.items()):
         for row, values in zip(of_table, derived(table, of_table, around), strict=True):
-            row.pop("player", None)
-            made.append(_event(table, values | row))
+            for name, value in values.items():
+                if row[name] is UNSET:
+                    row[name] = value
+        made = [_event(table, row) for row in of_table]
         if table in OWN_TABLES:
             game.events[table] = made
         else:
@@ -235,8 +236,10 @@ def _add_rows(game: GameRecord, rows: list[tuple[str, dict[str, Any]]], around: 
 def _event(table: str, row: dict[str, Any]) -> Row:
     if table in REGISTERED:
         named = REGISTERED[table]
-        row = {named: None, "is_logged": named in row} | row
-    if table == "guesses" and "secret" not in row:
+        row["is_logged"] = row[named] is not UNSET
+        if not row["is_logged"]:
+            row[named] = None
+    elif row.get("secret") is UNSET:
         rule = "a guess has its secret, or the setting has the word"
         raise broken("$.setting.code", rule, "neither has it")
     return EVENTS[table](**row)

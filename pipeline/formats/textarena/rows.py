@@ -165,9 +165,10 @@ def _decided(moments: Sequence[Moment]) -> Iterator[tuple[tuple[int, int], bool]
 def _quests(moments: Sequence[Moment]) -> Iterator[tuple[int, bool]]:
     """By round, whether the quest failed."""
     for _, row, state, _ in moments:
-        for begin, has_failed in _QUESTS.items():
-            if row.sender == ENGINE and state and row.message.startswith(begin):
-                yield state.round, has_failed
+        if row.sender == ENGINE and state:
+            for begin, has_failed in _QUESTS.items():
+                if row.message.startswith(begin):
+                    yield state.round, has_failed
 
 
 def votes(players: Sequence[Moment], faults: list[Fault]) -> Iterator[Event]:
