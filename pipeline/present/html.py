@@ -43,6 +43,8 @@ _NOTHING = Around()
 _NONE = f'<span class="none">{NULL}</span>'
 # A column of longer texts is wide, one of texts that are no word is not too narrow for a name.
 _LONG, _NAME = 40, 7
+# A heading of so many characters at most stays on one line; models, which are headings too, do not.
+_SHORT = 14
 
 
 def table(
@@ -98,8 +100,9 @@ def _heading(one: Field, shown: Table, around: Around) -> str:
     sorting = around.sorting(one.name) if around.sorting else Sorting(None)
     is_name = declared is None or one.name in shown.headings
     label = one.heading if is_name else _capitalized(one.heading)
+    kinds = [_kind(one, shown), "short" if not is_name and len(label) <= _SHORT else None]
     attributes = {
-        "class": _kind(one, shown),
+        "class": " ".join(filter(None, kinds)) or None,
         "aria-sort": sorting.direction or None,
         "title": (declared.description if declared else "") or None,
     }
