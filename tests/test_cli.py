@@ -1062,7 +1062,7 @@ def test_prompt_answers_until_the_user_leaves(
     magic: Magic, lake: Path, typed: PipeInput, tmp_path: Path
 ) -> None:
     typed.send_text("select 6 *\r7 as answer;\r")
-    typed.send_text("selec;\r.tables\r.schema guesses\r.schema nothing\r.what\r.tables votes\r")
+    typed.send_text("selec;\r.tables\r.schema guesses\r.schema nothing\r.what\r.tables; votes\r")
     typed.send_text("\r;\r.help\r.quit\r")
     result = magic("sql", "--lake", lake)
     assert result.code == 0

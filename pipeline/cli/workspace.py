@@ -106,7 +106,8 @@ class Workspace:
 
     def _obey(self, line: str) -> None:
         command, _, rest = line.partition(" ")
-        if (run := self.commands.get(command.rstrip(";"))) is None:
+        command = command.rstrip(";")
+        if (run := self.commands.get(command)) is None:
             meant = choose([command], [*self.commands, ".quit"])
             raise UsageError(f"no command {command}: {meant}")
         rest = rest.strip().rstrip(";").strip()

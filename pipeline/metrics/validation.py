@@ -81,7 +81,8 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
 def check_words(what: str, words: Sequence[str] | None, known: Sequence[str]) -> None:
     """Raises UsageError for words that are not known."""
     if strangers := [name for name in words or () if name not in known]:
-        raise UsageError(f"no {what} {', '.join(strangers)}: {choose(strangers, known)}")
+        named = ", ".join(name or "``" for name in strangers)
+        raise UsageError(f"no {what} {named}: {choose(strangers, known)}")
 
 
 def check_competitions(lake: StoredLake, names: Sequence[str] | None) -> None:
