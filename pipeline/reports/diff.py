@@ -113,8 +113,8 @@ def diff(
         maintain_order="left",
     )
     n_games = pl.col(_GAMES.names()).fill_null(0)
-    is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0)
-    rows = rows.with_columns(n_games).with_columns(
+    is_same = pl.col("is_same") & pl.col("difference").is_not_null()
+    rows = rows.with_columns(n_games, pl.col("is_same").fill_null(value=True)).with_columns(
         pl.when(~is_same).then("p_value").alias("p_value"),
         pl.when(is_same).then("difference").otherwise("ci_low").alias("ci_low"),
         pl.when(is_same).then("difference").otherwise("ci_high").alias("ci_high"),
@@ -210,13 +210,30 @@ def _of_both(answers: Sequence[Answer]) -> Answer:
 
 
 def _n_games(lakes: tuple[StoredLake, StoredLake], edition: Edition) -> pl.DataFrame:
-    """How many counted games of each metric and model are in both lakes, gone, and new."""
+    """How many counted games of each metric and model are in both lakes, gone, and new.
+
+    `is_same` is whether the same games count, in the same competitions.
+    """
     changes = pl.concat(_games(lakes, name, Request(edition=edition)) for name in names(edition))
-    of_change = {
-        f"n_{change}": (pl.col("change") == change).sum().cast(pl.Int64)
-        for change in ("common", "gone", "new")
-    }
-    return changes.group_by("metric", "model").agg(**of_change)
+    change, game = pl.col("change"), pl.col("game_id")
+    # A game in which a model has several roles counts in several competitions, and is one game.
+    return (
+        changes.group_by("metric", "model")
+        .agg(
+            n_all=game.n_unique().cast(pl.Int64),
+            n_before=game.filter(change != "new").n_unique().cast(pl.Int64),
+            n_after=game.filter(change != "gone").n_unique().cast(pl.Int64),
+            is_same=(change == "common").all(),
+        )
+        .select(
+            "metric",
+            "model",
+            "is_same",
+            n_common=pl.col("n_before") + pl.col("n_after") - pl.col("n_all"),
+            n_gone=pl.col("n_all") - pl.col("n_after"),
+            n_new=pl.col("n_all") - pl.col("n_before"),
+        )
+    )
 
 
 def _games(lakes: tuple[StoredLake, StoredLake], name: str, request: Request) -> pl.DataFrame:

@@ -123,8 +123,9 @@ def _cells(sums: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.
 def _shares(cells: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     """Of each k its group, C, r, its share `a` of the value's range, and that range."""
     totals = cells.group_by("k").agg(r=exact_sum(_H) / _C.sum(), total=_C.sum())
-    # A denominator that is fixed beforehand makes of the ratio a part of itself.
-    weight = pl.col("weight") * pl.col("total") / pl.col("counted")
+    # A denominator that is fixed beforehand makes of the ratio a part of itself. Others are the
+    # total, and the range has to be the value of hits alone to the last digit.
+    weight = pl.col("weight") * (pl.col("total") / pl.col("counted"))
     weighted = numbered.join(totals, on="k").with_columns(weight=weight)
     whole, group = scaled_sum(pl.col("weight")), pl.col("k").min()
     if by:

@@ -110,7 +110,14 @@ def of_metric(
     ]
     of_entities = sums.select("stratum", "cluster", "term", "h", "c", model="entity").lazy()
     of_terms = terms.rename({"entity": "model"}).lazy()
-    paired = differences(of_entities, of_terms, comparable, confidence, games_of)
+    paired = differences(
+        of_entities,
+        of_terms,
+        comparable,
+        confidence,
+        games_of,
+        items_a_game=_items_a_game(rows, terms),
+    )
     if influence:
         without = left_out(of_entities, of_terms, paired)
         paired = paired.join(without, on=["one", "other"], how="left")
@@ -129,6 +136,15 @@ def of_metric(
     )
     on_common = {"common_value": _on_common("one"), "other_common_value": _on_common("other")}
     return joined.with_columns(**on_common).drop("one", "other")
+
+
+def _items_a_game(rows: pl.DataFrame, terms: pl.DataFrame) -> dict[str, float]:
+    """How many items a game of each entity has on average, where its games are counted."""
+    counted = terms.group_by("entity").agg(pl.col("counted").sum())
+    known = (
+        rows.filter(pl.col("n_games") > 0).select("entity", "n_games").join(counted, on="entity")
+    )
+    return dict(known.select("entity", pl.col("counted") / pl.col("n_games")).iter_rows())
 
 
 def _on_common(side: str) -> pl.Expr:
