@@ -51,7 +51,7 @@ def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
     data = _estimates(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
-    x = _x(titles()[name], (declared.low, declared.high))
+    x = _x(titles()[name], (0.0, declared.high))
     return _styled(_in_panels(_dots(x, order.to_list()), data))
 
 
@@ -68,8 +68,8 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
         raise UsageError(f"no row of {model} to plot")
     alt = _altair()
     titled = rows.with_columns(title=pl.col("metric").replace_strict(titles()))
-    low, high = _ends_of_ranges(rows)
-    of_range = (pl.col("value", "low", "high") - low) / (high - low)
+    highest = [metric(*names).high for names in rows.select("metric", "edition").iter_rows()]
+    of_range = pl.col("value", "low", "high") / pl.Series(highest)
     data = _estimates(titled, "title", "value").with_columns(of_range)
     order = data["name"].unique(maintain_order=True).to_list()
     x = _x("place in the range of the metric", (0.0, 1.0))
@@ -214,14 +214,6 @@ def _label(who: str, name: str, value: float | None, low: float | None, high: fl
     what = who if who == name else f"{who}, {name}"
     ends = "" if low is None or high is None else f" ({low:.4f} to {high:.4f})"
     return f"{what}: {'no value' if value is None else f'{value:.4f}{ends}'}"
-
-
-def _ends_of_ranges(rows: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """The least and the greatest value that each row's metric can have."""
-    declared = [metric(*names) for names in rows.select("metric", "edition").iter_rows()]
-    return pl.Series([known.low for known in declared]), pl.Series(
-        [known.high for known in declared]
-    )
 
 
 def _names(column: pl.Series) -> pl.Series:

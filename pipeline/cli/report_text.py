@@ -47,8 +47,7 @@ def _definitions(report: "Report") -> pl.DataFrame:
             "metric": card.name,
             "value": card.value,
             "one row is": card.row,
-            "low": card.low,
-            "high": card.high,
+            "range": f"0..{card.high:.3g}",
         }
         for card in report.cards
     ]

@@ -1,11 +1,14 @@
 """A metric from outside of the package, tried before a lake accepts it."""
 
+from functools import cache
+
 import polars as pl
 
 from pipeline.errors import MetricError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import results
+from pipeline.metrics.counting import rows
 from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
@@ -46,6 +49,7 @@ def added(
     metric = Added(declared, title or titled, sql)
     counted = _counted(lake, name, metric, "polars")
     _check(name, declared, counted)
+    _check_hits(lake, name, declared)
     if sql is not None:
         _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
     return metric
@@ -95,7 +99,7 @@ def _counted(lake: StoredLake, name: str, metric: Added, engine: Engine) -> pl.D
 
 
 def _check(name: str, declared: Metric, sums: pl.DataFrame) -> None:
-    """Raises MetricError for a term or game type that is not declared, or a hit beyond 0..1."""
+    """Raises MetricError for a term or game type that is not declared."""
     places = {(term.name, str(of)) for term in declared.terms for of in term.game_types}
     counted_places = sums.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
     if strangers := [place for place in counted_places.iter_rows() if place not in places]:
@@ -104,11 +108,17 @@ def _check(name: str, declared: Metric, sums: pl.DataFrame) -> None:
             f"`{name}` counts rows of the term `{term}` in the game type {game_type}, which no "
             "Term declares: add one, or leave these rows out by `where`"
         )
-    is_beyond = ~pl.col("hits").cast(pl.Float64).is_between(0, pl.col("counted"))
-    if sums.filter(is_beyond).height:
+
+
+def _check_hits(lake: StoredLake, name: str, declared: Metric) -> None:
+    """Raises MetricError for a hit beyond 0..1."""
+    is_beyond = ~pl.col("hit").is_between(0, 1)
+    counted = rows(declared, cache(lake.table), Request()).filter("is_counted", is_beyond)
+    beyond = counted.select("hit").head(1).collect(engine="streaming")
+    if beyond.height:
         raise MetricError(
-            f"`{name}` has a hit that is not within 0..1: divide it by the largest, and "
-            "give the Term that `weight`, so that values have their unit"
+            f"`{name}` has a hit of {beyond.item():g}, which is not within 0..1: divide it by the "
+            "largest, and give the Term that `weight`, so that values have their unit"
         )
 
 

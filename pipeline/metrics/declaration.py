@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pipeline import games
+from pipeline.errors import MetricError
 from pipeline.vocabulary import ParseStatus
 
 Tables = Callable[[str], pl.LazyFrame]
@@ -31,13 +32,20 @@ class Term(Struct, frozen=True):
     """One ratio of hits to counted rows. It exists only in games of its types.
 
     `fixed_count` gives the denominator where it is not the number of rows; its argument is the
-    release edition's number of games.
+    release edition's number of games. Raises MetricError for a weight that is not above 0: no
+    interval here is of a difference of ratios.
     """
 
     name: str
     game_types: tuple[str, ...]
     weight: float = 1.0
     fixed_count: Callable[[int], int] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0:
+            raise MetricError(
+                f"the term `{self.name}` has the weight {self.weight:g}: give it one above 0"
+            )
 
 
 def with_nothing(rows: pl.LazyFrame, tables: Tables) -> pl.LazyFrame:
@@ -67,7 +75,7 @@ class Rows(Struct, frozen=True):
 
 
 class Metric(Struct, frozen=True):
-    """One metric in one edition. `low` and `high` are its range.
+    """One metric in one edition. Its range is from 0 to `high`.
 
     `unknown` is the reason for no value where `{}` games have a counted row without a hit.
     """
@@ -76,7 +84,6 @@ class Metric(Struct, frozen=True):
     rows: tuple[Rows, ...]
     combine: Combine = Combine.SUM
     high: float = 1.0
-    low: float = 0.0
     unknown: str = "outcome unknown in {} games"
 
     @property

@@ -163,9 +163,8 @@ def header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
     if added is None:
         return sqlfiles.header(file_of(name, edition))
     plain = {"row": ["a row that the metric is about"], "value": ["hits / counted"]}
-    low, high = added.declared.low, added.declared.high
     plain |= {
-        "range": [f"{low:g}..{high:g}"],
+        "range": [f"0..{added.declared.high:g}"],
         "source": ["added by a package or by `Lake.with_metric`"],
     }
     return plain | sqlfiles.header_of(added.sql or "") | {"title": [added.title]}

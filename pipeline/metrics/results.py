@@ -83,7 +83,7 @@ LEADERBOARD: Mapping[str, Column] = {
         "the win rates of two models differ significantly only if they share no letter"
     ),
     "family": column.count("for how many comparisons the letters are adjusted"),
-    "n_games": column.count("number of finished games").shown("games"),
+    "n_games": column.count("number of games that the win rate counts").shown("games"),
     "n_missing": column.count(
         "settings that any model played and this model has not finished"
     ).shown("missing"),

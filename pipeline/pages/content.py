@@ -145,11 +145,10 @@ def key(text: str) -> list[object] | None:
 
 
 class Head(Struct, frozen=True):
-    """A metric: its name, title and range, what it counts, and where it is from."""
+    """A metric: its name, title and greatest value, what it counts, and where it is from."""
 
     name: str
     title: str
-    low: float
     high: float
     row: str
     value: str
@@ -167,7 +166,7 @@ def head(name: str, edition: Edition) -> Head:
     declared = metric(name, edition)
     texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
     of_header = [texts[part] for part in ("row", "value", "source")]
-    return Head(name, texts["title"], declared.low, declared.high, *of_header)
+    return Head(name, texts["title"], declared.high, *of_header)
 
 
 class Faults(dict[str, str]):

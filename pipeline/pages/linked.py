@@ -175,19 +175,20 @@ def _drawing(
 ) -> Callable[[str, Row], str]:
     """The picture of an interval on the range of its metric."""
     there = {name: metric(name, edition) for name in names(edition)}
-    ranges = {name: (one.low, one.high) for name, one in there.items()}
-    spans = {name: (low - high, high - low) for name, (low, high) in ranges.items()}
+    highest = {name: one.high for name, one in there.items()}
     by_value = {one.value: one for one in shown.estimates if one.low}
 
     def drawing(name: str, row: Row) -> str:
         of_metric = str({"metric": name, **row}["metric"])
         estimate = by_value.get(name)
-        if estimate is None or of_metric not in ranges:
+        if estimate is None or of_metric not in highest:
             return ""
         ends = row.get(estimate.low or ""), row.get(estimate.high or "")
         if name == "difference":
-            return str(bar(row[name], *ends, spans[of_metric], field=[0.0]))
-        return str(bar(row[name], *ends, ranges[of_metric], field=ticks.get(of_metric, ())))
+            span = -highest[of_metric], highest[of_metric]
+            return str(bar(row[name], *ends, span, field=[0.0]))
+        field = ticks.get(of_metric, ())
+        return str(bar(row[name], *ends, (0.0, highest[of_metric]), field=field))
 
     return drawing
 

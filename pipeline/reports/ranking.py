@@ -22,6 +22,7 @@ from pipeline.statistics.families import letter_groups
 from pipeline.vocabulary import Edition, Engine
 
 _OF_LETTERS = ("letters", "family")
+_DIGITS = 12
 
 MOST_LETTERED = 100
 """With more models, pairs are not compared: after Holm's adjustment almost none would differ."""
@@ -142,12 +143,14 @@ def ranked(
         reasons=pl.format("{}: {}", "metric", "reason").drop_nulls(),
     )
     is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
-    place = pl.when(~is_apart).then("win_rate").rank("min", descending=True)
+    # Equal means of fractions may differ in a last digit.
+    win_rate = pl.col("win_rate").round(_DIGITS)
+    place = pl.when(~is_apart).then(win_rate).rank("min", descending=True)
     return (
         wide.join(of_model, on="model", nulls_equal=True)
         .join(lacks, on="model", how="left", nulls_equal=True)
         .with_columns(rank=place.cast(pl.Int64))
-        .sort("rank", -pl.col("win_rate"), "model", nulls_last=True)
+        .sort("rank", -win_rate, "model", nulls_last=True)
         .select([name for name in leaderboard_columns() if name not in _OF_LETTERS])
     )
 

@@ -21,6 +21,9 @@ from pipeline.statistics.tails import Floats
 
 # Beyond it a normal p-value is 0.
 MOST_Z = 40.0
+# Values are means of fractions, and 1/5 + 2/5 is not 3/5 to the last digit. What is closer than
+# this, as a share of the larger value, is equal.
+ROUNDING = 1e-12
 
 
 class Interval(NamedTuple):
@@ -116,6 +119,8 @@ def mover(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:
         b.high - b.value,
     )
     difference = a.value - b.value
+    if abs(difference) <= ROUNDING * max(abs(a.value), abs(b.value)):
+        difference = 0.0
 
     def reach(one: float, other: float) -> float:
         return math.sqrt(max(0.0, one**2 - 2 * correlation * one * other + other**2))

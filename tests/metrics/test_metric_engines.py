@@ -102,7 +102,7 @@ def test_headers_say_what_is_declared(edition, name):
     declared, result = metric(name, edition), header(file_of(name, edition))
     assert result["metric"] == [name]
     assert result["edition"] == [edition] or edition == AUDITED
-    assert result["range"] == [f"{declared.low:.2g}..{declared.high:.3g}"]
+    assert result["range"] == [f"0..{declared.high:.3g}"]
     assert {"title", "order", "row", "value", "source"} <= result.keys()
     sql = text(file_of(name, edition))
     assert sql.count("\nSELECT\n") == 1

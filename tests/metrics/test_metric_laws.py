@@ -115,7 +115,7 @@ def in_range(row: dict) -> None:
     declared = metric(row["metric"], row["edition"])
     has_value = row["value"] is not None
     assert has_value is (row["reason"] is None)
-    assert not has_value or declared.low <= row["value"] <= declared.high + 1e-12
+    assert not has_value or 0 <= row["value"] <= declared.high + 1e-12
     for term in row["terms"]:
         if term["hits"] is None:  # a counted row's hit is unknown
             assert not has_value and term["counted"] > 0

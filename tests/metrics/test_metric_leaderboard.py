@@ -1,5 +1,6 @@
 """The leaderboard: the metrics' values over all, a row for each model, ranked by win rate."""
 
+import polars as pl
 import pytest
 from event_tables import ENGINES, lake_of, table
 
@@ -39,6 +40,24 @@ def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     for reasons, win_rate in rows.select("reasons", "win_rate").iter_rows():
         missing = [reason.partition(":")[0] for reason in reasons]
         assert missing == [name for name in NAMES if name != "win_rate" or win_rate is None]
+
+
+def test_equal_means_of_fractions_tie(tmp_path):
+    """1/5 and 2/5 are 0/5 and 3/5, though not to the last digit."""
+    parts = []
+    for game_type, of_models in {
+        "public_good": {"a": "1 0 0 0 0", "b": "0 0 0 0 0"},
+        "prisoners_dilemma": {"a": "1 1 0 0 0", "b": "1 1 1 0 0"},
+    }.items():
+        text = ["game | model | win_credit"]
+        for model, credits in of_models.items():
+            place = 10 * len(parts) + 5 * (model == "b")
+            numbered = enumerate(credits.split(), start=place)
+            text += [f"{number} | {model} | {credit}" for number, credit in numbered]
+        parts.append(table("results", "\n".join(text), game_type=game_type))
+    board = leaderboard(lake_of(tmp_path, {"results": pl.concat(parts)}))
+    assert board["win_rate"].n_unique() == 2
+    assert board.select("rank", "model").rows() == [(1, "a"), (1, "b")]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

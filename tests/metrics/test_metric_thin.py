@@ -17,6 +17,7 @@ from pipeline.metrics.intervals import LEAST_SETTINGS
 from pipeline.metrics.request import EDITIONS, POOL, Request
 from pipeline.metrics.results import THIN
 from pipeline.reports.compare import compare
+from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
 
 
@@ -188,3 +189,48 @@ def test_all_metrics_are_named_where_a_condition_leaves_nothing(tmp_path):
     found = metrics(lake_with(tmp_path, {"m": 6}), where="model = 'nobody'")
     assert found["metric"].to_list() == list(NAMES)
     assert found["reason"].str.starts_with("no row meets the condition").all()
+
+
+def test_a_setting_of_two_roles_is_one(tmp_path):
+    """Three settings are few, however many roles the model had in each."""
+    text = ["game | model | role | setting_id"]
+    for number, role in enumerate(("chameleon", "non_chameleon") * 3):
+        text.append(f"{number} | m | {role} | {number // 2:032x}")
+    said = table("role_identifications", "\n".join(text), game_type="chameleon", is_correct=True)
+    sides = table("results", "\n".join(text), game_type="chameleon")
+    lake = lake_of(tmp_path, {"role_identifications": said, "results": sides})
+    (row,) = metrics(lake, metric="self_awareness", by="model").to_dicts()
+    assert row["thin"] == [{"term": "identifications", "n_effective": 3.0}]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_setting_that_was_only_begun_is_none_to_compare(tmp_path, engine):
+    """Finished games of one setting are the clusters, whatever else was begun."""
+    text = ["game | model | setting_id | win_credit | is_finished"]
+    text += [f"{number} | m | {'a' * 32} | {number % 2} | yes" for number in range(8)]
+    begun = f"9 | m | {'b' * 32} | - | no"
+    found = []
+    for lines in (text, [*text, begun]):
+        played = {"results": table("results", "\n".join(lines), game_type="public_good")}
+        lake = lake_of(tmp_path / str(len(lines)), played)
+        found += metrics(lake, metric="win_rate", by="model", engine=engine).to_dicts()
+    assert [row["n_unfinished"] for row in found] == [0, 1]
+    assert {row["ci_method"] for row in found} == {"wilson, clustered by game"}
+    assert len({row["ci_low"] for row in found}) == 1
+
+
+def test_a_game_of_two_competitions_changed_once(tmp_path):
+    """A model that sits on both sides of a game has one game there."""
+
+    def lake(name: str, n_games: int):
+        text = ["game | model | role | seat"]
+        for number in range(n_games):
+            text += [f"{number} | m | chameleon | 1", f"{number} | m | non_chameleon | 2"]
+        of = {"text": "\n".join(text), "game_type": "chameleon"}
+        said = table("role_identifications", **of, is_correct=True)
+        return lake_of(
+            tmp_path / name, {"role_identifications": said, "results": table("results", **of)}
+        )
+
+    (row,) = diff(lake("before", 4), lake("after", 6)).filter(metric="self_awareness").to_dicts()
+    assert (row["n_common"], row["n_gone"], row["n_new"]) == (4, 0, 2)

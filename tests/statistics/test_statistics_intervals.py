@@ -79,7 +79,11 @@ def test_the_ends_are_exact_where_all_or_nothing_hits():
     assert one_term([(0, 3)] * 4)["ci_low"] == 0.0
     assert one_term([(3, 3)] * 4)["ci_high"] == 1.0
     cells = [Cell(term, term, f"{term}{n}", 1, 1) for term in "abc" for n in range(3)]
-    assert interval_of(cells, {"a": 0.1, "b": 0.2, "c": 0.3})["ci_high"] == 0.1 + 0.2 + 0.3
+    assert interval_of(cells, {"a": 0.1, "b": 0.2, "c": 0.3})["ci_high"] == 0.6
+    for n_terms, n_games in ((3, 25), (5, 3), (6, 25), (9, 7)):
+        names = [str(n) for n in range(n_terms)]
+        cells = [Cell(term, term, f"{term} {n}", 1, 1) for term in names for n in range(n_games)]
+        assert interval_of(cells, dict.fromkeys(names, 1 / n_terms))["ci_high"] == 1.0
 
 
 def test_three_clusters_by_hand():

@@ -1,5 +1,8 @@
 """Pairs of models: the paired difference, its interval and p-value, by hand and by properties."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -46,6 +49,47 @@ def test_replays_of_unequal_number_make_no_difference():
     assert found["difference"] == 0
     assert found["p_value"] == 1
     assert found["ci_low"] < 0 < found["ci_high"]
+
+
+@pytest.mark.parametrize("items_a_game", [None, {"a": 1.0, "b": 5.0}, {"a": 1.0}])
+def test_who_replayed_is_decided_by_games_not_items(items_a_game):
+    """Of each setting `a` has five games of one item, and `b` one game of five."""
+    rows = [
+        ("a", str(setting), f"a{setting}-{n}", (setting + n) % 3 == 0, 1)
+        for setting in range(12)
+        for n in range(5)
+    ]
+    rows += [("b", str(setting), f"b{setting}", 5 * (setting < 2), 5) for setting in range(12)]
+    names = {"model": pl.String, "cluster": pl.String, "game": pl.String}
+    games = pl.DataFrame(rows, names | {"h": pl.Float64, "c": pl.Float64}, orient="row")
+    games = games.with_columns(stratum=pl.lit("s"), term=pl.lit("t"))
+    terms = games.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
+    by_model = games.drop("game").lazy()
+
+    def compared_with(items: dict[str, float] | None) -> tuple[dict[str, Any], list[str]]:
+        asked: list[str] = []
+
+        def games_of(models: Sequence[str]) -> pl.DataFrame:
+            asked.extend(models)
+            return games.filter(pl.col("model").is_in(models))
+
+        pairs = [("a", "b")]
+        found = differences(by_model, terms.lazy(), pairs, 0.95, games_of, items_a_game=items)
+        return found.row(0, named=True), asked
+
+    row, asked = compared_with(items_a_game)
+    assert (row["is_replayed"], asked) == (True, ["a", "b"])
+    assert row["p_value"] > differences(by_model, terms.lazy(), [("a", "b")], 0.95)["p_value"][0]
+    # Games of as many items are as many, and are not counted for that.
+    row, asked = compared_with({"a": 1.0, "b": 1.0})
+    assert (row["is_replayed"], asked) == (False, [])
+
+
+def test_equal_values_have_no_difference():
+    """1/5 + 2/5 is not 3/5 to the last digit."""
+    a, b = Rate((1 / 5 + 2 / 5) / 2, 10.0), Rate(3 / 5 / 2, 10.0)
+    assert a.rate != b.rate
+    assert difference(a, b, Z).value == 0.0
 
 
 def test_a_setting_weighs_by_what_both_counted_in_it():

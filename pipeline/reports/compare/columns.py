@@ -28,7 +28,10 @@ COLUMNS: Mapping[str, Column] = {
         "else all"
     ),
     "method": column.text("`paired by setting` or `unpaired`"),
-    "n_settings": column.count("settings in common").shown("settings"),
+    "n_settings": column.count(
+        "settings in common; of a competition in which one of them finished a single setting none, "
+        "since its games stand for themselves there"
+    ).shown("settings"),
     "share_paired": column.share("how much of the values is about these settings, in 0..1"),
     "common_value": column.share(
         "the value on these settings, each counted as much for one as for the other: `difference` "

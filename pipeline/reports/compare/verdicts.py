@@ -25,7 +25,7 @@ def check_margin(
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
     metrics = several(edition_names(edition) if names is None else names)
     declared = [metric(name, edition) for name in metrics]
-    widest = max((metric.high - metric.low for metric in declared), default=1.0)
+    widest = max((metric.high for metric in declared), default=1.0)
     if margin >= widest:
         raise UsageError(
             f"the margin must be less than {widest:g}, since no difference is larger, "
