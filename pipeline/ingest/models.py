@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from pipeline.archives.names import file_of
-from pipeline.errors import UsageError
+from pipeline.errors import SourceError, UsageError
 
 ModelsOf = Mapping[str, str | Mapping[str, str]]
 
@@ -60,14 +60,17 @@ def given(model: str | None, file: str | Path | None) -> str | ModelsOf | None:
 
 
 def read_models(file: str | Path) -> ModelsOf:
-    """The models by pattern in a TOML or JSON file. Raises UsageError for what is none."""
+    """The models by pattern in a TOML or JSON file.
+
+    Raises UsageError for what is none, and SourceError for a file that cannot be read.
+    """
     try:
         data = Path(file).read_bytes()
         if Path(file).suffix == ".toml":
             return msgspec.convert(tomllib.loads(data.decode()), dict[str, str | dict[str, str]])
         return msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
+        raise SourceError(f"{file}: {error.strerror}") from error
     except (ValueError, msgspec.DecodeError, RecursionError) as error:
         hint = "it has to map patterns of paths to a model, or to players with a model each"
         raise UsageError(f"{file}: {hint} ({error})") from error

@@ -17,7 +17,7 @@ from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
 from pipeline.metrics.known import metric as declaration
-from pipeline.metrics.paging import is_from, start_of
+from pipeline.metrics.paging import check_limit, is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.results import METRIC
 from pipeline.metrics.validation import check, condition_on
@@ -96,7 +96,7 @@ def evidence(
     }
     if engine not in _ENGINES:
         raise UsageError(f"no engine `{engine}` for evidence: choose from {', '.join(_ENGINES)}")
-    _check_limit(limit or 0)
+    check_limit(limit or 0)
     request = _request(lake, metric, choices)
     if engine == "duckdb":
         return pl.concat(_by_duckdb(lake, metric, request, hit, limit))
@@ -159,7 +159,7 @@ def evidence_page(
     >>> lake.evidence_page("judgement", after=last_key(first, KEY, None), limit=60).height
     4
     """
-    _check_limit(limit)
+    check_limit(limit)
     request = _request(lake, metric, choices)
     start = start_of(after, KEY)
     select = f"""SELECT *
@@ -233,11 +233,6 @@ WHERE {_has_hit(hit)}
 GROUP BY GROUPING SETS ((term), ())
 ORDER BY term NULLS LAST"""
     return pl.concat(_parts(lake, request, select))
-
-
-def _check_limit(limit: int) -> None:
-    if limit < 0:
-        raise UsageError(f"the limit must be 0 or more, not {limit}")
 
 
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:

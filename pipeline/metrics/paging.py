@@ -66,6 +66,12 @@ def order_by(
     return tuple(dict.fromkeys([sort, *key] if sort else key))
 
 
+def check_limit(limit: int | None) -> None:
+    """Raises UsageError for a limit below 0."""
+    if limit is not None and limit < 0:
+        raise UsageError(f"the limit must be 0 or more, not {limit}")
+
+
 def page_of(
     rows: pl.LazyFrame,
     order: Sequence[str],
@@ -78,7 +84,9 @@ def page_of(
     """The rows in order, nulls last, from the one after the key on, at most `limit`.
 
     With `descending`, the first column is. `ties` order rows that are alike in the others.
+    Raises UsageError for a limit below 0.
     """
+    check_limit(limit)
     start = start_of(after, order)
     is_down = [descending, *[False] * (len(order) + len(ties) - 1)]
     if start.values is not None:

@@ -1,6 +1,6 @@
 """Whether a request can be met: the names in it are those of the lake and of the metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -81,8 +81,12 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
 def check_words(what: str, words: Sequence[str] | None, known: Sequence[str]) -> None:
     """Raises UsageError for words that are not known."""
     if strangers := [name for name in words or () if name not in known]:
-        named = ", ".join(name or "``" for name in strangers)
-        raise UsageError(f"no {what} {named}: {choose(strangers, known)}")
+        raise UsageError(f"no {what} {_listed(strangers)}: {choose(strangers, known)}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    """The names in a row, an empty one as ``."""
+    return ", ".join(name or "``" for name in names)
 
 
 def check_competitions(lake: StoredLake, names: Sequence[str] | None) -> None:
@@ -133,7 +137,7 @@ def _check_known(
         known = accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         # Not all of them, since there may be very many.
         hint = nearest(strangers, known) or f"run `{listing}` to list the models"
-        raise UsageError(f"no game of {', '.join(strangers)}: {hint}")
+        raise UsageError(f"no game of {_listed(strangers)}: {hint}")
 
 
 def _check_system(lake: StoredLake, models: Sequence[str]) -> None:
@@ -141,7 +145,7 @@ def _check_system(lake: StoredLake, models: Sequence[str]) -> None:
     for system in lake.systems if lake.system else ():
         if not _strangers(lake.of_system(system).table("players"), models):
             raise UsageError(
-                f"no game of {', '.join(models)} in {lake.system}, but in {system}: choose that "
+                f"no game of {_listed(models)} in {lake.system}, but in {system}: choose that "
                 f"system, with `--system {system}` or `lake.of_system({system!r})`"
             )
 

@@ -1,11 +1,12 @@
 """Which pages there are, and what an address says to one."""
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args, get_type_hints
 
 import msgspec
 import polars as pl
@@ -14,6 +15,7 @@ from pipeline.errors import UsageError, choose
 from pipeline.pages.content import Address, Content
 from pipeline.reports.unknown import unknown_notes
 
+_PLACE = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; a page that is not in it is reached by links.
 MENU = (
@@ -100,4 +102,16 @@ def parameters(name: str, given: Mapping[str, str]) -> Address:
     try:
         return msgspec.convert(texts, wanted, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"a parameter is wrong: {error}") from None
+        raise UsageError(_why_wrong(error, wanted, texts)) from None
+
+
+def _why_wrong(
+    error: msgspec.ValidationError, wanted: type[Address], texts: Mapping[str, str]
+) -> str:
+    """What is wrong with a parameter; of one that is a choice, what can be chosen."""
+    place = _PLACE.search(str(error))
+    name = place[1] if place else ""
+    known = [one for one in get_args(get_type_hints(wanted).get(name)) if isinstance(one, str)]
+    if not known:
+        return f"a parameter is wrong: {error}"
+    return f"no {name} `{texts[name][:200]}`: {choose([texts[name]], filter(None, known))}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.cells import is_next_to_zero
+from pipeline.cells import counted, is_next_to_zero
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table, brief_id
 from pipeline.present.values import WITHOUT_ONE, group_columns, thin_note, with_ids
@@ -180,13 +180,18 @@ def plan(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
 
 
 def _needed(rows: pl.DataFrame) -> list[str]:
-    """How many settings are enough for half of the pairs, and for all."""
+    """How many settings are enough for half of the pairs that have a plan, and for all."""
     needed = rows["settings"].drop_nulls().sort()
     if needed.is_empty():
         return []
     asked = rows.row(0, named=True)
+    half, most = needed[(len(needed) - 1) // 2], needed[-1]
+    enough = f"{half} settings are enough for half of the pairs, {most} for all"
+    if n_without := rows.height - len(needed):
+        pairs = f"the {len(needed)} of {rows.height} pairs that have a plan"
+        enough = f"{half} settings are enough for half of {pairs}, {most} for all of these; "
+        enough += f"{counted(n_without, 'pair')} cannot be planned"
     return [
         f"to detect {asked['difference']:g} in {asked['metric']} with power {asked['power']:g} at "
-        f"level {asked['level']:g}: {needed[len(needed) // 2]} settings are enough for half of "
-        f"the pairs, {needed[-1]} for all"
+        f"level {asked['level']:g}: {enough}"
     ]

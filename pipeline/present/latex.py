@@ -33,8 +33,8 @@ _SIGN = re.compile("|".join([*map(re.escape, _SPECIAL), "([-',])(?=\\1)"]))
 # The next line of a cell.
 _BELOW = r"\\"
 _NUMBER = re.compile(r"(-?)([\d.]+)(?:e([+-])0*(\d+))?")
-# What pdfLaTeX knows without more packages: Latin letters, dashes and quotation marks.
-_FOREIGN = re.compile("[^\n -~\u00a1-\u017f\u2013\u2014\u2018-\u201e\u2026]")
+# What pdfLaTeX knows without more packages: Latin letters, dashes, quotation marks and the dagger.
+_FOREIGN = re.compile("[^\n -~\u00a1-\u017f\u2013\u2014\u2018-\u201e\u2020\u2026]")
 
 
 def escaped(text: str) -> str:

@@ -5,6 +5,7 @@ from datetime import datetime
 import polars as pl
 from msgspec import Struct
 
+from pipeline.cells import counted
 from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
 from pipeline.lake import StoredLake, of_one_system
@@ -42,7 +43,7 @@ class Citation(Struct, frozen=True):
     @property
     def state(self) -> str:
         """The state of the lake in words."""
-        games = f"{self.n_games:,} games ({self.n_finished:,} finished)"
+        games = f"{counted(self.n_games, 'game')} ({self.n_finished:,} finished)"
         games += f" of the system {self.system}" if self.system else ""
         if self.ingested_at is None:
             return f"{games}, before the first ingest"

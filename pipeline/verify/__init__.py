@@ -10,6 +10,7 @@ import msgspec
 import polars as pl
 from msgspec import Struct
 
+from pipeline.errors import UsageError
 from pipeline.lake import open_lake
 from pipeline.lake.damage import DENIED
 from pipeline.stores import Location
@@ -69,8 +70,10 @@ def verify(
     """Looks at every row of the lake; `faults` has at most `limit` rows for each check and table.
 
     `on_progress` is called with what is checked next. Raises LakeError for what is no
-    readable lake.
+    readable lake, and UsageError for a limit below 1.
     """
+    if limit < 1:
+        raise UsageError(f"the limit must be 1 or more, not {limit}")
     lake = open_lake(path)
     findings: list[Finding] = []
     n_files = n_rows = 0

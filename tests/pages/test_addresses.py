@@ -8,6 +8,7 @@ import pytest
 
 import pipeline
 from pipeline.api import Lake
+from pipeline.errors import UsageError
 from pipeline.pages import NAMES, content, fragment, parameters
 
 # What makes a page show all that it can show.
@@ -29,6 +30,13 @@ PAGES = [(name, given) for name in NAMES for given in ASKED.get(name, [{}])]
 @pytest.fixture(scope="module")
 def lake(lake: Path) -> Lake:
     return pipeline.open_lake(lake)
+
+
+def test_a_wrong_choice_is_answered_with_the_choices() -> None:
+    with pytest.raises(UsageError, match="no edition `x`: choose from paper, release, audited"):
+        parameters("leaderboard", {"edition": "x"})
+    with pytest.raises(UsageError, match="no hit `hit`: did you mean `hits`"):
+        parameters("evidence", {"metric": "judgement", "hit": "hit"})
 
 
 @pytest.mark.parametrize(("name", "given"), PAGES)

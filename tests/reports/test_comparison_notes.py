@@ -12,6 +12,7 @@ from pipeline.present import present
 from pipeline.reports.compare import compare
 from pipeline.reports.compare.notes import MOST_NAMED, common_note
 from pipeline.reports.diff import diff
+from pipeline.reports.plan import plan
 
 NEXT_TO_0 = "an end of +.00 is just above 0, an end of -.00 just below it"
 
@@ -113,3 +114,25 @@ def test_the_margin_is_said_with_what_undecided_means(tmp_path: Path) -> None:
     rows = compare(lake_with(tmp_path, {"A": [0, 1], "B": [1, 1]}), margin=0.1)
     notes = present("compare", rows, margin=0.1).notes
     assert any("within -0.1..0.1; undecided, that neither" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "enough"),
+    [
+        ([101, 144, 148, 155, 166, 166], "148 settings are enough for half of the pairs, 166 for"),
+        ([9, 5, 7], "7 settings are enough for half of the pairs, 9 for all"),
+        (
+            [None, 9, None, 5],
+            "5 settings are enough for half of the 2 of 4 pairs that have a plan, 9 for all of "
+            "these; 2 pairs cannot be planned",
+        ),
+    ],
+)
+def test_a_plan_says_for_how_many_pairs_it_is_enough(
+    tmp_path: Path, settings: list[int | None], enough: str
+) -> None:
+    pilot = plan(lake_with(tmp_path, {"a": [1, 0, 1, 1], "b": [0, 0, 1, 0]}), "win_rate", 0.2)
+    rows = pl.concat([pilot] * len(settings)).with_columns(
+        settings=pl.Series(settings, dtype=pl.Int64)
+    )
+    assert enough in present("plan", rows).notes[-1]

@@ -1,9 +1,10 @@
 """`magic audit`: where logs contradict themselves."""
 
 from functools import partial
+from typing import Annotated
 
-from pipeline.cli import options, terminal
-from pipeline.cli.options import argument, several
+from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.options import argument, option, several
 from pipeline.errors import UsageError
 
 
@@ -11,7 +12,15 @@ def audit(
     *,
     kind: str | None = argument("KIND", "Print every finding of this kind."),
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
+    system: Annotated[
+        str | None,
+        option(
+            "SYSTEM",
+            "Check only the games of this system (harness); default: those of all.",
+            autocompletion=suggestions.systems,
+            default=...,
+        ),
+    ] = None,
     by: options.Texts = several("COLUMNS", "Columns to group by, separated by commas"),
     model: options.ModelsOption = None,
     form: options.FormOption = "table",
@@ -45,6 +54,10 @@ def audit(
         return
     rows = audited(opened, by=options.columns(by or []), model=model)
     answer("audit", rows, form, empty="no game in the lake has anything to check")
+    if system is None and len(opened.systems) > 1:
+        terminal.note(
+            f"these rows are of {len(opened.systems)} systems together: see one with --system"
+        )
     if rows.height:
         terminal.note(
             "run `magic audit KIND` to print the rows of one kind, for example stated_votes"

@@ -55,6 +55,8 @@ def completeness(
     """
     if sum([readability, missing, expected is not None]) > 1:
         raise UsageError("use only one of --expected, --missing and --readability")
+    if edition != "paper" and not readability:
+        raise UsageError("--edition works only with --readability")
 
     from pipeline.cli.output import show
     from pipeline.present import present

@@ -39,7 +39,10 @@ def ingest(
     ),
     reread: bool = flag("--reread", "Read large archives again even if they are unchanged."),
     strict: options.StrictOption = False,
-    allow_empty: bool = flag("--allow-empty", "Do not fail if the sources have no game."),
+    allow_empty: bool = flag(
+        "--allow-empty",
+        "Do not fail if no file of the sources is a game. A folder without files is an error.",
+    ),
     dry_run: bool = flag("--dry-run", "Read and check everything, write nothing."),
     form: Annotated[options.Form, options.form_option(json="one object")] = "table",
 ) -> None:

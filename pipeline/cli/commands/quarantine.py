@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.cells import counted
 from pipeline.cli import options, terminal
 from pipeline.cli.options import flag, option
 from pipeline.cli.renewal import renewing_catalog
@@ -81,7 +82,7 @@ def _export(lake: str, folder: Path, form: str) -> None:
         )
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.note(
-        f"{manifest.height:,} documents, {n_cut:,} of them cut and {n_unread:,} never read: "
+        f"{counted(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "
         f"{folder / MANIFEST} says where each comes from"
     )
 

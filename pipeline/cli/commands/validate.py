@@ -2,6 +2,7 @@
 
 from typer import Exit
 
+from pipeline.cells import counted
 from pipeline.cli import options, terminal
 from pipeline.cli.exits import CHECK_FAILED, FAILED
 from pipeline.cli.options import argument
@@ -47,6 +48,7 @@ def validate(
     columns = {"document": pl.String, "is_valid": pl.Boolean}
     columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
     show(pl.DataFrame(rows, columns, orient="row"), form)
-    terminal.note(f"{n_documents - n_invalid:,} of {n_documents:,} documents are valid")
+    are = "is" if n_documents == 1 else "are"
+    terminal.note(f"{n_documents - n_invalid:,} of {counted(n_documents, 'document')} {are} valid")
     if n_invalid or not n_documents:
         raise Exit(CHECK_FAILED if n_invalid else FAILED)

@@ -7,10 +7,10 @@ import polars as pl
 
 from pipeline import column
 from pipeline.column import Column, listed, schema
-from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, metrics
+from pipeline.metrics.paging import check_limit
 from pipeline.metrics.request import ALL, RELEASE
 from pipeline.reports.compare.pairs import check_pairs
 from pipeline.sqlfiles import literal
@@ -52,8 +52,7 @@ def settings_apart(
     >>> apart.select("game_type", "value", "other_value").rows()
     [('public_good', 1.0, 0.0), ('cost_sharing', 1.0, 0.0)]
     """
-    if limit < 0:
-        raise UsageError(f"the limit must be 0 or more, not {limit}")
+    check_limit(limit)
     check_pairs([(model, other)])
     nothing = pl.DataFrame(schema=schema(APART))
     if edition == RELEASE:
