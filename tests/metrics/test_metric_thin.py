@@ -77,7 +77,8 @@ def test_reports_name_what_is_thin(tmp_path):
 def test_thin_terms_are_counted_one_by_one(tables, edition, by):
     """Of each group and term the items of its settings, from the rows that the metric counts.
 
-    A setting is a competition's. Where a model has one setting of a competition, its games count.
+    A setting is one, whatever roles a model had in it. Where a model has finished games of one
+    setting of a competition, or in the release any of one, its games count.
     """
     lake = Frames(tables)
     request = Request(edition=edition, by=by)
@@ -88,13 +89,15 @@ def test_thin_terms_are_counted_one_by_one(tables, edition, by):
         sides = lake.table("results").filter("is_tested").collect().to_dicts()
         settings_of = defaultdict(set)
         for side in sides:
+            if not (side["is_finished"] or edition == "release"):
+                continue
             settings_of[side["model"], side["competition"]].add(side["setting_id"])
         for row in rows(declared, lake.table, request).collect().iter_rows(named=True):
             if row["is_counted"]:
                 term = POOL if declared.combine in POOLED else row["term"]
                 side = row["model"], row["competition"]
                 is_one = len(settings_of[side]) == 1
-                cluster = row["competition"], row["game_id" if is_one else "setting_id"]
+                cluster = is_one, row["game_id" if is_one else "setting_id"]
                 for game_type in (row["game_type"], "all"):
                     group = tuple({**row, "game_type": game_type}[column] for column in by)
                     counted[group, term][cluster] += 1
