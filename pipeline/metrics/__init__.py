@@ -14,6 +14,7 @@ from pipeline.column import listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics.completeness import completeness, played
+from pipeline.metrics.counting import in_scope
 from pipeline.metrics.counts import Counts, Question, clusters
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import ENGINES, check_engine, count
@@ -167,7 +168,9 @@ def answered(
         declared,
         request,
         with_games=metric_names if with_games is None else with_games,
-        clusters=None if settings is None else clusters(settings, request),
+        clusters=None
+        if settings is None
+        else clusters(_in_scope(lake, settings, request), request),
     )
 
     def counted(question: Question) -> Counts:
@@ -190,6 +193,13 @@ def answered(
         return sums_by_cluster(counts.sums, of_metric, wanted).rename({"game_id": "game"})
 
     return Answer(_in_order(rows, metric_names, request.by), request, sums, settings, by_game)
+
+
+def _in_scope(lake: StoredLake, settings: pl.DataFrame, request: Request) -> pl.DataFrame:
+    """The settings of games that the edition takes, of all that were `played`."""
+    if request.edition == RELEASE:
+        return played(lake, in_scope(request))
+    return settings.filter("is_finished")
 
 
 def _of_own_games(counts: Counts, metrics: Mapping[str, Metric]) -> Counts:

@@ -18,6 +18,7 @@ from pipeline.metrics.request import PAPER, Request
 from pipeline.metrics.results import OF_A_CELL, OF_A_METRIC
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.sqlfiles import header_of, with_clause, without_end
+from pipeline.statistics.contrast import ROUNDING
 from pipeline.vocabulary import Engine
 
 # What the leaderboard and its page have beside the value of each metric.
@@ -112,12 +113,13 @@ def _check(name: str, declared: Metric, sums: pl.DataFrame) -> None:
 
 def _check_hits(lake: StoredLake, name: str, declared: Metric) -> None:
     """Raises MetricError for a hit beyond 0..1."""
-    is_beyond = ~pl.col("hit").is_between(0, 1)
+    # Parts that are added up may differ from 1 in a last digit.
+    is_beyond = ~pl.col("hit").is_between(-ROUNDING, 1 + ROUNDING)
     counted = rows(declared, cache(lake.table), Request()).filter("is_counted", is_beyond)
     beyond = counted.select("hit").head(1).collect(engine="streaming")
     if beyond.height:
         raise MetricError(
-            f"`{name}` has a hit of {beyond.item():g}, which is not within 0..1: divide it by the "
+            f"`{name}` has a hit of {beyond.item()!r}, which is not within 0..1: divide it by the "
             "largest, and give the Term that `weight`, so that values have their unit"
         )
 

@@ -13,13 +13,15 @@ _UNKNOWN = pl.lit(None, pl.Boolean)
 IS_OWN = pl.col("setting_id") == pl.col("game_id")
 
 
-def played(lake: StoredLake) -> pl.DataFrame:
+def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
     """What models under test played: a row for each model, competition, game type and setting.
+
+    With conditions, only results that meet them.
 
     Columns: these, n_games (results), is_finished, whether any of these games is, and is_own,
     whether the setting is that of one game which nobody can repeat.
     """
-    results = lake.table("results").filter("is_tested")
+    results = lake.table("results").filter("is_tested", *conditions)
     return (
         results.group_by("model", "competition", "game_type", "setting_id")
         .agg(

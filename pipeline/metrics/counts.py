@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.request import RELEASE, Request
+from pipeline.metrics.request import Request
 
 HITS = pl.Decimal(38, 18)
 """Hits are summed as decimals, so that a sum is the same in any order of its rows."""
@@ -71,14 +71,14 @@ GAME_MARK = "game "
 
 
 def clusters(played: pl.DataFrame, request: Request) -> Clusters:
-    """The clusters for a request, from the settings that were played (`completeness.played`).
+    """The clusters for a request, from the settings of the games that the edition takes, as
+    `completeness.played`.
 
-    Settings are the clusters. If a model finished games of one setting only in a competition, or if
-    the groups are of one setting each, there are no settings to compare, and the games are the
-    clusters. The release counts unfinished games, too.
+    Settings are the clusters. If these games of a model are of one setting only in a competition,
+    or if the groups are of one setting each, there are no settings to compare, and the games are
+    the clusters.
     """
-    counted = played if request.edition == RELEASE else played.filter("is_finished")
-    sides = counted.group_by("model", "competition").agg(
+    sides = played.group_by("model", "competition").agg(
         n_settings=pl.col("setting_id").n_unique(), n_games=pl.col("n_games").sum()
     )
     if not {"setting_id", "game_id"} & set(request.by):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from enum import StrEnum
+from math import inf
 
 import polars as pl
 from msgspec import Struct
@@ -32,8 +33,8 @@ class Term(Struct, frozen=True):
     """One ratio of hits to counted rows. It exists only in games of its types.
 
     `fixed_count` gives the denominator where it is not the number of rows; its argument is the
-    release edition's number of games. Raises MetricError for a weight that is not above 0: no
-    interval here is of a difference of ratios.
+    release edition's number of games. Raises MetricError for a weight that is not above 0: it would
+    make the value a difference of ratios, for which there is no interval.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Term(Struct, frozen=True):
     fixed_count: Callable[[int], int] | None = None
 
     def __post_init__(self) -> None:
-        if not self.weight > 0:
+        if not 0 < self.weight < inf:
             raise MetricError(
                 f"the term `{self.name}` has the weight {self.weight:g}: give it one above 0"
             )
@@ -75,7 +76,7 @@ class Rows(Struct, frozen=True):
 
 
 class Metric(Struct, frozen=True):
-    """One metric in one edition. Its range is from 0 to `high`.
+    """One metric in one edition. Its range is from 0 to `high`, which is above 0.
 
     `unknown` is the reason for no value where `{}` games have a counted row without a hit.
     """
@@ -85,6 +86,10 @@ class Metric(Struct, frozen=True):
     combine: Combine = Combine.SUM
     high: float = 1.0
     unknown: str = "outcome unknown in {} games"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.high < inf:
+            raise MetricError(f"`high` is the largest value that there can be, not {self.high:g}")
 
     @property
     def game_types(self) -> tuple[str, ...]:

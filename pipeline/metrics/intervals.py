@@ -104,7 +104,7 @@ def _thin(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     (Σc)² / Σc²: all settings where they have equally many items.
     """
     c, n = pl.col("c"), pl.col("n_effective")
-    # A setting is one of all its roles together.
+    # A setting is one of all its roles together, and so is a game that is a cluster.
     by_setting = clusters.group_by(*keys, "term", "cluster").agg(c.sum())
     by_term = by_setting.group_by(*keys, "term").agg(n_effective=c.sum() ** 2 / (c**2).sum())
     is_beside = (n < LEAST_BESIDE) & (n.max().over(keys) >= TIMES_AS_MANY * n)

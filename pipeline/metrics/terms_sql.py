@@ -23,7 +23,7 @@ def of_terms(rows: str, declared: Metric, request: Request) -> str:
     counted = f"""SELECT
     edition, metric, system, model, term,
     coalesce(game_type, {literal(ALL)}) AS game_type,
-    sum(hit) AS hits,
+    CAST(sum(CAST(hit AS DECIMAL(38, 18))) AS DOUBLE) AS hits,
     count(*) AS counted,
     count(*) - count(hit) AS n_unknown,
     count(DISTINCT game_id) AS n_games

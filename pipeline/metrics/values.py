@@ -146,8 +146,7 @@ def _groups(name: str, declared: Metric, counts: Counts, request: Request) -> pl
         grouped = rolled(sums, request, unknown, *also)
     if request.is_rolled_up:
         grouped = grouped.with_columns(of_type="game_type")
-        if request.is_of_results:
-            grouped = grouped.filter(pl.col("game_type").is_in(request.shown_types(declared)))
+        grouped = grouped.filter(pl.col("game_type").is_in(request.shown_types(declared)))
     elif not request.tells_type(declared.game_types):
         grouped = grouped.with_columns(of_type=pl.lit(ALL))
     return grouped.select(*columns, "of_type")

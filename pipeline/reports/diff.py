@@ -30,9 +30,11 @@ LEVEL = 0.05
 SAME_GAMES = "the same games"
 _STATES = ("before", "after")
 _OF_GAMES: Mapping[str, Column] = {
-    "n_common": column.count("games that both count").shown("common"),
-    "n_gone": column.count("games that only the first counts").shown("gone"),
-    "n_new": column.count("games that only the second counts").shown("new"),
+    "n_common": column.count("games that both count, in the same competitions and settings").shown(
+        "common"
+    ),
+    "n_gone": column.count("games that only the first counts, or counts so").shown("gone"),
+    "n_new": column.count("games that only the second counts, or counts so").shown("new"),
 }
 _GAMES = schema(_OF_GAMES)
 COLUMNS: Mapping[str, Column] = {
@@ -113,8 +115,8 @@ def diff(
         maintain_order="left",
     )
     n_games = pl.col(_GAMES.names()).fill_null(0)
-    is_same = pl.col("is_same") & pl.col("difference").is_not_null()
-    rows = rows.with_columns(n_games, pl.col("is_same").fill_null(value=True)).with_columns(
+    is_same = (pl.col("n_gone") == 0) & (pl.col("n_new") == 0) & pl.col("difference").is_not_null()
+    rows = rows.with_columns(n_games).with_columns(
         pl.when(~is_same).then("p_value").alias("p_value"),
         pl.when(is_same).then("difference").otherwise("ci_low").alias("ci_low"),
         pl.when(is_same).then("difference").otherwise("ci_high").alias("ci_high"),
@@ -212,28 +214,17 @@ def _of_both(answers: Sequence[Answer]) -> Answer:
 def _n_games(lakes: tuple[StoredLake, StoredLake], edition: Edition) -> pl.DataFrame:
     """How many counted games of each metric and model are in both lakes, gone, and new.
 
-    `is_same` is whether the same games count, in the same competitions.
+    A game in which a model has several roles counts in several competitions, and is one game: it is
+    common if all of these are.
     """
     changes = pl.concat(_games(lakes, name, Request(edition=edition)) for name in names(edition))
-    change, game = pl.col("change"), pl.col("game_id")
-    # A game in which a model has several roles counts in several competitions, and is one game.
-    return (
-        changes.group_by("metric", "model")
-        .agg(
-            n_all=game.n_unique().cast(pl.Int64),
-            n_before=game.filter(change != "new").n_unique().cast(pl.Int64),
-            n_after=game.filter(change != "gone").n_unique().cast(pl.Int64),
-            is_same=(change == "common").all(),
-        )
-        .select(
-            "metric",
-            "model",
-            "is_same",
-            n_common=pl.col("n_before") + pl.col("n_after") - pl.col("n_all"),
-            n_gone=pl.col("n_all") - pl.col("n_after"),
-            n_new=pl.col("n_all") - pl.col("n_before"),
-        )
+    change = pl.col("change")
+    of_game = changes.group_by("metric", "model", "game_id").agg(
+        n_common=(change == "common").all(),
+        n_gone=(change == "gone").any(),
+        n_new=(change == "new").any(),
     )
+    return of_game.group_by("metric", "model").agg(pl.col(_GAMES.names()).sum().cast(pl.Int64))
 
 
 def _games(lakes: tuple[StoredLake, StoredLake], name: str, request: Request) -> pl.DataFrame:

@@ -147,7 +147,7 @@ def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
     for name, share, shown in (("power", power, power), ("confidence", level, 1 - level)):
         if not 0 < share < 1:
             raise UsageError(f"the {name} must be between 0 and 1, not {shown:g}")
-    if n_pairs < 1 or n_pairs != int(n_pairs):
+    if not (n_pairs >= 1 and float(n_pairs).is_integer()):
         raise UsageError(f"the number of pairs must be whole, and 1 or more, not {n_pairs:g}")
     if power <= level:
         raise UsageError("the power must be greater than 1 - confidence")

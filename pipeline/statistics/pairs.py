@@ -22,7 +22,7 @@ Elsewhere the comparison is unpaired: the difference is that of the models' own 
 level at which its interval begins to hold 0.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -49,9 +49,6 @@ from pipeline.statistics.tails import Floats
 LEAST_PAIRED = 0.5
 REPLAYED = 1.5
 """So many times as many games of common settings as the other model: it replayed them."""
-# Games are counted only of pairs that may have as many, by their items or by what items a game has
-# on average: to count them takes as long as all the sums.
-_MAY_BE_REPLAYED = 1.2
 # A larger p-value of flipped signs tells nobody apart, so games are not dealt for it.
 _LEAST_DOUBT = 0.2
 NEXT_TO_0 = 1e-9
@@ -106,7 +103,7 @@ def differences(
     confidence: float,
     games_of: GamesOf | None = None,
     *,
-    items_a_game: Mapping[str, float] | None = None,
+    of_one_item: Collection[str] = (),
 ) -> pl.DataFrame:
     """A row for each pair of models, in their order, with the columns of `DIFFERENCE`.
 
@@ -115,7 +112,7 @@ def differences(
     terms. `n_settings` are those in common, `share_paired` the least share of a term's items that
     either model counted in them, `basis` what the interval is made of. `games_of` is asked about
     models that may have replayed; without it `is_replayed` is null and no game is dealt.
-    `items_a_game` are each model's items of a game, on average: without them any may have replayed.
+    The games of the models `of_one_item` have one item each, so that items are games.
     """
     named = _by_cell(sums)
     # Numbers in the same order as the names: they are joined and grouped by much faster.
@@ -133,7 +130,7 @@ def differences(
         common = _common(cells, weighted, some)
         of_pairs = list(_rows(common, weighted, rates_of, some, confidence))
         if games_of is not None:
-            of_pairs = _with_replays(of_pairs, common, numbered, items_a_game, confidence)
+            of_pairs = _with_replays(of_pairs, common, numbered, of_one_item, confidence)
         rows += of_pairs
     return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
 
@@ -302,11 +299,11 @@ def _with_replays(
     rows: list[_Row],
     common: pl.DataFrame,
     games_of: GamesOf,
-    items_a_game: Mapping[str, float] | None,
+    of_one_item: Collection[str],
     confidence: float,
 ) -> list[_Row]:
     """The rows with `is_replayed`, and p and interval where games were dealt."""
-    many = _may_be_replayed(common, items_a_game)
+    many = _may_be_replayed(common, of_one_item)
     if many.is_empty():
         return [row._replace(is_replayed=False) for row in rows]
     games = games_of(sorted({*many["one"], *many["other"]})).filter(_C > 0)
@@ -333,22 +330,14 @@ def _with_replays(
     return changed_rows
 
 
-def _may_be_replayed(
-    common: pl.DataFrame, items_a_game: Mapping[str, float] | None
-) -> pl.DataFrame:
-    """The pairs of which one may have replayed settings of the other."""
-    if items_a_game is None:
-        return common.select(_PAIR).unique()
-    names, items = list(items_a_game), list(items_a_game.values())
-    counted = common.group_by(*_PAIR, "term").agg(pl.col("c_one", "c_other").sum())
-    games = counted.with_columns(
-        pl.col(f"c_{side}")
-        / pl.col(side).replace_strict(names, items, return_dtype=pl.Float64, default=None)
-        for side in _PAIR
-    )
-    is_near = _is_more("c_one", "c_other", _MAY_BE_REPLAYED).fill_null(value=True)
-    many = pl.concat([counted.filter(_is_more("c_one", "c_other")), games.filter(is_near)])
-    return many.select(_PAIR).unique()
+def _may_be_replayed(common: pl.DataFrame, of_one_item: Collection[str]) -> pl.DataFrame:
+    """The pairs of which one may have replayed settings of the other.
+
+    To count games takes as long as all the sums, so it is not done where items tell their number.
+    """
+    items = common.group_by(*_PAIR, "term").agg(pl.col("c_one", "c_other").sum())
+    is_told = pl.all_horizontal(pl.col(*_PAIR).is_in(list(of_one_item)))
+    return items.filter(~is_told | _is_more("c_one", "c_other")).select(_PAIR).unique()
 
 
 def _dealt(cells: pl.DataFrame, one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
@@ -362,16 +351,17 @@ def _dealt(cells: pl.DataFrame, one: pl.DataFrame, other: pl.DataFrame) -> pl.Da
 
 def _is_replayed(games: pl.DataFrame) -> bool:
     """Whether a term has `REPLAYED` times as many games of one model as of the other."""
+    game, is_one = pl.col("game"), pl.col("is_one")
     numbers = games.group_by("term").agg(
-        c_one=pl.col("is_one").sum(), c_other=(~pl.col("is_one")).sum()
+        c_one=game.filter(is_one).n_unique(), c_other=game.filter(~is_one).n_unique()
     )
     return bool(numbers.select(_is_more("c_one", "c_other").any()).item())
 
 
-def _is_more(one: str, other: str, times: float = REPLAYED) -> pl.Expr:
-    """Whether either is so many times the other, null if one is unknown."""
-    a, b = pl.col(one), pl.col(other)
-    return (a >= times * b) | (b >= times * a)
+def _is_more(one: str, other: str) -> pl.Expr:
+    """Whether either is `REPLAYED` times the other."""
+    most, least = pl.max_horizontal(one, other), pl.min_horizontal(one, other)
+    return most >= REPLAYED * least
 
 
 def _excludes_zero(interval: Interval) -> bool:

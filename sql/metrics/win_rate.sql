@@ -33,7 +33,8 @@ SELECT
     system,
     model,
     coalesce(game_type, 'all') AS game_type,
-    sum(share) / count(DISTINCT competition) AS value,
+    -- Sums of shares differ in a last digit: without rounding, equal models would not tie.
+    round(sum(share) / count(DISTINCT competition), 12) AS value,
     CASE WHEN count(DISTINCT competition) = 1 THEN sum(hit) END AS hits,
     CASE WHEN count(DISTINCT competition) = 1 THEN count(*) END AS counted,
     count(DISTINCT game_id) AS n_games

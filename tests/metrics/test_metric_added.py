@@ -208,7 +208,7 @@ WRONG = {
     "a name that is no word": (declared(), {"name": "a b"}, "cannot be the name"),
     "an unknown column": (declared(hit=pl.col("nope")), {}, 'by polars: .*"nope"'),
     "an unknown term": (declared(term=pl.lit("x")), {}, "the term `x` in the game type chameleon"),
-    "a hit of 2": (declared(hit=pl.lit(2.0)), {}, r"a hit of 2, which is not within 0\.\.1"),
+    "a hit of 2": (declared(hit=pl.lit(2.0)), {}, r"a hit of 2\.0, which is not within 0\.\.1"),
     "one hit of 1.5": (
         declared(hit=pl.when(pl.col("seat") == 1).then(1.5).otherwise(0.0)),
         {},

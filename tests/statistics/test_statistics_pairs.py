@@ -51,8 +51,8 @@ def test_replays_of_unequal_number_make_no_difference():
     assert found["ci_low"] < 0 < found["ci_high"]
 
 
-@pytest.mark.parametrize("items_a_game", [None, {"a": 1.0, "b": 5.0}, {"a": 1.0}])
-def test_who_replayed_is_decided_by_games_not_items(items_a_game):
+@pytest.mark.parametrize("of_one_item", [[], ["a"], ["b"]])
+def test_who_replayed_is_decided_by_games_not_items(of_one_item):
     """Of each setting `a` has five games of one item, and `b` one game of five."""
     rows = [
         ("a", str(setting), f"a{setting}-{n}", (setting + n) % 3 == 0, 1)
@@ -66,7 +66,7 @@ def test_who_replayed_is_decided_by_games_not_items(items_a_game):
     terms = games.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
     by_model = games.drop("game").lazy()
 
-    def compared_with(items: dict[str, float] | None) -> tuple[dict[str, Any], list[str]]:
+    def compared_with(of_one_item: list[str]) -> tuple[dict[str, Any], list[str]]:
         asked: list[str] = []
 
         def games_of(models: Sequence[str]) -> pl.DataFrame:
@@ -74,14 +74,14 @@ def test_who_replayed_is_decided_by_games_not_items(items_a_game):
             return games.filter(pl.col("model").is_in(models))
 
         pairs = [("a", "b")]
-        found = differences(by_model, terms.lazy(), pairs, 0.95, games_of, items_a_game=items)
+        found = differences(by_model, terms.lazy(), pairs, 0.95, games_of, of_one_item=of_one_item)
         return found.row(0, named=True), asked
 
-    row, asked = compared_with(items_a_game)
+    row, asked = compared_with(of_one_item)
     assert (row["is_replayed"], asked) == (True, ["a", "b"])
     assert row["p_value"] > differences(by_model, terms.lazy(), [("a", "b")], 0.95)["p_value"][0]
-    # Games of as many items are as many, and are not counted for that.
-    row, asked = compared_with({"a": 1.0, "b": 1.0})
+    # Where items are games, they need not be counted.
+    row, asked = compared_with(["a", "b"])
     assert (row["is_replayed"], asked) == (False, [])
 
 

@@ -29,8 +29,8 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "method": column.text("`paired by setting` or `unpaired`"),
     "n_settings": column.count(
-        "settings in common; of a competition in which one of them finished a single setting none, "
-        "since its games stand for themselves there"
+        "settings in common; where a model finished games of only one setting of a competition, "
+        "its games are the clusters, and only games that both played are common"
     ).shown("settings"),
     "share_paired": column.share("how much of the values is about these settings, in 0..1"),
     "common_value": column.share(

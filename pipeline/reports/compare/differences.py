@@ -116,7 +116,7 @@ def of_metric(
         comparable,
         confidence,
         games_of,
-        items_a_game=_items_a_game(rows, terms),
+        of_one_item=_of_one_item(rows, sums),
     )
     if influence:
         without = left_out(of_entities, of_terms, paired)
@@ -138,13 +138,11 @@ def of_metric(
     return joined.with_columns(**on_common).drop("one", "other")
 
 
-def _items_a_game(rows: pl.DataFrame, terms: pl.DataFrame) -> dict[str, float]:
-    """How many items a game of each entity has on average, where its games are counted."""
-    counted = terms.group_by("entity").agg(pl.col("counted").sum())
-    known = (
-        rows.filter(pl.col("n_games") > 0).select("entity", "n_games").join(counted, on="entity")
-    )
-    return dict(known.select("entity", pl.col("counted") / pl.col("n_games")).iter_rows())
+def _of_one_item(rows: pl.DataFrame, sums: pl.DataFrame) -> list[str]:
+    """The entities with one counted item in each of their games."""
+    items = sums.group_by("entity").agg(pl.col("c").sum())
+    known = rows.select("entity", "n_games").join(items, on="entity")
+    return known.filter(pl.col("c") == pl.col("n_games"))["entity"].to_list()
 
 
 def _on_common(side: str) -> pl.Expr:
