@@ -16,6 +16,8 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
 from pipeline.metrics.request import EDITIONS
+from pipeline.pages.page import content, parameters
+from pipeline.pages.render import fragment
 from pipeline.simulate import simulate
 
 OTHER = "other-model"
@@ -270,6 +272,29 @@ def test_pages_offer_the_systems(place: Path) -> None:
     assert "one system at a time" not in opened(place, "magic").page("leaderboard").html
     with pytest.raises(UsageError, match="no game of the system"):
         lake.page("leaderboard", system="nothing")
+
+
+def test_a_link_to_a_model_is_of_its_system(place: Path) -> None:
+    """By default a model's page is of the largest system, which may not know the model."""
+    lake = opened(place, "both")
+
+    def of_models(name: str, **given: str) -> list[object]:
+        systems: list[object] = []
+
+        def link(page: str, at: str = "", **asked: object) -> str:
+            if page == "model":
+                systems.append(asked.get("system"))
+            return "/"
+
+        asked = parameters(name, given)
+        fragment(name, content(name, lake, asked), asked, link)
+        return systems
+
+    game = lake.of_system("chatarena").games(limit=1)["game_id"].item()
+    assert set(of_models("game", game=game)) == {"chatarena"}
+    assert set(of_models("games", system="chatarena")) == {"chatarena"}
+    for name, given in {"games": {}, "search": {"words": "the"}}.items():
+        assert of_models(name, **given) == []
 
 
 @pytest.mark.slow

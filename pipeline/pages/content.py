@@ -65,8 +65,8 @@ class OfSystem(Address, frozen=True, kw_only=True):
 class Content(Struct, frozen=True, kw_only=True):
     """What a page shows: `rows` is the frame that `.csv` gives.
 
-    `faults` are the errors of the request, each beside the field that it is about. Of a page that
-    counts, `system` is the one whose games it counts, and `systems` are all with their games.
+    `faults` are the errors of the request, each beside the field that it is about. `systems` are
+    all of the lake with their games, and `system` is the one that a page counts games of.
     `unknown` says what nothing counts, since a package is not installed.
     """
 

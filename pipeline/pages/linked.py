@@ -139,8 +139,11 @@ def _links(
 
         return address
 
+    # Where rows are of several systems, they do not say in which of them a model is meant.
+    of_all = not asked.IS_OF_SYSTEM and not getattr(asked, "system", "")
+    is_of_several = of_all and len(getattr(context.get("page"), "systems", ())) > 1
     own = {
-        "model": to(context, "model", "model"),
+        "model": to(context, "games" if is_of_several else "model", "model"),
         "metric": to(context, "metric", "metric"),
         "setting_id": to(context, "games", "setting_id"),
         "game_id": to_game,

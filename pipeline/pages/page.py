@@ -61,7 +61,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     seen = _seen(lake, asked)
     shown = page(name).content(seen, asked)
     if not asked.IS_OF_SYSTEM:
-        return shown
+        return msgspec.structs.replace(shown, systems=lake.systems)
     unknown = unknown_notes(seen)
     return msgspec.structs.replace(shown, system=seen.system, systems=seen.systems, unknown=unknown)
 
