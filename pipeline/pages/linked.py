@@ -140,7 +140,8 @@ def _links(
         return address
 
     # Where rows are of several systems, they do not say in which of them a model is meant.
-    of_all = not asked.IS_OF_SYSTEM and not getattr(asked, "system", "")
+    # The report is of one, and asked for by no address.
+    of_all = not getattr(asked, "IS_OF_SYSTEM", True) and not getattr(asked, "system", "")
     is_of_several = of_all and len(getattr(context.get("page"), "systems", ())) > 1
     own = {
         "model": to(context, "games" if is_of_several else "model", "model"),
