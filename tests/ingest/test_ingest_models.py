@@ -8,7 +8,7 @@ from chatarenalogs import dilemma
 from rawlogs import chatarena, encode, prisoners_dilemma
 
 from pipeline.cli import main
-from pipeline.errors import UsageError
+from pipeline.errors import SourceError, UsageError
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.ingest.models import Models, ModelsOf, read_models
 from pipeline.lake import open_lake
@@ -184,7 +184,7 @@ def test_a_file_of_something_else_is_an_error(tmp_path: Path, name: str, text: s
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.json: No such file"):
+    with pytest.raises(SourceError, match=r"none\.json: No such file"):
         read_models(tmp_path / "none.json")
 
 

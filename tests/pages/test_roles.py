@@ -30,6 +30,7 @@ class Altered:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
+        self.systems = lake.systems
         self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
 
     def game(self, game: str, *, edition: str) -> Game:
