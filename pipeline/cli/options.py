@@ -94,14 +94,18 @@ LakeOption = Annotated[
         default=...,
     ),
 ]
+
+
+def _system(meaning: str) -> Any:
+    return option("SYSTEM", meaning, autocompletion=suggestions.systems, default=...)
+
+
 SystemOption = Annotated[
     str | None,
-    option(
-        "SYSTEM",
-        "Count the games of this system (harness); default: the one with the most games.",
-        autocompletion=suggestions.systems,
-        default=...,
-    ),
+    _system("Count the games of this system (harness); default: the one with the most games."),
+]
+OneSystemOption = Annotated[
+    str | None, _system("Check only the games of this system (harness); default: those of all.")
 ]
 FormOption = Annotated[Form, form_option()]
 PaperFormOption = Annotated[PaperForm, form_option("latex (booktabs), or parquet")]

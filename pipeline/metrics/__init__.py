@@ -163,14 +163,15 @@ def answered(
         )
     check(lake, request, metric_names)
     declared = _declared(lake, metric_names, request)
-    settings = None if confidence is None else played(lake)
+    settings = of_intervals = None
+    if confidence is not None:
+        settings = played(lake)
+        of_intervals = clusters(_in_scope(lake, settings, request), request)
     question = Question(
         declared,
         request,
         with_games=metric_names if with_games is None else with_games,
-        clusters=None
-        if settings is None
-        else clusters(_in_scope(lake, settings, request), request),
+        clusters=of_intervals,
     )
 
     def counted(question: Question) -> Counts:

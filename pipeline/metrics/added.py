@@ -18,7 +18,7 @@ from pipeline.metrics.request import PAPER, Request
 from pipeline.metrics.results import OF_A_CELL, OF_A_METRIC
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.sqlfiles import header_of, with_clause, without_end
-from pipeline.statistics.contrast import ROUNDING
+from pipeline.statistics.sums import ROUNDING
 from pipeline.vocabulary import Engine
 
 # What the leaderboard and its page have beside the value of each metric.

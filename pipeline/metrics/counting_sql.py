@@ -14,7 +14,7 @@ from pipeline.metrics.request import RELEASE, Request
 from pipeline.sqlfiles import identifier, literal, with_clause
 from pipeline.vocabulary import Edition
 
-_HITS = "DECIMAL(38, 18)"
+HITS = "DECIMAL(38, 18)"
 _GAMES = """SELECT games.*, opponents.opponent
 FROM games
 LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
@@ -70,7 +70,7 @@ def _sums(name: str, question: Question) -> str:
     {literal(name)} AS metric,
     {_listed(keys)}
     term,
-    sum(CASE WHEN is_counted THEN CAST(hit AS {_HITS}) END) AS hits,
+    sum(CASE WHEN is_counted THEN CAST(hit AS {HITS}) END) AS hits,
     count(*) FILTER (WHERE is_counted) AS counted,
     count(*) FILTER (WHERE parse_status <> 'ok') AS n_unreadable,
     count(*) FILTER (WHERE is_counted AND hit IS NULL) AS n_hits_unknown

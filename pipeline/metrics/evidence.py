@@ -96,7 +96,7 @@ def evidence(
     }
     if engine not in _ENGINES:
         raise UsageError(f"no engine `{engine}` for evidence: choose from {', '.join(_ENGINES)}")
-    check_limit(limit or 0)
+    check_limit(limit)
     request = _request(lake, metric, choices)
     if engine == "duckdb":
         return pl.concat(_by_duckdb(lake, metric, request, hit, limit))

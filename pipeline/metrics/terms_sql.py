@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from pipeline.metrics.counting_sql import HITS
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import ALL, Request
 from pipeline.sqlfiles import literal
@@ -23,7 +24,7 @@ def of_terms(rows: str, declared: Metric, request: Request) -> str:
     counted = f"""SELECT
     edition, metric, system, model, term,
     coalesce(game_type, {literal(ALL)}) AS game_type,
-    CAST(sum(CAST(hit AS DECIMAL(38, 18))) AS DOUBLE) AS hits,
+    CAST(sum(CAST(hit AS {HITS})) AS DOUBLE) AS hits,
     count(*) AS counted,
     count(*) - count(hit) AS n_unknown,
     count(DISTINCT game_id) AS n_games

@@ -63,6 +63,24 @@ def narrowed_to(context: Context, *columns: str, at: str = "", **changes: object
 
 
 @pass_context
+def to_model(context: Context, model: str | None, system: str | None = None) -> str | None:
+    """The address of a model's page, None for no model: of the system, if it is known.
+
+    Where rows are of several systems, and do not say of which, it is that of the model's games.
+    """
+    if model is None:
+        return None
+    link: Callable[..., str | None] = context["link"]
+    asked = context["asked"]
+    if len(getattr(context.get("page"), "systems", ())) <= 1:
+        return link("model", model=model)
+    if system:
+        return link("model", model=model, system=system)
+    is_of_one = asked.IS_OF_SYSTEM or getattr(asked, "system", "")
+    return link("model" if is_of_one else "games", model=model)
+
+
+@pass_context
 def table(
     context: Context,
     name: str,
@@ -139,12 +157,8 @@ def _links(
 
         return address
 
-    # Where rows are of several systems, they do not say in which of them a model is meant.
-    # The report is of one, and asked for by no address.
-    of_all = not getattr(asked, "IS_OF_SYSTEM", True) and not getattr(asked, "system", "")
-    is_of_several = of_all and len(getattr(context.get("page"), "systems", ())) > 1
     own = {
-        "model": to(context, "games" if is_of_several else "model", "model"),
+        "model": lambda row: to_model(context, row["model"]),
         "metric": to(context, "metric", "metric"),
         "setting_id": to(context, "games", "setting_id"),
         "game_id": to_game,

@@ -20,7 +20,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content, slice_of
-from pipeline.pages.linked import here, narrowed_to, table, to
+from pipeline.pages.linked import here, narrowed_to, table, to, to_model
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present.html import LONGEST_CELL
 from pipeline.reports.marks import result, sign, style
@@ -73,6 +73,7 @@ def environment() -> Environment:
         "narrowed_to": narrowed_to,
         "table": table,
         "to": to,
+        "to_model": to_model,
         "mark": mark,
         "sign": sign,
         "kind_of": style,

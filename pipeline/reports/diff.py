@@ -33,8 +33,12 @@ _OF_GAMES: Mapping[str, Column] = {
     "n_common": column.count("games that both count, in the same competitions and settings").shown(
         "common"
     ),
-    "n_gone": column.count("games that only the first counts, or counts so").shown("gone"),
-    "n_new": column.count("games that only the second counts, or counts so").shown("new"),
+    "n_gone": column.count("games that only the first counts in a competition and setting").shown(
+        "gone"
+    ),
+    "n_new": column.count("games that only the second counts in a competition and setting").shown(
+        "new"
+    ),
 }
 _GAMES = schema(_OF_GAMES)
 COLUMNS: Mapping[str, Column] = {

@@ -19,10 +19,10 @@ from pipeline.reports.compare.pairs import of_models
 from pipeline.reports.compare.verdicts import adjusted
 from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups
+from pipeline.statistics.sums import DIGITS
 from pipeline.vocabulary import Edition, Engine
 
 _OF_LETTERS = ("letters", "family")
-_DIGITS = 12
 
 MOST_LETTERED = 100
 """With more models, pairs are not compared: after Holm's adjustment almost none would differ."""
@@ -144,7 +144,7 @@ def ranked(
     )
     is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
     # Equal means of fractions may differ in a last digit.
-    win_rate = pl.col("win_rate").round(_DIGITS)
+    win_rate = pl.col("win_rate").round(DIGITS)
     place = pl.when(~is_apart).then(win_rate).rank("min", descending=True)
     return (
         wide.join(of_model, on="model", nulls_equal=True)

@@ -17,13 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.statistics.sums import ROUNDING
 from pipeline.statistics.tails import Floats
 
 # Beyond it a normal p-value is 0.
 MOST_Z = 40.0
-# Values are means of fractions, and 1/5 + 2/5 is not 3/5 to the last digit. What is closer than
-# this, as a share of the larger value, is equal.
-ROUNDING = 1e-12
 
 
 class Interval(NamedTuple):

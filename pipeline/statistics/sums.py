@@ -9,6 +9,9 @@ from collections.abc import Iterable
 import polars as pl
 
 GRAIN = 2**26
+DIGITS = 12
+"""So many digits of a value tell values apart: 1/5 + 2/5 is not 3/5 to the last one."""
+ROUNDING = 10.0**-DIGITS
 _FINEST = 2**60
 
 

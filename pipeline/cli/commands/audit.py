@@ -1,10 +1,9 @@
 """`magic audit`: where logs contradict themselves."""
 
 from functools import partial
-from typing import Annotated
 
-from pipeline.cli import options, suggestions, terminal
-from pipeline.cli.options import argument, option, several
+from pipeline.cli import options, terminal
+from pipeline.cli.options import argument, several
 from pipeline.errors import UsageError
 
 
@@ -12,15 +11,7 @@ def audit(
     *,
     kind: str | None = argument("KIND", "Print every finding of this kind."),
     lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: Annotated[
-        str | None,
-        option(
-            "SYSTEM",
-            "Check only the games of this system (harness); default: those of all.",
-            autocompletion=suggestions.systems,
-            default=...,
-        ),
-    ] = None,
+    system: options.OneSystemOption = None,
     by: options.Texts = several("COLUMNS", "Columns to group by, separated by commas"),
     model: options.ModelsOption = None,
     form: options.FormOption = "table",

@@ -177,9 +177,7 @@ def _rows(events: list[Event], numbers: dict[str, int], kind: GameKind) -> Rows:
         for place, act in enumerate(event.acts):
             table = TABLE_OF[type(act)]
             if (of_table := rows.get(table)) is None:
-                if OWN_TABLES.get(table, kind.name) != kind.name:
-                    rule = f"an act is one of {kind.name}, or of all games"
-                    raise broken(f"{_at(number, place)}.act", rule, repr(table))
+                _check_table(table, kind, _at(number, place))
                 of_table = rows[table] = []
             row = asdict(act)
             player = row.pop("player")
@@ -188,13 +186,20 @@ def _rows(events: list[Event], numbers: dict[str, int], kind: GameKind) -> Rows:
             if (seat := numbers.get(player)) is None:
                 raise broken(_at(number, place), "an act is by a player at the table", repr(player))
             if row["round"] is UNSET:
-                if event.round is None:
-                    rule = "an act has a round, its own or its event's"
-                    raise broken(_at(number, place), rule, "neither has one")
                 row["round"] = event.round
+            if row["round"] is None:
+                rule = "an act has a round, its own or its event's"
+                raise broken(_at(number, place), rule, "neither has one")
             row["seat"], row["message_index"] = seat, index
             of_table.append(row)
     return rows
+
+
+def _check_table(table: str, kind: GameKind, at: str) -> None:
+    """Raises BrokenDocument for a table that only games of another kind have."""
+    if OWN_TABLES.get(table, kind.name) != kind.name:
+        rule = f"an act is one of {kind.name}, or of all games"
+        raise broken(f"{at}.act", rule, repr(table))
 
 
 def _last_round(events: list[Event], rows: Rows) -> int:

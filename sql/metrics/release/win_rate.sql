@@ -53,10 +53,10 @@ SELECT
     'all' AS game_type,
     CASE
         WHEN count(hit) < count(*) THEN NULL
-        -- The script fails without a game of one of the other three.
+        -- The script fails without a game of one of the other three. Sums of shares differ in a last
+        -- digit: without rounding, equal models would not tie.
         WHEN count(DISTINCT CASE
             WHEN game_type NOT IN ('chameleon', 'undercover') THEN competition
-        -- Sums of shares differ in a last digit: without rounding, equal models would not tie.
         END) = 3 THEN round(sum(hit / n_expected) / 7, 12)
     END AS value,
     CAST(NULL AS DOUBLE) AS hits,
