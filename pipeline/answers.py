@@ -25,7 +25,6 @@ from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, known
 from pipeline.present import NAMES, Presented, present
 from pipeline.reports.audit import audit, findings
-from pipeline.reports.chance import judgement_by_chance
 from pipeline.reports.cite import cite
 from pipeline.reports.compare import compare, contrast
 from pipeline.reports.compare.settings import settings_apart
@@ -107,7 +106,6 @@ class AnsweringLake(stored.StoredLake):
     readability = method(readability)
     audit = method(audit)
     findings = method(findings)
-    judgement_by_chance = method(judgement_by_chance)
     game = method(transcript)
     games = method(games)
     transcripts = method(transcripts)
@@ -286,6 +284,32 @@ class AnsweringLake(stored.StoredLake):
         ('chameleon', 'Desserts', 8)
         """
         return self.sql("FROM settings ORDER BY game_type, setting_id")
+
+    @method
+    def judgement_by_chance(self) -> pl.DataFrame:
+        """A row for each model and game type with its judgement, and the judgement of random votes.
+
+        The game type `all` is over all types. The chance of a vote is the share of sought players
+        among those who are still in the game, without the voter. The rows are those of the view
+        `judgement_by_chance`, for one system.
+
+        Columns:
+
+        - `model`, `game_type`: whose votes, and in which game.
+        - `value`: judgement, hits / counted, in 0..1.
+        - `chance`: the value that chance alone leads to, expected / counted.
+        - `hits`, `expected`: right votes, and how many of them to expect by chance, the sum of the
+          votes' chances; null if a vote had nobody to name.
+        - `counted`, `n_games`: votes that judgement counts, and their games.
+
+        >>> rows = lake.judgement_by_chance().filter(model="sim-atlas")
+        >>> rows.select("game_type", "value", "chance").rows()[0]
+        ('all', 0.5, 0.5)
+        """
+        return self.of_one_system().sql(
+            "SELECT * EXCLUDE (system) FROM judgement_by_chance "
+            "ORDER BY model NULLS LAST, game_type"
+        )
 
     @cached_property
     def _views(self) -> Views:

@@ -7,8 +7,9 @@ import pytest
 from event_tables import assert_same, grid, lake_of, table
 
 import pipeline
+from pipeline import warehouse
 from pipeline.ingest import ingest
-from pipeline.reports.chance import judgement_by_chance
+from pipeline.metrics.views import views
 from pipeline.simulate import simulate
 
 PLAYERS = """
@@ -65,7 +66,11 @@ def test_the_hand_worked_case(tmp_path: Path) -> None:
         "eliminations": table("eliminations", ELIMINATIONS),
     }
     lake = lake_of(tmp_path, tables)
-    rows = judgement_by_chance(lake)
+    query = (
+        "SELECT * EXCLUDE (system) FROM judgement_by_chance ORDER BY model NULLS LAST, game_type"
+    )
+    with warehouse.connect(lake, views(), query) as connection:
+        rows = warehouse.query(connection, query)
     expected = pl.DataFrame(
         [_row(cells) for cells in grid(EXPECTED)], schema=rows.schema, orient="row"
     )

@@ -70,10 +70,6 @@ def _of_texts(texts: Callable[[Iterable[pl.DataFrame]], Iterable[str]]) -> Calla
     return write
 
 
-def _parquet(frame: pl.DataFrame, file: Path) -> None:
-    frame.write_parquet(file)
-
-
 def _xlsx(frame: pl.DataFrame, file: Path) -> None:
     """A sheet in which every text is a plain text, also one that looks like a formula or a link."""
     columns = pl.DataFrame([_for_a_sheet(column) for column in flattened(frame).iter_columns()])
@@ -119,6 +115,6 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     ".csv": _of_texts(csv_texts),
     ".json": _of_texts(json_texts),
     ".jsonl": _of_texts(json_lines),
-    ".parquet": _parquet,
+    ".parquet": pl.DataFrame.write_parquet,
     ".xlsx": _xlsx,
 }

@@ -57,6 +57,20 @@ def completeness(
     return pl.concat([types, over_all.with_columns(game_type=pl.lit(ALL))], how="diagonal")
 
 
+def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.DataFrame:
+    """The settings that each model is to finish: model, competition, game_type, setting_id.
+
+    These are all that any model played; of games that nobody can repeat, only the model's own.
+    `settings` are those that were `played`, by the models in its column `model`, or others.
+    """
+    columns = ["model", "competition", "game_type", "setting_id"]
+    of_all = settings.filter(~pl.col("is_own")).select(columns[1:]).unique()
+    crossed = (
+        (settings if models is None else models).select("model").unique().join(of_all, how="cross")
+    )
+    return pl.concat([crossed, settings.filter("is_own").select(columns)])
+
+
 def competitions(settings: pl.DataFrame) -> pl.DataFrame:
     """A row for each model and competition: settings to be played, and those that it finished.
 
@@ -69,6 +83,7 @@ def competitions(settings: pl.DataFrame) -> pl.DataFrame:
     n_of_all = pl.col("setting_id").filter(~pl.col("is_own")).n_unique()
     played_of = settings.group_by(of_model).agg(
         n_own=pl.col("is_own").sum(),
+        n_found=pl.len(),
         n_finished=pl.col("setting_id").filter("is_finished").n_unique(),
     )
     return (
@@ -76,7 +91,7 @@ def competitions(settings: pl.DataFrame) -> pl.DataFrame:
         .unique()
         .join(settings.group_by(of_competition).agg(n_played=n_of_all), how="cross")
         .join(played_of, on=of_model, how="left", nulls_equal=True)
-        .with_columns(pl.col("n_own", "n_finished").fill_null(0))
+        .with_columns(pl.col("n_own", "n_found", "n_finished").fill_null(0))
         .with_columns(n_played=pl.col("n_played") + pl.col("n_own"))
         .drop("n_own")
     )

@@ -5,7 +5,8 @@ file beside it, if there is any, as `silence.sql` beside `silence.py`; or to an 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -35,15 +36,8 @@ def installed(package_names: Iterable[str]) -> Mapping[str, Added]:
         (name, OWN, None) for name in (*package_names, *TABLES)
     ]
     theirs = ((plugin.name, plugin.package, _added(plugin)) for plugin in plugins(METRICS))
-    known = each_once("the metric or table", _chained(ours, theirs))
+    known = each_once("the metric or table", chain(ours, theirs))
     return {name: metric for name, _, metric in known if metric is not None}
-
-
-def _chained(
-    *parts: Iterable[tuple[str, str, Added | None]],
-) -> Iterator[tuple[str, str, Added | None]]:
-    for part in parts:
-        yield from part
 
 
 def _added(plugin: Plugin) -> Added:

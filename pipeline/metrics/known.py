@@ -151,8 +151,8 @@ def sql(name: str, edition: Edition) -> str:
         return sqlfiles.text(file_of(name, edition))
     if added.sql is None:
         raise UsageError(
-            f"the metric `{name}` was added without SQL: give `sql=` to `lake.metric`, or use the "
-            "engine polars"
+            f"the metric `{name}` was added without SQL: give `sql=` to `Lake.with_metric`, or "
+            "use the engine polars"
         )
     return added.sql
 

@@ -1,6 +1,6 @@
 """One model: its profile over all metrics against the field, by role, by opponent."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -37,25 +37,18 @@ def content(lake: AnsweringLake, asked: Parameters) -> ModelContent:
     model = asked.model or (models[0] if models else None)
     if asked.model and asked.model not in models:
         raise UsageError(f"no games of {asked.model} as a tested model")
-    there = lake.completeness()
+    there, valued = lake.completeness(), field.drop_nulls("value")
     return ModelContent(
         title=model or "No model",
         rows=field.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
         model=model,
         models=models,
         field=field,
-        ticks=dict(_of_metrics(field)),
+        ticks=dict(valued.group_by("metric", maintain_order=True).agg("value").iter_rows()),
         by_role=_by(lake, asked, model, "role"),
         by_opponent=_by(lake, asked, model, "opponent"),
         completeness=there.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
     )
-
-
-def _of_metrics(field: pl.DataFrame) -> Iterator[tuple[str, Sequence[float]]]:
-    """The values of all models, by metric."""
-    valued = field.drop_nulls("value")
-    for (name,), rows in valued.partition_by("metric", as_dict=True).items():
-        yield name, rows["value"].to_list()
 
 
 def _by(lake: AnsweringLake, asked: Parameters, model: str | None, column: str) -> pl.DataFrame:

@@ -22,6 +22,7 @@ from pipeline.pages.bar import bar
 from pipeline.pages.content import Address, Content, slice_of
 from pipeline.pages.linked import here, narrowed_to, table, to, to_model
 from pipeline.pages.page import TEMPLATES, page
+from pipeline.present import html
 from pipeline.present.html import LONGEST_CELL
 from pipeline.reports.marks import result, sign, style
 from pipeline.reports.parts import EVERYBODY
@@ -57,7 +58,6 @@ def environment() -> Environment:
         "number": number,
         "words": words,
         "brief": brief,
-        "spoken": spoken,
         "cut": cut,
         "settings": cells.few,
     }
@@ -209,11 +209,6 @@ def brief(value: str | None, n_signs: int) -> str:
     return printable(line if len(line) <= n_signs else line[: n_signs - 1] + "…")
 
 
-def spoken(value: str) -> str:
-    """A text as it was said, its lines included."""
-    return printable(value.strip())
-
-
 def mark(hit: float | None) -> Markup:
     """A hit, a miss, or how much of a hit, as a sign and in words."""
     label = result(hit) if hit is None else f"{sign(hit)} {result(hit)}"
@@ -260,12 +255,7 @@ def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
 
 def cut(value: object, most: int = LONGEST_CELL) -> Markup:
     """A cell of any type as text; of a long one the beginning, and how long the whole is."""
-    whole = text(value)
-    if len(whole) <= most:
-        return Markup.escape(whole)
-    return Markup('{} <span class="none">… the first {:,} of {:,} characters</span>').format(
-        whole[:most], most, len(whole)
-    )
+    return Markup(html.beginning(text(value), most))
 
 
 def words(value: object) -> str:

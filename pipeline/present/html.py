@@ -162,10 +162,15 @@ def _value(value: object, text: str) -> str:
     """A number also for programs; of a long text the beginning, and how long the whole is."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f'<data value="{value!r}">{escape(text)}</data>'
-    if len(text) <= LONGEST_CELL:
-        return _breakable(escape(text))
-    more = f"… the first {LONGEST_CELL:,} of {len(text):,} characters"
-    return f'{escape(text[:LONGEST_CELL])} <span class="none">{more}</span>'
+    return _breakable(escape(text)) if len(text) <= LONGEST_CELL else beginning(text)
+
+
+def beginning(text: str, most: int = LONGEST_CELL) -> str:
+    """The text; of a long one the beginning, and how long the whole is."""
+    if len(text) <= most:
+        return escape(text)
+    more = f"… the first {most:,} of {len(text):,} characters"
+    return f'{escape(text[:most])} <span class="none">{more}</span>'
 
 
 def _breakable(text: str) -> str:

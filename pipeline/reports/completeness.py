@@ -16,7 +16,8 @@ from pipeline.column import Column, listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, metric, metrics
-from pipeline.metrics.completeness import IS_OWN
+from pipeline.metrics.completeness import competitions, played
+from pipeline.metrics.completeness import expected as expected_settings
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
@@ -94,16 +95,10 @@ def completeness(
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
     sides = results.group_by(_OF_SIDE).agg(
-        n_own=pl.col("setting_id").filter(IS_OWN).n_unique().cast(pl.Int64),
         n_games=pl.col("game_id").n_unique().cast(pl.Int64),
-        n_finished=pl.col("game_id").filter("is_finished").n_unique().cast(pl.Int64),
-        n_settings=pl.col("setting_id").n_unique().cast(pl.Int64),
-        n_settings_finished=pl.col("setting_id").filter("is_finished").n_unique().cast(pl.Int64),
+        n_complete=pl.col("game_id").filter("is_finished").n_unique().cast(pl.Int64),
     )
-    played = results.group_by("competition").agg(
-        game_type=pl.col("game_type").first(),
-        n_played=pl.col("setting_id").filter(~IS_OWN).n_unique().cast(pl.Int64),
-    )
+    settings = competitions(played(lake)).lazy().cast({pl.UInt32: pl.Int64})
     # Not of all columns: of each refused document there are up to 64 KiB.
     quarantined = lake.table("quarantine").select("game_id")
     broken = (
@@ -113,18 +108,15 @@ def completeness(
         .agg(n_quarantined=pl.len().cast(pl.Int64))
     )
     games = (
-        results.select("model")
-        .unique()
-        .join(played, how="cross")
-        .join(sides, on=_OF_SIDE, how="left", nulls_equal=True)
+        settings.join(sides, on=_OF_SIDE, how="left", nulls_equal=True)
         .join(broken, on=_OF_SIDE, how="left", nulls_equal=True)
         .with_columns(pl.col("^n_.*$").fill_null(0))
         .select(
             *_OF_SIDE,
             "game_type",
-            **_of_games(expected) if expected is not None else _of_settings(),
+            **_counts(expected),
             n_games="n_games",
-            n_unfinished=pl.col("n_games") - pl.col("n_finished"),
+            n_unfinished=pl.col("n_games") - pl.col("n_complete"),
             n_quarantined="n_quarantined",
         )
         .filter((pl.col("expected") > 0) | (pl.col("n_games") > 0))
@@ -140,20 +132,11 @@ def completeness(
     return pl.concat([games, pl.DataFrame({"n_quarantined": [whole]})], how="diagonal_relaxed")
 
 
-def _of_settings() -> dict[str, pl.Expr]:
-    return {
-        "expected": pl.col("n_played") + pl.col("n_own"),
-        "found": pl.col("n_settings"),
-        "finished": pl.col("n_settings_finished"),
-    }
-
-
-def _of_games(expected: int) -> dict[str, pl.Expr]:
-    return {
-        "expected": pl.lit(expected, pl.Int64),
-        "found": pl.col("n_games"),
-        "finished": pl.col("n_finished"),
-    }
+def _counts(expected: int | None) -> dict[str, str | pl.Expr]:
+    if expected is None:
+        return {"expected": "n_played", "found": "n_found", "finished": "n_finished"}
+    n_expected = pl.lit(expected, pl.Int64)
+    return {"expected": n_expected, "found": pl.col("n_games"), "finished": pl.col("n_complete")}
 
 
 @of_one_system
@@ -215,16 +198,13 @@ def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
 
 def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
     """The settings of each competition without a finished game of the model that counts."""
-    results = lake.table("results").filter("is_tested")
-    played = results.filter(in_scope(request) | is_unfinished(request))
-    finished = results.filter(in_scope(request), "is_finished")
-    settings = played.filter(~IS_OWN).select("competition", "setting_id").unique()
-    of_all = results.select("model").unique().join(settings, how="cross")
-    own = played.filter(IS_OWN).select(*_OF_SIDE, "setting_id").unique()
+    settings = played(lake, in_scope(request) | is_unfinished(request))
+    models = lake.table("results").filter("is_tested").select("model").unique().collect()
+    finished = settings.filter("is_finished")
     return (
-        pl.concat([of_all, own.select(of_all.collect_schema().names())])
+        expected_settings(settings, models)
+        .drop("game_type")
         .join(finished, on=[*_OF_SIDE, "setting_id"], how="anti", nulls_equal=True)
-        .collect()
     )
 
 

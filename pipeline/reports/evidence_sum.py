@@ -53,8 +53,8 @@ def evidence_sum(
     rows = metrics(
         lake, metric=[metric], by=_group(choices.get("model")), confidence=confidence, **choices
     )
-    edition = choices.get("edition", PAPER)
-    return pl.concat([sum_of(row, edition) for row in rows.iter_rows(named=True)] or [_none()])
+    edition, none = choices.get("edition", PAPER), pl.DataFrame(schema=schema(COLUMNS))
+    return pl.concat([sum_of(row, edition) for row in rows.iter_rows(named=True)] or [none])
 
 
 def _group(model: Sequence[str] | str | None) -> list[str]:
@@ -116,7 +116,3 @@ def _share(row: dict[str, Any]) -> str:
 
 def _weight(weight: float) -> str:
     return "" if weight == 1 else f"{texts([weight], 2)[0]} × "
-
-
-def _none() -> pl.DataFrame:
-    return pl.DataFrame(schema=schema(COLUMNS))

@@ -8,7 +8,7 @@ from pipeline import column
 from pipeline.column import Column, listed
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics.completeness import played
+from pipeline.metrics.completeness import expected, played
 from pipeline.metrics.request import several
 from pipeline.metrics.results import MODEL
 from pipeline.metrics.validation import check_competitions, check_models
@@ -53,26 +53,20 @@ def missing(
     models, wanted = several(model), several(competition)
     check_models(lake, models)
     check_competitions(lake, wanted)
-    results = lake.table("results").filter("is_tested")
-    sides = played(lake).lazy()
-    of_setting = ["competition", "game_type", "setting_id"]
-    settings = sides.filter(~pl.col("is_own")).select(of_setting).unique()
-    own = sides.filter("is_own").select("model", *of_setting)
-    finished = sides.filter("is_finished").select(_OF_SIDE)
-    asked = sides.select("model").unique()
+    settings = played(lake)
+    number = (
+        lake.table("results")
+        .filter("is_tested")
+        .group_by("competition", "setting_id")
+        .agg(pl.col("game_index").min())
+    )
+    asked = expected(settings).lazy()
     if models is not None:
         asked = asked.filter(pl.col("model").is_in(models))
-    number = results.group_by("competition", "setting_id").agg(pl.col("game_index").min())
-    expected = pl.concat(
-        [
-            asked.join(settings, how="cross"),
-            own.join(asked, on="model", how="semi", nulls_equal=True),
-        ]
-    )
     if wanted is not None:
-        expected = expected.filter(pl.col("competition").is_in(wanted))
+        asked = asked.filter(pl.col("competition").is_in(wanted))
     return (
-        expected.join(finished, on=_OF_SIDE, how="anti", nulls_equal=True)
+        asked.join(settings.lazy().filter("is_finished"), on=_OF_SIDE, how="anti", nulls_equal=True)
         .join(number, on=["competition", "setting_id"], how="left")
         .join(_unfinished(lake), on=_OF_SIDE, how="left", nulls_equal=True)
         .join(_settings(lake), on="setting_id", how="left")

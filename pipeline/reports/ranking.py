@@ -1,7 +1,7 @@
 """The leaderboard, with letters for models whose difference is not significant."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -51,13 +51,15 @@ def leaderboard(
     >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
     [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
     """
-    answer = over_all(
+    request = Request(
+        edition=edition, num_of_game=num_of_game, models=several(model), game_types=(ALL,)
+    )
+    answer = answered(
         lake,
-        edition=edition,
+        request,
         engine=engine,
         master=master,
-        model=model,
-        num_of_game=num_of_game,
+        with_games=("win_rate",),
         confidence=confidence,
     )
     return _ranked(lake, answer, include_incomplete=include_incomplete)
@@ -81,7 +83,7 @@ def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
     >>> board.ranking.height, board.values.height
     (4, 32)
     """
-    answer = over_all(lake, edition=edition, with_games=None)
+    answer = answered(lake, Request(edition=edition, game_types=(ALL,)))
     return Board(_ranked(lake, answer), answer.rows)
 
 
@@ -97,31 +99,10 @@ def _ranked(lake: StoredLake, answer: Answer, *, include_incomplete: bool = Fals
     return joined.select(list(leaderboard_columns()))
 
 
-@of_one_system
-def over_all(
-    lake: StoredLake,
-    *,
-    edition: Edition = PAPER,
-    engine: Engine = "polars",
-    master: str | None = None,
-    num_of_game: int = DEFAULT_GAMES,
-    model: str | Sequence[str] | None = None,
-    confidence: float = DEFAULT_CONFIDENCE,
-    with_games: Collection[str] | None = ("win_rate",),
-) -> Answer:
-    """The metrics by model over all game types; n_games only of metrics `with_games`: None, all."""
-    request = Request(
-        edition=edition, num_of_game=num_of_game, models=several(model), game_types=(ALL,)
-    )
-    return answered(
-        lake, request, engine=engine, master=master, with_games=with_games, confidence=confidence
-    )
-
-
 def ranked(
     rows: pl.DataFrame, lacks: pl.DataFrame, *, include_incomplete: bool = False
 ) -> pl.DataFrame:
-    """A row for each model, from the rows `over_all` and what models are `lacking`.
+    """A row for each model, from the rows over all game types and what models are `lacking`.
 
     The columns are those of `LEADERBOARD` without the letters. Ties share the better rank. Models
     without a win rate have no rank and come last. Models that lack a whole competition have none

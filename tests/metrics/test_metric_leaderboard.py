@@ -4,9 +4,10 @@ import polars as pl
 import pytest
 from event_tables import ENGINES, lake_of, table
 
-from pipeline.metrics import NAMES
+from pipeline.metrics import ALL, NAMES, answered
+from pipeline.metrics.request import Request
 from pipeline.reports.lacking import lacking
-from pipeline.reports.ranking import leaderboard, over_all, ranked
+from pipeline.reports.ranking import leaderboard, ranked
 
 RESULTS = """
 game | model           | win_credit | is_finished
@@ -31,7 +32,7 @@ RANKED = [
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
-    answer = over_all(lake, engine=engine)
+    answer = answered(lake, Request(game_types=(ALL,)), engine=engine)
     rows = ranked(answer.rows, lacking(lake, answer.settings))
     beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high", "_thin")]
     counts = ["n_games", "n_missing", "n_self_play", "is_complete"]
