@@ -147,8 +147,8 @@ class Lake(AnsweringLake):
         """Writes a report as one HTML file that needs no network; returns its path.
 
         It shows up to `games_per_cell` games behind each value. An existing file is replaced when
-        the new one is complete. Raises UsageError for an unknown edition, and PipelineError without
-        the extra `view` or if the file cannot be written.
+        the new one is complete. Raises UsageError for an unknown edition or more than 20 games per
+        cell, and PipelineError without the extra `view` or if the file cannot be written.
         """
         try:
             from pipeline.pages.report import TITLE, report

@@ -23,6 +23,7 @@ def report_text(report: "Report", form: str) -> Iterator[str]:
         "Metrics": Table.of("metrics", _definitions(report)),
         "Comparison": present("compare", report.comparisons),
         "Completeness": present("completeness", report.completeness),
+        "Texts and bounds": present("readability", report.readability),
         "Audit": present("audit", report.audit),
         "Documents": present("document_counts", report.documents),
         "Logs": Table.of("logs", report.logs),

@@ -14,7 +14,6 @@ from pipeline.pages.game import OneGame
 from pipeline.pages.page import content, parameters
 from pipeline.pages.render import environment, fragment
 
-# The name of the frame is doubled, so that our rules win over those of the notebook itself.
 # The parts of the style of `magic view` that what is shown in a cell needs.
 _PARTS = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
 _OF_FRAME = ("a ", "a:hover", ".vh ", ".none ", ".id ")
@@ -100,4 +99,5 @@ def _prefix(one: OneGame, _: int) -> str:
 def _style() -> str:
     """What the cell needs of the style of `magic view`, for what is within the frame alone."""
     own = "".join([style.colours(), style.lines(*_OF_FRAME), style.parts(*_PARTS), _OWN])
+    # The name is doubled, so that our rules win over those of the notebook itself.
     return f".magic-page.magic-page {{{own}}}"

@@ -129,7 +129,7 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:
-    """Address as the query of an address; what has its default is left out."""
+    """The parameters as the query of an address; those without a value are left out."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
     given = {
         name: one

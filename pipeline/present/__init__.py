@@ -15,11 +15,13 @@ from pipeline.written import csv_texts, json_text
 
 # Where the table of each result is declared; none waits for what only others need.
 _MODULES = {
-    "audits": ("audit", "findings"),
     "values": ("metrics", "leaderboard", "evidence_sum"),
     "comparisons": ("compare", "contrast", "settings_apart", "diff", "diff_games", "plan"),
     "counts": ("completeness", "missing", "readability", "schema", "tables"),
-    "rows": ("document_counts", "documents", "evidence", "games", "quarantine", "search"),
+    "rows": (
+        *("audit", "findings", "document_counts", "documents"),
+        *("evidence", "games", "quarantine", "search"),
+    ),
 }
 NAMES = tuple(name for names in _MODULES.values() for name in names)
 

@@ -12,10 +12,10 @@ from pipeline.present.values import WITHOUT_ONE, group_columns, thin_note, with_
 from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
 from pipeline.reports.compare.columns import EVERY
-from pipeline.reports.compare.notes import common_note, replay_note
 from pipeline.reports.compare.settings import APART
-from pipeline.statistics.pairs import UNPAIRED
+from pipeline.statistics.pairs import REPLAYED, UNPAIRED
 
+_DECIMALS = EVERY["difference"].decimals or 0
 _THIN, _NEW_THIN = ("thin", "other_thin"), ("thin", "new_thin")
 _OF_PROGRAMS = (
     *("family", "method", "share_paired", "common_value", "other_common_value", "is_replayed"),
@@ -27,7 +27,7 @@ _FALLS = (
 )
 
 
-def compare(rows: pl.DataFrame, *_: Any, margin: float | None = None, **__: Any) -> Table:
+def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
     """The two models of a comparison of no others are the headings of their values."""
     side = rows.columns[rows.columns.index("other") - 1]
     pair = rows.select(side, "other").unique().rows()
@@ -68,7 +68,7 @@ def compare(rows: pl.DataFrame, *_: Any, margin: float | None = None, **__: Any)
 contrast = compare
 
 
-def settings_apart(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
+def settings_apart(rows: pl.DataFrame, **_: Any) -> Table:
     """The settings; a page also has the games, of which a terminal shows the beginnings of ids."""
     ids = ("setting_id", "game", "other_game")
     shortened = rows.with_columns(map(brief_id, ids))
@@ -87,6 +87,44 @@ def _family(rows: pl.DataFrame) -> str:
     is_of_all = sizes == [rows["p_value"].count()]
     what = f"p-value{s}: all that are printed" if is_of_all else f"pair{s} of models in each metric"
     return f"p (Holm) is adjusted for a family of {size} {what}"
+
+
+def replay_note(rows: pl.DataFrame) -> list[str]:
+    """A note for rows in which one model played the common settings much more often."""
+    metrics = rows.filter("is_replayed")["metric"].unique(maintain_order=True).to_list()
+    note = (
+        f"one of the two has {REPLAYED:g} times as many games of the common settings in "
+        f"{', '.join(metrics)}, or more: replays are no new settings"
+    )
+    return [note] if metrics else []
+
+
+def common_note(
+    rows: pl.DataFrame, values: tuple[str, str] = ("value", "other_value")
+) -> list[str]:
+    """A note for rows in which the difference is not the subtraction of the values beside it.
+
+    `values` names the columns of the two values that are shown.
+    """
+    one, other = values
+    shown = pl.col("difference").round(_DECIMALS) - pl.col(one).round(_DECIMALS)
+    apart = rows.filter((shown + pl.col(other).round(_DECIMALS)).abs() > 1.5 * 10**-_DECIMALS)
+    if apart.is_empty():
+        return []
+    note = "differences are over the common settings, the values beside them over all games"
+    if "common_value" not in apart.columns:
+        return [note]
+    of_row = ["metric", *(name for name in _labels(rows) if rows[name].n_unique() > 1)]
+    named = [
+        f"{' '.join(map(str, row[2:]))} {row[0]:.{_DECIMALS}f} and {row[1]:.{_DECIMALS}f}"
+        for row in apart.select("common_value", "other_common_value", *of_row).iter_rows()
+    ]
+    return [f"{note}; values over the common settings: {folds.named(named)}"]
+
+
+def _labels(rows: pl.DataFrame) -> list[str]:
+    """The columns that say what a row compares, without the metric."""
+    return [name for name in rows.columns[: rows.columns.index("value")] if name != "metric"]
 
 
 def _margin(margin: float) -> str:
@@ -114,7 +152,7 @@ def _signs(rows: pl.DataFrame) -> list[str]:
     return ["an end of +.00 is just above 0, an end of -.00 just below it"] if is_there else []
 
 
-def diff(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
+def diff(rows: pl.DataFrame, **_: Any) -> Table:
     return Table(
         "diff",
         rows,
@@ -151,7 +189,7 @@ def _changes(rows: pl.DataFrame) -> str:
     return f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 
-def diff_games(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
+def diff_games(rows: pl.DataFrame, **_: Any) -> Table:
     return Table(
         "diff_games",
         rows,
@@ -164,7 +202,7 @@ def diff_games(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
     )
 
 
-def plan(rows: pl.DataFrame, *_: Any, **__: Any) -> Table:
+def plan(rows: pl.DataFrame, **_: Any) -> Table:
     return Table(
         "plan",
         rows,

@@ -1,4 +1,4 @@
-"""What a lake has: games, documents and tables, and what is missing or contradicts itself."""
+"""How much a lake has: games finished and missing, texts read, tables and their columns."""
 
 from collections.abc import Sequence
 from typing import Any

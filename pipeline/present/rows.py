@@ -1,4 +1,4 @@
-"""Rows of games: decisions with their messages, games, and what could not be read."""
+"""Lists of what a lake has: games, decisions with their messages, contradictions, documents."""
 
 from functools import partial
 from typing import Any
@@ -10,6 +10,8 @@ from pipeline.events.contracts import TABLES
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.present import folds
 from pipeline.present.table import Table, brief_id, brief_texts
+from pipeline.present.values import group_columns
+from pipeline.reports import audit as audits
 from pipeline.reports import documents as listed
 from pipeline.reports import games as games_list
 from pipeline.reports import search as searches
@@ -19,6 +21,7 @@ _BRIEF = (
     *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),
     *("message_index", "content"),
 )
+_OF_FINDING = ("model", "player", "round", "logged", "says", "message_index", "content")
 _SEARCH = {**searches.COLUMNS, "text": column.text("the text around the hit")}
 
 
@@ -35,6 +38,21 @@ def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
 def brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """What fits on a line or two: of ids and texts the beginning."""
     return brief_texts(rows).select(columns)
+
+
+def audit(rows: pl.DataFrame, **_: Any) -> Table:
+    return Table(
+        "audit",
+        rows,
+        {**group_columns(rows), **audits.COLUMNS},
+        hidden=("title", "effect"),
+        folds=(folds.titled("kind", "metric"),),
+    )
+
+
+def findings(rows: pl.DataFrame, **_: Any) -> Table:
+    columns = ("game_id", *_OF_FINDING)
+    return Table("findings", rows, audits.FINDINGS, brief=partial(brief, columns=columns))
 
 
 def search(rows: pl.DataFrame, secret: bool = False, **_: Any) -> Table:

@@ -4,9 +4,11 @@ import polars as pl
 
 from pipeline.lake import StoredLake
 
-KEY = ("source", "path", "json_path")
 # Rows alike in all of these are alike in every column; the bytes are those of their hash.
-ORDER = (*KEY, "rule", "message", "ingest_id", "sha256", "game_id", "n_bytes")
+ORDER = (
+    *("source", "path", "json_path", "rule", "message"),
+    *("ingest_id", "sha256", "game_id", "n_bytes"),
+)
 BRIEF = ("path", "json_path", "rule", "message")
 
 

@@ -9,8 +9,9 @@ from event_tables import lake_of, table
 
 from pipeline.lake import StoredLake
 from pipeline.present import present
+from pipeline.present.comparisons import common_note
+from pipeline.present.folds import MOST_NAMED
 from pipeline.reports.compare import compare
-from pipeline.reports.compare.notes import MOST_NAMED, common_note
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 
@@ -58,7 +59,7 @@ def test_a_note_names_few_rows(tmp_path: Path) -> None:
     wins = {"A": [1, 1, 1, 0], **{f"B{n}": [0, 0, 1] for n in range(MOST_NAMED + 2)}}
     (note,) = common_note(compare(lake_with(tmp_path, wins), metric="win_rate"))
     assert note.count("1.000 and 0.333") == MOST_NAMED
-    assert note.endswith(", 2 more")
+    assert note.endswith(" and 2 more")
 
 
 @pytest.mark.parametrize(

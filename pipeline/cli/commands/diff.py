@@ -54,7 +54,7 @@ def diff(
       magic diff --as-of 1 --list-games
     """
     states = as_of or []
-    named = compared(lakes or [], lake, states)
+    named = lakes_named(lakes or [], lake, states)
 
     from pipeline.cli.output import answer
     from pipeline.lake import open_lake
@@ -75,7 +75,7 @@ def diff(
         raise Exit(CHECK_FAILED)
 
 
-def compared(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[str]:
+def lakes_named(lakes: Sequence[str], default: str, states: Sequence[int]) -> list[str]:
     """The one lake or the two that are compared; raises UsageError where that is not clear."""
     named = list(lakes) or [default]
     if len(lakes) == 1 and not states:
