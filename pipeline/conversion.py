@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
 from pipeline.events.frames import IdentifiedGame, frames
-from pipeline.events.identity import content_id, game_id, sha256
+from pipeline.events.identity import content_id, game_id, game_index, sha256
 from pipeline.formats import read, splitter
 from pipeline.formats.interchange import KEY, NAME, encoded
 from pipeline.game import BrokenDocument, Fault, GameRecord
@@ -57,6 +57,8 @@ def convert(
         if game is None:
             yield Converted(location, None, (), is_log=False)
         else:
+            if game.game_index is None:
+                game.game_index = game_index(document.path)
             yield _converted(location, game)
 
 

@@ -237,6 +237,7 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     `setting` holds what was fixed before play and no model's name. `is_repeatable` says that games
     of equal settings repeat one another: they are then one cluster of an interval, a pair of a
     comparison, and expected of every model. Other games have a setting each of their own.
+    `game_index` is the game's number in its competition, where the log itself has it.
     `faults` are the parts of the log that could not be used. `assigned_model` is the one that
     whoever ingested the log gave, where the log itself names none. `ended_by` is why a game ended
     that did not run its course, in the log's words. `events` are the rows of tables that only
@@ -255,6 +256,7 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     outcome_code: int | None = None
     n_rounds: int
     started_at: datetime | None = None
+    game_index: int | None = None
     assigned_model: str | None = None
     seats: list[Seat]
     messages: Messages

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from event_tables import lake_of, table
 from logs import interchange, textarena
-from rawlogs import encode
+from rawlogs import PLAYERS, chameleon, chatarena, encode
 
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
@@ -23,6 +23,7 @@ from pipeline.reports.audit import KINDS, audit, findings
 from pipeline.simulate import simulate
 
 Log = dict[str, Any]
+MODELS = {"Player 1": "a", "Player 2": "b", "Player 3": "c"}
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +186,34 @@ def found_in(log: Log, kind: str, folder: Path) -> list[tuple[object, ...]]:
     ingest(folder / "0.json", folder / "lake")
     rows = findings(open_lake(folder / "lake"), kind)
     return rows.select("player", "round", "message_index").rows()
+
+
+def test_a_guess_is_one_row_however_many_models_sit_on_the_other_side(tmp_path):
+    log = chatarena(ending="wrong", guess='I guess the word is "Danube".')
+    ingest(write(tmp_path / "0.json", log), tmp_path / "lake", model={"**": MODELS}, jobs=1)
+    lake = open_lake(tmp_path / "lake")
+    assert lake.table("results").select(pl.len()).collect().item() == 3
+    (row,) = findings(lake, "guesses").to_dicts()
+    assert (row["model"], row["logged"], row["says"]) == ("b", "wrong", "right")
+    (counted,) = audit(lake, kind="guesses").to_dicts()
+    assert (counted["checked"], counted["as_logged"], counted["as_read"]) == (1, 1, 0)
+
+
+def test_both_means_are_over_the_same_rows(tmp_path):
+    """Logged as a tie, and by its votes the chameleon was caught: what it would guess is unknown."""
+    lost = chameleon(flag=2, tested="hidden", votes=dict.fromkeys(PLAYERS[1:], "Player 1"))
+    tie = chameleon(flag=3, tested="hidden", votes=dict.fromkeys(PLAYERS, "Player 2"))
+    for number, log in enumerate((lost, tie)):
+        write(tmp_path / f"{number}.json", log)
+    ingest(tmp_path, tmp_path / "lake", jobs=1)
+    (row,) = audit(open_lake(tmp_path / "lake"), kind="voted_outcomes").to_dicts()
+    assert (row["checked"], row["found"]) == (2, 1)
+    assert (row["as_logged"], row["as_read"], row["effect"]) == (1, 1, 0)
+
+
+def write(file: Path, log: Any) -> Path:
+    file.write_bytes(encode(log))
+    return file
 
 
 def test_an_empty_lake_has_nothing_to_check(tmp_path):

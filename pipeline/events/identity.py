@@ -31,7 +31,9 @@ _EVENTS = tuple(
 )
 _all_events = attrgetter(*_EVENTS)
 # What is no content of a game: where the same is said in another form.
-_NO_CONTENT = {"messages", "events", "format", "format_version", "assigned_model", "faults"}
+_NO_CONTENT = {
+    *("messages", "events", "format", "format_version", "game_index", "assigned_model", "faults"),
+}
 _facts = attrgetter(
     *(field.name for field in fields(GameRecord) if field.name not in {*_EVENTS, *_NO_CONTENT})
 )

@@ -172,6 +172,9 @@ def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> Identif
         return None
     one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
     one.assigned_model = game.assigned_model
+    index = one.game_index
+    if game.game_index is not None:  # then it is the same game wherever it lies
+        index, one.game_index = game.game_index, None
     one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)
     one.content_id = content_id(game)
     for fault in _first(game.faults):
@@ -179,7 +182,7 @@ def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> Identif
     return IdentifiedGame(
         game,
         game_id=one.game_id,
-        game_index=one.game_index,
+        game_index=index,
         sha256=one.sha256,
         content_id=one.content_id,
         source=one.source,

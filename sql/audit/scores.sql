@@ -80,10 +80,11 @@ SELECT
     CAST(points AS VARCHAR) AS says,
     -- Sums of decimals are a little off.
     abs(points - final_score) > 1e-6 AS is_found,
-    results.win_credit AS hit_logged,
+    -- Where the points of one seat are unknown, so is who has the most.
+    CASE WHEN is_whole THEN results.win_credit END AS hit_logged,
     CASE
-        WHEN NOT is_whole THEN NULL
-        WHEN results.win_credit IS NOT NULL THEN CAST(points > most_points - 1e-6 AS DOUBLE)
+        WHEN is_whole AND results.win_credit IS NOT NULL
+            THEN CAST(points > most_points - 1e-6 AS DOUBLE)
     END AS hit_read
 FROM ranked
 LEFT JOIN results

@@ -47,6 +47,20 @@ counted AS (
     WHERE results.is_tested
         AND results.is_finished
         AND results.system IN ('magic', 'chatarena')
+),
+judged AS (
+    SELECT
+        counted.*,
+        CASE
+            WHEN logged IS NOT DISTINCT FROM says THEN win_credit
+            WHEN says = 'voted_wrong' THEN CAST(side = 'hidden' AS DOUBLE)
+            WHEN says = 'tie' AND game_type = 'chameleon' THEN CAST(0.5 AS DOUBLE)
+            WHEN says = 'tie' AND side = 'hidden' THEN 2e0 / 3
+            WHEN says = 'tie' THEN 1e0 / 3
+            -- What a chameleon would have guessed, nobody knows.
+            WHEN game_type = 'undercover' THEN CAST(side <> 'hidden' AS DOUBLE)
+        END AS hit_read
+    FROM counted
 )
 SELECT
     game_id,
@@ -59,14 +73,6 @@ SELECT
     logged,
     says,
     logged IS DISTINCT FROM says AS is_found,
-    win_credit AS hit_logged,
-    CASE
-        WHEN logged IS NOT DISTINCT FROM says THEN win_credit
-        WHEN says = 'voted_wrong' THEN CAST(side = 'hidden' AS DOUBLE)
-        WHEN says = 'tie' AND game_type = 'chameleon' THEN CAST(0.5 AS DOUBLE)
-        WHEN says = 'tie' AND side = 'hidden' THEN 2e0 / 3
-        WHEN says = 'tie' THEN 1e0 / 3
-        -- What a chameleon would have guessed, nobody knows.
-        WHEN game_type = 'undercover' THEN CAST(side <> 'hidden' AS DOUBLE)
-    END AS hit_read
-FROM counted
+    CASE WHEN hit_read IS NOT NULL THEN win_credit END AS hit_logged,
+    hit_read
+FROM judged

@@ -13,6 +13,7 @@ from format_logs import logs_in_files
 from logs.interchange import PUBLIC_GOOD, WEREWOLF
 from msgspec.structs import fields
 from polars.testing import assert_frame_equal
+from rawlogs import encode, prisoners_dilemma
 
 from pipeline.archives import documents
 from pipeline.cli import main
@@ -27,10 +28,11 @@ from pipeline.formats.interchange.acts import ACTS, EVENTS, OF_EVENT
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
+from pipeline.verify import verify
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample" / "results"
 # What says of a game where it was read, and not what.
-OF_FORMAT = ["format", "format_version", "assigned_model"]
+OF_FORMAT = ["format", "assigned_model"]
 
 
 def read_document(document: dict[str, Any]) -> GameRecord:
@@ -239,6 +241,29 @@ def test_converted_logs_ingest_as_the_same_content(
     assert_frame_equal(one.sort(pl.all()), other.sort(pl.all()))
     report = ingest(lines, tmp_path / "one", jobs=1)
     assert report.n_in_other_form == one.height
+
+
+def test_a_converted_game_keeps_its_number_and_the_variant_of_its_log(tmp_path: Path) -> None:
+    """Two games equal to the byte stay two, one of them by PGM, and each is known again."""
+    same, pgm = encode(prisoners_dilemma()), encode(prisoners_dilemma(model="m-pgm"))
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for number, data in enumerate((same, same, pgm)):
+        (logs / f"{number}.json").write_bytes(data)
+    lines = tmp_path / "games.jsonl"
+    lines.write_bytes(b"".join(b"%s\n" % (one.line or b"") for one in convert(logs)))
+    ingest(lines, tmp_path / "lake", jobs=1)
+    games = open_lake(tmp_path / "lake").table("games").sort("game_index").collect()
+    assert games["game_index"].to_list() == [0, 1, 2]
+    assert games["format_version"].to_list() == ["plain", "plain", "pgm"]
+    # A file's own number says nothing where the document has one.
+    first = lines.read_bytes().splitlines()[1]
+    (tmp_path / "7.json").write_bytes(first)
+    for source in (lines, tmp_path / "7.json", tmp_path / "7.json"):
+        ingest(source, tmp_path / "lake", jobs=1)
+    again = open_lake(tmp_path / "lake").table("games").sort("game_index").collect()
+    assert_frame_equal(again, games)
+    assert verify(tmp_path / "lake").faults.is_empty()
 
 
 def test_what_cannot_be_converted_is_named(

@@ -89,7 +89,8 @@ class Document(_Part, kw_only=True):
 
     `system` is the harness that ran it. `setting` is what was fixed before play, without models;
     `is_repeatable` says that games of equal settings repeat one another. `n_rounds` is by default
-    the highest round of any event.
+    the highest round of any event. `game_index` is the game's number in its competition, and
+    `format_version` the variant of the log that the document was made of.
     """
 
     magic_interchange: Literal[1]
@@ -100,6 +101,8 @@ class Document(_Part, kw_only=True):
     is_finished: bool
     end: End | None = None
     started_at: Annotated[datetime, Meta(tz=True)] | None = None
+    game_index: Annotated[int, Meta(ge=0, le=10**9 - 1)] | None = None
+    format_version: Name = str(VERSION)
     n_rounds: Round | UnsetType = UNSET
     seats: list[Seat]
     events: list[Event] = []

@@ -15,7 +15,7 @@ from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, results, team_results
 from pipeline.formats.interchange.acts import ACTS, EVENTS, OWN_TABLES, REGISTERED, TABLE_OF
 from pipeline.formats.interchange.derived import Around, derived
-from pipeline.formats.interchange.document import VERSION, Document, End, Event, Seat
+from pipeline.formats.interchange.document import Document, End, Event, Seat
 from pipeline.formats.interchange.setting import check_setting
 from pipeline.formats.players import check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR
@@ -64,7 +64,7 @@ def game_of(document: Document) -> GameRecord:
         game_type=kind.name,
         system=document.system,
         format=FORMAT,
-        format_version=str(VERSION),
+        format_version=document.format_version,
         setting=document.setting,
         is_repeatable=document.is_repeatable,
         is_finished=document.is_finished,
@@ -73,6 +73,7 @@ def game_of(document: Document) -> GameRecord:
         ended_by=end.ended_by,
         n_rounds=_last_round(document.events, rows) if n_rounds is UNSET else n_rounds,
         started_at=document.started_at,
+        game_index=document.game_index,
         seats=seats,
         messages=messages(_spoken(document.events), seats),
     )

@@ -41,6 +41,8 @@ def document_of(game: GameRecord) -> Document:
         is_finished=game.is_finished,
         end=_end(game),
         started_at=game.started_at,
+        game_index=game.game_index,
+        format_version=game.format_version,
         n_rounds=UNSET if game.n_rounds == max(rounds, default=0) else game.n_rounds,
         seats=[_seat(seat, win) for seat, win in zip(game.seats, wins, strict=True)],
         events=events,
