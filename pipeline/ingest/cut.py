@@ -1,6 +1,7 @@
 """The documents in quarantine that the lake has not all of, read again where they were found."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -30,6 +31,7 @@ class Cut:
         self._gone: list[str] = []
         self._at: dict[str, list[Refused]] = {}
         self._met: set[str] = set()
+        self._with_new: set[str] = set()
 
     def add(self, refusal: Refused) -> None:
         """Takes in a document, whose source may be gone."""
@@ -43,7 +45,7 @@ class Cut:
 
     def documents(self) -> Iterator[tuple[Document, Refused | None]]:
         """Each wanted document, with what was refused of it; null of one that is new."""
-        inside = self._inside()
+        archives, inside = self._archives(), self._inside()
         seen = _locations(self._lake, inside)
         files = sorted(self._files)
         for document in documents(files, max_document=self._max_document, choose=splitter):
@@ -54,6 +56,7 @@ class Cut:
                 source, path, _ = refusal.key
                 yield document._replace(source=source, path=path), refusal
             elif location.startswith(inside) and location not in seen:
+                self._with_new |= {one for one in archives if location.startswith(_within(one))}
                 yield document, None
 
     def gone(self) -> list[str]:
@@ -61,12 +64,20 @@ class Cut:
         # An archive itself is reported only while it cannot be read to its end.
         return [*self._gone, *sorted(self._at.keys() - self._met - self._archives())]
 
+    def n_opened(self) -> int:
+        """How many archives could be read to their end, and had something new in them."""
+        return len(self._with_new - self._met)
+
     def _inside(self) -> tuple[str, ...]:
         """What the places of all that is in the archives begin with."""
-        return tuple(location + sign for location in self._archives() for sign in _SIGNS)
+        return tuple(chain.from_iterable(map(_within, self._archives())))
 
     def _archives(self) -> set[str]:
         return {location for location in self._at if form_of(location).holds_many}
+
+
+def _within(location: str) -> tuple[str, ...]:
+    return tuple(location + sign for sign in _SIGNS)
 
 
 def _of_same_bytes(refused: list[Refused], document: Document) -> Refused:

@@ -48,7 +48,7 @@ def retry(
     """
     opened = open_lake(lake)
     plan = _plan(opened, Cut(opened, max_document), model)
-    n_left = plan.n_refused - len(plan.chosen) - len(plan.gone)
+    n_left = plan.n_refused - len(plan.chosen) - len(plan.gone) - plan.n_opened
     if not plan.chosen and not plan.has_new:
         return Retried(None, n_left, plan.gone)
     report = ingest(
@@ -65,7 +65,8 @@ def retry(
 class _Plan(Struct):
     """What is to be ingested again, by its keys; `again` are the games that it takes out.
 
-    `has_new` tells that there is something which the lake never saw.
+    `has_new` tells that there is something which the lake never saw, and `n_opened` how many
+    archives can be read to their end that could not.
     """
 
     cut: Cut
@@ -74,6 +75,7 @@ class _Plan(Struct):
     again: set[str] = field(default_factory=set)
     gone: list[str] = field(default_factory=list)
     has_new: bool = False
+    n_opened: int = 0
 
 
 def _plan(lake: StoredLake, cut: Cut, model: str | ModelsOf | None) -> _Plan:
@@ -84,7 +86,7 @@ def _plan(lake: StoredLake, cut: Cut, model: str | ModelsOf | None) -> _Plan:
         else:
             plan.chosen.add(refusal.key)
             plan.again.update(() if refusal.game_id is None else (refusal.game_id,))
-    plan.gone = cut.gone()
+    plan.gone, plan.n_opened = cut.gone(), cut.n_opened()
     return plan
 
 

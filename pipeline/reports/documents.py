@@ -129,9 +129,11 @@ def _seen(lake: StoredLake) -> pl.LazyFrame:
     is_copy = pl.col("status") == str(DocumentStatus.DUPLICATE)
     broken = pl.concat_str(pl.lit(BREAKS), "rule")
     original = pl.col("reason").str.strip_prefix(REPEATS)
-    return seen.join(
-        _faults(lake), on=[*_LOCATION, "sha256"], how="left", nulls_equal=True
-    ).with_columns(
+    rows = seen.join(_faults(lake), on=[*_LOCATION, "sha256"], how="left", nulls_equal=True)
+    # What could not be opened, and could be later, is a document no more: what is in it is.
+    is_refused = pl.col("status") == str(DocumentStatus.QUARANTINED)
+    is_opened = is_refused & pl.all_horizontal(pl.col("sha256", "rule").is_null())
+    return rows.filter(~is_opened).with_columns(
         detail=pl.when(is_copy).then(original).otherwise("message"),
         reason=pl.when(is_copy).then(pl.lit(REPEATED)).otherwise(pl.coalesce(broken, "reason")),
         n_faulty_parts=pl.col("n_faulty_parts").fill_null(0),

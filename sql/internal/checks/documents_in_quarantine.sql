@@ -8,12 +8,25 @@ WITH last AS (
         arg_max(status, ingest_id) AS status
     FROM documents
     GROUP BY source || '/' || path
+),
+lacking AS (
+    SELECT location, ingest_id
+    FROM last
+    WHERE status = 'quarantined'
+        AND NOT EXISTS (
+            FROM quarantine
+            WHERE quarantine.source || '/' || quarantine.path = last.location
+                AND quarantine.game_id IS NULL
+        )
 )
+-- What could not be opened, and could be later, is not seen itself any more: what is in it is.
 SELECT location, ingest_id
-FROM last
-WHERE status = 'quarantined'
-    AND NOT EXISTS (
-        FROM quarantine
-        WHERE quarantine.source || '/' || quarantine.path = last.location
-            AND quarantine.game_id IS NULL
-    )
+FROM lacking
+WHERE NOT EXISTS (
+    FROM last AS inside
+    WHERE inside.ingest_id > lacking.ingest_id
+        AND (
+            starts_with(inside.location, rtrim(lacking.location, '/') || '/')
+            OR starts_with(inside.location, lacking.location || '#')
+        )
+)
