@@ -35,6 +35,14 @@ class UsageError(PipelineError):
     """The request itself is wrong: an unknown metric, column, format or option."""
 
 
+class OtherSystemError(UsageError):
+    """What the request names is in another system. `what` is the text without what to do."""
+
+    def __init__(self, what: str, to_do: str) -> None:
+        super().__init__(f"{what}: {to_do}")
+        self.what = what
+
+
 class SourceError(PipelineError):
     """A source of documents cannot be read, or holds nothing to read."""
 

@@ -122,8 +122,10 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     label = pl.format("{}: {}; {}: {}", pl.lit(_name(x)), "x", pl.lit(_name(y)), "y")
     data = data.with_columns(label=label).drop_nulls()
     kinds = (_kind(rows[x].dtype), _kind(rows[y].dtype))
+    # Names are wider in some browsers than expected: upright they would run into the title.
+    slanted = {"axis": alt.Axis(labelAngle=-40, titlePadding=16)} if kinds[0] == "nominal" else {}
     axes = {
-        "x": alt.X("x", type=kinds[0], title=_name(x), scale=alt.Scale(zero=False)),
+        "x": alt.X("x", type=kinds[0], title=_name(x), scale=alt.Scale(zero=False), **slanted),
         "y": alt.Y("y", type=kinds[1], title=_name(y), scale=alt.Scale(zero=False)),
     }
     points = alt.Chart(_inline(data)).mark_point(filled=True, color=ACCENT, size=36, opacity=0.7)

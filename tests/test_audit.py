@@ -200,7 +200,7 @@ def test_a_guess_is_one_row_however_many_models_sit_on_the_other_side(tmp_path):
 
 
 def test_both_means_are_over_the_same_rows(tmp_path):
-    """Logged as a tie, and by its votes the chameleon was caught: what it would guess is unknown."""
+    """Logged as a tie, but its votes caught the chameleon: what it would guess is unknown."""
     lost = chameleon(flag=2, tested="hidden", votes=dict.fromkeys(PLAYERS[1:], "Player 1"))
     tie = chameleon(flag=3, tested="hidden", votes=dict.fromkeys(PLAYERS, "Player 2"))
     for number, log in enumerate((lost, tie)):

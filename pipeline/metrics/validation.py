@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from pipeline import games
-from pipeline.errors import UsageError, choose, nearest
+from pipeline.errors import OtherSystemError, UsageError, choose, nearest
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics.columns import GAME_COLUMNS
@@ -144,9 +144,9 @@ def _check_system(lake: StoredLake, models: Sequence[str]) -> None:
     """Raises UsageError for models of another system than that of the lake."""
     for system in lake.systems if lake.system else ():
         if not _strangers(lake.of_system(system).table("players"), models):
-            raise UsageError(
-                f"no game of {_listed(models)} in {lake.system}, but in {system}: choose that "
-                f"system, with `--system {system}` or `lake.of_system({system!r})`"
+            raise OtherSystemError(
+                f"no game of {_listed(models)} in {lake.system}, but in {system}",
+                f"choose that system, with `--system {system}` or `lake.of_system({system!r})`",
             )
 
 

@@ -1,6 +1,6 @@
 """Two models in a slice of the games: their differences, and where these are largest."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -10,6 +10,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import names
 from pipeline.metrics.request import ALL
+from pipeline.metrics.validation import check_models
 from pipeline.pages.content import (
     Content,
     Faults,
@@ -29,6 +30,8 @@ LANE = "long"
 
 
 class Parameters(OfSystem, frozen=True, kw_only=True):
+    IN_TITLE: ClassVar[tuple[str, ...]] = ("model", "other")
+
     model: str = ""
     other: str = ""
     metric: str = ""
@@ -61,7 +64,10 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
     other = asked.other or next((name for name in models if name != model), "")
     metric = asked.metric or next(iter(_metrics(asked)), names(asked.edition)[0])
     faults, rows, apart, margin = Faults(), None, pl.DataFrame(schema=schema(APART)), None
-    if model and other:
+    for field, name in (("model", model), ("other", other)):
+        with faults.of(field):
+            check_models(lake, (name,) if name else None)
+    if model and other and not faults:
         fields = _fields(asked)
 
         def compared(margin: str = "", **options: Any) -> pl.DataFrame:
@@ -78,7 +84,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
     return CompareContent(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,
-        models=models,
+        models=tuple(dict.fromkeys([*models, *filter(None, (model, other))])),
         model=model,
         other=other,
         metrics=names(asked.edition),

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, structs
 
 from pipeline import games
 from pipeline.column import Column, schema, words
-from pipeline.errors import UsageError, choose
+from pipeline.errors import OtherSystemError, UsageError, choose
 from pipeline.lake.lake import StoredLake
 from pipeline.metrics.known import header, metric
 from pipeline.metrics.paging import last_key, order_by
@@ -26,9 +26,11 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     `seen` is how many rows the pages before this one of a list had, as its links count them.
     `frame` is which of the page's frames CSV, Markdown and LaTeX have; by default its rows.
     `IS_OF_SYSTEM` says that the page counts: games of one `system`, by default the largest.
+    `IN_TITLE` are the parameters that the title of the page names.
     """
 
     IS_OF_SYSTEM: ClassVar[bool] = False
+    IN_TITLE: ClassVar[tuple[str, ...]] = ()
 
     frame: str = ""
     seen: Annotated[int, Meta(ge=0, le=10**12)] = 0
@@ -109,12 +111,12 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
     parts |= {
         name: value
         for name, value in given.items()
-        if name not in _NO_SLICE and value not in (defaults[name], None)
+        if name not in (*_NO_SLICE, *asked.IN_TITLE) and value not in (defaults[name], None)
     }
     return tuple(
         words(name) + ("" if value is True else f" {value}")
         for name, value in parts.items()
-        if value != "" and str(value) not in content.title
+        if value != ""
     )
 
 
@@ -177,6 +179,8 @@ class Faults(dict[str, str]):
         """Keeps a UsageError as the field's."""
         try:
             yield
+        except OtherSystemError as error:
+            self.setdefault(field, f"{error.what}: choose that system, above")
         except UsageError as error:
             self.setdefault(field, str(error))
 
@@ -244,8 +248,8 @@ def tested_models(models: pl.Series) -> tuple[str, ...]:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The names in a text, separated by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    """The different names in a text, separated by commas."""
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def game_types(lake: StoredLake, asked: str) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.metrics.evidence import COLUMNS, KEY, evidence_parts
 from pipeline.metrics.known import names
-from pipeline.metrics.request import ALL
+from pipeline.metrics.request import ALL, several
+from pipeline.metrics.validation import check_models
 from pipeline.pages.content import (
     ROWS,
     Content,
@@ -62,17 +63,20 @@ def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
     after = None
     rows = pl.DataFrame(schema=schema(COLUMNS))
     total = pl.DataFrame(schema=schema(OF_SUM))
-    with faults.of("where" if asked.where else "metric"):
-        after = key(asked.after)
-        rows = lake.evidence_page(
-            asked.metric,
-            hit=IS_HIT.get(asked.hit),
-            after=after,
-            limit=ROWS + 1,
-            **_asked(asked),
-        )
-        if after is None:
-            total = _sum(lake, asked)
+    with faults.of("model"):
+        check_models(lake, several(asked.model or None))
+    if not faults:
+        with faults.of("where" if asked.where else "metric"):
+            after = key(asked.after)
+            rows = lake.evidence_page(
+                asked.metric,
+                hit=IS_HIT.get(asked.hit),
+                after=after,
+                limit=ROWS + 1,
+                **_asked(asked),
+            )
+            if after is None:
+                total = _sum(lake, asked)
     shown, next_key = paged(rows, KEY, after)
     in_edition = names(asked.edition)
     known = asked.metric if asked.metric in in_edition else in_edition[0]

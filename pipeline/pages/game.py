@@ -11,6 +11,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics.known import titles
 from pipeline.pages.content import Address, Content
 from pipeline.pages.roles import has_roles, may_say_role, without_roles
+from pipeline.present.table import ID_SHOWN
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
 from pipeline.reports.transcript import Transcript
 from pipeline.reports.unknown import unknown_notes
@@ -67,7 +68,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> GameContent:
     )
     counted = pl.concat([one.counted for one in transcripts])
     return GameContent(
-        title=title(transcripts[0].game).capitalize(),
+        title=" beside ".join(map(_title, transcripts)),
         rows=transcripts[0].tables["messages"],
         games=shown,
         counted=counted,
@@ -75,6 +76,10 @@ def content(lake: AnsweringLake, asked: Parameters) -> GameContent:
         are_roles_hidden=any(hides),
         unknown=unknown_notes(lake, {str(one.game["game_type"]) for one in transcripts}),
     )
+
+
+def _title(one: Transcript) -> str:
+    return f"{title(one.game).capitalize()} {str(one.game['game_id'])[:ID_SHOWN]}"
 
 
 def _one_game(transcript: Transcript, asked: Parameters, *, hides_roles: bool) -> OneGame:

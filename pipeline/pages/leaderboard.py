@@ -53,7 +53,7 @@ class LeaderboardContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows."""
-    groups = listed(asked.by)
+    groups = tuple(name for name in listed(asked.by) if name != "model")
     is_sliced = bool(groups or asked.where or asked.game_type != ALL)
     if is_sliced:
         ranking, values, faults = _of_slice(lake, asked, groups)
@@ -87,20 +87,23 @@ def _of_slice(
 ) -> tuple[pl.DataFrame, pl.DataFrame, Faults]:
     """No ranking, and the values; no rows if anything is wrong with the request."""
     schema = {"model": pl.String, **dict.fromkeys(("family", *OF_MODEL), pl.Null)}
+    splits = "game_type" in groups and asked.game_type == ALL
     fields: dict[str, dict[str, object]] = {
-        "game_type": {"game_type": asked.game_type},
+        "game_type": {"game_type": None if splits else asked.game_type},
         "where": {"where": asked.where or None},
         "by": {"by": list(dict.fromkeys(["model", "game_type", *groups]))},
     }
     values, faults = answered(partial(lake.metrics, edition=asked.edition), fields)
     if values is None or faults:
         values = grouped(lake.metrics(model=[], edition=asked.edition), groups)
+    if splits:
+        values = values.filter(pl.col("game_type") != ALL)
     return pl.DataFrame(schema=schema), values, faults
 
 
 def _wide(values: pl.DataFrame, metrics: list[str], groups: tuple[str, ...]) -> pl.DataFrame:
     """A row for each model and group, with the columns of each metric side by side."""
-    keys = list(dict.fromkeys(["model", *groups]))
+    keys = ["model", *groups]
     ends = {"": "value", "_low": "ci_low", "_high": "ci_high", "_thin": "thin", **OF_A_CELL}
     rows = values.select(keys).unique(maintain_order=True)
     for name in metrics:
@@ -114,7 +117,7 @@ def _wide(values: pl.DataFrame, metrics: list[str], groups: tuple[str, ...]) -> 
 def _sorted(rows: pl.DataFrame, asked: Parameters, groups: tuple[str, ...]) -> pl.DataFrame:
     """The rows by the column asked for, by default by rank; nulls last."""
     is_down = asked.order == "down"
-    names = ["model", *(name for name in groups if name != "model")]
+    names = ["model", *groups]
     if asked.sort in rows.columns:
         return rows.sort(
             asked.sort, *names, descending=[is_down, *(False for _ in names)], nulls_last=True

@@ -19,7 +19,23 @@ from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import Edition
 
 SIGNIFICANT = 0.05
+# What a page and its files have besides, of tables that a terminal has no room for.
+ALSO = {
+    "audit": ("title", "effect"),
+    "compare": ("method", "common_value", "other_common_value"),
+    "documents": ("format", "n_bytes", "ingest_id"),
+    "evidence": ("term",),
+    "games": ("setting_id",),
+    "search": ("player", "phase"),
+}
 Address = Callable[[Row], str | None]
+
+
+def with_more(shown: Table, also: Sequence[str] = ()) -> Table:
+    """The table with the columns that are `ALSO` on pages, if there is anything in them."""
+    more = (*ALSO.get(shown.name, ()), *also)
+    hidden = [name for name in shown.hidden if name not in more]
+    return replace(shown, hidden=hidden, optional=(*shown.optional, *more))
 
 
 @pass_context
@@ -102,6 +118,7 @@ def table(
 ) -> Markup:
     """A result as `present` shows it, or any frame; `also` are shown, and `without` are left out.
 
+    A page, unlike a report, shows what is `ALSO` there.
     `groups` are the columns that the rows are grouped by. By metric, `ticks` are the values of
     others. `inner` are macros that write what is in a column's cells, and `of_game` what the links
     to games have besides. `frame` is its name among the page's frames. With `sorts`, headings lead
@@ -109,9 +126,10 @@ def table(
     """
     asked = context["asked"]
     shown = present(name, rows) if name else Table("", rows)
+    shown = with_more(shown, also) if "is_interactive" in context else shown
     shown = replace(
         shown,
-        hidden=[*({*shown.hidden} - {*also}), *without],
+        hidden=[*shown.hidden, *without],
         headings={**shown.headings, **(headings or {})},
     )
     edition: Edition = getattr(asked, "edition", PAPER)

@@ -8,6 +8,8 @@ import polars as pl
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.metrics.paging import order_by, page_of
+from pipeline.metrics.request import several
+from pipeline.metrics.validation import check_competitions
 from pipeline.pages.content import Content, Faults, Sorted, listing
 from pipeline.reports.missing import COLUMNS, SETTING
 
@@ -40,8 +42,10 @@ def content(lake: AnsweringLake, asked: Parameters) -> MissingContent:
     faults, rows = Faults(), pl.DataFrame(schema=schema(COLUMNS))
     with faults.of("model"):
         rows = lake.missing(model=asked.model or None)
+    with faults.of("competition"):
+        check_competitions(lake, several(asked.competition or None))
     counts = dict(rows.group_by("competition", maintain_order=True).len().iter_rows())
-    if asked.competition:
+    if asked.competition and not faults:
         rows = rows.filter(competition=asked.competition)
 
     def rows_after(after: Sequence[object] | None, limit: int) -> pl.DataFrame:

@@ -1,19 +1,22 @@
 """One model: its profile over all metrics against the field, by role, by opponent."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.errors import UsageError
-from pipeline.metrics.request import ALL, RELEASE
-from pipeline.pages.content import Content, OfSystem, tested_models
+from pipeline.metrics.request import ALL, RELEASE, several
+from pipeline.metrics.validation import check_models
+from pipeline.pages.content import Content, Faults, OfSystem, tested_models
 from pipeline.vocabulary import Edition
 
 LANE = "long"
 
 
 class Parameters(OfSystem, frozen=True, kw_only=True):
+    IN_TITLE: ClassVar[tuple[str, ...]] = ("model",)
+
     model: str = ""
     edition: Edition = "paper"
 
@@ -34,19 +37,20 @@ def content(lake: AnsweringLake, asked: Parameters) -> ModelContent:
     """The model's values; without a name those of the first model."""
     field = lake.metrics(edition=asked.edition, game_type=ALL)
     models = tested_models(field["model"])
-    model = asked.model or (models[0] if models else None)
-    if asked.model and asked.model not in models:
-        raise UsageError(f"no games of {asked.model} as a tested model")
+    model, faults = asked.model or next(iter(models), None), Faults()
+    with faults.of("model"):
+        check_models(lake, several(asked.model or None))
     there, valued = lake.completeness(), field.drop_nulls("value")
     return ModelContent(
         title=model or "No model",
+        faults=faults,
         rows=field.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
         model=model,
         models=models,
         field=field,
         ticks=dict(valued.group_by("metric", maintain_order=True).agg("value").iter_rows()),
-        by_role=_by(lake, asked, model, "role"),
-        by_opponent=_by(lake, asked, model, "opponent"),
+        by_role=_by(lake, asked, None if faults else model, "role"),
+        by_opponent=_by(lake, asked, None if faults else model, "opponent"),
         completeness=there.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
     )
 

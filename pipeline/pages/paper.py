@@ -7,6 +7,7 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.pages.content import Address, Content, first_rows, slice_of
+from pipeline.pages.linked import with_more
 from pipeline.pages.page import content, csv_parts
 from pipeline.present import NAMES, latex, markdown, present
 from pipeline.present.table import Table
@@ -42,7 +43,7 @@ def _table(name: str, rows: pl.DataFrame) -> Table:
     result = _RESULTS.get(name, name)
     if name == "documents" and "n_documents" in rows.columns:
         result = "document_counts"
-    return present(result, rows) if result in NAMES else Table.of(name, rows)
+    return with_more(present(result, rows)) if result in NAMES else Table.of(name, rows)
 
 
 def _slice(seen: Content, asked: Address) -> list[str]:

@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.errors import PipelineError, QueryError
+from pipeline.errors import PipelineError, QueryError, UsageError
 from pipeline.pages.content import Address, Content, Faults
 from pipeline.plots import plot_columns
 from pipeline.reports.views import Schema, schemas
@@ -43,10 +43,12 @@ def content(lake: AnsweringLake, asked: Parameters) -> SqlContent:
     rows, place = pl.DataFrame(), ""
     if asked.query.strip():
         rows, place = _answer(lake, asked.query, faults)
-    is_plotted = bool(asked.x and asked.y and not faults)
+    is_plotted, notes = bool(asked.x and asked.y and not faults), []
     if is_plotted:
-        with faults.of("x"):
+        try:
             plot_columns(rows, asked.x, asked.y)
+        except UsageError as error:  # the columns may be those of the query before
+            is_plotted, notes = False, [f"no plot: {error}"]
     return SqlContent(
         title="SQL",
         rows=rows,
@@ -54,9 +56,10 @@ def content(lake: AnsweringLake, asked: Parameters) -> SqlContent:
         schemas=tuple(schemas()),
         place=place,
         has_run=bool(asked.query.strip()) and not faults.get("query"),
-        is_plotted=is_plotted and "x" not in faults,
+        is_plotted=is_plotted,
         shown=SHOWN,
         timeout=TIMEOUT,
+        notes=notes,
         faults=faults,
     )
 

@@ -38,6 +38,7 @@ _TYPES: Mapping[Form, str] = {
 }
 _FILES = ("csv", "md", "tex", "svg", "png")
 """Forms that a browser saves."""
+_PAST = re.compile("/ingest/([0-9]{1,18})(?=/)")
 _FIXED = 4
 """The number of past states that are open at once."""
 
@@ -108,12 +109,14 @@ class Site:
     async def share(self, request: Request) -> Response:
         """The addresses of a page, for others."""
         of = local(request.query_params.get("of", ""))
-        state = await asyncio.to_thread(self._state, None)
+        past = _PAST.match(of)
+        state = await asyncio.to_thread(self._state, int(past[1]) if past else None)
         body = part(
             "share.html",
             of=of,
+            newest=of[past.end() :] if past else of,
             origin=f"{request.url.scheme}://{request.url.netloc}",
-            fixed=of if of.startswith("/ingest/") else f"/ingest/{state.shown}{of}",
+            fixed=of if past else f"/ingest/{state.shown}{of}",
             state=state,
             token=self._token.text if self._token else None,
         )
@@ -150,7 +153,7 @@ class Site:
         """The page in its form, or why there is none."""
         headers = {"cache-control": "no-cache"}
         if reply.is_fault:
-            return self._fault(task.form, reply)
+            return self._fault(task.form, reply, state=state)
         if task.form == "html":
             return Response(framed(state, reply, task), reply.status, headers, _TYPES["html"])
         if task.form in _FILES:
@@ -164,12 +167,19 @@ class Site:
         headers = {"cache-control": "no-store", "refresh": str(_AGAIN_SECONDS)}
         return Response(text, 202, headers, _TYPES["html"])
 
-    def _fault(self, form: str, reply: Reply, go_on: str = "", label: str = "") -> Response:
+    def _fault(
+        self,
+        form: str,
+        reply: Reply,
+        go_on: str = "",
+        label: str = "",
+        state: State | None = None,
+    ) -> Response:
         """Why something is not shown, in the requested form, with a link that leads on."""
         if form != "html" and form in _TYPES:
             return fault_answer(form, reply.status, reply.title, reply.text)
         body = part("fault.html", title=reply.title, message=reply.text, go_on=go_on, label=label)
-        state = State(self._name, self._lake, self._lake.ingest_id)
+        state = state or State(self._name, self._lake, self._lake.ingest_id)
         text = framed(state, Reply(reply.status, reply.title, body))
         return Response(text, reply.status, None, _TYPES["html"])
 

@@ -5,6 +5,7 @@ Screenshots of every page are kept in $MAGIC_SCREENSHOTS, or else in pytest's te
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -195,6 +196,55 @@ def test_sort_and_slice(visit: Visit) -> None:
     tab.wait_for_url("**where=role**")
     assert tab.get_by_role("link", name="All rows").is_visible()
     assert tab.locator("td[data-metric=cooperation] data").count() == 0
+
+
+def test_the_last_of_several_choices_is_shown(visit: Visit) -> None:
+    """Also where the answer to an earlier one comes later."""
+    tab = visit.go("/leaderboard")
+    held: list[playwright.Route] = []
+
+    def hold(route: "playwright.Route") -> None:  # it cannot be a method of C's
+        held.append(route)
+
+    for game_type in ("chameleon", "undercover"):
+        tab.route(f"**/leaderboard?*={game_type}*", hold)
+    for game_type in ("chameleon", "undercover", "public_good"):
+        tab.get_by_label("Game type").select_option(game_type)
+        tab.get_by_role("button", name="Show").click()
+    tab.wait_for_url("**game_type=public_good**")
+    assert len(held) == 2
+    for route in held:
+        with suppress(playwright.Error):  # the browser gave it up
+            route.continue_()
+    tab.wait_for_timeout(1_000)
+    assert "game_type=public_good" in tab.url
+    assert "game type public_good" in tab.locator("h1").inner_text()
+    assert tab.locator("html.busy").count() == 0
+
+
+def test_a_server_that_does_not_answer_is_said_for_all_to_see(
+    browser: "playwright.Browser", served: Served
+) -> None:
+    visit = Visit(browser, served)
+    tab = visit.go("/leaderboard")
+    tab.route("**/leaderboard?*", lambda route: route.abort())
+    tab.get_by_role("button", name="Show").click()
+    notice = tab.get_by_role("alert")
+    notice.wait_for()
+    assert notice.is_visible()
+    assert "does not answer" in notice.inner_text()
+    tab.unroute("**/leaderboard?*")
+    tab.get_by_role("button", name="Show").click()
+    notice.wait_for(state="detached")
+    visit.context.close()
+
+
+def test_a_place_in_a_game_is_shared(visit: Visit, pages: dict[str, str]) -> None:
+    tab = visit.go(pages["game"].partition("#")[0] + "#m2")
+    tab.get_by_role("link", name="Share").click()
+    tab.wait_for_selector("#now")
+    assert tab.locator("#now").input_value().endswith("#m2")
+    assert tab.locator("#fixed").input_value().endswith("#m2")
 
 
 def test_a_wrong_condition_is_said_beside_its_field(

@@ -62,6 +62,30 @@ def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
         assert "content-disposition" not in answer.headers
 
 
+def test_a_query_runs_whatever_was_plotted_before(served: Served) -> None:
+    asked = urlencode({"query": "SELECT 1 AS one, 2 AS two", "x": "model", "y": "votes"})
+    page = served.get(f"/sql?{asked}")
+    assert page.status == 200
+    assert "<li>no plot: no column model, votes to plot" in page.text
+    assert rows_of(served.get(f"/sql.csv?{asked}").text) == [{"one": "1", "two": "2"}]
+
+
+def test_the_leaderboard_is_split_by_any_column_once(served: Served) -> None:
+    lake_types = served.json("/leaderboard.json")["game_types"]
+    by_type = served.json("/leaderboard.json?by=game_type,game_type,model")["rows"]
+    assert {row["game_type"] for row in by_type} == set(lake_types)
+    for row in by_type:
+        asked = urlencode({"game_type": row["game_type"]})
+        (own,) = (
+            one
+            for one in served.json(f"/leaderboard.json?{asked}")["rows"]
+            if one["model"] == row["model"]
+        )
+        assert {name: row[name] for name in own} == own
+    assert served.get("/leaderboard?by=model").status == 200
+    assert served.get("/metric?by=role,role").status == 200
+
+
 def test_the_page_of_sql_lists_columns_and_views_and_marks_what_is_wrong(served: Served) -> None:
     page = served.get("/sql").text
     for table in TABLES:

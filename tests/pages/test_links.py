@@ -145,6 +145,8 @@ def test_a_page_is_shared_with_and_without_the_token(beyond: tuple[Served, str])
             "Leaderboard, edition release, where role = &#39;&lt;b&gt;&#39;, by role",
         ),
         ("/model?model=sim-atlas", "sim-atlas, edition paper"),
+        ("/evidence?metric=judgement&where=e", "Evidence of Judgement, edition paper, where e"),
+        ("/documents?path=D", "Documents, path D"),
         ("/games?game_type=chameleon&model=sim-atlas&seen=50", "Games"),
         ("/tables?table=votes", "Table votes"),
     ],
@@ -161,6 +163,29 @@ def test_the_title_and_the_heading_say_the_slice(served: Served, path: str, show
     if path.startswith("/games"):
         assert "model sim-atlas, game type chameleon" in title[1]
         assert "50" not in title[1]
+
+
+def test_a_past_state_is_shared_beside_the_newest(grown: Served) -> None:
+    page = grown.get("/share?of=" + quote("/ingest/1/games?model=x#m2")).text
+    shown = re.findall(r'readonly value="[^/]*//[^/]*([^"]*)"', page)
+    assert shown == ["/games?model=x#m2", "/ingest/1/games?model=x#m2"]
+    assert '<a href="/ingest/1/leaderboard">' in page
+
+
+def test_what_is_wrong_in_a_past_state_is_said_in_it(grown: Served) -> None:
+    page = grown.get("/ingest/1/game?game=nope").text
+    assert "The lake as it was after ingest 1." in page
+    assert '<a href="/ingest/1/games">' in page
+
+
+def test_an_unknown_model_is_said_beside_its_field(served: Served) -> None:
+    for path in ("evidence", "model", "compare", "missing"):
+        answer = served.get(f"/{path}?model=nope")
+        assert answer.status == 400
+        assert list(served.json(f"/{path}.json?model=nope")["faults"]) == ["model"]
+        assert 'id="fault-model" role="alert">no game of nope' in answer.text
+    assert list(served.json("/compare.json?other=nope")["faults"]) == ["other"]
+    assert list(served.json("/missing.json?competition=nope")["faults"]) == ["competition"]
 
 
 def test_a_plot_is_a_file(served: Served) -> None:
@@ -210,6 +235,8 @@ def test_a_document_of_a_page_is_that_of_the_lake(lake: Path) -> None:
     own = opened.present("leaderboard")
     assert reply(opened, Task("leaderboard", "tex", {})).text == own.latex()
     assert reply(opened, Task("leaderboard", "md", {})).text == own.markdown()
+    evidence = reply(opened, Task("evidence", "md", {})).text
+    assert "term" in evidence.splitlines()[0].lower()
     sliced = reply(opened, Task("leaderboard", "md", {"where": "role = 'civilian'"})).text
     assert "- Leaderboard, where role = " in sliced
 

@@ -24,7 +24,7 @@
 
   function item(query) {
     const link = document.createElement("a");
-    link.href = `/sql?${new URLSearchParams({ query })}`;
+    link.href = `?${new URLSearchParams({ query })}`; // in the state of the lake that is open
     link.textContent = query.replace(/\s+/g, " ").trim().slice(0, 200);
     const entry = document.createElement("li");
     entry.append(link);

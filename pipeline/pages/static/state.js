@@ -31,6 +31,7 @@ export async function copy(text, button) {
 // --- while another page comes, and when it is there ---
 
 let used = null; // the control that asked for it
+let pending = 0; // requests; one that another replaces ends, too
 
 // The controls that may be on the next page too, by their form or table and their name or text.
 function controls() {
@@ -48,7 +49,9 @@ function busy(isBusy) {
 
 document.addEventListener("htmx:before:request", () => {
   used = controls().find(([, control]) => control === document.activeElement)?.[0] ?? null;
+  pending += 1;
   busy(true);
+  document.querySelector("p.unanswered")?.remove();
   say("Computing the page.");
 });
 
@@ -63,9 +66,17 @@ document.addEventListener("htmx:finally:swap", () => {
 });
 
 document.addEventListener("htmx:finally:request", () => {
-  busy(document.querySelector("main[data-again]") !== null);
+  pending -= 1;
+  busy(pending > 0 || document.querySelector("main[data-again]") !== null);
 });
-document.addEventListener("htmx:error", () => say("The server does not answer."));
+
+document.addEventListener("htmx:error", () => {
+  const notice = document.createElement("p");
+  notice.className = "past unanswered";
+  notice.setAttribute("role", "alert");
+  notice.textContent = "The server does not answer: this is still the page from before.";
+  document.getElementById("main").before(notice);
+});
 
 // --- hints: the text that a pointer shows, also for the keyboard and for a finger ---
 
@@ -98,6 +109,9 @@ document.addEventListener("focusin", (event) => {
 });
 
 document.addEventListener("click", (event) => {
+  // Only the browser knows the place in the page.
+  const share = event.target.closest("a.share-page");
+  if (share) share.search = new URLSearchParams({ of: share.dataset.of + location.hash });
   const button = event.target.closest("button.copy[data-of]");
   if (button) copy(document.getElementById(button.dataset.of).value, button);
   const of = event.target.closest("[title]");
