@@ -205,6 +205,8 @@ class AnsweringLake(stored.StoredLake):
         | --- | --: | --: | --: | --: | --- | --: | --: |
         | stated_votes | 96 | 4 | 0.042 | 3 | judgement | 0.703 | 0.688 |
         """
+        if not isinstance(name, str):
+            raise UsageError(f"name the method, such as `present({NAMES[0]!r})`, not its result")
         if name not in NAMES:
             raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
         result = getattr(self, name)(*arguments, **options)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, choose
 from pipeline.library_errors import one_line
 
 if TYPE_CHECKING:
@@ -71,7 +71,15 @@ def points() -> tuple["EntryPoint", ...]:
         return ()
     from importlib.metadata import entry_points
 
-    all_points = [point for group in GROUPS for point in entry_points(group=group)]
+    installed = entry_points()
+    for group in sorted(installed.groups):
+        if group.startswith(_BEGIN.decode()) and group not in GROUPS:
+            (first, *_) = installed.select(group=group)
+            raise PluginError(
+                f"the package {package_of(first)} has entry points of the group `{group}`: "
+                f"{choose([group], GROUPS)}"
+            )
+    all_points = [point for group in GROUPS for point in installed.select(group=group)]
     return tuple(
         sorted(
             all_points, key=lambda point: (point.group, point.name, point.value, package_of(point))

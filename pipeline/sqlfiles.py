@@ -18,11 +18,15 @@ _HEADER = re.compile(r"^-- (?P<key>\w+): (?P<value>.*)$")
 
 
 class View(NamedTuple):
-    """A view: its SELECT, what one row is, and what columns mean that no table describes."""
+    """A view: its SELECT, what one row is, and what columns mean that no table describes.
+
+    `package` is the one that it is of, empty for one of ours.
+    """
 
     select: str
     row: str
     columns: Mapping[str, str]
+    package: str = ""
 
 
 @cache

@@ -1,6 +1,7 @@
-"""What holds of every format, for the tests of whoever writes one: `docs/plugins.md` shows how.
+"""What holds of every format and metric, for the tests of whoever writes one.
 
-Each function takes logs of the format, and raises AssertionError, in words, for what does not hold.
+`docs/plugins.md` shows how. Each function takes logs of the format, or a lake, and raises
+AssertionError, in words, for what does not hold.
 """
 
 import json
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 from pipeline.archives import Document
 from pipeline.archives.names import form_of
+from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
@@ -23,6 +25,11 @@ from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest.decode import UNFORESEEN, Batch, decode, look
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models
+from pipeline.lake import StoredLake
+from pipeline.metrics.added import check_counts
+from pipeline.metrics.installed import Added
+from pipeline.metrics.known import has_sql, metric, sql, titles
+from pipeline.metrics.request import PAPER
 
 N_MUTANTS = 200
 _STATUSES = {"game", "quarantined", "ignored"}
@@ -54,6 +61,15 @@ def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
     check_batches(logs)
     check_converted(logs)
     check_mutants(logs, n_mutants)
+
+
+def check_metric(name: str, lake: StoredLake) -> None:
+    """An installed metric counts in the lake: in SQL the same as in polars, what it declares."""
+    declared = Added(metric(name), titles()[name], sql(name, PAPER) if has_sql(name) else None)
+    try:
+        check_counts(lake, name, declared)
+    except PipelineError as error:
+        raise AssertionError(str(error)) from None
 
 
 def check_claims(logs: Logs) -> None:

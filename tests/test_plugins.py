@@ -301,8 +301,16 @@ ODD_VOTE = """return GameRecord(
     )"""
 
 
+# A setting that no JSON can say.
+ODD_SETTING = ODD_VOTE.replace("setting={}", "setting={'x': object()}").replace("None, 5", "None")
+
+
 @pytest.mark.parametrize(
-    "read", ["return look.nothing", "return 7", "raise SystemError('x')", ODD_VOTE]
+    "read",
+    [
+        *("return look.nothing", "return 7", "raise SystemError('x')", "raise SystemExit(7)"),
+        *(ODD_VOTE, ODD_SETTING),
+    ],
 )
 def test_an_error_of_a_format_is_its_package_s(tmp_path: Path, read: str) -> None:
     site = tmp_path / "site"
@@ -312,6 +320,7 @@ def test_an_error_of_a_format_is_its_package_s(tmp_path: Path, read: str) -> Non
     (fault,) = rows(site, "quarantine")
     assert "the format boomer of the package bad-magic" in fault["message"]
     assert "a bug in magic" not in fault["message"]
+    assert magic(site, "sql", "SELECT count(*) AS n FROM games", "--format", "csv") == "n\n112\n"
 
 
 def test_what_lacks_something_is_no_format_or_metric(tmp_path: Path) -> None:
@@ -328,6 +337,9 @@ def test_a_mistake_of_a_game_is_named_when_it_is_loaded(tmp_path: Path) -> None:
     for name, before, after, mistake in (
         ("credit", 'Ending("completed")', 'Ending("completed", 2)', "one of `completed` is 2"),
         ("table", '"hunts":', '"votes":', "a table of every lake is called `votes`"),
+        ("folder", '"hunts":', '"../hunts":', "the name of a table has small letters"),
+        ("all", 'name="stag_hunt"', 'name="all"', "and is not `all`"),
+        ("comma", '"stag_hunt"),),', '"stag_hunt")),', "`roles` is a tuple of Role"),
     ):
         site = tmp_path / name
         assert text.count(before) == 1
@@ -335,5 +347,35 @@ def test_a_mistake_of_a_game_is_named_when_it_is_loaded(tmp_path: Path) -> None:
         points = next(site.glob("*.dist-info/entry_points.txt"))
         points.write_text(points.read_text().replace("bad_magic", "bad_magic:KIND"))
         line = refusal(site, "tables")
-        assert "the game `stag_hunt` of the package bad-magic: " in line
+        assert " of the package bad-magic: " in line
         assert mistake in line
+
+
+@pytest.mark.parametrize(
+    ("engine", "file", "right"),
+    [("duckdb", "trust.sql", "prey = 'stag'"), ("polars", "trust.py", '"prey"')],
+)
+def test_a_metric_that_cannot_count_is_its_package_s(
+    site: Path, tmp_path: Path, engine: str, file: str, right: str
+) -> None:
+    name = f"stag_hunt/{file}"
+    assert right in FILES[name]
+    wrong = FILES[name].replace(right, right.replace("prey", "pray"))
+    install(tmp_path / "site", {**FILES, name: wrong})
+    asked = ["metrics", "--metric", "trust", "--system", "stag_hunt", "--engine", engine]
+    line = refusal(tmp_path / "site", *asked, "--lake", site.parent / "lake")
+    assert "`trust` of the package magic-stag-hunt cannot count: " in line
+    assert "pray" in line
+    if engine == "duckdb":
+        line = refusal(tmp_path / "site", "sql", "FROM trust", "--lake", site.parent / "lake")
+        assert "the SQL of trust, of the package magic-stag-hunt, fails: " in line
+
+
+def test_an_unknown_group_of_entry_points_is_named(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    broken_package(site, "formats", "x", FORMAT.format(name="boomer", read="return None"))
+    points = next(site.glob("*.dist-info/entry_points.txt"))
+    points.write_text(points.read_text().replace("magic_pipeline.formats", "magic_pipeline.format"))
+    line = refusal(site, "ingest", SAMPLE)
+    assert "the package bad-magic has entry points of the group `magic_pipeline.format`" in line
+    assert "did you mean `magic_pipeline.formats`?" in line

@@ -80,6 +80,9 @@ def _of_plugins() -> tuple[tuple[str, Format], ...]:
     for plugin in plugins(FORMATS):
         if missing := [name for name in _NEEDED if not hasattr(plugin.value, name)]:
             raise PluginError(f"{plugin}: a format has {', '.join(_NEEDED)}; it lacks {missing[0]}")
+        name = getattr(plugin.value, "NAME")  # noqa: B009 (of any object)
+        if not (isinstance(name, str) and name):
+            raise PluginError(f"{plugin}: the `NAME` of a format is a text, not {name!r}")
     return tuple((plugin.package, cast(Format, plugin.value)) for plugin in plugins(FORMATS))
 
 
@@ -101,10 +104,13 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 def _chosen(name: str, choose: _Choose, path: str, head: bytes) -> Splitter | None:
     """What a format chooses; raises UnfitError where one of another package fails."""
     try:
-        return choose(path, head)
+        chosen = choose(path, head)
+        if not (chosen is None or callable(chosen)):
+            raise TypeError(f"`splitter` gives a {type(chosen).__name__}, not a function")
+        return chosen
     except (UnfitError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if package_of(name) is None:
             raise
         raise UnfitError(described(error, name)) from error
@@ -164,7 +170,8 @@ def _claimant(look: Look) -> Format | None:
                 claimants.append(format_)
         except (BrokenDocument, MemoryError):
             raise
-        except Exception as error:  # one of another package that fails breaks the document
+        # One of another package that fails, or ends the process, breaks the document.
+        except (Exception, SystemExit) as error:
             if package_of(format_.NAME) is None:
                 raise
             raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
@@ -182,7 +189,7 @@ def _game(format_: Format, look: Look, model: str | None) -> GameRecord:
             raise TypeError(f"`read` gives a {type(game).__name__}, not a GameRecord")
     except (BrokenDocument, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if package_of(format_.NAME) is None:
             raise
         raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
@@ -197,7 +204,8 @@ def described(error: BaseException, name: str) -> str:
         if package is None
         else f"this is a bug in the format {name} of the package {package}: report it there"
     )
-    return f"{type(error).__name__}: {error}"[:_TEXT_LIMIT] + f"; {whose}"
+    first, *_ = str(error).strip().splitlines() or [""]  # some libraries give advice to our code
+    return f"{type(error).__name__}: {first}"[:_TEXT_LIMIT] + f"; {whose}"
 
 
 def _claimed_twice(names: list[str]) -> str:

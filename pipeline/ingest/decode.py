@@ -141,8 +141,8 @@ def _frames(games: Sequence[IdentifiedGame]) -> Frames:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if len(games) == 1:
-            what = f"{UNFORESEEN}: {described(error, games[0].game.format)}"
-            fault = Fault("$", what, f"a row breaks {what}")
+            what = described(error, games[0].game.format)
+            fault = Fault("$", UNFORESEEN, f"its rows cannot be made: {what}")
             return Frames(frames([]).tables, {games[0].game_id: fault})
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
@@ -157,15 +157,18 @@ def _together(*tables: pa.Table) -> pa.Table:
 
 def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> IdentifiedGame | None:
     assert one.sha256 is not None
+    game = None
     try:
         game = read(data, models.at(one.path), one.path)
+        content = "" if game is None else content_id(game)
     except BrokenDocument as error:
         _quarantine(one, data, error.fault, batch)
         return None
     except MemoryError:
         raise  # which document it meets is chance
     except Exception as error:
-        _quarantine(one, data, Fault("$", UNFORESEEN, described(error, "")), batch)
+        what = described(error, game.format if game else "")
+        _quarantine(one, data, Fault("$", UNFORESEEN, what), batch)
         return None
     if game is None:
         one.found, one.reason = IGNORED, why_ignored(data, one.path)
@@ -176,7 +179,7 @@ def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> Identif
     if game.game_index is not None:  # then it is the same game wherever it lies
         index, one.game_index = game.game_index, None
     one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)
-    one.content_id = content_id(game)
+    one.content_id = content
     for fault in _first(game.faults):
         batch.faults.append(_fault_row(one, data, fault))
     return IdentifiedGame(
@@ -184,7 +187,7 @@ def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> Identif
         game_id=one.game_id,
         game_index=index,
         sha256=one.sha256,
-        content_id=one.content_id,
+        content_id=content,
         source=one.source,
         path=one.path,
     )

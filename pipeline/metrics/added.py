@@ -48,12 +48,17 @@ def added(
         sql = without_end(sql).strip()
     titled = header_of(sql or "").get("title", [name.replace("_", " ").capitalize()])[0]
     metric = Added(declared, title or titled, sql)
-    counted = _counted(lake, name, metric, "polars")
-    _check(name, declared, counted)
-    _check_hits(lake, name, declared)
-    if sql is not None:
-        _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
+    check_counts(lake, name, metric)
     return metric
+
+
+def check_counts(lake: StoredLake, name: str, metric: Added) -> None:
+    """Raises MetricError where the metric cannot count, or not the same in SQL as in polars."""
+    counted = _counted(lake, name, metric, "polars")
+    _check(name, metric.declared, counted)
+    _check_hits(lake, name, metric.declared)
+    if metric.sql is not None:
+        _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
 
 
 def _taken() -> set[str]:

@@ -4,14 +4,23 @@ from functools import cache
 
 import polars as pl
 
-from pipeline.errors import UsageError, choose
+from pipeline.errors import QueryError, UsageError, choose
 from pipeline.lake import StoredLake
+from pipeline.library_errors import one_line
 from pipeline.metrics import counting, counting_sql
 from pipeline.metrics.counts import Counts, Question
+from pipeline.metrics.installed import package_of
 from pipeline.metrics.views import shared
+from pipeline.plugins import PluginError
 from pipeline.sqlfiles import View
 from pipeline.vocabulary import Engine
 
+# What polars raises for an expression that does not fit the tables.
+_OF_A_DEFINITION = (
+    pl.exceptions.ColumnNotFoundError,
+    pl.exceptions.InvalidOperationError,
+    pl.exceptions.SchemaError,
+)
 ENGINES = ("polars", "duckdb", "spark")
 
 
@@ -34,8 +43,12 @@ def count(
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     if engine == "polars":
         # One query after the other: together they take twice the memory, and are no faster.
-        queries = counting.queries(question, cache(lake.table))
-        frames = [query.collect(engine="streaming") for query in queries]
+        try:
+            queries = counting.queries(question, cache(lake.table))
+            frames = [query.collect(engine="streaming") for query in queries]
+        except _OF_A_DEFINITION as error:
+            _blame(question, one_line(error))
+            raise
     else:
         frames = _by_sql(lake, question, engine, master)
     sides, *of_metrics = frames
@@ -43,21 +56,34 @@ def count(
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 
+def _blame(question: Question, fault: str) -> None:
+    """Raises PluginError if a metric of another package is asked for: its definition is wrong."""
+    named = ((name, package_of(name)) for name in question.metrics)
+    if theirs := [f"`{name}` of the package {package}" for name, package in named if package]:
+        raise PluginError(f"{', '.join(theirs)} cannot count: {fault}") from None
+
+
 def _by_sql(
     lake: StoredLake, question: Question, engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
     views, queries = shared(question.request.num_of_game), counting_sql.queries(question)
     if engine == "duckdb":
-        return _by_duckdb(lake, views, queries)
+        return _by_duckdb(lake, question, views, queries)
     return _by_spark(lake, views, queries, master)
 
 
-def _by_duckdb(lake: StoredLake, views: dict[str, View], queries: list[str]) -> list[pl.DataFrame]:
+def _by_duckdb(
+    lake: StoredLake, question: Question, views: dict[str, View], queries: list[str]
+) -> list[pl.DataFrame]:
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import answer, connect
 
     with connect(lake, views, "\n".join(queries)) as connection:
-        return [answer(connection, query) for query in queries]
+        try:
+            return [answer(connection, query) for query in queries]
+        except QueryError as error:
+            _blame(question, error.message)
+            raise
 
 
 def _by_spark(

@@ -40,6 +40,11 @@ def installed(package_names: Iterable[str]) -> Mapping[str, Added]:
     return {name: metric for name, _, metric in known if metric is not None}
 
 
+def package_of(name: str) -> str:
+    """The package that adds the metric of this name, empty for any other metric."""
+    return next((plugin.package for plugin in plugins(METRICS) if plugin.name == name), "")
+
+
 def _added(plugin: Plugin) -> Added:
     if not NAME.fullmatch(plugin.name):
         raise PluginError(f"{plugin}: a metric's name has small letters, digits and underscores")

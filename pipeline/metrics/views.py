@@ -12,6 +12,7 @@ from pipeline import column, sqlfiles
 from pipeline.column import Column
 from pipeline.metrics.compared import COMPARED
 from pipeline.metrics.counting_sql import attempts, compared
+from pipeline.metrics.installed import package_of
 from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
@@ -102,14 +103,14 @@ def _of_edition(request: Request) -> dict[str, View]:
     edition, written = request.edition, _written(request.edition)
     of_value = f"the value of {{}}, edition {edition}, for one model and game type"
     by_name = {
-        in_schema("", edition, name): _view(sql(name, edition), of_value.format(name))
+        in_schema("", edition, name): _view(sql(name, edition), of_value.format(name), name)
         for name in written
     }
     for schema, (select, row) in _OF_ROWS.items():
         of_edition = f"{row}, edition {edition}"
         for name in written:
             meaning = of_edition.format(name=name, row=header(name, edition)["row"][0])
-            by_name[in_schema(schema, edition, name)] = _view(select(name, request), meaning)
+            by_name[in_schema(schema, edition, name)] = _view(select(name, request), meaning, name)
         union = "\nUNION ALL\n".join(
             f"SELECT * FROM {in_schema(schema, edition, name)}" for name in written
         )
@@ -149,8 +150,9 @@ _OF_ROWS = {
 }
 
 
-def _view(select: str, row: str) -> View:
-    return View(select, row, _MEANINGS)
+def _view(select: str, row: str, name: str = "") -> View:
+    """A view of our own, or of the package that the metric of this name is of."""
+    return View(select, row, _MEANINGS, package_of(name))
 
 
 def _of_file(file: str) -> View:

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from pipeline import column
-from pipeline.cells import ends, texts
+from pipeline.cells import counted, ends, texts
 from pipeline.column import Column, listed, schema
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
@@ -93,7 +93,7 @@ def sentence(name: str, rows: pl.DataFrame) -> str:
     if whole["ci_low"] is not None:
         parts.append(f"interval {ends(whole['ci_low'], whole['ci_high'])}")
     thin = ", ".join(term["term"] or "in all" for term in whole["thin"] or ())
-    line = ", ".join([*parts, f"{whole['n_games']} games"])
+    line = ", ".join([*parts, counted(whole["n_games"], "game")])
     return f"{line}; thin: {thin}" if thin else line
 
 

@@ -22,6 +22,7 @@ from pipeline.errors import DAMAGE_HINT, LakeError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.machine import cores
+from pipeline.plugins import PluginError
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.columns import Advise, missing_column
 from pipeline.warehouse.numbers import as_polars
@@ -113,6 +114,9 @@ def connect(
         _make_views(connection, lake, views, wanted)
         for lock in _LOCKS:
             connection.execute(lock)
+    except PluginError:
+        connection.close()
+        raise
     except duckdb.Error as error:
         connection.close()
         raise LakeError(f"the lake is damaged: {plain_message(error)}; {DAMAGE_HINT}") from None
@@ -234,7 +238,13 @@ def _make_views(
             file = files.computed(f"{name}.json", partial(_json_lines, view, lake))
             create_computed_view(connection, name, view, file)
         else:
-            create_view(connection, name, view)
+            try:
+                create_view(connection, name, view)
+            except duckdb.Error as error:
+                if not view.package:
+                    raise
+                what = f"the SQL of {name}, of the package {view.package}, fails"
+                raise PluginError(f"{what}: {plain_message(error)}") from None
     if lists_names(wanted):
         comment(connection, meanings(tables, needed))
 

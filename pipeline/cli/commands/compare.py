@@ -91,7 +91,7 @@ def compare(
         rows = compared(
             opened, *([(models[0], models[1])] if models else []), by=grouped, **choices
         )
-    table = present("compare", rows, edition=edition, margin=margin)
+    table = present("compare", rows, lake=opened, edition=edition, margin=margin)
     show(table.noting(*_without_groups(rows, metric or [], grouped)), form)
 
 

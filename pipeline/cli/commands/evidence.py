@@ -3,6 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pipeline.cells import counted
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.options import argument, flag, option
 from pipeline.errors import UsageError
@@ -77,4 +78,5 @@ def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:
     if not whole["counted"]:
         return f"no row {wanted}"
     of_all = "" if n_shown == whole["counted"] else f"; {n_shown} of them are shown"
-    return f"{whole['counted']} rows {wanted}, in {whole['n_games']} games{of_all}"
+    rows, games = counted(whole["counted"], "row"), counted(whole["n_games"], "game")
+    return f"{rows} {wanted}, in {games}{of_all}"

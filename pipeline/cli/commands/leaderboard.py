@@ -42,8 +42,9 @@ def leaderboard(
     from pipeline.cli.output import answer
     from pipeline.reports.ranking import leaderboard as ranked
 
+    opened = options.lake_of(lake, system)
     rows = ranked(
-        options.lake_of(lake, system),
+        opened,
         edition=edition,
         engine=engine,
         master=master,
@@ -52,6 +53,5 @@ def leaderboard(
         confidence=confidence,
         include_incomplete=include_incomplete,
     )
-    answer(
-        "leaderboard", rows, form, empty="the lake has no game of a tested model", edition=edition
-    )
+    empty = "the lake has no game of a tested model"
+    answer("leaderboard", rows, form, empty=empty, lake=opened, edition=edition)
