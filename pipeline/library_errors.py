@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pipeline.errors import DeniedError, LakeError, QueryError
+from pipeline.errors import DeniedError, PipelineError
 
 # What no user needs: polars' advice to its developers, who would see the whole of a path; colours;
 # and where in its code something written in Rust failed.
@@ -98,7 +98,7 @@ def may_be_of_a_file(error: BaseException) -> bool:
 
     Our own error, which a library's one was turned into, has that as its context.
     """
-    if isinstance(error, LakeError | QueryError):
+    if isinstance(error, PipelineError):
         return error.__context__ is not None and may_be_of_a_file(error.__context__)
     if isinstance(error, OSError):
         return error.errno is None or ".parquet" in str(error)

@@ -3,6 +3,7 @@
 `docs/plugins.md` shows such a package.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -23,6 +24,9 @@ FORMATS, GAMES, METRICS = GROUPS = (
 _BEGIN = b"magic_pipeline."
 
 
+NAME = re.compile("[a-z][a-z0-9_]{0,62}")
+LETTERS = "small letters, digits and underscores"
+"""What can name a folder, a view and a word of SQL."""
 OWN = "magic"
 """What stands for a package where magic itself has something."""
 

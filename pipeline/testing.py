@@ -64,12 +64,14 @@ def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
 
 
 def check_metric(name: str, lake: StoredLake) -> None:
-    """An installed metric counts in the lake: in SQL the same as in polars, what it declares."""
+    """An installed metric counts rows of each term in the lake: the same in SQL as in polars."""
     declared = Added(metric(name), titles()[name], sql(name, PAPER) if has_sql(name) else None)
     try:
-        check_counts(lake, name, declared)
+        counted = check_counts(lake, name, declared)
     except PipelineError as error:
         raise AssertionError(str(error)) from None
+    lacking = {term.name for term in declared.declared.terms} - {*counted["term"]}
+    assert not lacking, f"{name}: the lake has no row to count of {', '.join(sorted(lacking))}"
 
 
 def check_claims(logs: Logs) -> None:

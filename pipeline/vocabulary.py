@@ -10,6 +10,8 @@ Edition = Literal["paper", "release", "audited"]
 Engine = Literal["polars", "duckdb", "spark"]
 MAGIC = "magic"
 """The system that the benchmark MAgIC runs its games by."""
+ALL = "all"
+"""What stands for all game types together."""
 
 
 class GameType(StrEnum):

@@ -342,7 +342,10 @@ class Documents(Table):
     status = column.word(DocumentStatus, "what the ingest did with it")
     reason = column.text("why it was not ingested", nullable=True)
     game_id = column.identifier("the game that it holds", nullable=True)
-    game_index = column.count("the game's number, of its file's name or in its file", nullable=True)
+    game_index = column.count(
+        "the game's number, of its file's name or in its file; null if the log states one itself",
+        nullable=True,
+    )
     assigned_model = column.text(
         "what the ingest was given as the model: a name, or players' models in JSON", nullable=True
     )

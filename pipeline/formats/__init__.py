@@ -12,13 +12,13 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import itemgetter
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
 from pipeline.archives.failures import UnfitError
 from pipeline.archives.names import document_form
-from pipeline.archives.splitting import Splitter
+from pipeline.archives.splitting import Cut, Splitter, whole
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.kinds import check_kind
 from pipeline.formats.look import Look, Shapes
@@ -107,13 +107,29 @@ def _chosen(name: str, choose: _Choose, path: str, head: bytes) -> Splitter | No
         chosen = choose(path, head)
         if not (chosen is None or callable(chosen)):
             raise TypeError(f"`splitter` gives a {type(chosen).__name__}, not a function")
-        return chosen
+        return chosen if chosen is None or package_of(name) is None else _cut_by(name, chosen)
     except (UnfitError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
         if package_of(name) is None:
             raise
         raise UnfitError(described(error, name)) from error
+
+
+def _cut_by(name: str, cut: Splitter) -> Splitter:
+    """A splitter of another package, whose failures are that package's."""
+    if cut is whole:  # it is known by what it is
+        return cut
+
+    def parts(*arguments: Any) -> Iterator[Cut]:
+        try:
+            yield from cut(*arguments)
+        except (UnfitError, MemoryError):
+            raise
+        except (Exception, SystemExit) as error:
+            raise UnfitError(described(error, name)) from error
+
+    return parts
 
 
 @cache

@@ -1,21 +1,17 @@
 """What makes a kind of game unusable, whatever games there are of it."""
 
-import re
 from collections.abc import Iterator
 
 from pipeline.game import Event
 from pipeline.games.kind import SEATED, Ending, EventTable, GameKind, Role
-from pipeline.plugins import OWN, PluginError
+from pipeline.plugins import LETTERS, NAME, OWN, PluginError
+from pipeline.vocabulary import ALL
 
-ALL = "all"
-_NAME = re.compile("[a-z][a-z0-9_]{0,62}")
-_LETTERS = "small letters, digits and underscores"
 _TUPLES = {"roles": Role, "endings": Ending, "phases": str, "order": str, "secret_phases": str}
 
 
 def _is_name(name: object) -> bool:
-    """Whether it can name a folder, a view and a word of SQL."""
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+    return isinstance(name, str) and NAME.fullmatch(name) is not None
 
 
 def check(kind: GameKind, package: str) -> None:
@@ -32,7 +28,7 @@ def refusal(kind: GameKind, package: str, mistake: str) -> PluginError:
 
 def _mistakes(kind: GameKind) -> Iterator[str]:
     if not _is_name(kind.name) or kind.name == ALL:
-        yield f"the name of a game has {_LETTERS}, and is not `{ALL}`"
+        yield f"the name of a game has {LETTERS}, and is not `{ALL}`"
     for field, of in _TUPLES.items():
         values = getattr(kind, field)
         if not isinstance(values, tuple) or not all(isinstance(one, of) for one in values):
@@ -49,7 +45,7 @@ def _mistakes(kind: GameKind) -> Iterator[str]:
                 yield f"a credit is from 0 to 1, and one of `{ending.outcome}` is {credit}"
     for name, table in kind.tables.items():
         if not _is_name(name):
-            yield f"the name of a table has {_LETTERS}, and `{name}` has others"
+            yield f"the name of a table has {LETTERS}, and `{name}` has others"
         yield from _of_table(name, table)
 
 

@@ -45,7 +45,8 @@ class Cut:
 
     def documents(self) -> Iterator[tuple[Document, Refused | None]]:
         """Each wanted document, with what was refused of it; null of one that is new."""
-        archives, inside = self._archives(), self._inside()
+        within = {one: _within(one) for one in self._archives()}
+        inside = tuple(chain.from_iterable(within.values()))
         seen = _locations(self._lake, inside)
         files = sorted(self._files)
         for document in documents(files, max_document=self._max_document, choose=splitter):
@@ -56,7 +57,9 @@ class Cut:
                 source, path, _ = refusal.key
                 yield document._replace(source=source, path=path), refusal
             elif location.startswith(inside) and location not in seen:
-                self._with_new |= {one for one in archives if location.startswith(_within(one))}
+                self._with_new |= {
+                    one for one, signs in within.items() if location.startswith(signs)
+                }
                 yield document, None
 
     def gone(self) -> list[str]:
@@ -68,15 +71,12 @@ class Cut:
         """How many archives could be read to their end, and had something new in them."""
         return len(self._with_new - self._met)
 
-    def _inside(self) -> tuple[str, ...]:
-        """What the places of all that is in the archives begin with."""
-        return tuple(chain.from_iterable(map(_within, self._archives())))
-
     def _archives(self) -> set[str]:
         return {location for location in self._at if form_of(location).holds_many}
 
 
 def _within(location: str) -> tuple[str, ...]:
+    """What the places of all that is in an archive begin with."""
     return tuple(location + sign for sign in _SIGNS)
 
 

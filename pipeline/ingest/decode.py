@@ -28,7 +28,8 @@ UNFORESEEN = "no unexpected error in magic"
 # What a document was found to be, before anything is known of the others.
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 
-# `source_order` is the document's place in the order of the sources.
+# `source_order` is the document's place in the order of the sources, `stated_index` the number of
+# its game if the document itself has one.
 SEEN_SCHEMA: dict[str, pl.DataType] = {
     "source_order": pl.Int64(),
     "source": pl.String(),
@@ -43,6 +44,7 @@ SEEN_SCHEMA: dict[str, pl.DataType] = {
     "game_id": pl.String(),
     "game_type": pl.String(),
     "content_id": pl.String(),
+    "stated_index": pl.Int64(),
 }
 FAULT_SCHEMA = {
     name: dtype for name, dtype in polars_schema("quarantine").items() if name != "ingest_id"
@@ -65,6 +67,7 @@ class Seen(Struct, gc=False):
     game_id: str | None = None
     game_type: str | None = None
     content_id: str | None = None
+    stated_index: int | None = None
 
 
 class FaultRow(Struct, gc=False):
@@ -175,7 +178,7 @@ def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> Identif
         return None
     one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
     one.assigned_model = game.assigned_model
-    index = one.game_index
+    index, one.stated_index = one.game_index, game.game_index
     if game.game_index is not None:  # then it is the same game wherever it lies
         index, one.game_index = game.game_index, None
     one.game_id = game_id(one.sha256, one.game_index, one.assigned_model)

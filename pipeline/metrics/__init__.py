@@ -22,19 +22,11 @@ from pipeline.metrics.influence import with_influence
 from pipeline.metrics.intervals import sums_by_cluster, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.request import (
-    ALL,
-    DEFAULT_BY,
-    DEFAULT_GAMES,
-    PAPER,
-    RELEASE,
-    Request,
-    several,
-)
+from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
 from pipeline.metrics.results import VALUES
 from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
-from pipeline.vocabulary import MAGIC, Edition, Engine, GameType
+from pipeline.vocabulary import ALL, MAGIC, Edition, Engine, GameType
 
 __all__ = [
     "ALL",

@@ -12,11 +12,12 @@ from pipeline.metrics.counting import rows
 from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
-from pipeline.metrics.installed import NAME, Added
+from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, names
 from pipeline.metrics.request import PAPER, Request
 from pipeline.metrics.results import OF_A_CELL, OF_A_METRIC
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
+from pipeline.plugins import LETTERS, NAME
 from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.statistics.sums import ROUNDING
 from pipeline.vocabulary import Engine
@@ -40,8 +41,7 @@ def added(
     """
     if not NAME.fullmatch(name) or name in _taken() or _is_beside_another(name):
         raise MetricError(
-            f"`{name}` cannot be the name of a new metric: choose another, of small letters, "
-            "digits and underscores"
+            f"`{name}` cannot be the name of a new metric: choose another, of {LETTERS}"
         )
     if sql is not None:
         _check_sql(lake, name, sql)
@@ -52,13 +52,17 @@ def added(
     return metric
 
 
-def check_counts(lake: StoredLake, name: str, metric: Added) -> None:
-    """Raises MetricError where the metric cannot count, or not the same in SQL as in polars."""
+def check_counts(lake: StoredLake, name: str, metric: Added) -> pl.DataFrame:
+    """The sums by model, game type and term.
+
+    Raises MetricError where the metric cannot count, or not the same in SQL as in polars.
+    """
     counted = _counted(lake, name, metric, "polars")
     _check(name, metric.declared, counted)
     _check_hits(lake, name, metric.declared)
     if metric.sql is not None:
         _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
+    return counted
 
 
 def _taken() -> set[str]:

@@ -6,7 +6,8 @@ import polars as pl
 
 from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.request import ALL, Request
+from pipeline.metrics.request import Request
+from pipeline.vocabulary import ALL
 
 _UNKNOWN = pl.lit(None, pl.Boolean)
 # A game that nobody can repeat has its own id for a setting.

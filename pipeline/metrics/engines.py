@@ -15,12 +15,8 @@ from pipeline.plugins import PluginError
 from pipeline.sqlfiles import View
 from pipeline.vocabulary import Engine
 
-# What polars raises for an expression that does not fit the tables.
-_OF_A_DEFINITION = (
-    pl.exceptions.ColumnNotFoundError,
-    pl.exceptions.InvalidOperationError,
-    pl.exceptions.SchemaError,
-)
+# What DuckDB raises that says nothing of a query.
+_OF_LIMITS = ("InterruptException", "OutOfMemoryException")
 ENGINES = ("polars", "duckdb", "spark")
 
 
@@ -46,7 +42,7 @@ def count(
         try:
             queries = counting.queries(question, cache(lake.table))
             frames = [query.collect(engine="streaming") for query in queries]
-        except _OF_A_DEFINITION as error:
+        except pl.exceptions.PolarsError as error:
             _blame(question, one_line(error))
             raise
     else:
@@ -57,10 +53,14 @@ def count(
 
 
 def _blame(question: Question, fault: str) -> None:
-    """Raises PluginError if a metric of another package is asked for: its definition is wrong."""
+    """Raises PluginError if a metric of another package is asked for: its definition is wrong.
+
+    If a file of the lake is damaged instead, whoever handles the error finds that by its context.
+    """
     named = ((name, package_of(name)) for name in question.metrics)
-    if theirs := [f"`{name}` of the package {package}" for name, package in named if package]:
-        raise PluginError(f"{', '.join(theirs)} cannot count: {fault}") from None
+    theirs = [f"`{name}` of the package {package}" for name, package in named if package]
+    if theirs:
+        raise PluginError(f"{' or '.join(theirs)} cannot count: {fault}") from None
 
 
 def _by_sql(
@@ -82,7 +82,8 @@ def _by_duckdb(
         try:
             return [answer(connection, query) for query in queries]
         except QueryError as error:
-            _blame(question, error.message)
+            if type(error.__context__).__name__ not in _OF_LIMITS:
+                _blame(question, error.message)
             raise
 
 

@@ -4,7 +4,6 @@ An entry point has the metric's name. It leads to a module that declares `PAPER`
 file beside it, if there is any, as `silence.sql` beside `silence.py`; or to an `Added`.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
@@ -13,10 +12,8 @@ from msgspec import Struct
 
 from pipeline.events.contracts import TABLES
 from pipeline.metrics.declaration import Metric
-from pipeline.plugins import METRICS, OWN, Plugin, PluginError, each_once, plugins
+from pipeline.plugins import LETTERS, METRICS, NAME, OWN, Plugin, PluginError, each_once, plugins
 from pipeline.sqlfiles import header_of, with_clause, without_end
-
-NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class Added(Struct, frozen=True):
@@ -47,7 +44,7 @@ def package_of(name: str) -> str:
 
 def _added(plugin: Plugin) -> Added:
     if not NAME.fullmatch(plugin.name):
-        raise PluginError(f"{plugin}: a metric's name has small letters, digits and underscores")
+        raise PluginError(f"{plugin}: a metric's name has {LETTERS}")
     if isinstance(plugin.value, Added):
         return plugin.value
     declared = getattr(plugin.value, "PAPER", None)

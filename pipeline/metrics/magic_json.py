@@ -5,7 +5,7 @@ import json
 import polars as pl
 
 from pipeline.metrics.known import TITLES
-from pipeline.metrics.request import ALL
+from pipeline.vocabulary import ALL
 
 # What the published script prints, in its order.
 _OF_SCRIPT = (

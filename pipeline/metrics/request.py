@@ -9,14 +9,13 @@ from pipeline.events.contracts import polars_schema
 from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition
 from pipeline.metrics.declaration import Metric
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 PAPER: Final = "paper"
 RELEASE: Final = "release"
 AUDITED: Final = "audited"
 EDITIONS: tuple[Edition, ...] = get_args(Edition)
 DEFAULT_BY = ("model", "game_type")
-ALL = "all"
 BY_TYPE = "; also group by game_type to get the value of each type"
 BY_TERM = "; `magic metrics --format json` shows each term in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms

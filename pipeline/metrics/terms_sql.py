@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from pipeline.metrics.counting_sql import HITS
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.request import ALL, Request
+from pipeline.metrics.request import Request
 from pipeline.sqlfiles import literal
+from pipeline.vocabulary import ALL
 
 _KEYS = ("edition", "metric", "system", "model", "game_type", "term")
 

@@ -11,7 +11,8 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition, condition
 from pipeline.metrics.known import metric
-from pipeline.metrics.request import ALL, DEFAULT_BY, DEFAULT_GAMES, RELEASE, Request
+from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, RELEASE, Request
+from pipeline.vocabulary import ALL
 
 
 def row_schema(lake: StoredLake, name: str) -> dict[str, pl.DataType]:

@@ -9,9 +9,10 @@ import polars as pl
 
 from pipeline.metrics.counts import Counts
 from pipeline.metrics.declaration import POOLED, Combine, Metric
-from pipeline.metrics.request import ALL, Request
+from pipeline.metrics.request import Request
 from pipeline.metrics.results import VALUES
 from pipeline.statistics.sums import exact_sum, scaled_sum
+from pipeline.vocabulary import ALL
 
 # Of a group's terms: weight, hits, counted, and ratio, null where nothing is counted.
 _HITS = exact_sum(pl.col("hits"))

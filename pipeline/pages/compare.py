@@ -9,7 +9,6 @@ from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import names
-from pipeline.metrics.request import ALL
 from pipeline.metrics.validation import check_models
 from pipeline.pages.content import (
     Content,
@@ -24,7 +23,7 @@ from pipeline.pages.content import (
 from pipeline.present import present
 from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.settings import APART
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 LANE = "long"
 

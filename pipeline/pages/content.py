@@ -171,6 +171,13 @@ def head(name: str, edition: Edition) -> Head:
     return Head(name, texts["title"], declared.high, *of_header)
 
 
+def _said(error: UsageError) -> str:
+    """What a page says of an error: it has links where commands have options."""
+    if isinstance(error, OtherSystemError):
+        return f"{error.what}: choose that system, above"
+    return str(error)
+
+
 class Faults(dict[str, str]):
     """The errors of a request, by field."""
 
@@ -179,10 +186,8 @@ class Faults(dict[str, str]):
         """Keeps a UsageError as the field's."""
         try:
             yield
-        except OtherSystemError as error:
-            self.setdefault(field, f"{error.what}: choose that system, above")
         except UsageError as error:
-            self.setdefault(field, str(error))
+            self.setdefault(field, _said(error))
 
 
 def listing(
@@ -226,7 +231,7 @@ def answered(
             rows = ask(**right, **part)
             right |= part
         except UsageError as error:
-            faults[field] = str(error)
+            faults[field] = _said(error)
             if rows is None:
                 break
     return rows, faults

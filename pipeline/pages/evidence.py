@@ -10,7 +10,7 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.metrics.evidence import COLUMNS, KEY, evidence_parts
 from pipeline.metrics.known import names
-from pipeline.metrics.request import ALL, several
+from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_models
 from pipeline.pages.content import (
     ROWS,
@@ -26,7 +26,7 @@ from pipeline.pages.content import (
 )
 from pipeline.reports.evidence_sum import COLUMNS as OF_SUM
 from pipeline.reports.evidence_sum import sum_of
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 LANE = "long"
 _SLICES = 16

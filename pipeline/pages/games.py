@@ -7,10 +7,9 @@ import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.games import competitions, names
-from pipeline.metrics.request import ALL
 from pipeline.pages.content import Content, Sorted, choices, game_types, listing
 from pipeline.reports.games import COLUMNS, KEY, OUTCOMES
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 LANE = "quick"
 

@@ -6,7 +6,6 @@ import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
-from pipeline.metrics.request import ALL
 from pipeline.metrics.results import OF_A_CELL
 from pipeline.pages.content import (
     Content,
@@ -19,7 +18,7 @@ from pipeline.pages.content import (
     listed,
 )
 from pipeline.present import present
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 LANE = "long"
 OF_MODEL = ("rank", "letters", "n_games", "n_missing", "n_self_play", "is_complete", "lacks")

@@ -10,13 +10,13 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from pipeline.metrics.known import metric, names
-from pipeline.metrics.request import ALL, PAPER
+from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
 from pipeline.present import html, present
 from pipeline.present.html import Around, Row, Sorting
 from pipeline.present.table import Table
 from pipeline.sqlfiles import identifier, literal
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 SIGNIFICANT = 0.05
 # What a page and its files have besides, of tables that a terminal has no room for.

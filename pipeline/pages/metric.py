@@ -7,10 +7,9 @@ import polars as pl
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.known import has_sql, metric, names, sql
-from pipeline.metrics.request import ALL
 from pipeline.pages.content import Content, Faults, Head, OfSystem, answered, grouped, head, listed
 from pipeline.present import present
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 LANE = "long"
 

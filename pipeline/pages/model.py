@@ -6,10 +6,10 @@ from typing import ClassVar
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.metrics.request import ALL, RELEASE, several
+from pipeline.metrics.request import RELEASE, several
 from pipeline.metrics.validation import check_models
 from pipeline.pages.content import Content, Faults, OfSystem, tested_models
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 LANE = "long"
 

@@ -33,7 +33,8 @@ def document(name: str, lake: Any, asked: Address, form: str) -> str:
     if rows.height > MOST_ROWS:
         raise UsageError(f"more than {MOST_ROWS:,} rows: ask for less, or take CSV or JSON")
     written = FORMS[form]
-    shown = _table(asked.frame or name, rows)
+    also = ("role",) if getattr(asked, "roles", False) else ()
+    shown = with_more(_table(asked.frame or name, rows), also)
     notes = [*_slice(seen, asked), *((not asked.frame and seen.notes) or shown.notes)]
     return "".join([*written.table(replace(shown, notes=())), written.items(notes)])
 
@@ -43,7 +44,7 @@ def _table(name: str, rows: pl.DataFrame) -> Table:
     result = _RESULTS.get(name, name)
     if name == "documents" and "n_documents" in rows.columns:
         result = "document_counts"
-    return with_more(present(result, rows)) if result in NAMES else Table.of(name, rows)
+    return present(result, rows) if result in NAMES else Table.of(name, rows)
 
 
 def _slice(seen: Content, asked: Address) -> list[str]:

@@ -7,10 +7,9 @@ import polars as pl
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.errors import UsageError
-from pipeline.metrics.request import ALL
 from pipeline.pages.content import ROWS, Address, Content, Faults, choices, game_types
 from pipeline.reports.search import COLUMNS, Hits
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 LANE = "search"
 TIMEOUT = 10.0

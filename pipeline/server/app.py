@@ -98,8 +98,7 @@ class Site:
             state = await asyncio.to_thread(self._state, task.ingest)
             reply = await self._making.reply(state.lake, task, lane, _patience(request, form))
         except StateError as error:
-            moved = fault(404, str(error), "No such state of the lake")
-            return self._fault(form, moved, address(name, query), "Its newest state")
+            return self._gone(form, error, address(name, query))
         except PipelineError as error:
             return self._fault(form, fault(500, str(error)))
         if isinstance(reply, Late):
@@ -110,11 +109,15 @@ class Site:
         """The addresses of a page, for others."""
         of = local(request.query_params.get("of", ""))
         past = _PAST.match(of)
-        state = await asyncio.to_thread(self._state, int(past[1]) if past else None)
+        newest = of[past.end() :] if past else of
+        try:
+            state = await asyncio.to_thread(self._state, int(past[1]) if past else None)
+        except StateError as error:
+            return self._gone("html", error, newest)
         body = part(
             "share.html",
             of=of,
-            newest=of[past.end() :] if past else of,
+            newest=newest,
             origin=f"{request.url.scheme}://{request.url.netloc}",
             fixed=of if past else f"/ingest/{state.shown}{of}",
             state=state,
@@ -182,6 +185,11 @@ class Site:
         state = state or State(self._name, self._lake, self._lake.ingest_id)
         text = framed(state, Reply(reply.status, reply.title, body))
         return Response(text, reply.status, None, _TYPES["html"])
+
+    def _gone(self, form: str, error: StateError, newest: str) -> Response:
+        """That a state is not there, with a link to the page in the newest one."""
+        moved = fault(404, str(error), "No such state of the lake")
+        return self._fault(form, moved, newest, "Its newest state")
 
     def _asks_first(self, task: Task) -> Response:
         """A query that another site's page leads to runs only after a click here."""

@@ -2,31 +2,50 @@
 -- title: games that the lake also has in another JSON form
 -- metric: win_rate
 -- row: the result of one game for one tested side
-WITH in_several_forms AS (
-    SELECT content_id
+WITH stated AS (
+    SELECT
+        game_id,
+        content_id,
+        sha256,
+        source,
+        path,
+        -- Documents that state different numbers of their games are no two forms of one.
+        CASE WHEN format = 'interchange' THEN game_index END AS stated_index
     FROM games
-    GROUP BY content_id
+),
+known AS (
+    SELECT
+        *,
+        coalesce(stated_index, min(stated_index) OVER (PARTITION BY content_id), -1) AS game
+    FROM stated
+),
+in_several_forms AS (
+    SELECT content_id, game
+    FROM known
+    GROUP BY content_id, game
     HAVING count(DISTINCT sha256) > 1
 ),
 numbered AS (
     SELECT
-        games.game_id,
-        games.content_id,
-        games.source || '/' || games.path AS location,
+        known.game_id,
+        known.content_id,
+        known.game,
+        known.source || '/' || known.path AS location,
         row_number() OVER (
-            PARTITION BY games.content_id
-            ORDER BY games.source, games.path, games.game_id
+            PARTITION BY known.content_id, known.game
+            ORDER BY known.source, known.path, known.game_id
         ) AS number
-    FROM games
+    FROM known
     JOIN in_several_forms
-        ON in_several_forms.content_id = games.content_id
+        ON in_several_forms.content_id = known.content_id
+        AND in_several_forms.game = known.game
 ),
 repeated AS (
     SELECT
         *,
         -- The one to keep is the first; of the first itself, the next is named.
-        max(CASE WHEN number = 1 THEN location END) OVER (PARTITION BY content_id) AS first,
-        max(CASE WHEN number = 2 THEN location END) OVER (PARTITION BY content_id) AS next
+        max(CASE WHEN number = 1 THEN location END) OVER (PARTITION BY content_id, game) AS first,
+        max(CASE WHEN number = 2 THEN location END) OVER (PARTITION BY content_id, game) AS next
     FROM numbered
 )
 SELECT

@@ -52,7 +52,7 @@ judged AS (
     SELECT
         counted.*,
         CASE
-            WHEN logged IS NOT DISTINCT FROM says THEN win_credit
+            WHEN win_credit IS NULL OR logged IS NOT DISTINCT FROM says THEN win_credit
             WHEN says = 'voted_wrong' THEN CAST(side = 'hidden' AS DOUBLE)
             WHEN says = 'tie' AND game_type = 'chameleon' THEN CAST(0.5 AS DOUBLE)
             WHEN says = 'tie' AND side = 'hidden' THEN 2e0 / 3

@@ -28,6 +28,7 @@ from pipeline.formats.interchange.acts import ACTS, EVENTS, OF_EVENT
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
+from pipeline.reports.audit import findings
 from pipeline.verify import verify
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample" / "results"
@@ -252,7 +253,8 @@ def test_a_converted_game_keeps_its_number_and_the_variant_of_its_log(tmp_path: 
         (logs / f"{number}.json").write_bytes(data)
     lines = tmp_path / "games.jsonl"
     lines.write_bytes(b"".join(b"%s\n" % (one.line or b"") for one in convert(logs)))
-    ingest(lines, tmp_path / "lake", jobs=1)
+    assert ingest(lines, tmp_path / "lake", jobs=1).n_in_other_form == 0
+    assert findings(open_lake(tmp_path / "lake"), "repeated_games").is_empty()
     games = open_lake(tmp_path / "lake").table("games").sort("game_index").collect()
     assert games["game_index"].to_list() == [0, 1, 2]
     assert games["format_version"].to_list() == ["plain", "plain", "pgm"]

@@ -170,6 +170,9 @@ def test_a_past_state_is_shared_beside_the_newest(grown: Served) -> None:
     shown = re.findall(r'readonly value="[^/]*//[^/]*([^"]*)"', page)
     assert shown == ["/games?model=x#m2", "/ingest/1/games?model=x#m2"]
     assert '<a href="/ingest/1/leaderboard">' in page
+    gone = grown.get("/share?of=/ingest/99/games")
+    assert gone.status == 404
+    assert '<a href="/games">Its newest state</a>' in gone.text
 
 
 def test_what_is_wrong_in_a_past_state_is_said_in_it(grown: Served) -> None:

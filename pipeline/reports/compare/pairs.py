@@ -8,8 +8,8 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer
-from pipeline.metrics.request import ALL
 from pipeline.metrics.values import with_group
+from pipeline.vocabulary import ALL
 
 MOST_GROUPS = 100
 SIDES = ("entity", "other_entity")

@@ -11,10 +11,10 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.paging import check_limit
-from pipeline.metrics.request import ALL, RELEASE
+from pipeline.metrics.request import RELEASE
 from pipeline.reports.compare.pairs import check_pairs
 from pipeline.sqlfiles import literal
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 _FIRST = "the id of the first game in it that counts, by index, of "
 APART: Mapping[str, Column] = {

@@ -14,5 +14,6 @@ SELECT
     game_id,
     CAST(NULL AS VARCHAR) AS game_type,
     CAST(NULL AS VARCHAR) AS content_id,
+    CAST(NULL AS BIGINT) AS stated_index,
     CAST(0 AS INTEGER) AS worker
 FROM recalled
