@@ -70,7 +70,9 @@ def check_page(text: str) -> None:
             assert re.match(r"[/#]|$", attributes.get(name, "")), attributes
             assert not attributes.get(name, "").startswith("//")
         hx = {name for name in attributes if name.startswith("hx-")}
-        assert hx <= {"hx-boost", "hx-boost:inherited"}
+        assert hx <= (
+            {"hx-sync:inherited"} if tag == "body" else {"hx-boost", "hx-boost:inherited"}
+        )
     scripts = [attributes.get("src") for tag, attributes in tags if tag == "script"]
     own = ["pages", "query", "htmx.min", "tables"]
     assert scripts == [f"/static/{name}.js" for name in own]
