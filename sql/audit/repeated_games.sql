@@ -9,7 +9,7 @@ WITH stated AS (
         sha256,
         source,
         path,
-        -- Documents that state different numbers of their games are no two forms of one.
+        -- Logs that state different numbers of their games are no two forms of one.
         CASE WHEN format = 'interchange' THEN game_index END AS stated_index
     FROM games
 ),
