@@ -80,7 +80,7 @@ def _of_plugins() -> tuple[tuple[str, Format], ...]:
     for plugin in plugins(FORMATS):
         if missing := [name for name in _NEEDED if not hasattr(plugin.value, name)]:
             raise PluginError(f"{plugin}: a format has {', '.join(_NEEDED)}; it lacks {missing[0]}")
-        name = getattr(plugin.value, "NAME")  # noqa: B009 (of any object)
+        name: object = cast(Format, plugin.value).NAME
         if not (isinstance(name, str) and name):
             raise PluginError(f"{plugin}: the `NAME` of a format is a text, not {name!r}")
     return tuple((plugin.package, cast(Format, plugin.value)) for plugin in plugins(FORMATS))

@@ -64,12 +64,11 @@ def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.D
     These are all that any model played; of games that nobody can repeat, only the model's own.
     `settings` are those that were `played`, by the models in its column `model`, or others.
     """
-    columns = ["model", "competition", "game_type", "setting_id"]
-    of_all = settings.filter(~pl.col("is_own")).select(columns[1:]).unique()
-    crossed = (
-        (settings if models is None else models).select("model").unique().join(of_all, how="cross")
-    )
-    return pl.concat([crossed, settings.filter("is_own").select(columns)])
+    of_setting = ["competition", "game_type", "setting_id"]
+    of_all = settings.filter(~pl.col("is_own")).select(of_setting).unique()
+    every = (settings if models is None else models).select("model").unique()
+    own = settings.filter("is_own").select("model", *of_setting)
+    return pl.concat([every.join(of_all, how="cross"), own])
 
 
 def competitions(settings: pl.DataFrame) -> pl.DataFrame:

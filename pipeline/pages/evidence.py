@@ -1,6 +1,7 @@
 """The rows behind a value: who did what, hit or miss, and the message it was read from."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -10,14 +11,13 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.metrics.evidence import COLUMNS, KEY, evidence_parts
 from pipeline.metrics.known import names
-from pipeline.metrics.request import several
-from pipeline.metrics.validation import check_models
 from pipeline.pages.content import (
     ROWS,
     Content,
     Faults,
     Head,
     OfSystem,
+    answered,
     choices,
     game_types,
     head,
@@ -59,24 +59,23 @@ class EvidenceContent(Content, frozen=True, kw_only=True):
 
 def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
     """A page of the rows that the metric counted."""
-    faults = Faults()
-    after = None
-    rows = pl.DataFrame(schema=schema(COLUMNS))
+    key_faults, after = Faults(), None
+    with key_faults.of("metric"):
+        after = key(asked.after)
+    page_after = partial(lake.evidence_page, after=after, limit=ROWS + 1)
+    fields = {
+        "metric": {"metric": asked.metric, "edition": asked.edition},
+        **{name: choices(asked, name) for name in ("model", "game_type", "where")},
+        "hit": {"hit": IS_HIT.get(asked.hit)},
+    }
+    rows, faults = answered(page_after, fields)
+    faults |= key_faults
+    if rows is None or faults:
+        rows = pl.DataFrame(schema=schema(COLUMNS))
     total = pl.DataFrame(schema=schema(OF_SUM))
-    with faults.of("model"):
-        check_models(lake, several(asked.model or None))
-    if not faults:
+    if after is None and not faults:
         with faults.of("where" if asked.where else "metric"):
-            after = key(asked.after)
-            rows = lake.evidence_page(
-                asked.metric,
-                hit=IS_HIT.get(asked.hit),
-                after=after,
-                limit=ROWS + 1,
-                **_asked(asked),
-            )
-            if after is None:
-                total = _sum(lake, asked)
+            total = _sum(lake, asked)
     shown, next_key = paged(rows, KEY, after)
     in_edition = names(asked.edition)
     known = asked.metric if asked.metric in in_edition else in_edition[0]

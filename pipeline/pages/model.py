@@ -40,6 +40,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> ModelContent:
     model, faults = asked.model or next(iter(models), None), Faults()
     with faults.of("model"):
         check_models(lake, several(asked.model or None))
+    known = None if faults else model
     there, valued = lake.completeness(), field.drop_nulls("value")
     return ModelContent(
         title=model or "No model",
@@ -49,8 +50,8 @@ def content(lake: AnsweringLake, asked: Parameters) -> ModelContent:
         models=models,
         field=field,
         ticks=dict(valued.group_by("metric", maintain_order=True).agg("value").iter_rows()),
-        by_role=_by(lake, asked, None if faults else model, "role"),
-        by_opponent=_by(lake, asked, None if faults else model, "opponent"),
+        by_role=_by(lake, asked, known, "role"),
+        by_opponent=_by(lake, asked, known, "opponent"),
         completeness=there.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
     )
 
