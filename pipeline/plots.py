@@ -5,7 +5,12 @@ the extra `view`. Names from logs are data in a chart, never part of an expressi
 """
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -181,10 +186,31 @@ def _version() -> str:
 def _altair() -> Any:
     """The library, which only plots need; raises PipelineError where it is not installed."""
     try:
-        import altair
+        with _grammars_later():
+            import altair
     except ModuleNotFoundError:
         raise PipelineError(NEEDED) from None
     return altair
+
+
+@contextmanager
+def _grammars_later() -> Iterator[None]:
+    """Puts off the grammars of addresses that jsonschema loads where Jupyter is installed.
+
+    They take two seconds, and altair, which imports jsonschema, has no address checked. Whoever
+    else in this process checks one has them loaded then.
+    """
+    name = "rfc3987_syntax"
+    if not {name, "jsonschema"}.isdisjoint(sys.modules) or find_spec(name) is None:
+        yield
+        return
+    later: Any = ModuleType(name)
+    later.is_valid_syntax = lambda *terms: import_module(name).is_valid_syntax(*terms)
+    sys.modules[name] = later
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 def _only(rows: pl.DataFrame, column: str) -> Any:

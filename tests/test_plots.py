@@ -1,8 +1,11 @@
 """Plots: they show the values of the API, refer to nothing outside, and run nothing."""
 
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import polars as pl
 import pytest
@@ -187,9 +190,27 @@ def test_without_the_extra_an_error_says_what_to_install(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chart = lake.plot_metric("judgement")
-    monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(PipelineError, match=r"\[view\]"):
         plots.svg(chart)
-    monkeypatch.setitem(__import__("sys").modules, "altair", None)
+    monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(PipelineError, match=r"\[view\]"):
         lake.plot_metric("judgement")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="Jupyter is not installed")
+def test_no_plot_waits_for_the_grammars_of_addresses_and_they_are_there_for_others() -> None:
+    lines = """
+import sys
+from pipeline import plots
+plots.load()
+assert "altair" in sys.modules
+assert "rfc3987_syntax" not in sys.modules
+from jsonschema import FormatChecker
+assert FormatChecker().conforms("http://ü.example/ä", "iri")
+assert not FormatChecker().conforms("http:// ü", "iri")
+assert "rfc3987_syntax" in sys.modules
+"""
+    run = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=False)
+    assert not run.returncode, run.stderr
