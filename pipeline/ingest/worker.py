@@ -21,6 +21,7 @@ from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models
 from pipeline.ingest.tasks import Task
 from pipeline.lake.files import DataFile, TableWriter, staged_kind
+from pipeline.lake.tables import of_each
 from pipeline.provenance import code_sha256
 from pipeline.stores import location
 
@@ -111,8 +112,7 @@ class Worker:
     def finish(self) -> Staged:
         """Decodes what is left and ends the files."""
         self._decode()
-        for writer in self._writers.values():
-            writer.close()
+        of_each(lambda table: self._writers[table].close(), self._writers)
         self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
         return Staged(self._tell(), files)

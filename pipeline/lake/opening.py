@@ -1,7 +1,7 @@
 """Where lakes are: opened at a state, made anew, or refused with a reason."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TypeVar, overload
 
@@ -13,7 +13,7 @@ from pipeline.errors import DENIED_HINT, DeniedError, LakeError
 from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_meaning
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.names import CATALOG, WRITING
-from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, open_table
+from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, of_each, open_table
 from pipeline.lake.writing import check_clock
 from pipeline.library_errors import is_denied, one_line, reason
 from pipeline.stores import Location, location
@@ -188,12 +188,12 @@ def _has_rows(folder: Location) -> bool:
         return True
 
 
-def create_tables(folder: Location, tables: Iterable[str]) -> None:
+def create_tables(folder: Location, tables: Collection[str]) -> None:
     """Creates those of the tables that are missing, empty."""
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pipeline.lake.schema import arrow_schema
 
-    for table in sorted(tables, key=lambda name: name == COMMITS):  # the table of commits last
+    def create(table: str) -> None:
         DeltaTable.create(
             str(folder / table),
             schema=arrow_schema(table),
@@ -209,3 +209,6 @@ def create_tables(folder: Location, tables: Iterable[str]) -> None:
             # Where a store's answer is lost, a second try would make a second version.
             commit_properties=CommitProperties(max_commit_retries=0),
         )
+
+    of_each(create, [table for table in tables if table != COMMITS])
+    of_each(create, [COMMITS] if COMMITS in tables else [])  # last: by it a lake is known

@@ -1,7 +1,8 @@
 """The Delta tables of a lake, each opened at one version and held against what was recorded."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
 from deltalake import DeltaTable
@@ -16,6 +17,10 @@ from pipeline.stores import Location
 VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
 ROLES = "roles"
+# Most of what is done with a table is to wait for a disk, or for an object store.
+_AT_ONCE = 8
+
+T = TypeVar("T")
 
 
 class TableState(NamedTuple):
@@ -34,6 +39,12 @@ def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]
         )
         for entry in versions
     }
+
+
+def of_each(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
+    """What the function gives for each table, in their order; several tables are done at once."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(work, tables))
 
 
 def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:

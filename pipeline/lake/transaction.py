@@ -8,6 +8,7 @@ committed, and last the row that makes them visible.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -25,7 +26,7 @@ from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.schema import arrow_schema
-from pipeline.lake.tables import COMMITS, TableState
+from pipeline.lake.tables import COMMITS, TableState, of_each
 from pipeline.lake.writing import check_clock
 from pipeline.library_errors import is_denied, one_line
 from pipeline.stores import Location, location
@@ -76,8 +77,7 @@ class Transaction:
         self._written: list[Location] = []
         check_writable(lake)
         _make_tables(lake)
-        for table, state in lake.states.items():
-            _restore(lake, table, state.version)
+        of_each(lambda table: _restore(lake, table, lake.states[table].version), lake.states)
 
     def add(self, table: str, files: Sequence[DataFile]) -> None:
         """Adds files that are in the table's folder already."""
@@ -135,12 +135,9 @@ class Transaction:
 
         Raises LakeError where files that were added are not there any more.
         """
-        self._refuse_lost()
+        of_each(self._refuse_lost, self._added)
         self._written = []
-        after = [
-            {"table": table, **asdict(self._contents(table)), "version": self._commit(table)}
-            for table in sorted(self.lake.states)
-        ]
+        after = of_each(self._after, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
             "finished_at": datetime.now(UTC),
@@ -151,18 +148,20 @@ class Transaction:
         self._written = []
         self._commit(COMMITS)
 
-    def _refuse_lost(self) -> None:
+    def _after(self, table: str) -> dict[str, object]:
+        """Commits what changes in a table; its entry in the column `versions`."""
+        return {"table": table, **asdict(self._contents(table)), "version": self._commit(table)}
+
+    def _refuse_lost(self, table: str) -> None:
         """Raises LakeError where a file added is not as it was written: nothing is changed then."""
-        for table, added in self._added.items():
-            folder = self.lake.folder(table)
-            sizes = {file.name: file.n_bytes for file in folder.files()} if added else {}
-            lost = [file.name for file in added if sizes.get(file.name) != file.n_bytes]
-            if lost:
-                raise LakeError(
-                    f"{folder}: {len(lost):,} files that were written for this ingest are gone "
-                    f"or cut, for example {lost[0]}; nothing was changed: run the same command "
-                    "again"
-                )
+        folder, added = self.lake.folder(table), self._added[table]
+        sizes = {file.name: file.n_bytes for file in folder.files()} if added else {}
+        lost = [file.name for file in added if sizes.get(file.name) != file.n_bytes]
+        if lost:
+            raise LakeError(
+                f"{folder}: {len(lost):,} files that were written for this ingest are gone or cut, "
+                f"for example {lost[0]}; nothing was changed: run the same command again"
+            )
 
     def _contents(self, table: str) -> Contents:
         """What the table is to consist of: by what was there and what changes, not by its log."""
@@ -200,9 +199,8 @@ def check_writable(lake: StoredLake) -> None:
             f"{lake.path}: the lake has tables of a package that is not installed: "
             f"{', '.join(lake.unknown_tables)}; install the package to change the lake"
         )
-    for table in OF_KINDS:
-        if table in lake.own_tables:
-            _check_columns(lake, table)
+    own = [table for table in OF_KINDS if table in lake.own_tables]
+    of_each(partial(_check_columns, lake), own)
 
 
 def _check_columns(lake: StoredLake, table: str) -> None:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from pipeline.errors import DAMAGE_HINT, LakeError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
+from pipeline.lake.tables import of_each
 from pipeline.machine import cores
 from pipeline.plugins import PluginError
 from pipeline.sqlfiles import View, identifier, literal
@@ -183,7 +184,8 @@ def ingest_connection(
     try:
         with _opened(_threads(memory), memory, scratch) as connection:
             connection.execute("SET preserve_insertion_order = false")
-            files = _shown(connection, lake) if lake and any(map(lake.sizes, tables)) else None
+            has_files = lake is not None and any(of_each(lake.sizes, tables))
+            files = _shown(connection, lake) if lake and has_files else None
             for table in tables:
                 names = files.of(table) if files else []
                 create_table_view(connection, names, table)
@@ -229,8 +231,9 @@ def _opened(
 def _make_views(
     connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: Views, wanted: str | None
 ) -> None:
-    files = _shown(connection, lake)
     tables, needed = referenced(wanted, views)
+    of_each(lake.sizes, tables)  # opened here, several at once; below they are known
+    files = _shown(connection, lake)
     for table in tables:
         create_lake_view(connection, lake, table, files.of(table))
     for name, view in needed.items():
