@@ -1,8 +1,10 @@
 """One Spark session a process: the one that runs already, or a new one on a master."""
 
 import atexit
+import logging
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,13 +72,26 @@ def _started(master: str) -> "SparkSession":
     for key, value in _settings(master).items():
         builder = builder.config(key, value)
     try:
-        with _environment(master):
+        with _environment(master), _interruptible():
             session = builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise UsageError(f"Spark does not start on {master}: {one_line(error)}") from None
     # Else Java is ended under it, and each executor that is lost on the way looks like a failure.
     atexit.register(session.stop)
     return session
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Lets Ctrl-C end the wait for a master, which is a minute where none answers."""
+    # polars handles signals, too, and by its settings a call that is waiting goes on waiting.
+    signal.siginterrupt(signal.SIGINT, True)
+    level = logging.root.manager.disable
+    logging.disable(logging.ERROR)  # py4j logs the interruption with its traceback
+    try:
+        yield
+    finally:
+        logging.disable(level)
 
 
 def is_local(master: str) -> bool:

@@ -117,3 +117,27 @@ def test_a_command_that_succeeds_ends_without_a_sign_of_failure(tmp_path):
     assert done.returncode == 0, done.stderr
     for sign in ("ERROR", "Exception", "Lost", "Failed", "\tat "):
         assert sign not in done.stderr, done.stderr
+
+
+WAITING = """
+import os, signal, socket, threading, time
+import polars
+from pipeline.spark.session import _interruptible
+here, there = socket.socketpair()
+threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
+threading.Timer(3, there.send, [b"an answer"]).start()
+began = time.monotonic()
+try:
+    with _interruptible():
+        here.recv(9)
+except KeyboardInterrupt:
+    print("interrupted" if time.monotonic() - began < 2 else "interrupted too late", flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_a_wait_for_a_master_can_be_interrupted():
+    command = [sys.executable, "-c", WAITING]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.stdout, run.stderr) == ("interrupted\n", "")
