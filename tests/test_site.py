@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from accessibility import grave
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +120,7 @@ def test_pages_are_accessible_and_fit(
     browser, site: Path, tmp_path_factory: pytest.TempPathFactory, size: str, theme: str
 ) -> None:
     """axe finds nothing serious or critical, nothing is too wide, and only files are read."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    pytest.importorskip("axe_playwright_python.sync_playwright")
     kept = Path(os.environ.get("MAGIC_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
     kept.mkdir(exist_ok=True)
     width, height = SIZES[size]
@@ -128,19 +129,15 @@ def test_pages_are_accessible_and_fit(
     foreign, errors = [], []
     tab.on("request", lambda one: one.url.startswith(("file:", "data:")) or foreign.append(one.url))
     tab.on("pageerror", lambda error: errors.append(str(error)))
-    grave, wide = [], []
+    found, wide = [], []
     for name in KINDS:
         tab.goto((site / f"{name}.html").as_uri())
         tab.screenshot(path=kept / f"{name.replace('/', '-')}-{size}-{theme}.png")
         if not tab.evaluate("document.documentElement.scrollWidth <= innerWidth"):
             wide.append(name)
-        grave += [
-            (name, one["id"], one["nodes"][0]["html"][:200], len(one["nodes"]))
-            for one in axe.Axe().run(tab).response["violations"]
-            if one["impact"] in ("serious", "critical")
-        ]
+        found += [(name, *one) for one in grave(tab)]
     context.close()
-    assert (grave, wide, foreign, errors) == ([], [], [], [])
+    assert (found, wide, foreign, errors) == ([], [], [], [])
 
 
 def test_search_works_from_disk(browser, site: Path) -> None:

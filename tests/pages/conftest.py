@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hostile import ATTACKS, ESCAPES
-from servers import Served, start, stop
+from servers import Served, here, start, stop
 
 from pipeline.ingest import ingest
 from pipeline.simulate import simulate
@@ -26,6 +26,20 @@ def served(lake: Path) -> Iterator[Served]:
     found = start(lake)
     yield found
     stop(found)
+
+
+@pytest.fixture(scope="session")
+def served_here(lake: Path) -> Iterator[Served]:
+    """The same in this process, with its pages."""
+    with here(lake) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def beyond(lake: Path) -> Iterator[tuple[Served, str]]:
+    """A server for other machines, and its token."""
+    with here(lake, "0.0.0.0") as found:
+        yield found, found.address.partition("token=")[2]
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +69,5 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def attacked(hostile: Path) -> Iterator[Served]:
-    found = start(hostile)
-    yield found
-    stop(found)
+    with here(hostile) as found:
+        yield found

@@ -1,16 +1,29 @@
 """A server of a lake, for tests: started, asked and stopped."""
 
+import asyncio
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any, NamedTuple
 from urllib.request import urlopen
+
+import pytest
+
+from pipeline.api import Lake, open_lake
+from pipeline.server import serve as serving
+from pipeline.server import worker
+from pipeline.server.worker import Reply, Task
+from pipeline.server.workers import Workers
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -24,11 +37,11 @@ class Answer(NamedTuple):
 
 
 class Served(NamedTuple):
-    """A server of a lake."""
+    """A server of a lake; without a process, it is in this one."""
 
     lake: Path
     port: int
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | None
     address: str
 
     def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
@@ -71,8 +84,57 @@ def start(lake: Path, *options: str, under: Sequence[str] = ()) -> Served:
 
 def stop(served: Served) -> int:
     """The exit code after Ctrl-C."""
+    assert served.process
     served.process.send_signal(signal.SIGINT)
     code = served.process.wait(10)
     assert served.process.stderr
     served.process.stderr.close()
     return code
+
+
+class Here(Workers):
+    """Makes each page in this process, one after the other: no other is started for it."""
+
+    def __init__(self, **_: object) -> None:
+        super().__init__()
+        self._one = Lock()
+        self._opened: dict[tuple[object, ...], Lake] = {}
+
+    def warm(self, lane: str) -> None:
+        pass
+
+    async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:
+        return await asyncio.to_thread(self._made, lake, task)
+
+    def _made(self, lake: Lake, task: Task) -> Reply:
+        with self._one:
+            return worker._answer(self._opened.setdefault(lake.state, lake), task)
+
+
+@contextmanager
+def here(lake: Path, host: str = "127.0.0.1") -> Iterator[Served]:
+    """The same server in a thread: for what is on pages and in headers, not for processes."""
+    said: SimpleQueue[str] = SimpleQueue()
+    servers: list[serving._Server] = []
+
+    class Kept(serving._Server):
+        def run(self, *arguments: Any, **options: Any) -> None:
+            servers.append(self)
+            super().run(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serving, "Workers", Here)
+        patch.setattr(serving, "_Server", Kept)
+        asked = {"name": str(lake), "host": host, "port": 0, "say": said.put}
+        thread = Thread(target=serving.serve, args=(open_lake(lake),), kwargs=asked)
+        thread.start()
+        address = re.search(r"http://\S+:(\d+)/\S*", said.get(timeout=60))
+        while not servers:
+            assert thread.is_alive()
+            time.sleep(0.01)
+    assert address
+    try:
+        yield Served(lake, int(address[1]), None, address[0])
+    finally:
+        servers[0].should_exit = True
+        thread.join()

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from accessibility import grave
 from servers import Served
 
 from pipeline.api import open_lake
@@ -17,7 +18,7 @@ from pipeline.api import open_lake
 pytestmark = pytest.mark.slow
 
 playwright = pytest.importorskip("playwright.sync_api")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+pytest.importorskip("axe_playwright_python.sync_playwright")
 
 SIZES = {"desk": (1280, 850), "phone": (375, 740), "wide": (2560, 1200)}
 
@@ -53,16 +54,6 @@ class Visit:
         """Whether the page is no wider than the window."""
         wide: bool = self.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
         return wide
-
-
-def grave(tab: "playwright.Page") -> list[tuple[str, str]]:
-    """What axe finds that is serious or critical, each with the first place of it."""
-    found = axe.Axe().run(tab).response["violations"]
-    return [
-        (one["id"], one["nodes"][0]["html"][:200])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
 
 
 @pytest.fixture
@@ -165,17 +156,6 @@ def test_silent_acts_are_counted_where_they_are(
     assert "Gro → Bo, right, not valid" in at.inner_text()
     at.get_by_role("link", name="previous counted").click()
     assert "Finn → Bo, right" in tab.locator("tr:target").inner_text()
-    visit.check()
-    visit.context.close()
-
-
-def test_no_page_is_wider_than_a_phone(
-    browser: "playwright.Browser", served: Served, pages: dict[str, str]
-) -> None:
-    visit = Visit(browser, served, viewport={"width": 375, "height": 740}, color_scheme="dark")
-    for name in ("slice", "roles", "beside", "table", "sql"):
-        visit.go(pages[name])
-        assert visit.fits(), name
     visit.check()
     visit.context.close()
 

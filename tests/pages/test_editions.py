@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import polars as pl
 import pytest
+from test_roles import Kept
 
 from pipeline.api import Lake, open_lake
 from pipeline.metrics.known import header, metric, names
@@ -58,17 +60,26 @@ def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lak
 
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_every_row_of_evidence_leads_to_its_mark(edition: str, opened: Lake) -> None:
-    seen: dict[str, GameContent] = {}
+@pytest.mark.parametrize("is_all", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_every_row_of_evidence_leads_to_its_mark(
+    edition: str, opened: Lake, *, is_all: bool
+) -> None:
+    """All rows of some games, among which is each kind of row, or of all games."""
+    kept, seen = Kept(opened), dict[str, GameContent]()
     for name in names(edition):
-        given = {"metric": name, "edition": edition}
-        rows = page("evidence").content(opened, parameters("evidence", given)).rows
-        targets = [to for to in links(shown(opened, "evidence", **given)) if to[0] == "game"]
+        asked = parameters("evidence", {"metric": name, "edition": edition})
+        found = page("evidence").content(opened, asked)
+        text = str(fragment("evidence", found, asked, server_links()))
+        rows = found.rows
+        targets = [to for to in links(text) if to[0] == "game"]
         by_game = {to["game"]: to for _, to in targets}
-        for row in rows.iter_rows(named=True):
+        kinds = rows.unique(["game_type", "what", "hit"], keep="first", maintain_order=True)
+        games = (rows if is_all else kinds)["game_id"].unique()
+        assert games.len()
+        for row in rows.filter(pl.col("game_id").is_in(games.implode())).iter_rows(named=True):
             to = by_game[row["game_id"]]
             key = str(to)
-            seen[key] = seen.get(key) or page("game").content(opened, parameters("game", to))
+            seen[key] = seen.get(key) or page("game").content(kept, parameters("game", to))
             marks = [
                 (mark.what, mark.hit, mark.player)
                 for part in seen[key].games[0].parts

@@ -7,9 +7,9 @@ from shutil import rmtree
 from urllib.parse import quote, urlencode
 
 import pytest
-from servers import TOP, Served, start, stop
+from servers import TOP, Served, here
 
-from pipeline.api import open_lake
+from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
@@ -21,14 +21,24 @@ HTML = {"Accept": "text/html"}
 
 
 @pytest.fixture(scope="module")
+def served(served_here: Served) -> Served:
+    """In this process: what is tested is what it answers."""
+    return served_here
+
+
+@pytest.fixture(scope="module")
+def opened(lake: Path) -> Lake:
+    return open_lake(lake)
+
+
+@pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A lake of two ingests."""
     lake = tmp_path_factory.mktemp("grown") / "lake"
     ingest(SAMPLE / "undercover", lake)
     ingest(SAMPLE / "chameleon", lake)
-    served = start(lake)
-    yield served
-    stop(served)
+    with here(lake) as served:
+        yield served
 
 
 def types(served: Served, path: str) -> set[str]:
@@ -69,14 +79,11 @@ def test_a_state_that_is_not_there_leads_to_the_newest(grown: Served, ingest_id:
 @pytest.mark.slow
 def test_a_state_of_another_lake_is_not_kept(tmp_path: Path) -> None:
     ingest(SAMPLE / "undercover", tmp_path / "lake")
-    served = start(tmp_path / "lake")
-    try:
+    with here(tmp_path / "lake") as served:
         assert types(served, "/ingest/1/games.json") == {"undercover"}
         rmtree(tmp_path / "lake")
         ingest(SAMPLE / "chameleon", tmp_path / "lake")
         assert types(served, "/ingest/1/games.json") == {"chameleon"}
-    finally:
-        stop(served)
 
 
 @pytest.mark.parametrize(
@@ -91,13 +98,6 @@ def test_a_state_of_another_lake_is_not_kept(tmp_path: Path) -> None:
 )
 def test_what_is_next_is_here(address: str, is_local: bool) -> None:
     assert local(address) == (address if is_local else "/")
-
-
-@pytest.fixture(scope="module")
-def beyond(lake: Path) -> Iterator[tuple[Served, str]]:
-    served = start(lake, "--host", "0.0.0.0")
-    yield served, served.address.partition("token=")[2]
-    stop(served)
 
 
 def test_without_the_token_one_is_asked_for_it(beyond: tuple[Served, str]) -> None:
@@ -216,8 +216,7 @@ def test_a_plot_is_a_picture(served: Served) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", ["md", "tex"])
-def test_every_page_is_a_table_for_a_paper(lake: Path, name: str, form: Form) -> None:
-    opened = open_lake(lake)
+def test_every_page_is_a_table_for_a_paper(opened: Lake, name: str, form: Form) -> None:
     game = str(opened.games(limit=1)["game_id"].item())
     given = {
         "game": {"game": game},
@@ -233,8 +232,7 @@ def test_every_page_is_a_table_for_a_paper(lake: Path, name: str, form: Form) ->
         assert r"\begin{tabular}" in text
 
 
-def test_a_document_of_a_page_is_that_of_the_lake(lake: Path) -> None:
-    opened = open_lake(lake)
+def test_a_document_of_a_page_is_that_of_the_lake(opened: Lake) -> None:
     own = opened.present("leaderboard")
     assert reply(opened, Task("leaderboard", "tex", {})).text == own.latex()
     assert reply(opened, Task("leaderboard", "md", {})).text == own.markdown()
@@ -245,11 +243,11 @@ def test_a_document_of_a_page_is_that_of_the_lake(lake: Path) -> None:
 
 
 def test_a_document_of_too_many_rows_is_refused(
-    lake: Path, monkeypatch: pytest.MonkeyPatch
+    opened: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.pages.paper.MOST_ROWS", 10)
     with pytest.raises(UsageError, match="more than 10 rows"):
-        reply(open_lake(lake), Task("evidence", "md", {}))
+        reply(opened, Task("evidence", "md", {}))
 
 
 @pytest.mark.parametrize("name", ["leaderboard", "compare", "evidence", "games", "search"])

@@ -4,12 +4,11 @@ import asyncio
 import shutil
 import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from servers import TOP, Served, start, stop
+from servers import TOP, Served, here, start, stop
 
 from pipeline import __version__
 from pipeline.api import open_lake
@@ -23,6 +22,12 @@ from pipeline.server.workers import Workers
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
 SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b".replace(" ", "+")
+
+
+@pytest.fixture(scope="module")
+def served(served_here: Served) -> Served:
+    """In this process: what is tested is what it answers."""
+    return served_here
 
 
 @pytest.mark.slow
@@ -194,14 +199,6 @@ def test_a_slow_page_is_ended(lake: Path) -> None:
     assert late.status == 503
 
 
-@pytest.fixture(scope="module")
-def beyond(lake: Path) -> Iterator[tuple[Served, str]]:
-    """A server for other machines, and its token."""
-    served = start(lake, "--host", "0.0.0.0")
-    yield served, served.address.partition("token=")[2]
-    stop(served)
-
-
 def test_beyond_this_machine_a_token_is_needed(beyond: tuple[Served, str]) -> None:
     served, token = beyond
     assert len(token) > 20
@@ -261,8 +258,7 @@ def test_the_address_can_be_opened(host: str, shown: str | None) -> None:
 def test_a_new_ingest_shows_without_a_restart(tmp_path: Path, lake: Path) -> None:
     sample = TOP / "data" / "sample" / "results"
     ingest(sample / "undercover", tmp_path / "lake")
-    served = start(tmp_path / "lake")
-    try:
+    with here(tmp_path / "lake") as served:
         before = served.json("/leaderboard.json")
         assert before["ingest"] == 1
         ingest(sample / "chameleon", tmp_path / "lake")
@@ -270,8 +266,6 @@ def test_a_new_ingest_shows_without_a_restart(tmp_path: Path, lake: Path) -> Non
         assert after["ingest"] == 2
         assert after["rows"] != before["rows"]
         assert "after ingest 2" in served.get("/games").text
-    finally:
-        stop(served)
 
 
 @pytest.mark.slow
@@ -279,16 +273,13 @@ def test_another_lake_in_its_place_shows_without_a_restart(tmp_path: Path) -> No
     """Also if both have as many ingests: nothing of the first one is left in a cache."""
     sample = TOP / "data" / "sample" / "results"
     ingest(sample / "undercover", tmp_path / "lake")
-    served = start(tmp_path / "lake")
-    try:
+    with here(tmp_path / "lake") as served:
         before = served.json("/games.json")["rows"]
         shutil.rmtree(tmp_path / "lake")
         ingest(sample / "chameleon", tmp_path / "lake")
         after = served.json("/games.json")["rows"]
         assert {row["game_type"] for row in before} == {"undercover"}
         assert {row["game_type"] for row in after} == {"chameleon"}
-    finally:
-        stop(served)
 
 
 def test_what_cannot_be_served_is_said(

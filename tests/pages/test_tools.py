@@ -8,14 +8,14 @@ from threading import Thread
 
 import pytest
 import uvicorn
-from servers import Served, start, stop
-from test_browser import Visit, grave
+from accessibility import grave
+from servers import Here, Served
+from test_browser import Visit
 
 from pipeline.api import Lake, open_lake
 from pipeline.server import app
 from pipeline.server.app import Site
 from pipeline.server.worker import Reply, Task
-from pipeline.server.workers import Workers
 
 pytestmark = pytest.mark.slow
 
@@ -131,24 +131,23 @@ def test_the_page_is_shared_by_two_clicks(visit: Visit) -> None:
     assert grave(tab) == []
 
 
-def test_a_link_opens_after_the_token(browser: "playwright.Browser", served: Served) -> None:
-    beyond = start(served.lake, "--host", "0.0.0.0")
-    try:
-        visit = Visit(browser, beyond)
-        tab = visit.go("/games?game_type=chameleon")
-        assert "Token needed" in tab.title()
-        assert grave(tab) == []
-        tab.get_by_label("Token").fill("another")
-        tab.get_by_role("button", name="Open /games").click()
-        tab.get_by_text("The token is wrong").wait_for()
-        tab.get_by_label("Token").fill(beyond.address.partition("token=")[2])
-        tab.get_by_role("button", name="Open /games").click()
-        tab.wait_for_url("**/games?game_type=chameleon")
-        tab.locator("#games").wait_for(timeout=120_000)
-        assert [one for one in visit.errors if "401" not in one] == []
-        visit.context.close()
-    finally:
-        stop(beyond)
+def test_a_link_opens_after_the_token(
+    browser: "playwright.Browser", beyond: tuple[Served, str]
+) -> None:
+    asked, token = beyond
+    visit = Visit(browser, asked)
+    tab = visit.go("/games?game_type=chameleon")
+    assert "Token needed" in tab.title()
+    assert grave(tab) == []
+    tab.get_by_label("Token").fill("another")
+    tab.get_by_role("button", name="Open /games").click()
+    tab.get_by_text("The token is wrong").wait_for()
+    tab.get_by_label("Token").fill(token)
+    tab.get_by_role("button", name="Open /games").click()
+    tab.wait_for_url("**/games?game_type=chameleon")
+    tab.locator("#games").wait_for(timeout=120_000)
+    assert [one for one in visit.errors if "401" not in one] == []
+    visit.context.close()
 
 
 def test_the_focus_stays_on_what_was_used(visit: Visit) -> None:
@@ -175,7 +174,7 @@ def test_a_busy_page_says_so(visit: Visit) -> None:
     tab.wait_for_selector("html:not(.busy) th[aria-sort=descending]")
 
 
-class Slow(Workers):
+class Slow(Here):
     """Makes each page a second late."""
 
     async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:

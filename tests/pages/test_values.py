@@ -34,6 +34,12 @@ def html(lake: Lake, name: str, **given: str) -> str:
 
 
 @pytest.fixture(scope="module")
+def served(served_here: Served) -> Served:
+    """In this process: what is tested is what it answers."""
+    return served_here
+
+
+@pytest.fixture(scope="module")
 def opened(lake: Path) -> Lake:
     return open_lake(lake)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -29,24 +30,30 @@ def with_clues(code: str, *clues: str) -> bytes:
     return encode(log)
 
 
+DANUBE = with_clues("Danube", "The DANUBE!", "Two danubes.", "I live in Danubeland.")
+
+
+def lake_of(top: Path, logs: dict[str, bytes]) -> Lake:
+    (top / "logs").mkdir()
+    for name, log in logs.items():
+        (top / "logs" / f"{name}.json").write_bytes(log)
+    ingest(top / "logs", top / "lake")
+    return pipeline.open_lake(top / "lake")
+
+
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    top = tmp_path_factory.mktemp("secrets")
-    (top / "logs").mkdir()
     logs = {
-        "danube": with_clues("Danube", "The DANUBE!", "Two danubes.", "I live in Danubeland."),
+        "danube": DANUBE,
         "signs": with_clues("a.b|(c", "axb", "(a.b|(c)", "A.B|(Cs, I think"),
         "chinese": with_clues("苹果", "我的苹果很好", "香蕉", "果苹"),
         "blank": with_clues("  ", " ", "  ", "nothing"),
-        "long": with_clues("z" * 200_000, "z", "Z" * 200_000, "zz"),
     }
     other = undercover()
     for message in other["history"]:
         message["content"] = message["content"].replace("It is wet", "It is a pond or a lakes")
-    for name, log in (logs | {"undercover": encode(other)}).items():
-        (top / "logs" / f"{name}.json").write_bytes(log)
-    ingest(top / "logs", top / "lake")
-    return pipeline.open_lake(top / "lake")
+    logs["undercover"] = encode(other)
+    return lake_of(tmp_path_factory.mktemp("secrets"), logs)
 
 
 def at(lake: Lake, path: str, **asked: bool) -> list[tuple[str, str | None, str]]:
@@ -74,7 +81,16 @@ def test_signs_and_other_scripts(lake: Lake) -> None:
     ]
     assert at(lake, "chinese", aloud=True) == [("clue", "Player 1", "苹果")]
     assert at(lake, "blank") == []
-    assert at(lake, "long") == []
+
+
+@pytest.mark.slow
+def test_a_word_too_long_to_be_one_is_not_searched(tmp_path: Path) -> None:
+    long = with_clues("z" * 200_000, "z", "Z" * 200_000, "zz")
+    lake = lake_of(tmp_path, {"danube": DANUBE, "long": long})
+    found = lake.search(secret=True).rows
+    assert found["hit"].to_list() == ["DANUBE", "danubes", "Danube"]
+    places = found.select("game_id", "message_index").rows()
+    assert set(places) == expected(lake, aloud=False, tested=False)
 
 
 def test_both_words_of_undercover(lake: Lake) -> None:
