@@ -63,6 +63,14 @@ def public_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return open_lake(place)
 
 
+@pytest.fixture
+def queries_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets commands answer queries in this process, since one of its own takes long to start."""
+    from sandboxes import Here
+
+    monkeypatch.setattr("pipeline.sandbox._Process", Here)
+
+
 @pytest.fixture(scope="session")
 def lake_of_formats(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of the small logs of every format: to be read, not to be written. Each is at a path

@@ -162,29 +162,53 @@ PLANTED: dict[str, tuple[str, Callable[[Log], None]]] = {
 }
 
 
+Found = list[tuple[object, ...]]
+
+
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory) -> Path:
-    return simulate(tmp_path_factory.mktemp("planted"), models=1, games=2, seed=5).results
+def before_and_after(tmp_path_factory) -> Callable[[str], tuple[Found, Found]]:
+    """What is found of a kind in a log, before something of that kind is planted in it and after.
+
+    All logs are in one lake before and in another one after.
+    """
+    top = tmp_path_factory.mktemp("planted")
+    results = simulate(top / "logs", models=1, games=2, seed=5).results
+    folders = sorted({folder for folder, _ in PLANTED.values()})
+    names = {folder: f"{folder.partition('/')[0]}.json" for folder in folders}
+    logs = {folder: next(results.glob(f"{folder}/0.json")).read_bytes() for folder in folders}
+    for stage in ("before", "after"):
+        (top / stage).mkdir()
+    for folder, name in names.items():
+        (top / "before" / name).write_bytes(logs[folder])
+    for kind, (folder, plant) in PLANTED.items():
+        log = json.loads(logs[folder])
+        plant(log)
+        write(top / "after" / f"{kind}.json", log)
+    for stage in ("before", "after"):
+        ingest(top / stage, top / f"{stage}-lake")
+
+    def found(kind: str) -> tuple[Found, Found]:
+        return (
+            found_in(open_lake(top / "before-lake"), kind, names[PLANTED[kind][0]]),
+            found_in(open_lake(top / "after-lake"), kind, f"{kind}.json"),
+        )
+
+    return found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", PLANTED)
-def test_what_is_planted_is_found(kind, logs, tmp_path):
-    folder, plant = PLANTED[kind]
-    log = json.loads(next(logs.glob(f"{folder}/0.json")).read_text())
-    before = found_in(log, kind, tmp_path / "before")
-    plant(log)
-    after = found_in(log, kind, tmp_path / "after")
+def test_what_is_planted_is_found(kind, before_and_after):
+    before, after = before_and_after(kind)
     # What was at odds before may agree now.
     assert before != after
     assert abs(len(after) - len(before)) == 1
 
 
-def found_in(log: Log, kind: str, folder: Path) -> list[tuple[object, ...]]:
-    folder.mkdir()
-    (folder / "0.json").write_bytes(encode(log))
-    ingest(folder / "0.json", folder / "lake")
-    rows = findings(open_lake(folder / "lake"), kind)
+def found_in(lake: StoredLake, kind: str, path: str) -> Found:
+    """What is found in the game at a path."""
+    (game,) = lake.table("games").filter(path=path).collect()["game_id"]
+    rows = findings(lake, kind).filter(game_id=game)
     return rows.select("player", "round", "message_index").rows()
 
 
@@ -360,15 +384,24 @@ def test_no_metric_counts_a_bot(with_bots: StoredLake) -> None:
     )
 
 
-@pytest.mark.slow
-def test_only_deeprole_has_canned_lines(shared: Path, tmp_path: Path) -> None:
-    """Of all models in all logs that we have."""
-    archives = [shared / "corpus" / "magic-public.tar.zst", *(shared / "real").glob("*.tar.zst")]
-    for archive in archives:
+@pytest.mark.parametrize(
+    ("patterns", "n_checked"),
+    [
+        pytest.param(["real/textarena-avalon.tar.zst"], 10, marks=pytest.mark.slow, id="its own"),
+        pytest.param(
+            ["corpus/magic-public.tar.zst", "real/*.tar.zst"], 500, marks=pytest.mark.long, id="all"
+        ),
+    ],
+)
+def test_only_deeprole_has_canned_lines(
+    shared: Path, tmp_path: Path, patterns: list[str], n_checked: int
+) -> None:
+    """Of all models in the logs with its games, or in all logs that we have."""
+    for archive in (found for pattern in patterns for found in shared.glob(pattern)):
         ingest(archive, tmp_path, model="m")
     lake = open_lake(tmp_path)
     rows = findings(lake, "canned_lines")
     assert set(rows["model"]) == {"deeprole", "deeprole-llm"}
     assert rows.height == 2 * 4
-    assert audit(lake, kind="canned_lines")["checked"].sum() > 500
+    assert audit(lake, kind="canned_lines")["checked"].sum() > n_checked
     assert audit(lake, kind="bots")["found"].to_list() == [828]

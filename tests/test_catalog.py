@@ -1,13 +1,14 @@
 """`magic.duckdb`, opened by a plain DuckDB that knows nothing of this package."""
 
+import ensurepip
 import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import polars as pl
@@ -35,7 +36,9 @@ STORED = {*computed(), "about"}
 ODD_FOLDER = Path("odd's [1]*") / "model=nobody"
 # Writes each view and table of the first argument to a Parquet file in the second.
 DUMP = """
-import sys, duckdb
+import sys
+sys.path[:0] = sys.argv[3:]
+import duckdb
 connection = duckdb.connect(sys.argv[1], read_only=True)
 names = connection.execute(
     "SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal "
@@ -81,8 +84,27 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small lake with its catalogue, to be copied."""
     folder = tmp_path_factory.mktemp("catalog")
     ingest(write_logs(folder / "logs", "first"), folder / "lake")
-    renew(folder / "lake")
+    with pytest.MonkeyPatch.context() as patch:
+        leave_out_most(patch)
+        renew(folder / "lake")
     return folder / "lake"
+
+
+def leave_out_most(patch: pytest.MonkeyPatch) -> None:
+    """Has catalogues with only what our queries ask for: to make the rest takes long."""
+    few = {
+        name: view
+        for name, view in views().items()
+        if name == "judgement" or name.startswith(("shared.", "evidence."))
+    }
+    stored = {name: computed()[name] for name in ("metrics", "leaderboard")}
+    patch.setattr("pipeline.catalog.views", lambda: few)
+    patch.setattr("pipeline.catalog.computed", lambda: stored)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_out_most(monkeypatch)
 
 
 @pytest.fixture
@@ -92,13 +114,17 @@ def lake(small: Path, tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
-def dumped(python: str | Path, database: Path, folder: Path) -> tuple[str, dict[str, pl.DataFrame]]:
+def dumped(
+    database: Path, folder: Path, packages: Path | None = None
+) -> tuple[str, dict[str, pl.DataFrame]]:
     """What a plain DuckDB finds: its version, and the rows of all views and tables.
 
-    It runs in a process and a folder of its own. Asserts that all of them have their comments.
+    It runs in a process and a folder of its own, and may be one of other packages. Asserts that all
+    of them have their comments.
     """
     folder.mkdir()
-    command = [str(python), "-I", "-c", DUMP, str(database), str(folder)]
+    command = [sys.executable, "-I", "-c", DUMP, str(database), str(folder)]
+    command += [str(packages)] if packages else []
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     version, n_names, lacking = done.stdout.strip().split(" ", 2)
@@ -112,18 +138,38 @@ def in_order(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.sort(flat, nulls_last=True)
 
 
-def assert_shows(found: dict[str, pl.DataFrame], lake: Lake) -> None:
-    """Asserts that it is what `magic sql` shows, with the values of `magic metrics`."""
-    assert found.keys() == {*TABLES, *views(), *STORED}
+class Shown(NamedTuple):
+    """What `magic sql` shows of a lake's views and tables, and `magic metrics` of values."""
+
+    lake: Lake
+    values: dict[str, pl.DataFrame]
+    rows: dict[str, pl.DataFrame]
+
+
+def shown(lake: Lake) -> Shown:
     one = lake.of_one_system()
-    for name, rows in {"metrics": one.metrics(), "leaderboard": one.leaderboard()}.items():
-        assert_same(found[name].filter(system=one.system).drop("system"), rows)
+    values = {"metrics": one.metrics(), "leaderboard": one.leaderboard()}
+    with lake.connect() as connection:
+        names = {*TABLES, *views()} - STORED
+        return Shown(lake, values, {name: connection.sql(f"FROM {name}").pl() for name in names})
+
+
+@pytest.fixture(scope="session")
+def of_whole(whole: Path) -> Shown:
+    return shown(pipeline.open_lake(whole))
+
+
+def assert_shows(found: dict[str, pl.DataFrame], expected: Shown) -> None:
+    """Asserts that it is what `magic sql` shows, with the values of `magic metrics`."""
+    lake = expected.lake
+    assert found.keys() == {*TABLES, *views(), *STORED}
+    for name, rows in expected.values.items():
+        assert_same(found[name].filter(system=lake.of_one_system().system).drop("system"), rows)
     (about,) = found["about"].to_dicts()
     assert (about["lake"], about["ingest_id"]) == (str(lake.path), lake.ingest_id)
-    with lake.connect() as connection:
-        for name in found.keys() - STORED:
-            rows = connection.sql(f"FROM {name}").pl()
-            assert_same(in_order(found[name]), in_order(rows.cast(found[name].schema)))
+    assert expected.rows.keys() == found.keys() - STORED
+    for name, rows in expected.rows.items():
+        assert_same(in_order(found[name]), in_order(rows.cast(found[name].schema)))
 
 
 def query(lake: Path, sql: str) -> list[tuple[object, ...]]:
@@ -133,34 +179,37 @@ def query(lake: Path, sql: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.slow
-def test_all_that_magic_sql_shows_is_there_with_comments(whole: Path, tmp_path: Path) -> None:
-    version, found = dumped(sys.executable, whole / CATALOG, tmp_path / "found")
+def test_all_that_magic_sql_shows_is_there_with_comments(
+    whole: Path, of_whole: Shown, tmp_path: Path
+) -> None:
+    version, found = dumped(whole / CATALOG, tmp_path / "found")
     assert version == duckdb.__version__
-    assert_shows(found, pipeline.open_lake(whole))
+    assert_shows(found, of_whole)
     assert found["votes"]["model"].unique().to_list() != ["nobody"]
 
 
 @pytest.mark.slow
-def test_duckdb_1_4_finds_the_same(whole: Path, tmp_path: Path) -> None:
-    """In an environment of its own, since here there is a newer one."""
-    venv.create(tmp_path / "old", with_pip=True)
-    python = tmp_path / "old" / "bin" / "python"
-    command = [str(python), "-m", "pip", "install", "--only-binary=:all:", "duckdb>=1.4.0,<1.5"]
+def test_duckdb_1_4_finds_the_same(whole: Path, of_whole: Shown, tmp_path: Path) -> None:
+    """In a folder of its own, since here there is a newer one."""
+    old = tmp_path / "old"
+    (pip,) = Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl")
+    command = [sys.executable, f"{pip}/pip", "install", "--target", str(old)]
+    command += ["--no-deps", "--no-compile", "--only-binary=:all:", "duckdb>=1.4.0,<1.5"]
     installed = subprocess.run(command, capture_output=True, text=True, check=False)
     if installed.returncode:
         reason = installed.stderr.strip().splitlines()[-1]
         pytest.skip(f"no package registry gives DuckDB 1.4 for this Python: {reason}")
-    version, found = dumped(python, whole / CATALOG, tmp_path / "found")
+    version, found = dumped(whole / CATALOG, tmp_path / "found", old)
     assert version.startswith("1.4.")
-    assert_shows(found, pipeline.open_lake(whole))
+    assert_shows(found, of_whole)
 
 
 @pytest.mark.long
 def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
     create_lake(tmp_path / "lake")
     renew(tmp_path / "lake")
-    _, found = dumped(sys.executable, tmp_path / "lake" / CATALOG, tmp_path / "found")
-    assert_shows(found, pipeline.open_lake(tmp_path / "lake"))
+    _, found = dumped(tmp_path / "lake" / CATALOG, tmp_path / "found")
+    assert_shows(found, shown(pipeline.open_lake(tmp_path / "lake")))
     assert {name for name, rows in found.items() if rows.height} == {
         "about",
         "shared.release_parameters",
@@ -168,6 +217,7 @@ def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few")
 def test_after_a_move_tables_answer_at_once_and_views_when_it_is_renewed(lake: Path) -> None:
     renew(lake)
     moved = lake.rename(lake.with_name("moved"))
@@ -181,6 +231,7 @@ def test_after_a_move_tables_answer_at_once_and_views_when_it_is_renewed(lake: P
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few")
 def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
     def ingest_ids() -> list[tuple[object, ...]]:
         return query(lake, "SELECT ingest_id, (SELECT max(ingest_id) FROM ingests) FROM about")
@@ -241,6 +292,7 @@ def wrong_view(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.catalog.views", lambda: wrong)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
     "fails",
     [
@@ -268,6 +320,7 @@ def test_a_renewal_that_fails_leaves_the_ingest_done(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few")
 def test_no_command_but_its_own_begins_it(lake: Path, tmp_path: Path) -> None:
     (lake / CATALOG).unlink()
     assert main(["ingest", str(write_logs(tmp_path / "more", "second")), "--lake", str(lake)]) == 0
@@ -277,6 +330,7 @@ def test_no_command_but_its_own_begins_it(lake: Path, tmp_path: Path) -> None:
     assert query(lake, "SELECT ingest_id FROM about") == [(pipeline.open_lake(lake).ingest_id,)]
 
 
+@pytest.mark.usefixtures("few")
 def test_an_ingest_into_a_large_lake_leaves_it_as_it_was(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,6 +361,7 @@ def test_an_older_state_never_stays_in_place_of_a_newer_one(
     assert query(lake, "SELECT ingest_id FROM about") == [(2,)]
 
 
+@pytest.mark.usefixtures("few")
 def test_a_file_of_ones_own(lake: Path, tmp_path: Path, capsys) -> None:
     out = tmp_path / "mine.duckdb"
     out.write_bytes(b"replaced")

@@ -22,8 +22,10 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.cells import cell_len
+from sandboxes import Here
 
 import pipeline
+from pipeline import sandbox
 from pipeline.archives import measure
 from pipeline.cli import main, output, prompt, suggestions, terminal
 from pipeline.cli.exits import CHECK_FAILED
@@ -31,6 +33,7 @@ from pipeline.column import words
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
+from pipeline.lake.names import CATALOG
 from pipeline.metrics import NAMES
 from pipeline.metrics.known import names
 from pipeline.simulate import simulate
@@ -39,6 +42,7 @@ from pipeline.warehouse.filesystem import LakeFiles
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "pipeline.cli"]
+PROCESS = sandbox._Process
 MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
@@ -107,7 +111,8 @@ Magic = Callable[..., Outcome]
 def magic(
     capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Magic:
-    """Runs a command in this process, in an empty folder."""
+    """Runs a command in this process, in an empty folder; queries have none of their own."""
+    monkeypatch.setattr("pipeline.sandbox._Process", Here)
     monkeypatch.delenv("MAGIC_LAKE", raising=False)
     monkeypatch.chdir(tmp_path)
 
@@ -245,30 +250,58 @@ def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str)
     assert ("MAGIC_LAKE" in result.text) == (command not in ("convert", "simulate", "validate"))
 
 
+@pytest.fixture(scope="session")
+def workshop(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the examples of the help name, but for lakes."""
+    place = tmp_path_factory.mktemp("workshop") / "examples"
+    for folder in ("results", "chat-logs"):
+        shutil.copytree(logs, place / folder)
+    (place / "runs").mkdir()
+    shutil.make_archive(str(place / "more"), "zip", logs)
+    shutil.make_archive(str(place / "runs" / "one"), "tar", logs)
+    (place / "runs" / "one.tar").rename(place / "runs" / "one.tar.zst")  # told by its bytes
+    (place / "query.sql").write_text("SELECT 1")
+    (place / "models.toml").write_text('"*" = "gpt-3.5-turbo"')
+    assert main(["convert", str(place / "results"), "-o", str(place / "games.jsonl")]) == 0
+    return place
+
+
+@pytest.fixture(scope="session")
+def twice_ingested(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the logs and of copies of them."""
+    top = tmp_path_factory.mktemp("twice")
+    shutil.copytree(logs, top / "others")
+    ingest([logs, top / "others"], top / "lake")
+    return top / "lake"
+
+
+@pytest.fixture(scope="session")
+def of_two_settings(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the logs of a model, and of the same under the name of another one."""
+    top = tmp_path_factory.mktemp("settings")
+    shutil.copytree(logs, top / "others")
+    for log in (top / "others").rglob("*.json"):
+        log.write_text(log.read_text().replace(f'"{MODEL}"', f'"{MODEL}-pgm"'))
+    ingest([logs, top / "others"], top / "lake")
+    return top / "lake"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one != SERVING])
 def test_examples_of_the_help_run(
-    magic: Magic, command: str, logs: Path, monkeypatch: pytest.MonkeyPatch
+    magic: Magic,
+    command: str,
+    workshop: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
-    for folder in ("results", "chat-logs"):
-        shutil.copytree(logs, folder)
-    Path("runs").mkdir()
-    shutil.make_archive("more", "zip", logs)
-    shutil.make_archive("runs/one", "tar", logs)
-    Path("runs/one.tar").rename("runs/one.tar.zst")  # told by its bytes
-    Path("query.sql").write_text("SELECT 1")
-    Path("models.toml").write_text('"*" = "gpt-3.5-turbo"')
+    shutil.copytree(workshop, ".", dirs_exist_ok=True)
+    # A report takes long: it has one of a game.
+    filled = {"compare": "of_two_settings", "report": "broken_lake"}.get(command, "twice_ingested")
+    for lake in ("lake", "before", "after"):
+        shutil.copytree(request.getfixturevalue(filled), lake)
     monkeypatch.setattr(sys, "stdin", io.StringIO("FROM games"))
-    shutil.copytree(logs, "others")
-    for log in Path("others").rglob("*.json"):
-        if command == "compare":
-            log.write_text(log.read_text().replace(f'"{MODEL}"', f'"{MODEL}-pgm"'))
-    found = examples(magic(command, "--help").text)
-    magic("ingest", "results", "others", "--lake", "lake")
-    magic("convert", "results", "-o", "games.jsonl")
-    for lake in ("before", "after"):
-        shutil.copytree("lake", lake)
-    for example in found:
+    for example in examples(magic(command, "--help").text):
         if "--engine spark" in example or "://" in example:
             continue  # needs a cluster or a store: tests/spark and tests/stores have those
         words = shlex.split(example.split(" > ")[0])
@@ -357,6 +390,28 @@ def showing(request: pytest.FixtureRequest, lake: Path, broken_lake: Path) -> li
     return [*command, "--lake", str(used)]
 
 
+@pytest.fixture(scope="module")
+def seen() -> dict[tuple[str, ...], Outcome]:
+    """What commands that show something have printed."""
+    return {}
+
+
+Shown = Callable[..., Outcome]
+
+
+@pytest.fixture
+def shown(magic: Magic, showing: list[str], seen: dict[tuple[str, ...], Outcome]) -> Shown:
+    """What the command prints, with options; it runs once with each."""
+
+    def of(*options: str) -> Outcome:
+        asked = (*showing, *options)
+        if asked not in seen:
+            seen[asked] = magic(*asked)
+        return seen[asked]
+
+    return of
+
+
 @pytest.mark.slow
 def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
     records = magic(*showing, "--format", "json").records
@@ -379,12 +434,12 @@ def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_forms_for_eyes(magic: Magic, showing: list[str]) -> None:
-    table = magic(*showing)
+def test_forms_for_eyes(shown: Shown) -> None:
+    table = shown()
     assert table.code == 0
     assert table.out
     assert not UNSAFE.search(table.text)
-    markdown = magic(*showing, "--format", "markdown").text
+    markdown = shown("--format", "markdown").text
     assert not UNSAFE.search(markdown)
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
     assert rows
@@ -392,13 +447,13 @@ def test_forms_for_eyes(magic: Magic, showing: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_a_column_has_one_name_in_all_forms(magic: Magic, showing: list[str]) -> None:
+def test_a_column_has_one_name_in_all_forms(shown: Shown, showing: list[str]) -> None:
     """Every form for eyes has the same headings, which are words but for names of the user's."""
-    markdown = magic(*showing, "--format", "markdown").text
+    markdown = shown("--format", "markdown").text
     (row, *_) = (line for line in markdown.splitlines() if line.startswith("| "))
     headings = [one.replace("\\", "") for one in row.strip("| \n").split(" | ")]
     assert showing[0] == "sql" or not any("_" in one for one in headings)
-    lines = magic(*showing).text.splitlines()
+    lines = shown().text.splitlines()
     if "--raw" not in showing:
         rule = next(at for at, line in enumerate(lines) if line.startswith("─"))
         assert re.split("  +", lines[rule - 1].strip()) == headings
@@ -748,27 +803,27 @@ def test_leaderboard_fits(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [80, 100, 200])
-def test_a_comparison_fits(
-    magic: Magic, lake: Path, width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_fits(magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a table, with the interval beside the difference and the models' names as headings."""
-    monkeypatch.setattr(terminal, "width", lambda: width)
     one, other = (
         row["model"] for row in magic("leaderboard", "--lake", lake, "--format", "json").records[:2]
     )
-    result = magic("compare", one, other, "--lake", lake)
-    lines = result.text.splitlines()
-    assert max(map(cell_len, lines)) <= width
-    rule = next(number for number, line in enumerate(lines) if line.startswith("─"))
-    assert not any(line.rstrip().endswith("_") for line in lines[:rule])
-    of = {line.split()[0]: line for line in lines[rule + 1 :]}
-    assert set(NAMES) - {"self_awareness"} <= set(of)
-    for row in magic("compare", one, other, "--lake", lake, "--format", "json").records:
-        if row["difference"] is not None and row["metric"] in of:
-            assert f"{row['difference']:.3f}" in of[row["metric"]]
-        elif row["difference"] is None:
-            assert f"– {row['metric']}: {row['reason']}" in result.err
+    command = ("compare", one, other, "--lake", lake)
+    records = magic(*command, "--format", "json").records
+    for width in (80, 100, 200):
+        monkeypatch.setattr(terminal, "width", lambda width=width: width)
+        result = magic(*command)
+        lines = result.text.splitlines()
+        assert max(map(cell_len, lines)) <= width
+        rule = next(number for number, line in enumerate(lines) if line.startswith("─"))
+        assert not any(line.rstrip().endswith("_") for line in lines[:rule])
+        of = {line.split()[0]: line for line in lines[rule + 1 :]}
+        assert set(NAMES) - {"self_awareness"} <= set(of)
+        for row in records:
+            if row["difference"] is not None and row["metric"] in of:
+                assert f"{row['difference']:.3f}" in of[row["metric"]]
+            elif row["difference"] is None:
+                assert f"– {row['metric']}: {row['reason']}" in result.err
 
 
 def test_a_verdict_is_explained(magic: Magic, lake: Path) -> None:
@@ -908,15 +963,14 @@ def test_what_is_missing_is_named_and_can_fail_a_build(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["table", "markdown"])
+@pytest.mark.parametrize("command", ["leaderboard", "compare --all-pairs", "diff {broken_lake}"])
 def test_the_size_of_a_family_is_said_where_p_values_are_adjusted(
-    magic: Magic, lake: Path, broken_lake: Path, form: str
+    magic: Magic, lake: Path, broken_lake: Path, command: str
 ) -> None:
-    for command in ("leaderboard", "compare --all-pairs", f"diff {broken_lake}"):
-        asked = [*command.split(), "--lake", lake]
-        assert "family" in magic(*asked, "--format", "json").records[0]
-        result = magic(*asked, "--format", form)
-        assert re.search("adjusted|no p-values", result.err if form == "table" else result.text)
+    asked = [*command.format(broken_lake=broken_lake).split(), "--lake", lake]
+    assert "family" in magic(*asked, "--format", "json").records[0]
+    assert re.search("adjusted|no p-values", magic(*asked, "--format", "table").err)
+    assert re.search("adjusted|no p-values", magic(*asked, "--format", "markdown").text)
 
 
 def test_evidence_of_several_terms_shows_them_and_counts_what_was_asked_for(
@@ -971,16 +1025,21 @@ def test_schema_prints_every_contract_without_a_lake(magic: Magic) -> None:
 
 
 @pytest.mark.slow
-def test_schema_tells_of_every_view(magic: Magic, lake: Path) -> None:
-    """Each by its name with its schema, if that is not the main one."""
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_schema_tells_of_every_view(magic: Magic, lake: Path, every: bool) -> None:
+    """Each by its name with its schema, if that is not the main one; or some of each schema."""
     opened = pipeline.open_lake(lake)
     name = "concat_ws('.', nullif(schema_name, 'main'), view_name)"
     seen = opened.sql(f"SELECT {name} AS view FROM duckdb_views() WHERE NOT internal")["view"]
     asked = sorted(set(seen) - set(TABLES))
+    told = ("metrics", "evidence.judgement", "audit.scores", "shared.stated_views")
+    if not every:
+        of_schemas = {view.rpartition(".")[0]: view for view in asked}
+        asked = sorted({*told, *of_schemas.values()})
     result = magic("schema", *asked, "--format", "json").records
     assert {record["table"] for record in result} == set(asked)
     assert all(record["description"] for record in result)
-    for name in ("metrics", "evidence.judgement", "audit.scores", "shared.stated_views"):
+    for name in told:
         found = [record["column"] for record in result if record["table"] == name]
         assert found == opened.sql(f"FROM {name} LIMIT 0").columns
     text = magic("schema", "evidence.judgement", "votes").text
@@ -1022,6 +1081,13 @@ def test_a_query_may_begin_with_a_comment(
         assert magic("sql", query, "--format", "json", "--lake", lake).records == [{"n": 1}]
 
 
+@pytest.fixture
+def with_processes(magic: Magic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers queries in processes of their own, as without tests."""
+    monkeypatch.setattr("pipeline.sandbox._Process", PROCESS)
+
+
+@pytest.mark.usefixtures("with_processes")
 def test_sql_in_as_much_memory_as_can_be_counted(magic: Magic, lake: Path) -> None:
     result = magic(
         "sql", "--lake", lake, "SELECT 1 AS n", "--memory", "8388607TiB", "--format", "json"
@@ -1058,6 +1124,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[PipeInput
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("with_processes")
 def test_prompt_answers_until_the_user_leaves(
     magic: Magic, lake: Path, typed: PipeInput, tmp_path: Path
 ) -> None:
@@ -1321,12 +1388,15 @@ def test_text_of_logs_cannot_drive_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(terminal, "width", lambda: width)
-    for form in ("table", "markdown", "json"):
-        result = magic(*command, "--lake", lake, "--format", form)
+    results = [
+        magic(*command, "--lake", lake, *form)
+        for form in ([], ["--format", "markdown"], ["--format", "json"])
+    ]
+    for result in results:
         assert result.code == 0
         assert not UNSAFE.search(result.text)
         assert not UNSAFE.search(result.err)
-    shown = re.sub(r"\s", "", magic(*command, "--lake", lake).text)
+    shown = re.sub(r"\s", "", results[0].text)
     assert r"\x1b[31mevil\x07[bold]x[/bold]\u202e|`*" in shown or r"x\x1b[2J" in shown
 
 
@@ -1375,11 +1445,11 @@ def interrupted(*_: object, **__: object) -> None:
 
 @pytest.mark.slow
 def test_an_interrupted_renewal_says_that_the_ingest_is_done(
-    magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    magic: Magic, logs: Path, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.catalog.renewed_after_ingest", interrupted)
-    magic("ingest", logs, "--lake", tmp_path / "lake")
-    magic("catalog", "--lake", tmp_path / "lake")
+    shutil.copytree(lake, tmp_path / "lake")
+    (tmp_path / "lake" / CATALOG).touch()
     result = magic("ingest", logs, "--lake", tmp_path / "lake")
     assert result.code == 130
     assert "magic: interrupted: the lake has all changes, but magic.duckdb was not" in result.err

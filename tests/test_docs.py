@@ -4,14 +4,17 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import pipeline
+from pipeline.cli import main
 from pipeline.simulate import simulate
 
 ROOT = Path(__file__).parent.parent
@@ -19,23 +22,36 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def magic(*arguments: str, lake: Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline.cli", *arguments],
-        cwd=cwd,
-        env={**os.environ, "MAGIC_LAKE": str(lake), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+Magic = Callable[..., str]
+
+
+@pytest.fixture
+def magic(
+    lake: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    queries_here: None,
+) -> Magic:
+    """Runs a command that goes well in this process, in a folder with our data."""
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MAGIC_LAKE", str(lake))
+
+    def run(words: list[str]) -> str:
+        code = main(["data/sample/results" if word == "results/" else word for word in words])
+        out, err = capsysbinary.readouterr()
+        assert code == 0, f"{words}: {err.decode()}"
+        assert out or err, words
+        return out.decode()
+
+    return run
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("docs") / "lake"
-    done = magic("ingest", "data/sample/results", lake=path)
-    assert done.returncode == 0, done.stderr
-    return path
+def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the sample, which commands can change."""
+    return shutil.copytree(sample_lake, tmp_path_factory.mktemp("docs") / "lake")
 
 
 # A page for each task: their commands run on the sample.
@@ -55,24 +71,15 @@ def test_readme_has_commands() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", commands(README), ids=" ".join)
-def test_readme_command(words: list[str], lake: Path) -> None:
-    done = magic(*on_the_sample(words), lake=lake)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
-def on_the_sample(words: list[str]) -> list[str]:
-    return ["data/sample/results" if word == "results/" else word for word in words]
+def test_readme_command(words: list[str], magic: Magic) -> None:
+    assert magic(words)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
-def test_commands_of_a_guide(guide: Path, lake: Path, tmp_path: Path) -> None:
-    (tmp_path / "data").symlink_to(ROOT / "data")
+def test_commands_of_a_guide(guide: Path, magic: Magic) -> None:
     for words in commands(guide.read_text(encoding="utf-8")):
-        done = magic(*on_the_sample(words), lake=lake, cwd=tmp_path)
-        assert done.returncode == 0, f"{words}: {done.stderr}"
-        assert done.stdout + done.stderr, words
+        magic(words)
 
 
 @pytest.mark.slow
@@ -109,8 +116,8 @@ def test_a_leaderboard_is_written_as_csv(lake: Path, tmp_path: Path) -> None:
         assert pl.read_csv(tmp_path / name).height == board.height
 
 
-def test_tables_are_as_described(lake: Path) -> None:
-    printed = magic("schema", "--format", "markdown", lake=lake).stdout
+def test_tables_are_as_described(magic: Magic) -> None:
+    printed = magic(["schema", "--format", "markdown"])
     assert (ROOT / "docs" / "tables.md").read_text(encoding="utf-8").endswith(printed)
 
 

@@ -7,10 +7,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+
+from pipeline.lake import open_lake
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
@@ -18,7 +21,24 @@ _BLOCK = re.compile(
     r"^`(?P<path>[\w/.]+)`:\n\n```\w+\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 FILES = {found["path"]: found["text"] for found in _BLOCK.finditer(PAGE)}
-SAMPLE = ROOT / "data" / "sample" / "results"
+# Some games of the sample, which are quickly read.
+GAMES = ROOT / "data" / "sample" / "results" / "undercover"
+N_GAMES = len([*GAMES.glob("*/*.json")])
+# Runs the commands that it is given, and prints what came of each.
+COMMANDS = """
+import contextlib, io, json, sys
+from pipeline.cli import main
+
+told = []
+for command in json.loads(sys.argv[1]):
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(command)
+    for stream in (out, err):
+        stream.flush()
+    told.append([code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()])
+print(json.dumps(told))
+"""
 
 pytestmark = pytest.mark.slow
 
@@ -51,31 +71,64 @@ def run(site: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def magic(site: Path, *arguments: object) -> str:
-    done = run(site, "-m", "pipeline.cli", *map(str, arguments))
+class Told(NamedTuple):
+    """What came of a command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        """What it printed, if it is well."""
+        assert self.code == 0, self.err
+        return self.out
+
+    @property
+    def rows(self) -> list[dict]:
+        """The rows that it printed as JSON."""
+        return json.loads(self.text)
+
+    @property
+    def refusal(self) -> str:
+        """What it says, if it fails as it should: one line."""
+        assert self.code == 1, self.err
+        assert self.out == ""
+        (line,) = self.err.splitlines()
+        return line
+
+
+def magic(site: Path, *commands: Sequence[object]) -> list[Told]:
+    """What came of commands, one after the other in a process."""
+    words = json.dumps([[*map(str, command)] for command in commands])
+    done = run(site, "-c", COMMANDS, words)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return [Told(*told) for told in json.loads(done.stdout)]
 
 
 def refusal(site: Path, *arguments: object) -> str:
-    """What a command says that fails, which is one line."""
+    """What a command says that fails, as a program of its own: one line."""
     done = run(site, "-m", "pipeline.cli", *map(str, arguments))
-    assert done.returncode == 1, done.stderr
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    return line
+    return Told(done.returncode, done.stdout, done.stderr).refusal
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the page's package, beside a lake with its log and the sample."""
+    """A folder with the page's package, beside a lake with its log and games of the sample."""
     site = tmp_path_factory.mktemp("plugin") / "site"
     install(site, FILES)
     logs = site.parent / "logs"
     logs.mkdir()
     (logs / "1.json").write_text(log_of())
-    magic(site, "ingest", logs, SAMPLE, "--strict")
+    (ingested,) = magic(site, ("ingest", logs, GAMES, "--strict"))
+    assert ingested.text
     return site
+
+
+def game_of(site: Path, game_type: str) -> str:
+    """The id of a game of the lake."""
+    games = open_lake(site.parent / "lake").table("games").filter(game_type=game_type)
+    return str(games.collect()["game_id"][0])
 
 
 def log_of() -> str:
@@ -85,50 +138,57 @@ def log_of() -> str:
     return str(log)
 
 
-def rows(site: Path, *arguments: object) -> list[dict]:
-    return json.loads(magic(site, *arguments, "--format", "json"))
+JSON = ("--format", "json")
 
 
-def test_its_own_tests_pass(site: Path) -> None:
-    done = run(site, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(site / "tests"))
+def test_its_own_tests_pass(site: Path, tmp_path: Path) -> None:
+    asked = ("-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'own'}")
+    done = run(site, "-m", "pytest", *asked, str(site / "tests"))
     assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
 
 
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_the_metric(site: Path, engine: str) -> None:
-    asked = ("metrics", "--metric", "trust", "--system", "stag_hunt", "--by", "model")
-    values = rows(site, *asked, "--engine", engine)
-    assert [(row["model"], row["value"], row["counted"]) for row in values] == [
-        ("model-a", 1.0, 2), ("model-b", 0.5, 2)
-    ]  # fmt: skip
+def test_the_metric(site: Path) -> None:
+    asked = ("metrics", "--metric", "trust", "--system", "stag_hunt", "--by", "model", *JSON)
+    for told in magic(site, *((*asked, "--engine", engine) for engine in ("polars", "duckdb"))):
+        assert [(row["model"], row["value"], row["counted"]) for row in told.rows] == [
+            ("model-a", 1.0, 2), ("model-b", 0.5, 2)
+        ]  # fmt: skip
 
 
 def test_evidence_view_and_leaderboard(site: Path) -> None:
-    found = rows(site, "evidence", "trust", "--system", "stag_hunt")
-    assert [row["what"] for row in found] == ["stag", "stag", "hare", "stag"]
-    (view,) = rows(site, "sql", "SELECT sum(hits) AS n FROM trust WHERE game_type = 'all'")
-    assert view["n"] == 3
-    assert "trust" in rows(site, "leaderboard", "--system", "stag_hunt")[0]
+    found, view, board = magic(
+        site,
+        ("evidence", "trust", "--system", "stag_hunt", *JSON),
+        ("sql", "SELECT sum(hits) AS n FROM trust WHERE game_type = 'all'", *JSON),
+        ("leaderboard", "--system", "stag_hunt", *JSON),
+    )
+    assert [row["what"] for row in found.rows] == ["stag", "stag", "hare", "stag"]
+    assert view.rows == [{"n": 3}]
+    assert "trust" in board.rows[0]
 
 
 def test_the_table(site: Path) -> None:
-    (choice, *_) = rows(
-        site, "sql", "SELECT prey, points, content FROM hunts NATURAL JOIN messages"
+    choices, tables, schema, interchange = magic(
+        site,
+        ("sql", "SELECT prey, points, content FROM hunts NATURAL JOIN messages", *JSON),
+        ("tables", *JSON),
+        ("schema", "hunts", *JSON),
+        ("schema", "--interchange"),
     )
-    assert set(choice) == {"prey", "points", "content"}
-    sizes = {row["table"]: row["n_rows"] for row in rows(site, "tables")}
+    assert set(choices.rows[0]) == {"prey", "points", "content"}
+    sizes = {row["table"]: row["n_rows"] for row in tables.rows}
     assert sizes["hunts"] == 4
-    described = {row["column"]: row["description"] for row in rows(site, "schema", "hunts")}
+    described = {row["column"]: row["description"] for row in schema.rows}
     assert described["prey"] == "what the player hunts"
-    assert "Hunts" in magic(site, "schema", "--interchange")
+    assert "Hunts" in interchange.text
 
 
 def test_the_game(site: Path) -> None:
-    (game,) = rows(site, "sql", "SELECT game_id FROM games WHERE game_type = 'stag_hunt'")
-    shown = magic(site, "show", game["game_id"])
-    assert "Together!" in shown
-    assert "hare" in shown
-    assert magic(site, "verify")
+    shown, verified = magic(site, ("show", game_of(site, "stag_hunt")), ("verify",))
+    assert "Together!" in shown.text
+    assert "hare" in shown.text
+    assert verified.text
 
 
 def test_it_is_part_of_what_an_ingest_records(site: Path) -> None:
@@ -146,50 +206,52 @@ def test_it_is_part_of_what_an_ingest_records(site: Path) -> None:
 
 
 def test_a_lake_without_its_package(site: Path, tmp_path: Path) -> None:
-    lake = site.parent / "lake"
     bare = tmp_path / "site"
     bare.mkdir()
-    done = run(bare, "-m", "pipeline.cli", "tables", "--lake", str(lake))
-    assert done.returncode == 0
-    assert "not listed: hunts, of a package that is not installed" in done.stderr
-    played = rows(bare, "sql", "SELECT DISTINCT game_type FROM games", "--lake", lake)
-    assert "stag_hunt" in {row["game_type"] for row in played}
-    assert rows(bare, "metrics", "--metric", "win_rate", "--lake", lake)
-    findings = rows(bare, "verify", "--lake", lake)
-    assert {(one["check"], one["severity"]) for one in findings} == {("not_installed", "warning")}
-    line = refusal(bare, "ingest", SAMPLE, "--lake", lake)
-    assert "tables of a package that is not installed: hunts" in line
+    of = ("--lake", site.parent / "lake")
+    tables, played, values, verified, ingested = magic(
+        bare,
+        ("tables", *of),
+        ("sql", "SELECT DISTINCT game_type FROM games", *of, *JSON),
+        ("metrics", "--metric", "win_rate", *of, *JSON),
+        ("verify", *of, *JSON),
+        ("ingest", GAMES, *of),
+    )
+    assert tables.text
+    assert "not listed: hunts, of a package that is not installed" in tables.err
+    assert "stag_hunt" in {row["game_type"] for row in played.rows}
+    assert values.rows
+    assert {(one["check"], one["severity"]) for one in verified.rows} == {
+        ("not_installed", "warning")
+    }
+    assert "tables of a package that is not installed: hunts" in ingested.refusal
 
 
-def said_below(site: Path, *command: object) -> list[str]:
+def lacking(told: Told) -> list[str]:
     """What a command says of a package that is not installed."""
-    done = run(site, "-m", "pipeline.cli", *map(str, command))
-    assert done.returncode == 0, done.stderr
-    text = f"{done.stdout}\n{done.stderr}"
-    return [line for line in text.splitlines() if "that is not installed: no metric" in line]
+    lines = f"{told.text}\n{told.err}".splitlines()
+    return [line for line in lines if "that is not installed: no metric" in line]
 
 
-@pytest.mark.parametrize("form", ["table", "markdown"])
-def test_numbers_without_a_package_say_what_they_lack(
-    site: Path, tmp_path: Path, form: str
-) -> None:
+def test_numbers_without_a_package_say_what_they_lack(site: Path, tmp_path: Path) -> None:
     """Below metrics and completeness, and below a game of the package, but not below another."""
     lake, bare = site.parent / "lake", tmp_path / "site"
     bare.mkdir()
-    (own,) = rows(
-        bare, "sql", "SELECT game_id FROM games WHERE game_type = 'stag_hunt'", "--lake", lake
-    )
-    (other, *_) = rows(bare, "games", "--limit", 2, "--game-type", "undercover", "--lake", lake)
-    asked = ["--lake", lake, "--format", form]
-    for command in (["metrics", "--system", "magic"], ["completeness"]):
-        (line,) = said_below(bare, *command, *asked)
-        assert "the lake has games of stag_hunt, of a package" in line
-        assert "their own tables (hunts) are not read" in line
-        assert said_below(site, *command, *asked) == []
-    asked[3] = "text" if form == "table" else form
-    assert len(said_below(bare, "show", own["game_id"], *asked)) == 1
-    assert said_below(bare, "show", other["game_id"], *asked) == []
-    assert said_below(site, "show", own["game_id"], *asked) == []
+    own, other = game_of(site, "stag_hunt"), game_of(site, "undercover")
+    commands = []
+    for form, form_of_text in (("table", "text"), ("markdown", "markdown")):
+        asked = ("--lake", lake, "--format", form)
+        commands += [("metrics", "--system", "magic", *asked), ("completeness", *asked)]
+        asked = ("--lake", lake, "--format", form_of_text)
+        commands += [("show", own, *asked), ("show", other, *asked)]
+    said = [*map(lacking, magic(bare, *commands))]
+    for of_metrics, of_completeness, of_own, of_other in (said[:4], said[4:]):
+        for (line,) in (of_metrics, of_completeness):
+            assert "the lake has games of stag_hunt, of a package" in line
+            assert "their own tables (hunts) are not read" in line
+        assert len(of_own) == 1
+        assert of_other == []
+    assert [*map(lacking, magic(site, *commands))] == [[]] * 8
 
 
 def test_pages_without_a_package_say_what_they_lack(site: Path, tmp_path: Path) -> None:
@@ -238,9 +300,13 @@ def test_another_version_of_a_package_with_other_columns(site: Path, tmp_path: P
     field = "    points: float | None\n"
     assert text.count(field) == 1
     place.write_text(text.replace(field, f"{field}    extra: str | None = None\n"))
-    refused = refusal(other, "ingest", SAMPLE, "--lake", lake)
-    assert "other columns of the table `hunts` (extra)" in refused
-    (row, *_) = rows(other, "sql", "SELECT extra, prey FROM hunts", "--lake", lake)
+    refused, found = magic(
+        other,
+        ("ingest", GAMES, "--lake", lake),
+        ("sql", "SELECT extra, prey FROM hunts", "--lake", lake, *JSON),
+    )
+    assert "other columns of the table `hunts` (extra)" in refused.refusal
+    row = found.rows[0]
     assert row["extra"] is None
     assert row["prey"]
 
@@ -256,11 +322,16 @@ version = "1"
 
 
 @pytest.mark.parametrize("group", ["games", "formats", "metrics"])
-def test_a_package_that_cannot_be_imported_is_named(tmp_path: Path, group: str) -> None:
+def test_a_package_that_cannot_be_imported_is_named(
+    sample_lake: Path, tmp_path: Path, group: str
+) -> None:
     broken_package(tmp_path / "site", group, "x", "1 / 0")
-    command = {"games": ["tables"], "formats": ["ingest", SAMPLE], "metrics": ["leaderboard"]}
-    if group != "formats":
-        magic(tmp_path / "none", "ingest", SAMPLE)
+    of = ["--lake", sample_lake]
+    command = {
+        "games": ["tables", *of],
+        "formats": ["ingest", GAMES],
+        "metrics": ["leaderboard", *of],
+    }
     line = refusal(tmp_path / "site", *command[group])
     assert "the package bad-magic cannot be used" in line
     assert "ZeroDivisionError" in line
@@ -271,7 +342,7 @@ from pipeline.formats.building import messages
 from pipeline.game import GameRecord, Seat, Vote
 NAME, NAMES_MODELS = {name!r}, True
 def claims(look):
-    return "boom" in look.keys
+    return NAME in look.keys
 def read(look, model):
     {read}
 """
@@ -281,21 +352,20 @@ def test_two_packages_of_one_name_are_both_named(tmp_path: Path) -> None:
     for package in ("bad", "worse"):
         text = FORMAT.format(name="twice", read="pass")
         broken_package(tmp_path / "site", "formats", "x", text, package)
-    line = refusal(tmp_path / "site", "ingest", SAMPLE)
+    line = refusal(tmp_path / "site", "ingest", GAMES)
     assert "bad-magic and worse-magic both have the format `twice`" in line
 
 
-def test_a_name_of_ours_is_taken(tmp_path: Path) -> None:
-    magic(tmp_path / "none", "ingest", SAMPLE)
+def test_a_name_of_ours_is_taken(sample_lake: Path, tmp_path: Path) -> None:
     text = (ROOT / "pipeline" / "metrics" / "judgement.py").read_text()
     broken_package(tmp_path / "site", "metrics", "judgement", text)
-    line = refusal(tmp_path / "site", "leaderboard")
+    line = refusal(tmp_path / "site", "leaderboard", "--lake", sample_lake)
     assert "magic and bad-magic both have the metric or table `judgement`" in line
 
 
 # A vote for a number, of which the column of a name cannot be made.
 ODD_VOTE = """return GameRecord(
-        game_type="chameleon", system="x", format="boomer", format_version="1", setting={},
+        game_type="chameleon", system="x", format=NAME, format_version="1", setting={},
         is_finished=False, outcome=None, n_rounds=1, messages=messages([], []),
         seats=[Seat("Ann", "m", "chameleon", True)], votes=[Vote(1, 1, None, 5)],
     )"""
@@ -305,22 +375,28 @@ ODD_VOTE = """return GameRecord(
 ODD_SETTING = ODD_VOTE.replace("setting={}", "setting={'x': object()}").replace("None, 5", "None")
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        *("return look.nothing", "return 7", "raise SystemError('x')", "raise SystemExit(7)"),
-        *(ODD_VOTE, ODD_SETTING),
-    ],
-)
-def test_an_error_of_a_format_is_its_package_s(tmp_path: Path, read: str) -> None:
+def test_an_error_of_a_format_is_its_package_s(tmp_path: Path) -> None:
     site = tmp_path / "site"
-    broken_package(site, "formats", "x", FORMAT.format(name="boomer", read=read))
-    (tmp_path / "boom.json").write_text('{"boom": 1}')
-    magic(site, "ingest", tmp_path / "boom.json", SAMPLE)
-    (fault,) = rows(site, "quarantine")
-    assert "the format boomer of the package bad-magic" in fault["message"]
-    assert "a bug in magic" not in fault["message"]
-    assert magic(site, "sql", "SELECT count(*) AS n FROM games", "--format", "csv") == "n\n112\n"
+    reads = ("return look.nothing", "return 7", "raise SystemError('x')", "raise SystemExit(7)")
+    packages = {f"boomer{n}": read for n, read in enumerate((*reads, ODD_VOTE, ODD_SETTING))}
+    (tmp_path / "logs").mkdir()
+    for name, read in packages.items():
+        broken_package(site, "formats", name, FORMAT.format(name=name, read=read), f"bad_{name}")
+        (tmp_path / "logs" / f"{name}.json").write_text(f'{{"{name}": 1}}')
+    ingested, quarantine, counted = magic(
+        site,
+        ("ingest", tmp_path / "logs", GAMES),
+        ("quarantine", *JSON),
+        ("sql", "SELECT count(*) AS n FROM games", *JSON),
+    )
+    assert ingested.text
+    faults = {row["path"]: row["message"] for row in quarantine.rows}
+    assert faults.keys() == {f"{name}.json" for name in packages}
+    for name in packages:
+        message = faults[f"{name}.json"]
+        assert f"the format {name} of the package bad_{name}-magic" in message
+        assert "a bug in magic" not in message
+    assert counted.rows == [{"n": N_GAMES}]
 
 
 def test_a_file_that_a_format_cannot_cut_is_refused_alone(tmp_path: Path) -> None:
@@ -337,23 +413,28 @@ def cut(content, limit):
 """
     broken_package(site, "formats", "x", text)
     (tmp_path / "boom.txt").write_text("boom")
-    magic(site, "ingest", tmp_path / "boom.txt", SAMPLE)
-    (fault,) = rows(site, "quarantine")
+    ingested, quarantine, counted = magic(
+        site,
+        ("ingest", tmp_path / "boom.txt", GAMES),
+        ("quarantine", *JSON),
+        ("sql", "SELECT count(*) AS n FROM games", *JSON),
+    )
+    assert ingested.text
+    (fault,) = quarantine.rows
     assert "AttributeError: oops; this is a bug in the format boomer" in fault["message"]
-    assert magic(site, "sql", "SELECT count(*) AS n FROM games", "--format", "csv") == "n\n112\n"
+    assert counted.rows == [{"n": N_GAMES}]
 
 
-def test_what_lacks_something_is_no_format_or_metric(tmp_path: Path) -> None:
+def test_what_lacks_something_is_no_format_or_metric(sample_lake: Path, tmp_path: Path) -> None:
     broken_package(tmp_path / "site", "formats", "x", "NAME = 'x'")
-    assert "it lacks NAMES_MODELS" in refusal(tmp_path / "site", "ingest", SAMPLE)
+    assert "it lacks NAMES_MODELS" in refusal(tmp_path / "site", "ingest", GAMES)
     broken_package(tmp_path / "other", "metrics", "x", "PAPER = 1")
-    magic(tmp_path / "none", "ingest", SAMPLE)
-    assert "it needs `PAPER = Metric(...)`" in refusal(tmp_path / "other", "leaderboard")
+    line = refusal(tmp_path / "other", "leaderboard", "--lake", sample_lake)
+    assert "it needs `PAPER = Metric(...)`" in line
 
 
-def test_a_mistake_of_a_game_is_named_when_it_is_loaded(tmp_path: Path) -> None:
+def test_a_mistake_of_a_game_is_named_when_it_is_loaded(sample_lake: Path, tmp_path: Path) -> None:
     text = FILES["stag_hunt/game.py"]
-    magic(tmp_path / "none", "ingest", SAMPLE)
     for name, before, after, mistake in (
         ("credit", 'Ending("completed")', 'Ending("completed", 2)', "one of `completed` is 2"),
         ("table", '"hunts":', '"votes":', "a table of every lake is called `votes`"),
@@ -366,7 +447,7 @@ def test_a_mistake_of_a_game_is_named_when_it_is_loaded(tmp_path: Path) -> None:
         broken_package(site, "games", "x", text.replace(before, after))
         points = next(site.glob("*.dist-info/entry_points.txt"))
         points.write_text(points.read_text().replace("bad_magic", "bad_magic:KIND"))
-        line = refusal(site, "tables")
+        line = refusal(site, "tables", "--lake", sample_lake)
         assert " of the package bad-magic: " in line
         assert mistake in line
 
@@ -385,12 +466,12 @@ def test_a_metric_that_cannot_count_is_its_package_s(
     assert right in FILES[name]
     wrong = FILES[name].replace(right, right.replace("prey", "pray").replace('"stag"', "1"))
     install(tmp_path / "site", {**FILES, name: wrong})
-    asked = ["metrics", "--metric", "trust", "--system", "stag_hunt", "--engine", engine]
-    line = refusal(tmp_path / "site", *asked, "--lake", site.parent / "lake")
-    assert "`trust` of the package magic-stag-hunt cannot count: " in line
+    of = ("--lake", site.parent / "lake")
+    asked = ("metrics", "--metric", "trust", "--system", "stag_hunt", "--engine", engine, *of)
+    value, view = magic(tmp_path / "site", asked, ("sql", "FROM trust", *of))
+    assert "`trust` of the package magic-stag-hunt cannot count: " in value.refusal
     if engine == "duckdb":
-        line = refusal(tmp_path / "site", "sql", "FROM trust", "--lake", site.parent / "lake")
-        assert "the SQL of trust, of the package magic-stag-hunt, fails: " in line
+        assert "the SQL of trust, of the package magic-stag-hunt, fails: " in view.refusal
 
 
 def test_an_unknown_group_of_entry_points_is_named(tmp_path: Path) -> None:
@@ -398,7 +479,7 @@ def test_an_unknown_group_of_entry_points_is_named(tmp_path: Path) -> None:
     broken_package(site, "formats", "x", FORMAT.format(name="boomer", read="return None"))
     points = next(site.glob("*.dist-info/entry_points.txt"))
     points.write_text(points.read_text().replace("magic_pipeline.formats", "magic_pipeline.format"))
-    line = refusal(site, "ingest", SAMPLE)
+    line = refusal(site, "ingest", GAMES)
     assert "the package bad-magic has entry points of the group `magic_pipeline.format`" in line
     assert "did you mean `magic_pipeline.formats`?" in line
 
@@ -407,8 +488,7 @@ def test_a_damaged_file_is_no_fault_of_a_package(site: Path, tmp_path: Path) -> 
     lake = shutil.copytree(site.parent / "lake", tmp_path / "lake")
     for file in (lake / "hunts").glob("*.parquet"):
         file.write_bytes(file.read_bytes()[:-20])
-    for engine in ("polars", "duckdb"):
-        asked = ["metrics", "--metric", "trust", "--system", "stag_hunt", "--engine", engine]
-        line = refusal(site, *asked, "--lake", lake)
-        assert "the lake is damaged" in line
-        assert "magic-stag-hunt" not in line
+    asked = ("metrics", "--metric", "trust", "--system", "stag_hunt", "--lake", lake, "--engine")
+    for told in magic(site, *((*asked, engine) for engine in ("polars", "duckdb"))):
+        assert "the lake is damaged" in told.refusal
+        assert "magic-stag-hunt" not in told.refusal

@@ -2,7 +2,6 @@
 
 import os
 import resource
-import shutil
 import stat
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 
 from pipeline.cli.app import main
 from pipeline.errors import PipelineError
+from pipeline.ingest import ingest
 from pipeline.replacing import replacing
 
 TOP = Path(__file__).resolve().parents[1]
@@ -32,9 +32,10 @@ FULL_AT = 1 << 12  # bytes of a file: less than any of these has
 
 
 @pytest.fixture(scope="module")
-def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of some games of the sample."""
     place = tmp_path_factory.mktemp("replacing") / "lake"
-    shutil.copytree(sample_lake, place)
+    ingest(TOP / "data" / "sample" / "results" / "undercover", place)
     return place
 
 

@@ -15,7 +15,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import NAMES
 from pipeline.metrics.evidence import evidence
-from pipeline.reports.transcript import transcript
+from pipeline.reports.transcript import Transcript, transcript
 from pipeline.simulate import simulate
 
 EVIL = "\x1b[2J# no heading\n\x1b[31m```\n| a | \x9b2J\u202e"
@@ -45,17 +45,22 @@ def games(lake) -> list[str]:
     return lake.table("games").collect()["game_id"].to_list()
 
 
+@pytest.fixture(scope="module")
+def transcripts(lake, games) -> dict[str, Transcript]:
+    """The transcript of each game."""
+    return {game: transcript(lake, game) for game in games}
+
+
 def shown(capsysbinary, place, *words: str) -> str:
     assert main(["show", *words, "--lake", str(place)]) == 0
     return capsysbinary.readouterr().out.decode()
 
 
-def test_a_transcript_is_the_rows_of_its_game(lake, games):
+def test_a_transcript_is_the_rows_of_its_game(lake, transcripts):
     everything = pl.concat(
         [evidence(lake, name).cast({"round": pl.Int32}) for name in NAMES], how="vertical_relaxed"
     )
-    for game in games:
-        result = transcript(lake, game)
+    for game, result in transcripts.items():
         for name in GAME_TABLES:
             rows = lake.table(name).filter(pl.col("game_id") == game).collect()
             assert sorted(map(repr, result.tables[name].rows())) == sorted(map(repr, rows.rows()))
@@ -66,10 +71,9 @@ def test_a_transcript_is_the_rows_of_its_game(lake, games):
         assert indices.to_list() == list(range(result.game["n_messages"]))
 
 
-def test_a_seat_sees_what_was_shown_to_it_or_to_all(lake, games):
+def test_a_seat_sees_what_was_shown_to_it_or_to_all(transcripts):
     n_hidden = 0
-    for game in games:
-        result = transcript(lake, game)
+    for result in transcripts.values():
         messages = result.tables["messages"].rows(named=True)
         for seat, player in result.tables["players"].select("seat", "player").iter_rows():
             seen = result.seen_by(seat)
@@ -107,10 +111,9 @@ def test_a_seat_learns_nobodys_role(form, capsysbinary, place, lake):
 
 @pytest.mark.slow
 def test_text_and_markdown_have_every_message_and_what_was_counted(
-    capsysbinary, place, lake, games
+    capsysbinary, place, transcripts
 ):
-    for game in games:
-        result = transcript(lake, game)
+    for game, result in transcripts.items():
         for form in ("text", "markdown"):
             text = shown(capsysbinary, place, game, "--format", form)
             lines = {line.strip() for line in text.splitlines()}
@@ -122,10 +125,9 @@ def test_text_and_markdown_have_every_message_and_what_was_counted(
             )
 
 
-def test_json_is_every_row(capsysbinary, place, lake, games):
-    for game in games:
+def test_json_is_every_row(capsysbinary, place, transcripts):
+    for game, result in transcripts.items():
         found = json.loads(shown(capsysbinary, place, game, "--format", "json"))
-        result = transcript(lake, game)
         assert list(found) == [*GAME_TABLES, "counted"]
         assert {name: len(rows) for name, rows in found.items()} == {
             **{name: result.tables[name].height for name in GAME_TABLES},

@@ -77,19 +77,17 @@ def by_duckdb(place: Path, asked: str) -> pl.DataFrame:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("queries_here")
 @pytest.mark.parametrize("asked", QUERIES)
-def test_a_lake_and_its_catalogue_give_the_same(lake: Lake, place: Path, asked: str) -> None:
+def test_a_lake_its_catalogue_and_the_command_give_the_same(
+    lake: Lake, place: Path, asked: str, tmp_path: Path
+) -> None:
     found = lake.sql(QUERIES[asked])
     assert found.height
     assert_same(found, by_duckdb(place, QUERIES[asked]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", QUERIES)
-def test_the_command_gives_the_same(lake: Lake, place: Path, asked: str, tmp_path: Path) -> None:
     file = tmp_path / "rows.parquet"
     assert main(["sql", QUERIES[asked], "--lake", str(place), "-o", str(file)]) == 0
-    assert_same(pl.read_parquet(file), lake.sql(QUERIES[asked]))
+    assert_same(pl.read_parquet(file), found)
 
 
 def apart(lake: Lake, rows: Callable[[Lake], pl.DataFrame]) -> pl.DataFrame:

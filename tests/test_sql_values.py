@@ -5,11 +5,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from pipeline.api import Lake, open_lake
 from pipeline.cli import main
 from pipeline.errors import QueryError
 from pipeline.lake import create_lake
+from pipeline.sandbox import Sandbox
 from pipeline.server.worker import Task, reply
 
 SHOWN = {
@@ -39,6 +41,7 @@ REFUSED = {
     "lists 400 deep": (f"{'[' * 400}1{']' * 400}", "levels deep"),
     "structs 400 deep": ("{'a': " * 400 + "1" + "}" * 400, "levels deep"),
 }
+FAR_OFF = pytest.mark.parametrize("what", ["lists 400 deep", "far date in a struct"])
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +52,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("queries_here")
 @pytest.mark.parametrize("what", SHOWN)
 def test_a_value_is_shown_in_every_form(
     lake: Lake, what: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -64,7 +68,14 @@ def test_a_value_is_shown_in_every_form(
     assert pl.read_parquet(tmp_path / "x.parquet")["x"].null_count() == 0
 
 
+def test_values_of_a_process_are_those_of_the_lake(lake: Lake) -> None:
+    query = "SELECT " + ", ".join(f'{value} AS "{what}"' for what, (value, _) in SHOWN.items())
+    with Sandbox(timeout=60, memory=2**30) as sandbox:
+        assert_frame_equal(sandbox.sql(str(lake.path), query), lake.sql(query))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("queries_here")
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_value_that_cannot_be_shown_is_refused_in_a_line(
     lake: Lake, what: str, capsys: pytest.CaptureFixture[str]
@@ -81,7 +92,17 @@ def test_a_value_that_cannot_be_shown_is_refused_in_a_line(
     assert "lake" not in said.err.replace("lake's", "")  # which is healthy
 
 
-@pytest.mark.parametrize("what", ["lists 400 deep", "far date in a struct"])
+@FAR_OFF
+def test_a_process_refuses_it_too(lake: Lake, what: str) -> None:
+    expression, reason = REFUSED[what]
+    with (
+        Sandbox(timeout=60, memory=2**30) as sandbox,
+        pytest.raises(QueryError, match=reason),
+    ):
+        sandbox.sql(str(lake.path), f"SELECT {expression} AS x")
+
+
+@FAR_OFF
 def test_the_page_refuses_it_too(lake: Lake, what: str) -> None:
     expression, reason = REFUSED[what]
     page = reply(lake, Task("sql", "json", {"query": f"SELECT {expression} AS x"}))

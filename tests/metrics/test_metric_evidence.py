@@ -25,7 +25,7 @@ from pipeline.metrics.evidence import (
 )
 from pipeline.metrics.known import names
 from pipeline.metrics.paging import last_key
-from pipeline.metrics.request import EDITIONS, RELEASE
+from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
 
 NO_MESSAGES = pl.DataFrame(schema=polars_schema("messages"))
 SUMS = {"hits": pl.col("hit").sum(), "counted": pl.len().cast(pl.Int64)}
@@ -64,9 +64,17 @@ def test_evidence_on_the_public_games(name, edition, public_lake):
     assert_same(ordered(again.select(summed.columns)), ordered(summed))
 
 
+# Every metric of every edition; and hits and misses, which are chosen alike in all editions, of
+# those of one and of one whose hits can be unknown.
+PARTS = [
+    *((edition, name, None) for edition in EDITIONS for name in names(edition)),
+    *((PAPER, name, hit) for name in names(PAPER) for hit in (True, False)),
+    *((RELEASE, "win_rate", hit) for hit in (True, False)),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("hit", [None, True, False])
-@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
+@pytest.mark.parametrize(("edition", "name", "hit"), PARTS)
 def test_parts_are_the_same_rows(name, edition, hit, public_lake, monkeypatch):
     """They come in the same order, and their totals are the sums of them."""
     monkeypatch.setattr(warehouse, "BATCH_ROWS", 100)
@@ -121,12 +129,15 @@ LAKE = Frames(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("edition", EDITIONS)
-@settings(max_examples=10, deadline=None)
-@given(data=st.data(), tables=event_tables(), size=st.sampled_from([3, 7, 50]))
-def test_pages_are_the_whole(edition, data, tables, size):
+@settings(max_examples=15, deadline=None)
+@given(
+    asked=st.sampled_from([(edition, name) for edition in EDITIONS for name in names(edition)]),
+    tables=event_tables(),
+    size=st.sampled_from([3, 7, 50]),
+)
+def test_pages_are_the_whole(asked, tables, size):
     """Whatever the rows, and however many fit on a page, none is lost and none comes twice."""
-    name = data.draw(st.sampled_from(names(edition)))
+    edition, name = asked
     with tempfile.TemporaryDirectory() as folder:
         lake = lake_of(Path(folder), tables | {"messages": NO_MESSAGES})
         whole = evidence(lake, name, edition=edition)
