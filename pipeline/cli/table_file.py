@@ -1,6 +1,7 @@
 """A result written to a file, in the form that the file's ending names."""
 
 from collections.abc import Callable, Iterable
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,13 @@ def _of_texts(texts: Callable[[Iterable[pl.DataFrame]], Iterable[str]]) -> Calla
     return write
 
 
+def _parquet(frame: pl.DataFrame, file: Path) -> None:
+    """The whole file at once: of one that the system refuses, polars does not always say why."""
+    whole = BytesIO()
+    frame.write_parquet(whole)
+    file.write_bytes(whole.getbuffer())
+
+
 def _xlsx(frame: pl.DataFrame, file: Path) -> None:
     """A sheet in which every text is a plain text, also one that looks like a formula or a link."""
     columns = pl.DataFrame([_for_a_sheet(column) for column in flattened(frame).iter_columns()])
@@ -115,6 +123,6 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     ".csv": _of_texts(csv_texts),
     ".json": _of_texts(json_texts),
     ".jsonl": _of_texts(json_lines),
-    ".parquet": pl.DataFrame.write_parquet,
+    ".parquet": _parquet,
     ".xlsx": _xlsx,
 }
