@@ -507,6 +507,7 @@ def test_a_table_fits_the_terminal(
         assert not re.search(r"_( |$)| _", lines[0])
 
 
+@pytest.mark.slow
 def test_what_a_narrow_table_gives_up_is_in_the_notes(
     magic: Magic, sample_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -611,6 +612,7 @@ def test_ingest_says_the_same_in_every_form(magic: Magic, broken: Path, tmp_path
     assert not UNSAFE.search(magic(*command, "markdown").text)
 
 
+@pytest.mark.slow
 def test_ingest_says_that_it_found_no_game(magic: Magic, logs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     folder.mkdir()
@@ -931,6 +933,7 @@ def test_of_no_games_nothing_is_complete(
     )
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_named_and_can_fail_a_build(
     magic: Magic, logs: Path, tmp_path: Path
 ) -> None:

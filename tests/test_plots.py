@@ -105,6 +105,7 @@ def test_a_profile_has_the_model_and_the_field(lake: Lake) -> None:
         lake.plot_profile("nobody")
 
 
+@pytest.mark.slow
 def test_differences_are_those_of_compare(lake: Lake) -> None:
     one, *others = lake.leaderboard()["model"]
     for pairs in ([(one, others[0])], [(one, other) for other in others]):

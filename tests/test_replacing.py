@@ -110,6 +110,7 @@ def test_a_catalogue_through_a_link(lake: Path, tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "in").iterdir()] == ["real.duckdb"]
 
 
+@pytest.mark.slow
 def test_a_pipe_is_written_to(lake: Path, tmp_path: Path) -> None:
     """As in `-o >(gzip)`; a device would even be gone, had a file taken its place."""
     pipe = tmp_path / "report.md"

@@ -518,6 +518,7 @@ def test_markdown_has_the_values_and_shows_texts_as_they_are(lake: Lake, capsys:
     assert lake.cite().sentence in text
 
 
+@pytest.mark.slow
 def test_latex_has_the_values(lake: Lake, capsys: Any) -> None:
     assert main(["report", "--lake", str(lake.path), "--format", "latex", "-o", "-"]) == 0
     text = capsys.readouterr().out

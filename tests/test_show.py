@@ -125,6 +125,7 @@ def test_text_and_markdown_have_every_message_and_what_was_counted(
             )
 
 
+@pytest.mark.slow
 def test_json_is_every_row(capsysbinary, place, transcripts):
     for game, result in transcripts.items():
         found = json.loads(shown(capsysbinary, place, game, "--format", "json"))

@@ -139,6 +139,7 @@ def test_whole_and_lines() -> None:
 # Memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("splitter", "begin", "part"),
     [

@@ -97,6 +97,7 @@ def apart(lake: Lake, rows: Callable[[Lake], pl.DataFrame]) -> pl.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_a_query_in_a_process_of_its_own_gives_the_same(lake: Lake, place: Path) -> None:
     with Sandbox(timeout=60, memory=2**30) as sandbox:
         assert_same(sandbox.sql(str(place), "FROM leaderboard"), apart(lake, Lake.leaderboard))

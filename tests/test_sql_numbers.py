@@ -92,6 +92,7 @@ def test_rows_keep_their_order(lake: Lake) -> None:
     assert found == lake.sql(asked.replace("n::HUGEINT AS n", "n"))["n"].to_list()
 
 
+@pytest.mark.slow
 def test_no_view_has_wide_numbers(lake: Lake) -> None:
     """A connection gives DuckDB's own types: there, only what users compute has wide numbers."""
     asked = "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal AND data_type"

@@ -178,6 +178,7 @@ def test_views_have_a_row_for_each_system(place: Path, edition: str) -> None:
             assert (both["value"] - both["value_of_python"]).abs().max() in (None, pytest.approx(0))
 
 
+@pytest.mark.slow
 def test_a_game_is_shown_as_its_own_system_counts_it(place: Path) -> None:
     lake = opened(place, "both")
     for system in lake.systems:

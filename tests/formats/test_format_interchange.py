@@ -223,6 +223,7 @@ def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, s
     return code, *capfd.readouterr()
 
 
+@pytest.mark.slow
 def test_converted_logs_ingest_as_the_same_content(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -244,6 +245,7 @@ def test_converted_logs_ingest_as_the_same_content(
     assert report.n_in_other_form == one.height
 
 
+@pytest.mark.slow
 def test_a_converted_game_keeps_its_number_and_the_variant_of_its_log(tmp_path: Path) -> None:
     """Two games equal to the byte stay two, one of them by PGM, and each is known again."""
     same, pgm = encode(prisoners_dilemma()), encode(prisoners_dilemma(model="m-pgm"))

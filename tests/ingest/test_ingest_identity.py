@@ -126,6 +126,7 @@ def test_every_document_is_accounted_for(lab: Lab) -> None:
     assert seen["n_bytes"].to_list() == [*(file.stat().st_size for file in read), None]
 
 
+@pytest.mark.slow
 def test_a_touched_file_supersedes_its_game_alone(lab: Lab) -> None:
     one_of_each(lab)
     lab.ingest()
@@ -391,6 +392,7 @@ def test_folder_then_archive(lab: Lab) -> None:
     assert table(lab.lake, "games").height == 10
 
 
+@pytest.mark.slow
 def test_archive_and_folder_make_the_same_lake(lab: Lab, empty_lake: Path) -> None:
     one_of_each(lab)
     lab.ingest()
@@ -434,6 +436,7 @@ def test_a_broken_member_of_a_name_that_a_game_has_too(lab: Lab) -> None:
 # Lines
 
 
+@pytest.mark.slow
 def test_lines_of_a_file(lab: Lab) -> None:
     lines = [
         encode(build()).replace(b"\n", b" ") for build in (chameleon, cost_sharing, public_good)

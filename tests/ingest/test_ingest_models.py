@@ -61,6 +61,7 @@ def test_players_of_two_models_compete(logs: Path) -> None:
     assert found == {("b", "chameleon", 2, 1.0), ("a", "non_chameleon", None, 0.0)}
 
 
+@pytest.mark.slow
 def test_the_same_models_again_are_the_same_games(logs: Path) -> None:
     given = {"x/*": "one", "*": SEATED}
     read(logs, given)
@@ -100,6 +101,7 @@ def test_the_part_of_a_file_has_the_path_of_the_file() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_ingest_notes_what_it_gave(logs: Path) -> None:
     """So that a large archive is read again when it is given something else."""
     for model in ("one", {"*": "one"}, {"x/*": "one", "*": "two"}):

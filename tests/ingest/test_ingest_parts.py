@@ -227,6 +227,7 @@ def test_a_format_knows_the_path(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> N
     assert seen == ["b.csv#1", "b.csv#2", "b.csv#3"]
 
 
+@pytest.mark.slow
 def test_the_lake_is_whole_after_all(files: Lab) -> None:
     files.ingest()
     (files.root / "b.csv").write_bytes(TABLE.replace(b"Ann=2", b"Ann=5"))

@@ -130,6 +130,7 @@ def test_a_file_cut_short_leaves_once_it_is_whole(
     assert unread["path"].to_list() == ["deep/a/0.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "whole"), [("a.jsonl.gz", lines), ("a.tar.gz", archive)])
 def test_a_file_cut_short_leaves_by_a_retry(
     lab: Lab, name: str, whole: Callable[[], bytes]
@@ -256,6 +257,7 @@ def test_a_mended_part_leaves(lab: Lab) -> None:
     assert table(lab.lake, "role_identifications").height == 9
 
 
+@pytest.mark.slow
 def test_a_copy_does_not_repeat_the_faults_of_its_game(lab: Lab) -> None:
     lab.write("a.json", faulty())
     lab.write("b.json", faulty())
@@ -356,6 +358,7 @@ def test_odd_names_and_words(lab: Lab) -> None:
 # Rehearsals
 
 
+@pytest.mark.slow
 def test_a_rehearsal_tells_what_an_ingest_would_do(lab: Lab, tmp_path: Path) -> None:
     """All of its report, but for the ingest's number, which it has none of."""
     lab.write("a.json", GAME)
@@ -392,6 +395,7 @@ def test_a_rehearsal_tells_what_an_ingest_would_do(lab: Lab, tmp_path: Path) -> 
     assert result.equals(done)
 
 
+@pytest.mark.slow
 def test_a_report_has_the_faults_of_what_was_seen(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

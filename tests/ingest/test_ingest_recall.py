@@ -127,6 +127,7 @@ def test_an_unchanged_archive_is_not_read_and_seen_the_same(
     assert archives.drop("ingest_id").n_unique() == 1
 
 
+@pytest.mark.slow
 def test_a_rehearsal_recalls_as_well(lab: Lab, reads: list[str]) -> None:
     lab.write("logs.zip", packed(MEMBERS, "logs.zip"))
     lab.ingest()
@@ -235,6 +236,7 @@ def test_an_archive_is_read_where_it_would_be_read_otherwise(
     assert len(reads) == 5
 
 
+@pytest.mark.slow
 def test_reread_is_asked_for_on_the_command_line(lab: Lab, reads: list[str]) -> None:
     lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
     command = ["ingest", str(lab.root), "--lake", str(lab.lake), "--jobs", "1"]

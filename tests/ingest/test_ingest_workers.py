@@ -131,6 +131,7 @@ def test_two_processes_make_the_lake_that_one_makes(
     assert len(open_lake(lab.lake).files("games")) >= 2
 
 
+@pytest.mark.slow
 def test_copies_decoded_by_both_workers_are_one_game(lab: Lab, pooled: list[Any]) -> None:
     """Each of the two decodes two; the first is the game, with its rows and faults, once."""
     for name in "abcd":
@@ -192,6 +193,7 @@ def test_an_archive_is_read_here_and_decoded_by_others(
     assert sum(n for _, n in result) == packed.stat().st_size
 
 
+@pytest.mark.slow
 def test_an_ingest_does_without_pandas(lab: Lab) -> None:
     """Arrow imports it for some of what it does, where it is there: 0.2 s in each process."""
     write_all(lab)

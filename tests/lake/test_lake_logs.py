@@ -84,6 +84,7 @@ def test_each_lost_row_is_refused(damaged: Path, name: str, damage: str) -> None
         assert is_refused(damaged, name), commit
 
 
+@pytest.mark.slow
 def test_verify_names_the_table_and_the_empty_commit(damaged: Path) -> None:
     for _ in damage_each(damaged, "votes", "empty"):
         verified = verify(damaged)

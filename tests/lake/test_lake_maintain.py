@@ -171,6 +171,7 @@ def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.M
     assert {**after, "ingests": before["ingests"]} == before
 
 
+@pytest.mark.slow
 def test_rows_are_sorted_so_that_readers_skip(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(lake)
@@ -202,6 +203,7 @@ def test_a_file_has_so_many_rows(lake: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert done["files_before"].to_list() == done["files_after"].to_list()
 
 
+@pytest.mark.slow
 def test_a_reader_keeps_its_files(lake: Path) -> None:
     before = rows(lake, but_for=())
     reader = open_lake(lake)
@@ -349,6 +351,7 @@ def test_a_lost_file_is_no_work_of_upkeep(tmp_path: Path, used_lake: Path) -> No
     assert open_lake(lake, as_of=3).ingest_id == 3
 
 
+@pytest.mark.slow
 def test_the_state_before_today_stays_for_its_readers(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +367,7 @@ def test_the_state_before_today_stays_for_its_readers(
     assert seen == before
 
 
+@pytest.mark.slow
 def test_orphans_go_once_they_are_old(lake: Path) -> None:
     orphans = [lake / "games" / name for name in ("part-x.parquet", "part-y.parquet#1")]
     for orphan in orphans:
@@ -454,6 +458,7 @@ def test_an_ingest_after_upkeep_finds_all_known(lake: Path, used_lake: Path) -> 
     }
 
 
+@pytest.mark.slow
 def test_many_commits_become_few_files(
     lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -465,6 +470,7 @@ def test_many_commits_become_few_files(
     ingest(more, lake)
 
 
+@pytest.mark.slow
 def test_for_ever_is_a_time_to_keep(lake: Path) -> None:
     age(lake, 30)
     kept = maintain(lake, keep_days=math.inf, older_than_hours=1e30)

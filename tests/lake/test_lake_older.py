@@ -54,6 +54,7 @@ def test_metrics(older: Path, newer: Path, edition, engine) -> None:
     assert one["value"].is_not_null().sum() > 20
 
 
+@pytest.mark.slow
 def test_what_is_made_of_metrics(older: Path, newer: Path) -> None:
     one, other = (pipeline.open_lake(lake) for lake in (older, newer))
     assert_same(one.leaderboard(), other.leaderboard())

@@ -62,6 +62,7 @@ def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
         assert "content-disposition" not in answer.headers
 
 
+@pytest.mark.slow
 def test_a_query_runs_whatever_was_plotted_before(served: Served) -> None:
     asked = urlencode({"query": "SELECT 1 AS one, 2 AS two", "x": "model", "y": "votes"})
     page = served.get(f"/sql?{asked}")
@@ -70,6 +71,7 @@ def test_a_query_runs_whatever_was_plotted_before(served: Served) -> None:
     assert rows_of(served.get(f"/sql.csv?{asked}").text) == [{"one": "1", "two": "2"}]
 
 
+@pytest.mark.slow
 def test_the_leaderboard_is_split_by_any_column_once(served: Served) -> None:
     lake_types = served.json("/leaderboard.json")["game_types"]
     by_type = served.json("/leaderboard.json?by=game_type,game_type,model")["rows"]
@@ -111,6 +113,7 @@ def test_a_view_is_described_as_a_table_is(lake: Path, served: Served) -> None:
     assert served.get("/tables?table=nothing").status == 400
 
 
+@pytest.mark.slow
 def test_ids_in_a_result_lead_to_games_messages_and_settings(served: Served) -> None:
     query = "SELECT game_id, message_index, setting_id FROM messages WHERE seat = 1 LIMIT 1"
     (row,) = served.json(f"/sql.json?{urlencode({'query': query})}")["rows"]
@@ -162,6 +165,7 @@ def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.Monk
     assert as_csv([pl.DataFrame({"a": [1]})]) == "a\n1\n"
 
 
+@pytest.mark.slow
 def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the page the first ones; the rows of the page are those of the audit, as before."""
     monkeypatch.setattr("pipeline.pages.audit.ROWS", 5)

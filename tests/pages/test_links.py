@@ -181,6 +181,7 @@ def test_what_is_wrong_in_a_past_state_is_said_in_it(grown: Served) -> None:
     assert '<a href="/ingest/1/games">' in page
 
 
+@pytest.mark.slow
 def test_an_unknown_model_is_said_beside_its_field(served: Served) -> None:
     for path in ("evidence", "model", "compare", "missing"):
         answer = served.get(f"/{path}?model=nope")
@@ -208,6 +209,7 @@ def test_a_plot_is_a_file(served: Served) -> None:
     assert "no plot" in without.text
 
 
+@pytest.mark.slow
 def test_a_plot_is_a_picture(served: Served) -> None:
     answer = served.bytes("/model.png?model=sim-atlas")
     assert answer.startswith(b"\x89PNG\r\n")

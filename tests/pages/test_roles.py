@@ -161,6 +161,7 @@ def test_what_may_say_a_role_is_folded(opened: Lake) -> None:
     assert "Private" not in forms(opened, game=game, roles="true")[0]
 
 
+@pytest.mark.slow
 def test_other_games_have_nothing_to_hide(opened: Lake) -> None:
     for game_type in ("cost_sharing", "prisoners_dilemma", "public_good"):
         game = opened.games(game_type=game_type)["game_id"][0]

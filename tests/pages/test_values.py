@@ -116,6 +116,7 @@ def test_model(opened: Lake) -> None:
 SLICE = {"game_type": "undercover", "where": "seat < 3", "by": "role", "margin": "0.2"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"game_type": "prisoners_dilemma"}, SLICE])
 def test_compare(opened: Lake, given: dict[str, str]) -> None:
     text = html(opened, "compare", model="sim-atlas", other="sim-delta", influence="true", **given)
@@ -154,6 +155,7 @@ def _rows_of(text: str, name: str) -> list[str]:
     return re.findall(r"<tr.*?</tr>", body, re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -330,6 +332,7 @@ def test_a_cell_leads_to_as_many_rows_as_it_counts(served: Served) -> None:
             assert len(found["rows"]) == row["judgement_counted"]
 
 
+@pytest.mark.slow
 def test_csv_has_the_rows_of_json(served: Served) -> None:
     for name in ("leaderboard", "games", "completeness", "audit", "documents", "evidence"):
         rows = list(csv.DictReader(io.StringIO(served.get(f"/{name}.csv").text)))
@@ -348,6 +351,7 @@ def test_csv_has_all_rows_of_all_pages(served: Served, opened: Lake) -> None:
         assert len(rows) == n_rows > ROWS
 
 
+@pytest.mark.slow
 def test_csv_has_any_frame_of_a_page(served: Served) -> None:
     for path, frame in (("/model?model=sim-atlas", "by_role"), ("/completeness?", "readability")):
         page, _, query = path.partition("?")

@@ -18,6 +18,7 @@ from pipeline.server.workers import Workers
 ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000) b"
 
 
+@pytest.mark.slow
 def test_a_process_that_ended_while_idle_costs_nobody_an_answer(lake: Path) -> None:
     async def asked() -> list[int]:
         workers = Workers()
@@ -35,6 +36,7 @@ def test_a_process_that_ended_while_idle_costs_nobody_an_answer(lake: Path) -> N
     assert asyncio.run(asked()) == [200, 200, 1]
 
 
+@pytest.mark.slow
 def test_a_page_waits_for_a_process_at_its_first_page(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

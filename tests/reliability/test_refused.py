@@ -137,6 +137,7 @@ def test_export_of_nothing(lab: Lab, tmp_path: Path) -> None:
 # Ingested again
 
 
+@pytest.mark.slow
 def test_what_a_later_version_reads_is_ingested_without_its_source(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,7 @@ def test_a_lake_that_may_not_be_written(command: list[str], lake: Path) -> None:
     assert run.stderr.endswith(f"; {DENIED_HINT}\n")
 
 
+@pytest.mark.slow
 def test_a_clock_before_1970(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading needs no clock; a commit cannot be dated, and a library panics over it."""
     monkeypatch.setattr("pipeline.lake.writing.time.time", lambda: -1e9)

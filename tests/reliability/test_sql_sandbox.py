@@ -290,6 +290,7 @@ def test_the_command_refuses_in_one_line(
     assert_is_one_clear_line(err.removesuffix("\n"), place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [
@@ -311,6 +312,7 @@ def test_nothing_tells_where_things_are(lake: Lake, place: Place, asked: str) ->
         assert f"{path}'" not in result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [
@@ -479,6 +481,7 @@ def test_every_table_is_read_as_it_is(lake: Lake) -> None:
         assert rows.equals(lake.table(table).collect().select(rows.columns))
 
 
+@pytest.mark.slow
 def test_threads_read_side_by_side(lake: Lake) -> None:
     """120 queries at once over the same open files."""
     asked = "SELECT sum(hash(COLUMNS(*))::HUGEINT)::VARCHAR FROM messages"
@@ -514,6 +517,7 @@ def test_a_sandbox_answers_as_the_lake_does(place: Place, lake: Lake) -> None:
         assert sandbox.sql(str(place.lake), "SELECT 1 WHERE FALSE").height == 0
 
 
+@pytest.mark.slow
 def test_a_query_is_ended_at_its_time(place: Place) -> None:
     began = time.monotonic()
     with (
@@ -596,6 +600,7 @@ def test_modules_of_the_current_folder_are_not_run(place: Place, tmp_path: Path)
     assert (command.returncode, out.split()[-1], err) == (0, "42", "")
 
 
+@pytest.mark.slow
 def test_query_of_a_connection_is_held_to_reading(lake: Lake) -> None:
     with lake.connect() as connection, pytest.raises(QueryError, match="can only read"):
         query(connection, "CREATE TABLE x AS SELECT 1")

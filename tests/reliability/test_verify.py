@@ -603,6 +603,7 @@ def test_no_log_can_make_a_lake_count_as_damaged(tmp_path: Path) -> None:
     assert verified.is_contradicted
 
 
+@pytest.mark.slow
 def test_a_game_in_which_nobody_is_tested_is_reported_at_ingest(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -215,6 +215,7 @@ def test_influence_of_single_settings():
     assert row["influential"][0]["difference"] == 0.0
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=8)
 @given(tables=event_tables(), by=st.sampled_from([[], ["model"], ["model", "game_type"]]))
 def test_a_value_without_a_setting_is_that_of_a_lake_without_it(tables, by):
@@ -302,6 +303,7 @@ def test_a_plans_sd_is_that_of_a_setting_whatever_else_a_model_played():
         assert sds[1] == pytest.approx(sds[0], rel=0.02)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=15)
 @given(tables=event_tables(), edition=st.sampled_from(EDITIONS), name=st.sampled_from(NAMES))
 def test_a_plan_is_made_of_any_lake_that_has_two_models(tables, edition, name):

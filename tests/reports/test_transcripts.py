@@ -164,6 +164,7 @@ def test_without_messages_a_game_has_its_rounds(lake: Lake) -> None:
     assert len([head for head in heads if head.startswith("contributions")]) == len(rounds)
 
 
+@pytest.mark.slow
 def test_every_act_and_every_counted_row_stands_once(lake: Lake) -> None:
     """In every game of every format; what a metric counted says its act where it was read."""
     for game_id in lake.games()["game_id"]:
@@ -219,6 +220,7 @@ def test_a_round_begins_once() -> None:
     assert list(new_rounds([None, 1, 1])) == [None, None, None]
 
 
+@pytest.mark.slow
 def test_terminal_page_and_report_say_the_same(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,6 +89,7 @@ def test_models_alike_are_seldom_told_apart(case):
     assert found.disagree == 0
 
 
+@pytest.mark.slow
 def test_few_games_of_a_term_fall_seldom():
     """A hundred games of a term and two of the other: .109 before."""
     found = false_alarms.small("rationality, 100 + 2 games", 0.5, SOME)
@@ -102,6 +103,7 @@ def test_many_models_that_are_unlike_share_no_letter(half):
     assert false_alarms.letters(2 * half) == (0, half * half, 0)
 
 
+@pytest.mark.slow
 def test_models_that_differ_are_told_apart_more_often():
     alike = false_alarms.alike("reasoning", false_alarms.COMPLETE, 20, 0.5, SOME).by_p
     alone, of_many = false_alarms.power("reasoning", SOME)
@@ -116,6 +118,7 @@ def test_models_at_the_margin_are_seldom_called_alike(metric):
     assert margins.alike(metric, 100, 0.5, 0.0, 100) >= 0.8
 
 
+@pytest.mark.slow
 def test_a_fall_is_seen_as_often_as_is_said():
     """Of 200 draws, .12 is four standard errors."""
     _, share = margins.falls("reasoning", 20, 0.5, 200)
