@@ -22,7 +22,6 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.cells import cell_len
-from sandboxes import Here
 
 import pipeline
 from pipeline import sandbox
@@ -109,10 +108,12 @@ Magic = Callable[..., Outcome]
 
 @pytest.fixture
 def magic(
-    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    queries_here: None,
 ) -> Magic:
     """Runs a command in this process, in an empty folder; queries have none of their own."""
-    monkeypatch.setattr("pipeline.sandbox._Process", Here)
     monkeypatch.delenv("MAGIC_LAKE", raising=False)
     monkeypatch.chdir(tmp_path)
 

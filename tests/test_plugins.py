@@ -375,6 +375,19 @@ ODD_VOTE = """return GameRecord(
 ODD_SETTING = ODD_VOTE.replace("setting={}", "setting={'x': object()}").replace("None, 5", "None")
 
 
+def faults_beside_games(site: Path, logs: Path) -> list[dict]:
+    """What is quarantined of these logs by an ingest, which has all games beside them."""
+    ingested, quarantine, counted = magic(
+        site,
+        ("ingest", logs, GAMES),
+        ("quarantine", *JSON),
+        ("sql", "SELECT count(*) AS n FROM games", *JSON),
+    )
+    assert ingested.text
+    assert counted.rows == [{"n": N_GAMES}]
+    return quarantine.rows
+
+
 def test_an_error_of_a_format_is_its_package_s(tmp_path: Path) -> None:
     site = tmp_path / "site"
     reads = ("return look.nothing", "return 7", "raise SystemError('x')", "raise SystemExit(7)")
@@ -383,20 +396,12 @@ def test_an_error_of_a_format_is_its_package_s(tmp_path: Path) -> None:
     for name, read in packages.items():
         broken_package(site, "formats", name, FORMAT.format(name=name, read=read), f"bad_{name}")
         (tmp_path / "logs" / f"{name}.json").write_text(f'{{"{name}": 1}}')
-    ingested, quarantine, counted = magic(
-        site,
-        ("ingest", tmp_path / "logs", GAMES),
-        ("quarantine", *JSON),
-        ("sql", "SELECT count(*) AS n FROM games", *JSON),
-    )
-    assert ingested.text
-    faults = {row["path"]: row["message"] for row in quarantine.rows}
+    faults = {row["path"]: row["message"] for row in faults_beside_games(site, tmp_path / "logs")}
     assert faults.keys() == {f"{name}.json" for name in packages}
     for name in packages:
         message = faults[f"{name}.json"]
         assert f"the format {name} of the package bad_{name}-magic" in message
         assert "a bug in magic" not in message
-    assert counted.rows == [{"n": N_GAMES}]
 
 
 def test_a_file_that_a_format_cannot_cut_is_refused_alone(tmp_path: Path) -> None:
@@ -413,16 +418,8 @@ def cut(content, limit):
 """
     broken_package(site, "formats", "x", text)
     (tmp_path / "boom.txt").write_text("boom")
-    ingested, quarantine, counted = magic(
-        site,
-        ("ingest", tmp_path / "boom.txt", GAMES),
-        ("quarantine", *JSON),
-        ("sql", "SELECT count(*) AS n FROM games", *JSON),
-    )
-    assert ingested.text
-    (fault,) = quarantine.rows
+    (fault,) = faults_beside_games(site, tmp_path / "boom.txt")
     assert "AttributeError: oops; this is a bug in the format boomer" in fault["message"]
-    assert counted.rows == [{"n": N_GAMES}]
 
 
 def test_what_lacks_something_is_no_format_or_metric(sample_lake: Path, tmp_path: Path) -> None:

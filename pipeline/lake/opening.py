@@ -211,4 +211,5 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
         )
 
     of_each(create, [table for table in tables if table != COMMITS])
-    of_each(create, [COMMITS] if COMMITS in tables else [])  # last: by it a lake is known
+    if COMMITS in tables:  # last: by it a lake is known
+        create(COMMITS)

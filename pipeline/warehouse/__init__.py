@@ -184,7 +184,7 @@ def ingest_connection(
     try:
         with _opened(_threads(memory), memory, scratch) as connection:
             connection.execute("SET preserve_insertion_order = false")
-            has_files = lake is not None and any(of_each(lake.sizes, tables))
+            has_files = lake and any(of_each(lake.sizes, tables))
             files = _shown(connection, lake) if lake and has_files else None
             for table in tables:
                 names = files.of(table) if files else []

@@ -9,6 +9,7 @@ import pytest
 from hostile import ATTACKS, ESCAPES
 from servers import Served, here, start, stop
 
+from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
 from pipeline.simulate import simulate
 
@@ -22,17 +23,23 @@ def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(lake: Path) -> Iterator[Served]:
-    found = start(lake)
-    yield found
-    stop(found)
+def opened(lake: Path) -> Lake:
+    return open_lake(lake)
 
 
 @pytest.fixture(scope="session")
-def served_here(lake: Path) -> Iterator[Served]:
-    """The same in this process, with its pages."""
+def served(lake: Path) -> Iterator[Served]:
+    """In this process: for what it answers."""
     with here(lake) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def served_apart(lake: Path) -> Iterator[Served]:
+    """In processes of its own, as users have it."""
+    found = start(lake)
+    yield found
+    stop(found)
 
 
 @pytest.fixture(scope="session")

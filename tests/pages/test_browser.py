@@ -57,19 +57,19 @@ class Visit:
 
 
 @pytest.fixture
-def visit(browser: "playwright.Browser", served: Served) -> Iterator[Visit]:
-    found = Visit(browser, served, viewport={"width": 1280, "height": 850})
+def visit(browser: "playwright.Browser", served_apart: Served) -> Iterator[Visit]:
+    found = Visit(browser, served_apart, viewport={"width": 1280, "height": 850})
     yield found
     found.check()
     found.context.close()
 
 
 @pytest.fixture(scope="module")
-def pages(served: Served) -> dict[str, str]:
+def pages(served_apart: Served) -> dict[str, str]:
     """Every page, at an address where it shows something."""
-    counted = served.json("/evidence.json?metric=judgement&model=sim-atlas")["rows"][0]
+    counted = served_apart.json("/evidence.json?metric=judgement&model=sim-atlas")["rows"][0]
     compared = "model=sim-atlas&other=sim-delta&metric=judgement"
-    apart = served.json(f"/compare.json?{compared}")["apart"][0]
+    apart = served_apart.json(f"/compare.json?{compared}")["apart"][0]
     game = f"game={counted['game_id']}"
     return {
         "leaderboard": "/leaderboard",
@@ -103,7 +103,7 @@ def pages(served: Served) -> dict[str, str]:
 )
 def test_every_page_is_accessible_and_fits(
     browser: "playwright.Browser",
-    served: Served,
+    served_apart: Served,
     pages: dict[str, str],
     *,
     tmp_path_factory: pytest.TempPathFactory,
@@ -114,7 +114,9 @@ def test_every_page_is_accessible_and_fits(
     kept = Path(os.environ.get("MAGIC_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
     kept.mkdir(exist_ok=True)
     width, height = SIZES[size]
-    visit = Visit(browser, served, viewport={"width": width, "height": height}, color_scheme=theme)
+    visit = Visit(
+        browser, served_apart, viewport={"width": width, "height": height}, color_scheme=theme
+    )
     for name, path in pages.items():
         tab = visit.go(path)
         assert visit.fits(), name
@@ -203,9 +205,9 @@ def test_the_last_of_several_choices_is_shown(visit: Visit) -> None:
 
 
 def test_a_server_that_does_not_answer_is_said_for_all_to_see(
-    browser: "playwright.Browser", served: Served
+    browser: "playwright.Browser", served_apart: Served
 ) -> None:
-    visit = Visit(browser, served)
+    visit = Visit(browser, served_apart)
     tab = visit.go("/leaderboard")
     tab.route("**/leaderboard?*", lambda route: route.abort())
     tab.get_by_role("button", name="Show").click()
@@ -228,9 +230,9 @@ def test_a_place_in_a_game_is_shared(visit: Visit, pages: dict[str, str]) -> Non
 
 
 def test_a_wrong_condition_is_said_beside_its_field(
-    browser: "playwright.Browser", served: Served
+    browser: "playwright.Browser", served_apart: Served
 ) -> None:
-    visit = Visit(browser, served)
+    visit = Visit(browser, served_apart)
     tab = visit.go("/leaderboard")
     tab.get_by_label("Only rows where").fill("colour = 'red'")
     tab.get_by_role("button", name="Show").click()
@@ -351,8 +353,8 @@ def test_by_keyboard_alone(visit: Visit) -> None:
     assert tab.locator("#evidence tbody tr").count() == 16
 
 
-def test_all_works_without_scripts(browser: "playwright.Browser", served: Served) -> None:
-    visit = Visit(browser, served, java_script_enabled=False)
+def test_all_works_without_scripts(browser: "playwright.Browser", served_apart: Served) -> None:
+    visit = Visit(browser, served_apart, java_script_enabled=False)
     tab = visit.go("/leaderboard")
     assert not tab.locator("button.theme").is_visible()
     tab.locator("[name=by]").fill("role")

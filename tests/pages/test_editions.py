@@ -2,14 +2,13 @@
 
 import html as entities
 import re
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import polars as pl
 import pytest
 from test_roles import Kept
 
-from pipeline.api import Lake, open_lake
+from pipeline.api import Lake
 from pipeline.metrics.known import header, metric, names
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages import NAMES, fragment, page, parameters
@@ -23,11 +22,6 @@ NEEDED = {
     "metric": {"metric": "judgement"},
     "evidence": {"metric": "judgement"},
 }
-
-
-@pytest.fixture(scope="module")
-def opened(lake: Path) -> Lake:
-    return open_lake(lake)
 
 
 def shown(lake: Lake, name: str, **given: str) -> str:

@@ -33,12 +33,6 @@ OURS = set(
 )
 
 
-@pytest.fixture(scope="module")
-def served(served_here: Served) -> Served:
-    """In this process: what is tested is what it answers."""
-    return served_here
-
-
 class Tags(HTMLParser):
     """The elements of a page, and the attributes of each."""
 

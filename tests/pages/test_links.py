@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from servers import TOP, Served, here
 
-from pipeline.api import Lake, open_lake
+from pipeline.api import Lake
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
@@ -18,17 +18,6 @@ from pipeline.server.worker import Form, Task, reply
 
 SAMPLE = TOP / "data" / "sample" / "results"
 HTML = {"Accept": "text/html"}
-
-
-@pytest.fixture(scope="module")
-def served(served_here: Served) -> Served:
-    """In this process: what is tested is what it answers."""
-    return served_here
-
-
-@pytest.fixture(scope="module")
-def opened(lake: Path) -> Lake:
-    return open_lake(lake)
 
 
 @pytest.fixture(scope="module")

@@ -21,17 +21,6 @@ SECRET = ("whisper", "assassination", "guess")
 OTHER = {Side.HIDDEN: Side.CIVILIAN, Side.CIVILIAN: Side.HIDDEN}
 
 
-@pytest.fixture(scope="module")
-def served(served_here: Served) -> Served:
-    """In this process: what is tested is what it answers."""
-    return served_here
-
-
-@pytest.fixture(scope="module")
-def opened(lake: Path) -> Lake:
-    return open_lake(lake)
-
-
 class Kept:
     """A lake whose games are read once, however many pages are made of them."""
 

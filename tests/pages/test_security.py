@@ -24,12 +24,6 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
 SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b".replace(" ", "+")
 
 
-@pytest.fixture(scope="module")
-def served(served_here: Served) -> Served:
-    """In this process: what is tested is what it answers."""
-    return served_here
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "path",

@@ -25,9 +25,11 @@ playwright = pytest.importorskip("playwright.sync_api")
 
 
 @pytest.fixture
-def visit(browser: "playwright.Browser", served: Served) -> Iterator[Visit]:
+def visit(browser: "playwright.Browser", served_apart: Served) -> Iterator[Visit]:
     allowed = ["clipboard-read", "clipboard-write"]
-    visited = Visit(browser, served, viewport={"width": 1280, "height": 850}, permissions=allowed)
+    visited = Visit(
+        browser, served_apart, viewport={"width": 1280, "height": 850}, permissions=allowed
+    )
     yield visited
     visited.check()
     visited.context.close()
@@ -216,9 +218,9 @@ def test_a_page_that_takes_long_comes_by_itself(
 
 
 def test_hints_are_for_the_keyboard_and_for_a_finger(
-    browser: "playwright.Browser", served: Served
+    browser: "playwright.Browser", served_apart: Served
 ) -> None:
-    visit = Visit(browser, served, viewport={"width": 375, "height": 740}, has_touch=True)
+    visit = Visit(browser, served_apart, viewport={"width": 375, "height": 740}, has_touch=True)
     tab = visit.go("/leaderboard")
     cell = tab.locator("td a.cell").first
     tab.keyboard.press("Tab")
@@ -243,10 +245,10 @@ def test_hints_are_for_the_keyboard_and_for_a_finger(
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_phone_shows_the_menu_and_the_first_value(
-    browser: "playwright.Browser", served: Served, *, scripts: bool
+    browser: "playwright.Browser", served_apart: Served, *, scripts: bool
 ) -> None:
     visit = Visit(
-        browser, served, viewport={"width": 375, "height": 740}, java_script_enabled=scripts
+        browser, served_apart, viewport={"width": 375, "height": 740}, java_script_enabled=scripts
     )
     tab = visit.go("/leaderboard")
     if scripts:

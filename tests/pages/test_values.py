@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -11,7 +10,7 @@ import pytest
 from readback import number, table
 from servers import Served
 
-from pipeline.api import Lake, open_lake
+from pipeline.api import Lake
 from pipeline.metrics import NAMES, metric
 from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.evidence import KEY
@@ -31,17 +30,6 @@ def link(page: str, at: str = "", **given: object) -> str:
 def html(lake: Lake, name: str, **given: str) -> str:
     asked = parameters(name, given)
     return str(fragment(name, page(name).content(lake, asked), asked, link))
-
-
-@pytest.fixture(scope="module")
-def served(served_here: Served) -> Served:
-    """In this process: what is tested is what it answers."""
-    return served_here
-
-
-@pytest.fixture(scope="module")
-def opened(lake: Path) -> Lake:
-    return open_lake(lake)
 
 
 def check_cells(text: str, name: str, values: pl.DataFrame, keys: list[str]) -> None:
