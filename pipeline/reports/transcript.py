@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from pipeline.column import ID_LENGTH
 from pipeline.errors import UsageError
-from pipeline.events.contracts import GAME_TABLES, polars_schema
+from pipeline.events.contracts import GAME_TABLES, no_rows, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.machine import cores
 from pipeline.metrics.evidence import COLUMNS, of_tables
@@ -146,7 +146,7 @@ def _split(
 def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
     """The rows of the games. DuckDB reads them, since it uses the files' Bloom filters."""
     if not game_ids:
-        return {name: pl.DataFrame(schema=polars_schema(name)) for name in GAME_TABLES}
+        return {name: no_rows(name) for name in GAME_TABLES}
     condition = f"game_id IN ({', '.join(map(literal, game_ids))})"
     games = _rows(lake, "games", condition)
     types = games["game_type"].unique().to_list()
@@ -160,9 +160,7 @@ def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame
     with ThreadPoolExecutor(cores()) as threads:
         frames = threads.map(lambda name: _rows(lake, name, condition), known)
         tables = {"games": games, **dict(zip(known, frames, strict=True))}
-    return {
-        name: tables.get(name, pl.DataFrame(schema=polars_schema(name))) for name in GAME_TABLES
-    }
+    return {name: tables[name] if name in tables else no_rows(name) for name in GAME_TABLES}
 
 
 def _rows(lake: StoredLake, table: str, condition: str) -> pl.DataFrame:
@@ -188,6 +186,8 @@ def _connection(lake: StoredLake) -> DuckDBPyConnection:
 
 
 def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    if rows.is_empty():
+        return {}
     parts = rows.partition_by("game_id", as_dict=True, maintain_order=True)
     return {str(game_id): part for (game_id,), part in parts.items()}
 
@@ -195,8 +195,11 @@ def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request) -> pl.DataFrame:
     """The rows of these games that the metrics counted, as they are counted in the whole lake."""
     known = names(request.edition)
+    types = set(tables["games"]["game_type"])
+    # Those of other games count nothing in these. One at least says which columns there are.
+    asked = [name for name in known if types & set(metric(name, request.edition).game_types)]
     parts = []
-    for name in known:
+    for name in asked or known[:1]:
         whole = {rows.table for rows in metric(name, request.edition).rows if rows.spans_games}
         is_shown = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
         for of_all in _lakes(lake, tables) if whole else [lake]:
