@@ -5,8 +5,10 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$python; break; }; done)
 LAKE ?= lake
-PYTEST ?= -n 2 $(if $(CI),--slow)
-LOWEST ?= -n 2
+# Three, since with two processes two cores wait for a quarter of the time: for disks, other processes
+# and browsers.
+PYTEST ?= -n 3 $(if $(CI),--slow)
+LOWEST ?= -n 3
 UV_VERSION = 0.13.8
 
 # Every test starts processes, and without Python's cache of compiled modules each takes twice as long.

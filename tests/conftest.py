@@ -15,6 +15,7 @@ TOP = Path(__file__).resolve().parent.parent
 SHARED = (TOP / os.environ.get("MAGIC_SHARED", "../shared")).resolve()
 NO_SHARED = "no shared data"
 NO_CHROMIUM = "no Chromium for the browser tests"
+_SLOW = 10  # times as long as others, about, is what a slow test takes
 
 # A time limit for one example would make a slow machine's run red. CI tries the same examples every
 # time; elsewhere each run tries new ones and keeps those that failed.
@@ -127,6 +128,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark, is_skipped in skipped.items():
             if is_skipped and mark not in config.getoption("-m") and item.get_closest_marker(mark):
                 item.add_marker(pytest.mark.skip(reason=f"{mark}: run with --{mark}"))
+    if hasattr(config, "workerinput"):
+        _dearest_first(items)
+
+
+def _dearest_first(items: list[pytest.Item]) -> None:
+    """Puts the modules that take longest first, so that no worker is left with one in the end."""
+    cost = Counter[str]()
+    for item in items:
+        if not item.get_closest_marker("skip"):
+            cost[_module(item)] += _SLOW if item.get_closest_marker("slow") else 1
+    items.sort(key=lambda item: -cost[_module(item)])
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -136,6 +152,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     Those of Spark are together: they share a cluster, which is dearer still.
     """
     from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False  # `_dearest_first` knows more than numbers of tests
 
     class Scheduler(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
