@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs notebooks lowest bench simulations torture audit lock clean
+.PHONY: help demo test lint docs notebooks lowest .venv-lowest bench simulations torture audit lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -62,8 +62,10 @@ notebooks:  ## run the notebooks on the sample and keep their results in the fil
 	$(call environment,.venv,dev)
 	PYTHONPATH=. .venv/bin/python tests/notebook_runs.py
 
-lowest:  ## run the tests with the lower bounds of pyproject.toml, in .venv-lowest
+.venv-lowest:
 	$(call environment,.venv-lowest,lowest)
+
+lowest: .venv-lowest  ## run the tests with the lower bounds of pyproject.toml, in .venv-lowest
 	@# Whether results are right is the question here, not what old releases warn of.
 	.venv-lowest/bin/python -m pytest -W default $(LOWEST)
 

@@ -15,7 +15,7 @@ TOP = Path(__file__).resolve().parent.parent
 SHARED = (TOP / os.environ.get("MAGIC_SHARED", "../shared")).resolve()
 NO_SHARED = "no shared data"
 NO_CHROMIUM = "no Chromium for the browser tests"
-_SLOW = 10  # times as long as others, about, is what a slow test takes
+_SLOW = 10  # A slow test takes about so many times as long as another.
 
 # A time limit for one example would make a slow machine's run red. CI tries the same examples every
 # time; elsewhere each run tries new ones and keeps those that failed.
