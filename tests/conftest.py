@@ -133,16 +133,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _dearest_first(items: list[pytest.Item]) -> None:
-    """Puts the modules that take longest first, so that no worker is left with one in the end."""
+    """Puts what takes longest first, so that no worker is left with one in the end."""
     cost = Counter[str]()
     for item in items:
         if not item.get_closest_marker("skip"):
-            cost[_module(item)] += _SLOW if item.get_closest_marker("slow") else 1
-    items.sort(key=lambda item: -cost[_module(item)])
+            cost[_dealt(item.nodeid)] += _SLOW if item.get_closest_marker("slow") else 1
+    items.sort(key=lambda item: -cost[_dealt(item.nodeid)])
 
 
-def _module(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
+def _dealt(nodeid: str) -> str:
+    """What a test is dealt out with: its module, or all of Spark, which share a cluster."""
+    return "spark" if nodeid.startswith("tests/spark/") else nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -157,7 +158,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduler(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith("tests/spark/") else nodeid.partition("::")[0]
+            return _dealt(nodeid)
 
     return Scheduler(config, log)
 

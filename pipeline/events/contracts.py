@@ -490,11 +490,11 @@ def polars_schema(table: str) -> Mapping[str, pl.DataType]:
 
 
 def no_rows(table: str) -> pl.DataFrame:
-    """The table without a row."""
+    """The table without a row, a frame that its owner may change."""
     return _no_rows(table).clone()
 
 
+# To make one takes half a millisecond, and a game has no row in most tables.
 @cache
 def _no_rows(table: str) -> pl.DataFrame:
-    # To make one takes half a millisecond.
     return pl.DataFrame(schema=polars_schema(table))

@@ -22,6 +22,7 @@ from pipeline.events.contracts import (
     GAME_TABLES,
     OfGame,
     OfPlayer,
+    no_rows,
     own_contract,
     polars_schema,
 )
@@ -562,7 +563,7 @@ def _no_rows(table: str) -> pl.DataFrame:
 
 @cache
 def _nothing(table: str) -> pa.Table:
-    return arrow.table(pl.DataFrame(schema=polars_schema(table)))
+    return arrow.table(no_rows(table))
 
 
 def _firsts(sizes: pl.Series) -> pl.Series:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import no_rows
 from pipeline.ingest.database import IngestDatabase, statement
 from pipeline.ingest.decode import fault_frame
 from pipeline.lake.removal import Removal
@@ -56,7 +56,7 @@ class Refusals:
         from pipeline.warehouse import answer
 
         if self._are_none:
-            return pl.DataFrame(schema=polars_schema("quarantine")).drop("raw"), 0
+            return no_rows("quarantine").drop("raw"), 0
         rows = statement("current_faults", ingest_id=str(ingest_id))
         first = f"ORDER BY ingest_id, source, path, json_path, rule, message LIMIT {REPORTED}"
         n_parts = answer(self._connection, f"SELECT count(game_id) FROM ({rows})").item()

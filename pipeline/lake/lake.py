@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from pipeline import games
 from pipeline.errors import LakeError, UsageError, choose
-from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
+from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, no_rows, polars_schema
 from pipeline.events.roles import role_rows
 from pipeline.lake.contents import EMPTY
 from pipeline.lake.damage import damage
@@ -308,7 +308,7 @@ class StoredLake:
         if table == ROLES and ROLES not in self.own_tables:
             return role_rows().lazy()  # an older lake has no other games
         files = self.files(table)
-        rows = scan(table, files) if files else pl.LazyFrame(schema=polars_schema(table))
+        rows = scan(table, files) if files else no_rows(table).lazy()
         return rows.filter(system=self.system) if self.is_mixed(table) else rows
 
 

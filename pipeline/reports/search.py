@@ -11,7 +11,7 @@ from msgspec import Struct
 from pipeline import column
 from pipeline.column import Column, listed, schema
 from pipeline.errors import UsageError
-from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.events.contracts import TABLES, no_rows
 from pipeline.games import names
 from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.stream import stream
@@ -96,7 +96,7 @@ def search(
     secrets = secret_words(state) if secret else None
     read = [*_PLACE, "content", *["is_tested"] * tested, *["visible_to"] * aloud]
     ends_at = time.monotonic() + timeout
-    none = pl.DataFrame(schema=polars_schema("messages")).select(*_PLACE, "content")
+    none = no_rows("messages").select(*_PLACE, "content")
     parts = [none.with_columns(pattern=pl.lit(""))]
     pattern = pl.lit("" if secret else _pattern(asked[0]))
     n_left, stopped, at = limit, "end", start
